@@ -1,0 +1,1 @@
+"""Frames to verdicts, causes and sentences."""

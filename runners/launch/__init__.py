@@ -1,0 +1,1 @@
+"""Build the tools and start, watch and stop processes."""

@@ -1,0 +1,1 @@
+"""Load, profile and observe: raw files come out."""

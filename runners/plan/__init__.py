@@ -1,0 +1,1 @@
+"""What to build and run: experiments, workloads and sizes, as validated values."""

@@ -1,0 +1,90 @@
+"""A run as read from its folder: metadata and frames, no process needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from runners.store import RunFolder, StepFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One measured step: what was asked, how it ended, and its frames.
+
+    Frames (each may be empty, none is missing; times in seconds from the start of the recorded window):
+
+    - ``summary``: one row; `offered_rps` (NaN in closed loop), `achieved_rps`, `elapsed_s`, `scheduled`, `sent`,
+      `completed`, `censored`, `unsent`, `non_2xx`, `connect_errors`, `read_errors`, `write_errors`, `timeouts`,
+      `parse_errors`, `bytes_read`, `kept_up` (bool, may be NA), `lag_p99_us`, `generator_cpu_s`.
+    - ``spectrum``: `kind` (response | service), `value_us`, `percentile` (0..1), `total_count`.
+    - ``percentiles``: `kind`, `percentile` (0.5 ... 1.0), `value_us`, `low_us`, `high_us` (95 % order-statistic
+      bounds where the log allows, else NaN), `samples_beyond`.
+    - ``intervals``: one row a second and kind; `t_s`, `kind`, `count`, `p50_us`, `p90_us`, `p99_us`, `p999_us`,
+      `max_us`, `errors`, `completed`.
+    - ``shares``: `event` (cpu | alloc | lock), `category`, `samples`, `weight`, `share`, `low`, `high` (95 %).
+    - ``frames``: `event`, `frame`, `samples` (stacks that hold the frame), `share`, `self_share`, `low`, `high`.
+    - ``stacks``: `event`, `stack` (frames joined by ';', root first), `count`.
+    - ``pauses``: `t_s`, `duration_ms`, `kind` (gc | safepoint), `cause`.
+    - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s`, `server_rss_bytes`, `steal_share`, `machine_busy_share`.
+    """
+
+    name: str
+    meta: dict[str, Any]
+    folder: StepFolder
+    frames: dict[str, pd.DataFrame]
+
+    @property
+    def valid(self) -> bool:
+        return bool(self.meta.get("valid", False))
+
+    @property
+    def engine(self) -> str:
+        return str(self.meta.get("engine", ""))
+
+    @property
+    def workload(self) -> str:
+        return str(self.meta.get("workload", ""))
+
+    @property
+    def kind(self) -> str:
+        """probe, fill, load or floor."""
+        return str(self.meta.get("kind", ""))
+
+    @property
+    def profiled(self) -> tuple[str, ...]:
+        """Events that were profiled during the step; empty for a clean measurement."""
+        return tuple(self.meta.get("profiled", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A whole run: its manifest and its complete steps in the order in which they started."""
+
+    folder: RunFolder
+    manifest: dict[str, Any]
+    steps: tuple[Step, ...]
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def find(
+        self,
+        *,
+        kind: str = "load",
+        engine: str | None = None,
+        workload: str | None = None,
+        profiled: bool | None = None,
+    ) -> list[Step]:
+        """Steps that match what is given."""
+        return [
+            step
+            for step in self.steps
+            if step.kind == kind
+            and (engine is None or step.engine == engine)
+            and (workload is None or step.workload == workload)
+            and (profiled is None or bool(step.profiled) == profiled)
+        ]

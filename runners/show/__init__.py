@@ -1,0 +1,1 @@
+"""Frames and verdicts to figures, flame graphs and reports."""

@@ -1,0 +1,262 @@
+"""The run folder: the names of its files, its manifest, and frames in and out.
+
+Nothing else in the lab knows what a file of a run is called. A step is written into a folder of its own that ends
+in ``.partial`` and takes its final name only when it is complete, so a run folder is never half-overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MANIFEST_SCHEMA = "run/1"
+STEP_SCHEMA = "step/1"
+PARTIAL = ".partial"
+SUPERSEDED = "superseded"
+_STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
+
+
+class StoreError(Exception):
+    """A run folder that can't be used; the message names the folder, the cause and the remedy."""
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace `path` by `value` as JSON, whole or not at all (write, fsync, rename)."""
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("w", encoding="utf-8") as out:
+        json.dump(value, out, indent=1, ensure_ascii=False, sort_keys=False)
+        out.write("\n")
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(path)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFolder:
+    """One measured step on disk. Every path is given whether or not the file is there."""
+
+    path: Path
+
+    @property
+    def meta(self) -> Path:
+        """step.json: what was run and how it ended."""
+        return self.path / "step.json"
+
+    @property
+    def console(self) -> Path:
+        """The generator's standard output, as it was printed."""
+        return self.path / "console.txt"
+
+    @property
+    def generator_stderr(self) -> Path:
+        return self.path / "generator.stderr.txt"
+
+    @property
+    def load_json(self) -> Path:
+        return self.path / "load.json"
+
+    @property
+    def hlog(self) -> Path:
+        """HdrHistogram log, one interval a second, tags `response` and `service`, microseconds."""
+        return self.path / "load.hlog"
+
+    @property
+    def server_log(self) -> Path:
+        """What the server wrote to standard error during the step."""
+        return self.path / "server.log"
+
+    @property
+    def gc_log(self) -> Path:
+        """The JVM's unified log (gc, safepoint) with the wall clock in milliseconds."""
+        return self.path / "gc.log"
+
+    @property
+    def telemetry(self) -> Path:
+        """JSON lines, one sample of machine, server and generator each."""
+        return self.path / "telemetry.jsonl"
+
+    @property
+    def recording(self) -> Path:
+        """async-profiler's recording (JFR)."""
+        return self.path / "profile.jfr"
+
+    @property
+    def profiler_settings(self) -> Path:
+        """The recording's settings and event counts as JSON, read back from the recording itself."""
+        return self.path / "profile.json"
+
+    def collapsed(self, event: str) -> Path:
+        """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
+        return self.path / f"{event}.collapsed"
+
+    def flamegraph(self, event: str) -> Path:
+        """async-profiler's own HTML flame graph of `event`."""
+        return self.path / f"{event}.html"
+
+    def frame(self, name: str) -> Path:
+        return self.path / "frames" / f"{name}.parquet"
+
+    @property
+    def name(self) -> str:
+        return self.path.name.removesuffix(PARTIAL)
+
+    def read_meta(self) -> dict[str, Any]:
+        """step.json as a dict. Raises StoreError when it is missing or not JSON."""
+        try:
+            value: dict[str, Any] = json.loads(self.meta.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.meta}: can't be read ({error}); run the step again") from error
+        return value
+
+    def write_frame(self, name: str, frame: pd.DataFrame) -> None:
+        """Store a frame as Parquet under frames/`name`.parquet."""
+        self.frame(name).parent.mkdir(exist_ok=True)
+        frame.to_parquet(self.frame(name), index=False)
+
+    def read_frame(self, name: str) -> pd.DataFrame | None:
+        """A stored frame, or None when this step has none of that name."""
+        import pandas as pd  # here, because rooms that never touch a frame also use this module's names
+
+        return pd.read_parquet(self.frame(name)) if self.frame(name).exists() else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Everything that one run of an experiment produced."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, root: Path, experiment: str, size: str, manifest: dict[str, Any]) -> RunFolder:
+        """Make a new run folder under `root`, named experiment, UTC time and size; its manifest says `running`."""
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        run = f"{experiment}-{stamp}-{size}-{secrets.token_hex(2)}"
+        folder = cls(root / run)
+        folder.steps_path.mkdir(parents=True)
+        folder.write_manifest(
+            {
+                "schema": MANIFEST_SCHEMA,
+                "run": run,
+                "experiment": experiment,
+                "size": size,
+                "status": "running",
+                "started_unix_s": datetime.now(UTC).timestamp(),
+                **manifest,
+            }
+        )
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing run folder. Raises StoreError, naming `path`, when it is none."""
+        folder = cls(path)
+        if not folder.manifest_path.is_file():
+            raise StoreError(f"{path}: not a run folder (it has no manifest.json); `lab runs` lists those there are")
+        return folder
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.path / "manifest.json"
+
+    @property
+    def steps_path(self) -> Path:
+        return self.path / "steps"
+
+    @property
+    def figures_path(self) -> Path:
+        return self.path / "figures"
+
+    @property
+    def report_html(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def report_md(self) -> Path:
+        return self.path / "report.md"
+
+    @property
+    def notebook(self) -> Path:
+        """The executed notebook of a batch run."""
+        return self.path / "notebook.ipynb"
+
+    @property
+    def conclusions(self) -> Path:
+        """The report's findings as JSON."""
+        return self.path / "conclusions.json"
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def server_folder(self, label: str) -> Path:
+        """Scratch for one server's life: its log and, until the run ends, its data."""
+        return self.path / "servers" / label
+
+    def manifest(self) -> dict[str, Any]:
+        """manifest.json as a dict. Raises StoreError when it can't be read."""
+        try:
+            value: dict[str, Any] = json.loads(self.manifest_path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.manifest_path}: can't be read ({error}); the run can't be used") from error
+        return value
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        write_json(self.manifest_path, manifest)
+
+    def update_manifest(self, **fields: object) -> None:
+        """Replace some fields of the manifest, atomically."""
+        self.write_manifest({**self.manifest(), **fields})
+
+    def finish(self, status: str) -> None:
+        """Close the run as `complete`, `interrupted` or `failed`; a run that is closed as failed stays so."""
+        self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
+
+    def begin_step(self, name: str) -> StepFolder:
+        """An empty folder to measure into. What an earlier, unfinished attempt left is removed."""
+        if not _STEP_NAME.match(name):
+            raise StoreError(f"step name {name!r}: use small letters, digits and dashes")
+        folder = StepFolder(self.steps_path / (name + PARTIAL))
+        if folder.path.exists():
+            shutil.rmtree(folder.path)
+        folder.path.mkdir()
+        return folder
+
+    def commit_step(self, step: StepFolder, meta: dict[str, Any]) -> StepFolder:
+        """Give a measured step its final name; a former step of that name is kept under steps/superseded/."""
+        write_json(step.meta, {"schema": STEP_SCHEMA, "name": step.name, **meta})
+        final = self.steps_path / step.name
+        if final.exists():
+            graveyard = self.steps_path / SUPERSEDED
+            graveyard.mkdir(exist_ok=True)
+            final.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
+        step.path.replace(final)
+        return StepFolder(final)
+
+    def steps(self) -> list[StepFolder]:
+        """Complete steps in the order in which they started."""
+        return sorted(self._complete(), key=lambda step: step.read_meta().get("started_unix_us", 0))
+
+    def _complete(self) -> Iterator[StepFolder]:
+        if not self.steps_path.is_dir():
+            return
+        for path in self.steps_path.iterdir():
+            if path.is_dir() and not path.name.endswith(PARTIAL) and (path / "step.json").is_file():
+                yield StepFolder(path)
+
+
+def runs(root: Path) -> list[RunFolder]:
+    """All run folders under `root`, oldest first by name."""
+    if not root.is_dir():
+        return []
+    return [RunFolder(path) for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()]
