@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runners.errors import LabError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -27,7 +29,7 @@ SUPERSEDED = "superseded"
 _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 
-class StoreError(Exception):
+class StoreError(LabError):
     """A run folder that can't be used; the message names the folder, the cause and the remedy."""
 
 
@@ -116,7 +118,7 @@ class StepFolder:
         try:
             value: dict[str, Any] = json.loads(self.meta.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.meta}: can't be read ({error}); run the step again") from error
+            raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
         return value
 
     def write_frame(self, name: str, frame: pd.DataFrame) -> None:
@@ -162,7 +164,9 @@ class RunFolder:
         """An existing run folder. Raises StoreError, naming `path`, when it is none."""
         folder = cls(path)
         if not folder.manifest_path.is_file():
-            raise StoreError(f"{path}: not a run folder (it has no manifest.json); `lab runs` lists those there are")
+            raise StoreError(
+                str(path), "not a run folder (it has no manifest.json)", "look into data/runs for those there are"
+            )
         return folder
 
     @property
@@ -208,7 +212,9 @@ class RunFolder:
         try:
             value: dict[str, Any] = json.loads(self.manifest_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.manifest_path}: can't be read ({error}); the run can't be used") from error
+            raise StoreError(
+                str(self.manifest_path), f"can't be read ({error})", "the run can't be used; make it again"
+            ) from error
         return value
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -225,7 +231,7 @@ class RunFolder:
     def begin_step(self, name: str) -> StepFolder:
         """An empty folder to measure into. What an earlier, unfinished attempt left is removed."""
         if not _STEP_NAME.match(name):
-            raise StoreError(f"step name {name!r}: use small letters, digits and dashes")
+            raise StoreError(f"step {name!r}", "not a name for a folder", "use small letters, digits and dashes")
         folder = StepFolder(self.steps_path / (name + PARTIAL))
         if folder.path.exists():
             shutil.rmtree(folder.path)

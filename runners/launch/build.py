@@ -1,0 +1,122 @@
+"""Build the server and the load generator, only when their sources changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.errors import ToolError
+from runners.launch.toolchain import LOADGEN, LOADGEN_CRATE, ROOT, SERVER_JAVA, Jdk, require_tool
+
+DIST = SERVER_JAVA / "server" / "target" / "dist"
+PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
+_TAIL_LINES = 25
+_IGNORED = {"target", ".git", ".jqwik-database"}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerBuild:
+    """A built server: its class path folder, the profiler's jars, and a hash of the sources it was made from."""
+
+    dist: Path
+    profiler_jars: Path
+    source_hash: str
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not _IGNORED.intersection(path.relative_to(folder).parts):
+            yield path
+
+
+def source_hash(folder: Path) -> str:
+    """SHA-256 (12 hex digits) over names and bytes of a folder's sources."""
+    digest = hashlib.sha256()
+    for path in _files(folder):
+        digest.update(str(path.relative_to(folder)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def git_state() -> dict[str, object]:
+    """The project's commit and whether the tree differs from it; empty outside git."""
+    git = shutil.which("git")
+    if git is None:
+        return {}
+    try:
+        commit = subprocess.run(
+            [git, "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        status = subprocess.run(
+            [git, "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"commit": commit, "dirty": bool(status.strip())}
+
+
+def _run(name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str) -> None:
+    """Run a build. Its output goes to a file; the last lines of it are in the error."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        done = subprocess.run(
+            list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False
+        )
+        if done.returncode != 0:
+            log.seek(0)
+            tail = "".join(log.readlines()[-_TAIL_LINES:])
+            raise ToolError(name, f"the build failed (exit {done.returncode}):\n{tail}", remedy)
+
+
+def _fresh(stamp: Path, wanted: str, products: Iterable[Path]) -> bool:
+    return stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
+
+
+def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
+    """Build server-java with Maven unless it is built from these very sources by this JDK.
+
+    Raises ToolError: no Maven, or the build's last lines.
+    """
+    sources = source_hash(SERVER_JAVA)
+    stamp = SERVER_JAVA / "server" / "target" / "lab.stamp"
+    wanted = f"{sources} {jdk.version}"
+    build = ServerBuild(DIST, PROFILER_JARS, sources)
+    if not force and _fresh(stamp, wanted, (DIST, PROFILER_JARS)):
+        return build
+    maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
+    say("building server-java (Maven; the first time it fetches its libraries)")
+    _run(
+        "server-java",
+        [str(maven.path), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
+        SERVER_JAVA,
+        {**os.environ, "JAVA_HOME": str(jdk.home)},
+        "read the lines above; `lab doctor` shows the tools in use",
+    )
+    stamp.write_text(wanted)
+    return build
+
+
+def build_loadgen(say: Say, force: bool = False) -> Path:
+    """Build the load generator with cargo unless it is built from these very sources. Raises ToolError."""
+    sources = source_hash(LOADGEN_CRATE)
+    stamp = LOADGEN_CRATE / "target" / "lab.stamp"
+    if not force and _fresh(stamp, sources, (LOADGEN,)):
+        return LOADGEN
+    cargo = require_tool("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
+    say("building the load generator (cargo; the first time it fetches its crates)")
+    _run(
+        "loadgen",
+        [str(cargo.path), "build", "--release", "--locked", "--quiet"],
+        LOADGEN_CRATE,
+        dict(os.environ),
+        "read the lines above; Rust 1.85 or newer is needed",
+    )
+    stamp.write_text(sources)
+    return LOADGEN

@@ -1,0 +1,76 @@
+"""A process that holds one child and never lets it outlive the lab. Run as a script, standard library alone.
+
+The lab keeps one end of a socket, the guard the other. When the lab goes away, by whatever death, the kernel closes
+the lab's end; the guard reads the end of file and stops the child: SIGTERM, then SIGKILL after the grace time, to the
+child and to whatever it started. Should the guard itself be killed, the kernel kills the child (PR_SET_PDEATHSIG,
+Linux). The guard has a session of its own, so Ctrl-C in the lab's terminal does not reach the child: the lab decides.
+
+    python -I guard.py SOCKET_FD GRACE_S COMMAND...
+
+It writes the child's pid and a newline to the socket, and ends with the child's exit code (128 + signal if killed).
+"""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def _own_group_and_die_with_guard() -> None:
+    os.setpgid(0, 0)
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _signal_group(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
+def main(arguments: list[str]) -> int:
+    """Start the command, wait for its end or for the lab's, leave nothing behind."""
+    lab = socket.socket(fileno=int(arguments[0]))
+    grace_s = float(arguments[1])
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+    os.set_blocking(wake_write, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.set_wakeup_fd(wake_write)
+    try:
+        child = subprocess.Popen(arguments[2:], preexec_fn=_own_group_and_die_with_guard)
+    except OSError as error:
+        print(f"{arguments[2]}: can't be started: {error.strerror}", file=sys.stderr)
+        return 127
+    with contextlib.suppress(OSError):
+        lab.sendall(f"{child.pid}\n".encode())
+    deadline: float | None = None
+    while child.poll() is None:
+        wait_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+        watched = [wake_read] if deadline else [wake_read, lab.fileno()]
+        ready, _, _ = select.select(watched, [], [], wait_s)
+        woken = os.read(wake_read, 4096) if wake_read in ready else b""
+        if deadline is None and (lab.fileno() in ready or signal.SIGTERM in woken):
+            _signal_group(child.pid, signal.SIGTERM)
+            deadline = time.monotonic() + grace_s
+        elif deadline is not None and time.monotonic() >= deadline:
+            _signal_group(child.pid, signal.SIGKILL)
+            deadline = time.monotonic() + grace_s
+    _signal_group(child.pid, signal.SIGKILL)
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

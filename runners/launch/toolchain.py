@@ -1,0 +1,165 @@
+"""Find the tools: JDKs, Maven, cargo, wrk2, wrk. Nothing else in the lab knows where a tool lies."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.errors import ToolError
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVER_JAVA = ROOT / "server-java"
+LOADGEN_CRATE = ROOT / "runners" / "loadgen"
+LOADGEN = LOADGEN_CRATE / "target" / "release" / "loadgen"
+REQUIRED_JDK = 25
+_PROBE_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Jdk:
+    """A Java development kit: where it is and what its `release` file says."""
+
+    home: Path
+    version: str
+    vendor: str
+
+    @property
+    def major(self) -> int:
+        head = re.match(r"(?:1\.)?(\d+)", self.version)
+        return int(head.group(1)) if head else 0
+
+    @property
+    def java(self) -> Path:
+        return self.home / "bin" / "java"
+
+    def tool(self, name: str) -> Path:
+        """A program of the kit (jcmd, jfr, javac)."""
+        return self.home / "bin" / name
+
+
+def _candidate_homes() -> Iterator[Path]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield Path(home)
+    if java := shutil.which("java"):
+        yield Path(java).resolve().parent.parent
+    user = Path.home()
+    for folder, pattern in (
+        (Path("/usr/lib/jvm"), "*"),
+        (Path("/usr/java"), "*"),
+        (Path("/opt"), "*j*dk*"),
+        (Path("/Library/Java/JavaVirtualMachines"), "*/Contents/Home"),
+        (user / "Library/Java/JavaVirtualMachines", "*/Contents/Home"),
+        (Path("/opt/homebrew/opt"), "openjdk*/libexec/openjdk.jdk/Contents/Home"),
+        (user / ".sdkman/candidates/java", "*"),
+        (user / ".jdks", "*"),
+    ):
+        if folder.is_dir():
+            yield from sorted(folder.glob(pattern))
+
+
+def _read_jdk(home: Path) -> Jdk | None:
+    try:
+        text = (home / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
+    if "JAVA_VERSION" not in fields or not (home / "bin" / "javac").exists():
+        return None
+    return Jdk(home, fields["JAVA_VERSION"], fields.get("IMPLEMENTOR", "unknown"))
+
+
+def find_jdks() -> list[Jdk]:
+    """Every JDK on this machine (JAVA_HOME, PATH, the usual folders, SDKMAN), once each."""
+    found: dict[Path, Jdk] = {}
+    for home in _candidate_homes():
+        jdk = _read_jdk(home.resolve())
+        if jdk is not None:
+            found.setdefault(jdk.home, jdk)
+    return list(found.values())
+
+
+def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
+    """JAVA_HOME's JDK when it is new enough, else the newest that is. Raises ToolError that says what was found."""
+    known = find_jdks() if jdks is None else jdks
+    fit = [jdk for jdk in known if jdk.major >= REQUIRED_JDK]
+    home = os.environ.get("JAVA_HOME")
+    for jdk in fit:
+        if home and jdk.home == Path(home).resolve():
+            return jdk
+    if fit:
+        return max(fit, key=lambda jdk: jdk.major)
+    seen = ", ".join(f"{jdk.version} at {jdk.home}" for jdk in known) or "none"
+    cause = "there is no JDK" if not known else f"every JDK here is too old ({seen})"
+    raise ToolError(
+        f"JDK {REQUIRED_JDK}", cause, f"install a JDK {REQUIRED_JDK} or newer, or set JAVA_HOME to one, then run again"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A program that was found, with the version it prints."""
+
+    name: str
+    path: Path
+    version: str
+
+
+def _first_line(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr).strip()
+    return text.splitlines()[0] if text else ""
+
+
+def find_tool(name: str, *version_flags: str) -> Tool | None:
+    """A program on PATH, or None."""
+    path = shutil.which(name)
+    if path is None:
+        return None
+    return Tool(name, Path(path), _first_line([path, *(version_flags or ("--version",))]))
+
+
+def usage_text(path: Path) -> str:
+    """What a program prints when it is called without arguments (that is how wrk and wrk2 are told apart)."""
+    try:
+        done = subprocess.run([path], capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
+
+
+def is_wrk2(usage: str) -> bool:
+    """wrk2 has a rate flag in its usage text; its binary is often called wrk."""
+    return bool(re.search(r"-R,\s*--rate", usage))
+
+
+def find_wrk2() -> Tool | None:
+    """wrk2 under either of its names, recognised by its usage text."""
+    for name in ("wrk2", "wrk"):
+        path = shutil.which(name)
+        if path is not None and is_wrk2(usage_text(Path(path))):
+            return Tool("wrk2", Path(path), _first_line([path, "-v"]))
+    return None
+
+
+def find_wrk() -> Tool | None:
+    """The closed-loop wrk."""
+    path = shutil.which("wrk")
+    if path is None or is_wrk2(usage_text(Path(path))):
+        return None
+    return Tool("wrk", Path(path), _first_line([path, "-v"]))
+
+
+def require_tool(name: str, remedy: str) -> Tool:
+    """A program on PATH. Raises ToolError with `remedy`."""
+    tool = find_tool(name)
+    if tool is None:
+        raise ToolError(name, "it is not on PATH", remedy)
+    return tool

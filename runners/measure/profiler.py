@@ -1,0 +1,172 @@
+"""async-profiler: attach to a running server, record events into one JFR file, convert it.
+
+The agent is loaded with the JDK's own jcmd; the recording is read back, because the engine that `cpu` really used
+(perf_events, or a timer where the kernel refuses) stands only there.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.errors import MeasureError
+from runners.launch.toolchain import Jdk
+
+TARGET_CPU_SAMPLES = 8_000
+TARGET_ALLOC_SAMPLES = 5_000
+MIN_INTERVAL_NS = 250_000
+MAX_INTERVAL_NS = 10_000_000
+MIN_ALLOC_BYTES = 4_096
+MAX_ALLOC_BYTES = 512 * 1024
+LOCK_THRESHOLD = "10us"
+_TIMEOUT_S = 60.0
+_COUNTED = {
+    "cpu": ("jdk.ExecutionSample",),
+    "alloc": ("jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"),
+    "lock": ("jdk.JavaMonitorEnter", "jdk.ThreadPark"),
+}
+
+
+def cpu_interval_ns(server_cpu_s: float) -> int:
+    """The sampling interval that gives about TARGET_CPU_SAMPLES from `server_cpu_s` seconds of server CPU time."""
+    wanted = int(server_cpu_s * 1e9 / TARGET_CPU_SAMPLES) if server_cpu_s > 0 else MAX_INTERVAL_NS
+    return max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, wanted))
+
+
+def alloc_interval_bytes(allocated_bytes: float) -> int:
+    """The allocation sampling interval that gives about TARGET_ALLOC_SAMPLES from so many allocated bytes."""
+    wanted = int(allocated_bytes / TARGET_ALLOC_SAMPLES)
+    return max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSpec:
+    """What to record. Intervals in nanoseconds of CPU time and in allocated bytes."""
+
+    events: tuple[str, ...]
+    cpu_interval_ns: int
+    alloc_interval_bytes: int
+
+    def agent_options(self, recording: Path, log: Path) -> str:
+        options = ["start", "jfr", f"file={recording}", f"log={log}"]
+        if "cpu" in self.events:
+            options += ["event=cpu", f"interval={self.cpu_interval_ns}ns"]
+        if "alloc" in self.events:
+            options.append(f"alloc={self.alloc_interval_bytes}")
+        if "lock" in self.events:
+            options.append(f"lock={LOCK_THRESHOLD}")
+        return ",".join(options)
+
+
+def _library_folder() -> str:
+    if sys.platform == "darwin":
+        return "macos"
+    return "linux-arm64" if platform.machine() in ("aarch64", "arm64") else "linux-x64"
+
+
+@dataclass(frozen=True, slots=True)
+class Profiler:
+    """async-profiler as delivered by Maven: `jars` holds async-profiler.jar and jfr-converter.jar."""
+
+    jdk: Jdk
+    jars: Path
+
+    @property
+    def library(self) -> Path:
+        return self.jars / "libasyncProfiler.so"
+
+    def _extract(self) -> Path:
+        if not self.library.exists():
+            member = f"{_library_folder()}/libasyncProfiler.so"
+            with zipfile.ZipFile(self.jars / "async-profiler.jar") as jar:
+                temporary = self.library.with_suffix(".new")
+                temporary.write_bytes(jar.read(member))
+                temporary.replace(self.library)
+        return self.library
+
+    def _agent(self, pid: int, options: str) -> str:
+        # jcmd splits its argument at commas unless it is in quotes of its own
+        done = subprocess.run(
+            [self.jdk.tool("jcmd"), str(pid), "JVMTI.agent_load", str(self._extract()), f'"{options}"'],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        return (done.stdout + done.stderr).strip()
+
+    def start(self, pid: int, spec: ProfileSpec, recording: Path) -> None:
+        """Begin recording. Raises MeasureError with the profiler's own words when it or the kernel refuses."""
+        log = recording.with_suffix(".log")
+        answer = self._agent(pid, spec.agent_options(recording, log))
+        if "return code: 0" not in answer:
+            detail = log.read_text(errors="replace").strip() if log.exists() else ""
+            raise MeasureError(
+                f"async-profiler on pid {pid}",
+                f"did not start ({detail or answer})",
+                "see `lab doctor` for perf_event_paranoid and the engines that work here, or run with profile=none",
+            )
+
+    def stop(self, pid: int) -> None:
+        """End recording and complete the file."""
+        self._agent(pid, "stop")
+
+    def _converter(self, flags: Sequence[str], recording: Path, out: Path) -> None:
+        java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"]
+        done = subprocess.run(
+            [*java, "-jar", str(self.jars / "jfr-converter.jar"), *flags, str(recording), str(out)],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode != 0 or not out.exists():
+            raise MeasureError(
+                f"{recording.name} to {out.name}",
+                f"the converter failed ({(done.stdout + done.stderr).strip()[-500:]})",
+                "the recording is kept; convert it by hand or run the step again",
+            )
+
+    def convert(
+        self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path, text: Path
+    ) -> None:
+        """Write the flame graph and the collapsed stacks of one event, for that stretch of wall-clock time only.
+
+        The event's own flag is always given: a recording of allocations converted without it has no stacks.
+        """
+        span = [f"--{event}", "--from", str(window_ms[0]), "--to", str(window_ms[1])]
+        total = [] if event == "cpu" else ["--total"]
+        self._converter(
+            ["-o", "html", *span, *total, "--norm", "--minwidth", "0.05", "--title", title], recording, html
+        )
+        self._converter(["-o", "collapsed", *span, *total, "--norm", "--threads"], recording, text)
+
+    def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
+        """The recording's own settings (engine, version, interval) and how many events of each kind it holds."""
+        jfr = str(self.jdk.tool("jfr"))
+        settings: dict[str, str] = {}
+        shown = _output([jfr, "print", "--json", "--events", "jdk.ActiveSetting", str(recording)])
+        for event in json.loads(shown)["recording"]["events"]:
+            values = event["values"]
+            settings.setdefault(str(values.get("name")), str(values.get("value")))
+        counts = dict(re.findall(r"^\s*([\w.]+)\s+(\d+)\s+\d+\s*$", _output([jfr, "summary", str(recording)]), re.M))
+        return {
+            "engine": settings.get("engine", "unknown"),
+            "version": settings.get("version", "unknown"),
+            "events": {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events},
+            "settings": settings,
+        }
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise MeasureError(command[0], f"failed ({done.stderr.strip()[-300:]})", "the recording may be cut short")
+    return done.stdout

@@ -1,0 +1,35 @@
+"""A workload: which requests are sent, and what was published for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What one load sends.
+
+    `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the
+    offered rate it was run at. `filled_keys` is how many keys the store must hold before, ids from 1.
+    """
+
+    name: str
+    script: Path
+    published: str | None = None
+    published_rate_rps: float | None = None
+    filled_keys: int = 0
+
+    @property
+    def label(self) -> str:
+        return self.name.upper()
+
+
+#: Report 1: the id counts from 1, the value is its digits.
+PUT = Workload("put", SCRIPTS / "put.lua", published="report-1/put", published_rate_rps=25_000)
+#: Report 1: random ids of 1..10000 on a filled store.
+GET = Workload("get", SCRIPTS / "get.lua", published="report-1/get", published_rate_rps=22_000, filled_keys=10_000)
+#: Writes ids 1..n once each.
+FILL = Workload("fill", SCRIPTS / "fill.lua")
