@@ -22,6 +22,10 @@ from runners.errors import LabError
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Where runs are kept.
+RUNS = Path(__file__).resolve().parents[1] / "data" / "runs"
+#: Names the run folder that `lab run` made for the notebook it executes.
+RUN_VARIABLE = "LAB_RUN"
 MANIFEST_SCHEMA = "run/1"
 STEP_SCHEMA = "step/1"
 PARTIAL = ".partial"

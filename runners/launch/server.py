@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import shlex
 import subprocess
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from runners.launch.supervisor import Child, pinned, start
 READY_TIMEOUT_S = 60.0
 STATUS_TIMEOUT_S = 5.0
 LOG_TAIL_LINES = 15
+_END_OF_OUTPUT_S = 0.5
 #: Flags that every measured JVM gets: frames between safepoints for the profiler, and leave for it to attach.
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
@@ -176,11 +178,22 @@ def launch(spec: ServerSpec, command: Sequence[str] | None = None, timeout_s: fl
         child.stop()
         raise
     if not isinstance(ready, dict) or ready.get("event") != "ready":
-        code = child.stop()
-        cause = f"did not get ready (exit code {code})" if code else f"was not ready after {timeout_s:g} s"
+        code = child.poll() if line else _exit_code(child)
+        child.stop()
+        if code is not None:
+            cause = f"ended at its start with exit code {code}"
+        elif line:
+            cause = f"printed {line[:200]!r} where its ready line should be"
+        else:
+            cause = f"was not ready after {timeout_s:g} s"
         raise ServerError(
             f"server {spec.engine}",
             f"{cause}; its last lines:\n{log_tail(spec.log)}",
-            "mend what they name; the command was: " + " ".join(arguments),
+            "mend what they name; the command was: " + shlex.join(arguments),
         )
     return RunningServer(spec, child, ready, tuple(arguments))
+
+
+def _exit_code(child: Child) -> int | None:
+    """The code of a child that has closed its output, or None for one that is merely silent."""
+    return child.poll() if not child.wait_up_to(_END_OF_OUTPUT_S) else child.wait()

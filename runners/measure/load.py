@@ -15,6 +15,9 @@ from runners.launch.supervisor import pinned, start
 TICK_S = 1.0
 #: wrk2 leaves its first ten seconds (and 5 ms a connection) out of the histogram, not out of its request count.
 WRK2_CALIBRATION_S = 10.0
+#: Far above what a connection carries, so that each waits for its answers as in a closed loop. Of such a run only the
+#: achieved rate means anything.
+WRK2_CLOSED_LOOP_RPS = 1_000_000.0
 _USAGE, _COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
 _FINISH_S = 10.0
 
@@ -87,13 +90,14 @@ class Wrk2:
     name: str = "wrk2"
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        if spec.rate_rps is None or spec.requests is not None:
-            raise MeasureError("wrk2", "it has no closed loop and no request count", "use the lab's own generator")
+        if spec.requests is not None:
+            raise MeasureError("wrk2", "it can't stop after a number of requests", "use the lab's own generator")
+        rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
         seconds = math.ceil(spec.duration_s + max(spec.warmup_s, WRK2_CALIBRATION_S))
         return [
             str(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{seconds}s"),
-            *("-R", str(round(spec.rate_rps)), "-s", str(spec.script), "-L"),
+            *("-R", str(round(rate_rps)), "-s", str(spec.script), "-L"),
             spec.url,
             *(["--", *spec.script_arguments] if spec.script_arguments else []),
         ]

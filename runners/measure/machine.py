@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -71,15 +70,10 @@ def governors() -> str | None:
 
 def quiet_share() -> dict[str, float]:
     """Busy and stolen share of all cores over half a second in which the lab itself does nothing."""
-    before = psutil.cpu_times()
-    time.sleep(_NOISE_WINDOW_S)
-    after = psutil.cpu_times()
-    total_s = sum(after) - sum(before)
-    steal_s = getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)
-    idle_s = after.idle - before.idle + getattr(after, "iowait", 0.0) - getattr(before, "iowait", 0.0)
-    if total_s <= 0:
-        return {"busy_share": 0.0, "steal_share": 0.0}
-    return {"busy_share": max(0.0, total_s - idle_s - steal_s) / total_s, "steal_share": steal_s / total_s}
+    percent = psutil.cpu_times_percent(interval=_NOISE_WINDOW_S)
+    steal = getattr(percent, "steal", 0.0)
+    idle = percent.idle + getattr(percent, "iowait", 0.0)
+    return {"busy_share": max(0.0, 100.0 - idle - steal) / 100, "steal_share": steal / 100}
 
 
 def facts() -> dict[str, Any]:

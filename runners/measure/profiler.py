@@ -21,6 +21,9 @@ from runners.launch.toolchain import Jdk
 
 TARGET_CPU_SAMPLES = 8_000
 TARGET_ALLOC_SAMPLES = 5_000
+#: For the first choice of an interval only: what a request allocates, and the share of a core that a server uses.
+BYTES_A_REQUEST = 1_500
+SERVER_CPU_SHARE = 0.6
 MIN_INTERVAL_NS = 250_000
 MAX_INTERVAL_NS = 10_000_000
 MIN_ALLOC_BYTES = 4_096
@@ -34,18 +37,6 @@ _COUNTED = {
 }
 
 
-def cpu_interval_ns(server_cpu_s: float) -> int:
-    """The sampling interval that gives about TARGET_CPU_SAMPLES from `server_cpu_s` seconds of server CPU time."""
-    wanted = int(server_cpu_s * 1e9 / TARGET_CPU_SAMPLES) if server_cpu_s > 0 else MAX_INTERVAL_NS
-    return max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, wanted))
-
-
-def alloc_interval_bytes(allocated_bytes: float) -> int:
-    """The allocation sampling interval that gives about TARGET_ALLOC_SAMPLES from so many allocated bytes."""
-    wanted = int(allocated_bytes / TARGET_ALLOC_SAMPLES)
-    return max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, wanted))
-
-
 @dataclass(frozen=True, slots=True)
 class ProfileSpec:
     """What to record. Intervals in nanoseconds of CPU time and in allocated bytes."""
@@ -53,6 +44,22 @@ class ProfileSpec:
     events: tuple[str, ...]
     cpu_interval_ns: int
     alloc_interval_bytes: int
+
+    @classmethod
+    def for_load(
+        cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
+    ) -> ProfileSpec:
+        """Intervals that give about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES over the load.
+
+        `server_cpu_share` is the CPU time the server uses a second, best taken from a load without the profiler.
+        """
+        cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
+        alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
+        return cls(
+            events,
+            int(max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))),
+            int(max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, alloc_bytes))),
+        )
 
     def agent_options(self, recording: Path, log: Path) -> str:
         options = ["start", "jfr", f"file={recording}", f"log={log}"]

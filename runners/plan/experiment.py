@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
-from runners.plan.parameter import Parameter
-from runners.plan.size import SIZES
+from runners.plan.parameter import Parameter, Value
+from runners.plan.size import SIZES, Size
+from runners.plan.workload import GET, PUT, Workload
 
 ENGINES = ("rocksdb", "lsm", "memory", "noop")
 EVENTS = ("cpu", "alloc", "lock")
+#: Seconds beside the load itself: launch, profiler, conversion, drawing. For progress only.
+AROUND_A_LOAD_S = 2.0
+REPORT_S = 12.0
 GENERATORS = ("loadgen", "wrk2")
 
 #: What every experiment on one server understands.
@@ -34,13 +39,34 @@ class Experiment:
     title: str
     published: str
     parameters: tuple[Parameter, ...]
+    workloads: tuple[Workload, ...]
+
+    def planned_s(self, size: Size, engines: int, profiled: bool) -> float:
+        """About how long a run takes, for the progress bar."""
+        loads = len(self.workloads) * engines * (2 if profiled else 1) * (size.load_s() + AROUND_A_LOAD_S)
+        floors = len(self.workloads) * (size.warmup_s + size.floor_s + AROUND_A_LOAD_S)
+        probes = len(self.workloads) * engines * (size.probe_s + AROUND_A_LOAD_S)
+        return loads + floors + probes + REPORT_S
+
+    def rerun_command(self, parameters: Mapping[str, Value]) -> str:
+        """The line that makes this run again: what differs from the defaults is spelled out."""
+        defaults = {parameter.name: parameter.default for parameter in self.parameters}
+        changed = [
+            f"-p {name}={value}" for name, value in parameters.items() if name != "size" and value != defaults[name]
+        ]
+        return " ".join(["lab run", self.number, "--size", str(parameters["size"]), *changed])
 
 
 EXPERIMENTS = {
     experiment.number: experiment
     for experiment in (
         Experiment(
-            "01", "01_single_connection.ipynb", "One connection: PUT and GET at a stable rate", "report-1", COMMON
+            "01",
+            "01_single_connection.ipynb",
+            "One connection: PUT and GET at a stable rate",
+            "report-1",
+            COMMON,
+            (PUT, GET),
         ),
     )
 }

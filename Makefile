@@ -1,0 +1,44 @@
+# report · test · lab · reports · bench · lint · clean
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := report
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: report reports lab test test-python test-java test-rust test-long lint pins doctor clean
+
+report: $(READY)
+	@$(BIN)/lab run 01 --size quick
+
+reports: report
+
+lab: $(READY)
+	@$(BIN)/lab build
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+doctor: $(READY)
+	@$(BIN)/lab doctor
+
+# The pins are compiled from pyproject.toml; uv installs them in seconds.
+$(READY): requirements.txt pyproject.toml
+	@echo "setting up $(VENV) (Python packages as pinned in requirements.txt)"
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version) if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.txt)"
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+pins: $(READY)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --extra dev pyproject.toml -o requirements.txt
+
+test: $(READY)
+	@$(BIN)/python -m runners.tests.everything
+
+lint: $(READY)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) runners/loadgen/target data/runs figures/runs
+	find server-java -name target -type d -prune -exec rm -rf {} +

@@ -1,0 +1,138 @@
+"""Steps in a row: measure each, read it, judge it, and keep it in the run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import shutil
+from typing import Any
+
+from runners.errors import MeasureError, ServerError
+from runners.explain.verdict import judge
+from runners.launch.server import RunningServer
+from runners.launch.workshop import Workshop
+from runners.measure import machine
+from runners.measure.fill import check_filled, fill_by_hand
+from runners.measure.load import Generator, Loadgen, LoadSpec, Wrk2, planned_s
+from runners.measure.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
+from runners.measure.step import Instrument, measure_step, skipped_meta
+from runners.plan.experiment import AROUND_A_LOAD_S
+from runners.plan.rate import Rate
+from runners.plan.size import Size
+from runners.plan.workload import FILL, Workload
+from runners.progress import Progress
+from runners.read.reading import read_step, store_frames
+from runners.read.run import Step
+from runners.store import RunFolder, StepFolder, write_json
+
+FILL_CONNECTIONS = 8
+FILL_BOUND_S = 120.0
+
+
+def _generator(shop: Workshop, name: str) -> Generator:
+    if shop.loadgen is not None and name == "loadgen":
+        return Loadgen(shop.loadgen.path, shop.loadgen.version)
+    assert shop.wrk2 is not None  # the workshop refuses to open without either
+    return Wrk2(shop.wrk2.path, shop.wrk2.version)
+
+
+class Campaign:
+    """Takes the steps of one run, all with the same instrument."""
+
+    def __init__(
+        self,
+        shop: Workshop,
+        generator: str,
+        generator_cpus: tuple[int, ...] | None,
+        size: Size,
+        folder: RunFolder,
+        progress: Progress,
+    ) -> None:
+        self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
+        self._instrument = Instrument(
+            _generator(shop, generator),
+            Profiler(shop.jdk, shop.server.profiler_jars),
+            generator_cpus,
+            machine.taskset(),
+        )
+        self._taken: dict[str, Step] = {}
+
+    def step(
+        self,
+        name: str,
+        kind: str,
+        server: RunningServer,
+        workload: Workload,
+        rate: Rate | None,
+        profile: ProfileSpec | None = None,
+    ) -> Step:
+        """Measure one step and keep it. `rate` None: closed loop. Says so when the step is not valid."""
+        duration_s = {"probe": self._size.probe_s, "floor": self._size.floor_s}.get(kind, self._size.duration_s)
+        load = LoadSpec(
+            server.url,
+            workload.script,
+            rate.rps if rate else None,
+            duration_s,
+            self._size.warmup_s if rate else 0.0,
+        )
+        label = f"{server.engine} {workload.label}" + (" profiled" if profile else "")
+        extra = {"label": label, "kind": kind, "workload": workload.name, "rate_basis": rate.basis if rate else None}
+        text = label + (f" at {rate.rps:,.0f}/s" if rate else ", closed loop")
+        folder = self._folder.begin_step(name)
+        try:
+            with self._progress.part(text, planned_s(self._instrument.generator, load) + AROUND_A_LOAD_S) as part:
+                try:
+                    meta = measure_step(folder, server, load, self._instrument, profile, part.tick)
+                except ServerError as gone:
+                    meta = skipped_meta(server, load, self._instrument, gone)
+                step = self._keep(folder, {**extra, **meta})
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
+            raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
+        self._taken[name] = step
+        for reason in step.meta["invalid_reasons"]:
+            print(f"{label}: NOT VALID: {reason}")
+        if step.meta["saturated"]:
+            print(f"{label}: saturated: its latency is the length of a queue, not the server's")
+        return step
+
+    def _keep(self, folder: StepFolder, meta: dict[str, Any]) -> Step:
+        write_json(folder.meta, {"name": folder.name, **meta})
+        step = read_step(folder)
+        verdict = judge(step)
+        meta |= {"valid": verdict.valid, "invalid_reasons": list(verdict.reasons), "saturated": verdict.saturated}
+        store_frames(step)
+        final = self._folder.commit_step(folder, meta)
+        return dataclasses.replace(step, folder=final, meta=final.read_meta())
+
+    def fill(self, server: RunningServer, keys: int) -> None:
+        """Write ids 1..keys once each, then read some of them back. Raises MeasureError when one is missing."""
+        with self._progress.part(f"fill {server.engine} with {keys:,} keys", 0.0):
+            if self._shop.loadgen is None:
+                fill_by_hand(server, keys)
+            else:
+                load = LoadSpec(
+                    server.url,
+                    FILL.script,
+                    None,
+                    FILL_BOUND_S,
+                    connections=FILL_CONNECTIONS,
+                    requests=keys,
+                    script_arguments=(str(keys),),
+                )
+                folder = self._folder.begin_step(f"fill-{server.engine}")
+                own = dataclasses.replace(self._instrument, generator=_generator(self._shop, "loadgen"))
+                meta = measure_step(folder, server, load, own)
+                label = f"{server.engine} fill"
+                self._keep(folder, {"label": label, "kind": "fill", "workload": "fill", "keys": keys, **meta})
+            check_filled(server, keys)
+
+    def server_cpu_share(self, name: str) -> float:
+        """CPU seconds a second that the server used in an earlier step of this run, or a guess when there is none."""
+        taken = self._taken.get(name)
+        if taken is None or taken.frames["telemetry"].empty:
+            return SERVER_CPU_SHARE
+        share = float(taken.frames["telemetry"]["server_cpu_s"].mean())
+        return share if share > 0 else SERVER_CPU_SHARE

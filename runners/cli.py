@@ -1,0 +1,93 @@
+"""`lab`: the command line. Thin: it reads words and calls the rooms."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from runners import __version__
+from runners.errors import LabError
+
+EXIT_PROBLEM = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+@click.group()
+@click.version_option(__version__, prog_name="lab")
+def lab() -> None:
+    """Load-test reports that can be run again."""
+
+
+@lab.command()
+def doctor() -> None:
+    """Show what was found on this machine and what is missing; exit 1 only if the main job can't run."""
+    from runners.doctor import examine
+
+    findings = examine()
+    for finding in findings:
+        click.echo(finding.line())
+    if any(finding.fatal for finding in findings):
+        sys.exit(EXIT_PROBLEM)
+
+
+@lab.command()
+@click.option("--force", is_flag=True, help="Build even when nothing changed.")
+def build(force: bool) -> None:
+    """Build the server and the load generator."""
+    from runners.launch.workshop import prepare
+
+    shop = prepare("loadgen", click.echo, force)
+    for name, version in shop.versions().items():
+        click.echo(f"{name:16} {version}")
+
+
+@lab.command()
+@click.argument("experiment")
+@click.option("--size", help="smoke | quick | full")
+@click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter; may be given again.")
+def run(experiment: str, size: str | None, parameters: tuple[str, ...]) -> None:
+    """Run an experiment's notebook in batch, e.g. `lab run 01 --size quick -p rate_rps=8000`."""
+    from runners.batch import run_notebook
+
+    given: dict[str, object] = {}
+    for text in parameters:
+        name, separator, value = text.partition("=")
+        if not separator or name in given:
+            raise click.UsageError(f"-p {text}: write NAME=VALUE, each name once")
+        given[name] = value
+    if size is not None:
+        given["size"] = size
+    folder = run_notebook(experiment, given)
+    click.echo(f"report.html: {folder.report_html}")
+    click.echo(f"report.md:   {folder.report_md}")
+
+
+@lab.command()
+@click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def report(run_folder: Path) -> None:
+    """Write a run's report again from its folder: no server, no load."""
+    from runners.rewrite import write_report
+    from runners.store import RunFolder
+
+    folder = RunFolder.open(run_folder)
+    write_report(folder)
+    click.echo(f"report.html: {folder.report_html}")
+    click.echo(f"report.md:   {folder.report_md}")
+
+
+def main() -> None:
+    """Entry point: errors that a user can act on are one message and a non-zero exit, never a trace."""
+    try:
+        lab(standalone_mode=False)
+    except LabError as error:
+        click.echo(f"lab: {error}", err=True)
+        sys.exit(EXIT_PROBLEM)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("lab: interrupted; what was measured is kept", err=True)
+        sys.exit(EXIT_INTERRUPTED)

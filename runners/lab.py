@@ -1,0 +1,186 @@
+"""The face of the lab: the words that a notebook uses. One `Lab` is one run of one experiment."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from runners import show
+from runners.campaign import Campaign
+from runners.errors import MeasureError
+from runners.explain.conclude import Conclusion
+from runners.launch import workshop
+from runners.launch.build import git_state
+from runners.launch.server import RunningServer, ServerSpec
+from runners.launch.server import launch as launch_server
+from runners.measure import machine
+from runners.measure.profiler import ProfileSpec
+from runners.plan.experiment import REPORT_S, Experiment, experiment
+from runners.plan.parameter import Value, validate
+from runners.plan.rate import Rate, choose_rate
+from runners.plan.size import SIZES
+from runners.plan.workload import GET, PUT, Workload
+from runners.progress import Progress, sink
+from runners.read.published import published
+from runners.read.run import Run, Step
+from runners.rewrite import write_report
+from runners.show.cell import draw, in_notebook
+from runners.store import RUN_VARIABLE, RUNS, RunFolder
+
+__all__ = ["GET", "PUT", "Lab", "Run", "Step", "Workload", "published", "show"]
+
+
+class Lab:
+    """One run: its plan, its folder, and the server that is up now."""
+
+    _current: Lab | None = None
+
+    def __init__(
+        self, plan: Experiment, parameters: dict[str, Value], shop: workshop.Workshop, folder: RunFolder, bar: Progress
+    ) -> None:
+        self.plan, self.parameters, self.folder = plan, parameters, folder
+        self.size = SIZES[str(parameters["size"])]
+        self.engines = tuple(str(parameters["engines"]).split(","))
+        self.events = tuple(event for event in str(parameters["profile"]).split(",") if event not in ("", "none"))
+        self._shop, self._progress = shop, bar
+        self._server_cpus, generator_cpus = machine.pinning()
+        self._campaign = Campaign(shop, str(parameters["generator"]), generator_cpus, self.size, folder, bar)
+        self._server: RunningServer | None = None
+        self._launches = 0
+        self._floors: dict[str, Step] = {}
+
+    @classmethod
+    def begin(cls, number: str, **parameters: object) -> Lab:
+        """Check the parameters, build what is missing, look at the machine, and open a run folder.
+
+        Raises PlanError or ToolError, whose text names the remedy.
+        """
+        plan = experiment(number)
+        checked = validate(plan.parameters, parameters)
+        if cls._current is not None:
+            cls._current.close()
+        size, engines = SIZES[str(checked["size"])], str(checked["engines"]).split(",")
+        profiled = checked["profile"] not in ("", "none")
+        bar = Progress(plan.planned_s(size, len(engines), profiled), sink(notebook=in_notebook()))
+        shop = workshop.prepare(str(checked["generator"]), bar.say)
+        facts = machine.facts()
+        manifest: dict[str, Any] = {
+            "title": plan.title,
+            "parameters": checked,
+            "machine": facts,
+            "tools": shop.versions(),
+            "git": git_state(),
+            "warnings": machine.noise(facts),
+            "rerun": plan.rerun_command(checked),
+            "pid": os.getpid(),
+        }
+        if given := os.environ.get(RUN_VARIABLE):  # `lab run` made the folder, so that it can also close it
+            folder = RunFolder.open(Path(given))
+            folder.update_manifest(**manifest)
+        else:
+            folder = RunFolder.create(RUNS, plan.number, size.name, manifest)
+        lab = cls(plan, checked, shop, folder, bar)
+        cls._current = lab
+        atexit.register(lab.close)
+        pinned = f"server on core {lab._server_cpus[0]}" if lab._server_cpus else "nothing is pinned"
+        print(f"Run {folder.name}: {facts['cpu_model']}, {facts['cores']} cores, {facts['os']}; {pinned}")
+        for warning in manifest["warnings"]:
+            print(f"Unusual today: {warning['text']} ({warning['remedy']})")
+        return lab
+
+    def launch(self, engine: str, keep_data: bool = False) -> RunningServer:
+        """Start a server on an empty store, or with `keep_data` on what the last one of this engine left.
+
+        A server that this lab started before is stopped first, cleanly, with everything flushed.
+        """
+        self._stop_server()
+        self._launches += 1
+        home = self.folder.server_folder(engine)
+        if not keep_data:
+            shutil.rmtree(home / "data", ignore_errors=True)
+        self._server = launch_server(
+            ServerSpec(
+                java=self._shop.jdk.java,
+                class_path=self._shop.server.dist,
+                engine=engine,
+                folder=home / f"start-{self._launches}",
+                data=home / "data",
+                heap_mb=int(self.parameters["heap_mb"]),
+                selectors=int(self.parameters["selectors"]),
+                port=int(self.parameters["port"]),
+                cpus=self._server_cpus,
+                taskset=machine.taskset(),
+            )
+        )
+        return self._server
+
+    def choose_rate(self, workload: Workload) -> Rate:
+        """The rate to offer, one for all engines: given, or published, or what a probe of each shows to be stable."""
+        capacity_rps: dict[str, float] = {}
+        probes = []
+        for engine in self.engines:
+            server = self.launch(engine)
+            if workload.filled_keys:
+                self.fill(server, workload)
+            step = self._campaign.step(f"probe-{workload.name}-{engine}", "probe", server, workload, None)
+            probes.append(step)
+            if step.valid:
+                capacity_rps[engine] = float(step.frames["summary"]["achieved_rps"].iloc[0])
+        if not capacity_rps:
+            raise MeasureError(f"probe of {workload.label}", "no engine answered", "read the reasons above")
+        rate = choose_rate(workload.published_rate_rps, capacity_rps, float(self.parameters["rate_rps"]))
+        print(f"{workload.label}: {rate.rps:,.0f} requests/s will be offered: {rate.basis}")
+        draw(lambda: show.probes(probes, rate.rps, workload.published_rate_rps))
+        return rate
+
+    def floor(self, workload: Workload, rate: Rate) -> Step:
+        """The instrument floor: the same load against a handler that does nothing."""
+        step = self._campaign.step(f"floor-{workload.name}", "floor", self.launch("noop"), workload, rate)
+        self._floors[workload.name] = step
+        draw(lambda: show.spectrum(step))
+        return step
+
+    def fill(self, server: RunningServer, workload: Workload) -> None:
+        """Write the ids that the workload will ask for, once each, and read some of them back."""
+        self._campaign.fill(server, workload.filled_keys)
+
+    def load(self, server: RunningServer, workload: Workload, rate: Rate, profile: bool = False) -> Step:
+        """Offer the rate to the server for this size's time; with `profile`, while the profiler records."""
+        name = f"{workload.name}-{server.engine}"
+        spec = None
+        if profile and self.events:
+            share = self._campaign.server_cpu_share(name)
+            spec = ProfileSpec.for_load(self.events, rate.rps, self.size.load_s(), share)
+            name += "-profiled"
+        step = self._campaign.step(name, "load", server, workload, rate, spec)
+        reference = published(workload.published) if workload.published else None
+        draw(lambda: show.spectrum(step, published=reference, floor=self._floors.get(workload.name)))
+        return step
+
+    def conclude(self) -> Conclusion:
+        """Write report.html and report.md from the run folder, and give the conclusion."""
+        self._stop_server()
+        with self._progress.part("write the report", REPORT_S):
+            self.folder.finish("complete")
+            conclusion = write_report(self.folder)
+        self.close()
+        print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
+        return conclusion
+
+    def close(self) -> None:
+        """Stop the server, drop the stores' data, and mark the run interrupted unless it was concluded."""
+        atexit.unregister(self.close)
+        self._stop_server()
+        for data in self.folder.path.glob("servers/*/data"):
+            shutil.rmtree(data, ignore_errors=True)
+        if self.folder.manifest_path.exists() and self.folder.manifest()["status"] == "running":
+            self.folder.finish("interrupted")
+        self._progress.close()
+
+    def _stop_server(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+            self._server = None

@@ -1,0 +1,35 @@
+"""Which rate to offer: the published one where a connection carries it here, otherwise a share of what it carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+STABLE_SHARE = 0.70
+#: The published rate must leave this much of the probed capacity free; at capacity itself a queue never empties.
+CARRIED_SHARE = 0.90
+ROUND_TO_RPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """An offered rate and why it was chosen."""
+
+    rps: float
+    basis: str
+
+
+def choose_rate(published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0) -> Rate:
+    """One rate for all engines, so that they can be compared.
+
+    `capacity_rps` maps an engine to what a closed loop reached. The weakest engine sets the rate.
+    """
+    if given_rps > 0:
+        return Rate(float(given_rps), "given")
+    weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])
+    capacity = capacity_rps[weakest]
+    if published_rps is not None and published_rps <= CARRIED_SHARE * capacity:
+        return Rate(published_rps, "published")
+    rps = max(1.0, STABLE_SHARE * capacity)
+    rounded = rps // ROUND_TO_RPS * ROUND_TO_RPS if rps >= ROUND_TO_RPS else rps // 1
+    return Rate(rounded, f"{STABLE_SHARE:.0%} of what {weakest} reached in a closed-loop probe ({capacity:,.0f}/s)")

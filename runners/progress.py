@@ -1,0 +1,192 @@
+"""Progress of long work: a bar with the time left on a terminal and in JupyterLab, plain lines in a log.
+
+A notebook in batch has no terminal: `lab run` listens on a local socket named in LAB_PROGRESS, and the notebook's
+kernel sends it what it would have shown. When the listener goes away, so does the kernel: no run outlives `lab run`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from tqdm import tqdm
+
+ADDRESS = "LAB_PROGRESS"
+LINE_EVERY_S = 10.0
+_KILLED_EXIT = 143
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """How far the work is. Seconds of the plan done, seconds in all, and what is being done."""
+
+    done_s: float
+    total_s: float
+    text: str
+
+
+class Sink(Protocol):
+    """Somewhere to show events."""
+
+    def show(self, event: Event) -> None: ...
+    def say(self, line: str) -> None: ...
+    def close(self) -> None: ...
+
+
+class BarSink:
+    """A bar, for a terminal or a notebook cell."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._bar: tqdm[None] = tqdm(
+            total=1.0,
+            file=out,
+            leave=False,
+            ncols=100,
+            bar_format="{percentage:3.0f} % |{bar:24}| {remaining} left  {desc}",
+        )
+
+    def show(self, event: Event) -> None:
+        self._bar.total = event.total_s
+        self._bar.n = min(event.done_s, event.total_s)
+        self._bar.set_description_str(event.text, refresh=True)
+
+    def say(self, line: str) -> None:
+        self._bar.write(line, file=self._bar.fp)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+class LineSink:
+    """A line when the work changes and every ten seconds, for a log."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._last_text = ""
+        self._last_s = 0.0
+        self._begin_s = time.monotonic()
+
+    def show(self, event: Event) -> None:
+        now_s = time.monotonic()
+        if event.text == self._last_text and now_s - self._last_s < LINE_EVERY_S:
+            return
+        self._last_text, self._last_s = event.text, now_s
+        share = min(1.0, event.done_s / event.total_s) if event.total_s else 0.0
+        # until a few percent are done, the plan is a better guide than the pace
+        left_s = event.total_s - event.done_s if share < 0.05 else (now_s - self._begin_s) * (1 - share) / share
+        minutes, seconds = divmod(round(max(0.0, left_s)), 60)
+        self.say(f"[{share:4.0%}] {minutes:02d}:{seconds:02d} left  {event.text}")
+
+    def say(self, line: str) -> None:
+        print(line, file=self._out, flush=True)
+
+    def close(self) -> None:
+        return None
+
+
+class SocketSink:
+    """Hands events to the `lab run` that started this kernel, and ends the kernel when that is gone."""
+
+    def __init__(self, address: str) -> None:
+        self._connection: Connection = Client(address)
+        threading.Thread(target=self._die_with_listener, daemon=True).start()
+
+    def _die_with_listener(self) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            self._connection.recv()
+        os._exit(_KILLED_EXIT)
+
+    def show(self, event: Event) -> None:
+        with contextlib.suppress(OSError):
+            self._connection.send(asdict(event))
+
+    def say(self, line: str) -> None:
+        with contextlib.suppress(OSError):
+            self._connection.send(line)
+
+    def close(self) -> None:
+        return None  # the listener must see this end close only when the kernel ends
+
+
+def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
+    """The right way to show progress here: `lab run`'s socket, a bar, or lines."""
+    if address := os.environ.get(ADDRESS):
+        return SocketSink(address)
+    stream = out or sys.stdout
+    return BarSink(stream) if notebook or stream.isatty() else LineSink(stream)
+
+
+class Progress:
+    """The seconds of a plan, spent part by part."""
+
+    def __init__(self, total_s: float, shown_in: Sink) -> None:
+        self._total_s = total_s
+        self._done_s = 0.0
+        self._sink = shown_in
+
+    def part(self, text: str, planned_s: float) -> Part:
+        """A part of the work that will take about `planned_s`."""
+        return Part(self, text, planned_s)
+
+    def at(self, text: str, done_s: float) -> None:
+        self._sink.show(Event(self._done_s + done_s, max(self._total_s, self._done_s + done_s), text))
+
+    def spent(self, planned_s: float) -> None:
+        self._done_s += planned_s
+
+    def say(self, line: str) -> None:
+        self._sink.say(line)
+
+    def close(self) -> None:
+        self._sink.close()
+
+
+class Part:
+    """One part: `tick(elapsed_s)` while it runs; leaving the context counts it as done."""
+
+    def __init__(self, progress: Progress, text: str, planned_s: float) -> None:
+        self._progress, self._text, self._planned_s = progress, text, planned_s
+
+    def __enter__(self) -> Part:
+        self.tick(0.0)
+        return self
+
+    def tick(self, elapsed_s: float) -> None:
+        self._progress.at(self._text, min(elapsed_s, self._planned_s))
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.spent(self._planned_s)
+
+
+@contextlib.contextmanager
+def listening(shown_in: Sink) -> Iterator[str]:
+    """Listen for a kernel's progress and show it; gives the address to put into LAB_PROGRESS."""
+    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
+        address = str(Path(folder) / "progress")
+        listener = Listener(address, "AF_UNIX")
+        threading.Thread(target=_serve, args=(listener, shown_in), daemon=True).start()
+        try:
+            yield address
+        finally:
+            listener.close()
+            shown_in.close()
+
+
+def _serve(listener: Listener, shown_in: Sink) -> None:
+    with contextlib.suppress(OSError, EOFError):
+        connection = listener.accept()
+        while True:
+            message = connection.recv()
+            if isinstance(message, str):
+                shown_in.say(message)
+            else:
+                shown_in.show(Event(**message))

@@ -1,0 +1,106 @@
+"""Loads: the exact command line, an early end, and a generator that refuses."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.errors import MeasureError
+from runners.measure.load import LoadFiles, Loadgen, LoadSpec, Wrk2, planned_s, run_load
+
+SPEC = LoadSpec("http://127.0.0.1:1", Path("put.lua"), 8000.0, 14.0, warmup_s=5.0)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A generator made of a line of Python."""
+
+    source: str
+    name: str = "script"
+    version: str = "1"
+
+    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+        return [sys.executable, "-c", self.source]
+
+
+def files(folder: Path) -> LoadFiles:
+    return LoadFiles(folder / "out", folder / "err", folder / "json", folder / "hlog")
+
+
+def test_our_command_line(tmp_path: Path) -> None:
+    command = Loadgen(Path("loadgen"), "1").command(SPEC, files(tmp_path))
+    assert command[:9] == ["loadgen", "-t", "1", "-c", "1", "-d", "14s", "-R", "8000"]
+    assert command[9:11] == ["--warmup", "5s"] and command[-1] == SPEC.url
+
+
+def test_a_closed_loop_and_a_count_have_no_rate(tmp_path: Path) -> None:
+    spec = LoadSpec("http://x", Path("fill.lua"), None, 60.0, requests=100, script_arguments=("100",))
+    command = Loadgen(Path("loadgen"), "1").command(spec, files(tmp_path))
+    assert "-R" not in command and command[-2:] == ["--", "100"]
+    assert command[command.index("-n") + 1] == "100"
+
+
+def test_wrk2_runs_long_enough_to_calibrate(tmp_path: Path) -> None:
+    wrk2 = Wrk2(Path("wrk2"), "4.0.0")
+    command = wrk2.command(SPEC, files(tmp_path))
+    assert command[command.index("-d") + 1] == "24s" and planned_s(wrk2, SPEC) == 24
+    with pytest.raises(MeasureError, match="number of requests"):
+        wrk2.command(LoadSpec("http://x", Path("f"), 1, 1, requests=5), files(tmp_path))
+
+
+def test_output_is_kept_as_printed_and_ticks_come(tmp_path: Path) -> None:
+    ticks: list[int] = []
+
+    def tick(pid: int, _elapsed_s: float) -> bool:
+        ticks.append(pid)
+        return True
+
+    outcome = run_load(
+        Script("print('Requests/sec: 1'); import time; time.sleep(1.2)"), SPEC, files(tmp_path), tick=tick
+    )
+    assert (tmp_path / "out").read_text() == "Requests/sec: 1\n"
+    assert outcome.exit_code == 0 and not outcome.interrupted
+    assert len(ticks) == 2 and len(set(ticks)) == 1
+    assert 1.1e6 < outcome.ended_unix_us - outcome.started_unix_us < 5e6
+
+
+def test_a_load_that_is_stopped_early_may_still_write_its_report(tmp_path: Path) -> None:
+    source = (
+        "import signal, sys, time\n"
+        "def end(*_): print('interrupted report', flush=True); sys.exit(130)\n"
+        "signal.signal(signal.SIGINT, end)\nprint('up', flush=True); time.sleep(60)"
+    )
+    outcome = run_load(
+        Script(source), SPEC, files(tmp_path), tick=lambda _pid, _s: "up" not in (tmp_path / "out").read_text()
+    )
+    assert outcome.stopped_early and outcome.interrupted and outcome.exit_code == 130
+    assert "interrupted report" in (tmp_path / "out").read_text()
+
+
+def test_ctrl_c_leaves_no_generator_behind(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    def tick(pid: int, _elapsed_s: float) -> bool:
+        pids.append(pid)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_load(Script("import time; time.sleep(60)"), SPEC, files(tmp_path), tick=tick)
+    assert not psutil.pid_exists(pids[0])
+
+
+@pytest.mark.parametrize(("code", "remedy"), [(1, "mend the script"), (2, "check that the server")])
+def test_a_refusal_is_raised_in_the_generators_own_words(tmp_path: Path, code: int, remedy: str) -> None:
+    source = f"import sys; print('put.lua:3: no such thing', file=sys.stderr); sys.exit({code})"
+    with pytest.raises(MeasureError, match=rf"put.lua:3: no such thing; {remedy}"):
+        run_load(Script(source), SPEC, files(tmp_path))
+
+
+def test_a_killed_generator_is_an_exit_code_not_a_crash(tmp_path: Path) -> None:
+    source = f"import os, signal; os.kill(os.getpid(), signal.{signal.SIGKILL.name})"
+    assert run_load(Script(source), SPEC, files(tmp_path)).exit_code == 128 + signal.SIGKILL

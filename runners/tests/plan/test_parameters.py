@@ -1,0 +1,127 @@
+"""Parameters: what is unknown, of the wrong type or absurd is refused with what is valid."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.errors import PlanError
+from runners.launch.toolchain import ROOT
+from runners.plan.experiment import COMMON, EXPERIMENTS, experiment
+from runners.plan.parameter import validate
+from runners.plan.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
+from runners.plan.size import SIZES
+
+
+def test_defaults_are_filled_in() -> None:
+    values = validate(COMMON, {})
+    assert values == {parameter.name: parameter.default for parameter in COMMON}
+
+
+def test_text_from_the_command_line_gets_its_type() -> None:
+    assert validate(COMMON, {"rate_rps": "8000"})["rate_rps"] == 8000
+    assert validate(COMMON, {"engines": "lsm, memory"})["engines"] == "lsm,memory"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rate_rps", "fast"),
+        ("rate_rps", -1),
+        ("rate_rps", 10**9),
+        ("rate_rps", math.nan),
+        ("rate_rps", True),
+        ("rate_rps", 1.5),
+        ("size", "huge"),
+        ("size", 3),
+        ("engines", ""),
+        ("engines", "rocksdb,rocksdb"),
+        ("engines", "mysql"),
+        ("profile", "cpu,dreams"),
+        ("heap_mb", 1),
+        ("port", 70_000),
+    ],
+)
+def test_absurd_values_are_refused_with_what_is_valid(name: str, value: object) -> None:
+    with pytest.raises(PlanError, match="valid") as refusal:
+        validate(COMMON, {name: value})
+    assert name in str(refusal.value)
+
+
+def test_an_unknown_parameter_is_answered_with_the_list_of_all() -> None:
+    with pytest.raises(PlanError) as refusal:
+        validate(COMMON, {"rate": 8000})
+    for parameter in COMMON:
+        assert parameter.name in str(refusal.value)
+
+
+@given(st.dictionaries(st.text(max_size=12), st.one_of(st.text(max_size=20), st.integers(), st.floats(), st.none())))
+def test_any_input_is_accepted_or_refused_never_a_crash(values: dict[str, object]) -> None:
+    try:
+        checked = validate(COMMON, values)
+    except PlanError:
+        return
+    assert set(checked) == {parameter.name for parameter in COMMON}
+
+
+def test_profile_may_be_none() -> None:
+    assert validate(COMMON, {"profile": "none"})["profile"] == "none"
+
+
+def test_an_unknown_experiment_is_answered_with_those_there_are() -> None:
+    with pytest.raises(PlanError, match="01"):
+        experiment("99")
+    assert experiment("1").number == "01"
+
+
+@pytest.mark.parametrize("plan", EXPERIMENTS.values(), ids=lambda plan: plan.number)
+def test_the_notebook_has_exactly_these_parameters(plan) -> None:  # type: ignore[no-untyped-def]
+    notebook = json.loads((ROOT / "notebooks" / plan.notebook).read_text())
+    tagged = [cell for cell in notebook["cells"] if "parameters" in cell["metadata"].get("tags", [])]
+    assert len(tagged) == 1
+    names: dict[str, object] = {}
+    exec("".join(tagged[0]["source"]), {}, names)
+    assert names == {parameter.name: parameter.default for parameter in plan.parameters}
+    assert all("#" in line for line in "".join(tagged[0]["source"]).splitlines())
+
+
+@pytest.mark.parametrize("plan", EXPERIMENTS.values(), ids=lambda plan: plan.number)
+def test_notebooks_are_thin_and_kept_without_outputs(plan) -> None:  # type: ignore[no-untyped-def]
+    notebook = json.loads((ROOT / "notebooks" / plan.notebook).read_text())
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            source = "".join(cell["source"])
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+            assert not any(word in source for word in ("def ", "class ", "!", "lambda", "%%"))
+
+
+def test_the_rerun_line_names_only_what_differs() -> None:
+    plan = experiment("01")
+    values = validate(plan.parameters, {"size": "smoke", "rate_rps": 800})
+    assert plan.rerun_command(values) == "lab run 01 --size smoke -p rate_rps=800"
+
+
+@given(
+    st.one_of(st.none(), st.floats(1, 1e6)),
+    st.dictionaries(st.sampled_from(["rocksdb", "lsm"]), st.floats(2, 1e6), min_size=1),
+)
+def test_the_chosen_rate_is_one_that_every_engine_carries(published: float | None, capacity: dict[str, float]) -> None:
+    rate = choose_rate(published, capacity)
+    assert 0 < rate.rps <= CARRIED_SHARE * min(capacity.values()) or rate.rps == 1
+    if rate.rps != published:
+        assert rate.rps <= max(1.0, STABLE_SHARE * min(capacity.values()))
+        assert min(capacity, key=lambda engine: capacity[engine]) in rate.basis
+
+
+def test_a_given_rate_is_taken_as_it_is() -> None:
+    assert choose_rate(25_000, {"lsm": 10}, 8000).rps == 8000
+
+
+def test_quick_and_smoke_keep_to_their_promised_time() -> None:
+    plan = experiment("01")
+    assert plan.planned_s(SIZES["quick"], 2, True) <= 240
+    assert SIZES["full"].duration_s == 180
