@@ -134,5 +134,5 @@ class Campaign:
         taken = self._taken.get(name)
         if taken is None or taken.frames["telemetry"].empty:
             return SERVER_CPU_SHARE
-        share = float(taken.frames["telemetry"]["server_cpu_s"].mean())
+        share = float(taken.frames["telemetry"]["server_cpu_cores"].mean())
         return share if share > 0 else SERVER_CPU_SHARE

@@ -91,3 +91,7 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("lab: interrupted; what was measured is kept", err=True)
         sys.exit(EXIT_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -22,12 +22,15 @@ from runners.errors import LabError
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Where runs are kept.
-RUNS = Path(__file__).resolve().parents[1] / "data" / "runs"
+#: Where runs are kept: data/runs, or the folder that LAB_RUNS names (a larger disk, a test's own).
+RUNS = Path(os.environ.get("LAB_RUNS") or Path(__file__).resolve().parents[1] / "data" / "runs")
 #: Names the run folder that `lab run` made for the notebook it executes.
 RUN_VARIABLE = "LAB_RUN"
 MANIFEST_SCHEMA = "run/1"
 STEP_SCHEMA = "step/1"
+#: Room kept from the start, so that a run whose disk is full can still be closed.
+RESERVE = ".reserve"
+RESERVE_BYTES = 128 * 1024
 PARTIAL = ".partial"
 SUPERSEDED = "superseded"
 _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
@@ -150,6 +153,7 @@ class RunFolder:
         run = f"{experiment}-{stamp}-{size}-{secrets.token_hex(2)}"
         folder = cls(root / run)
         folder.steps_path.mkdir(parents=True)
+        (folder.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
         folder.write_manifest(
             {
                 "schema": MANIFEST_SCHEMA,
@@ -229,7 +233,8 @@ class RunFolder:
         self.write_manifest({**self.manifest(), **fields})
 
     def finish(self, status: str) -> None:
-        """Close the run as `complete`, `interrupted` or `failed`; a run that is closed as failed stays so."""
+        """Close the run as `complete`, `interrupted` or `failed`, on a full disk too."""
+        (self.path / RESERVE).unlink(missing_ok=True)
         self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
 
     def begin_step(self, name: str) -> StepFolder:

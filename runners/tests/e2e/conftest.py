@@ -1,0 +1,38 @@
+"""One real smoke run of experiment 01, shared by the tests that read what it made."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runners.store import RunFolder
+
+LAB = [sys.executable, "-m", "runners.cli"]
+
+
+def lab(*arguments: str, runs: Path, timeout_s: float = 240) -> subprocess.CompletedProcess[str]:
+    """`lab` as a user calls it, with its runs in a folder of the test's own."""
+    env = dict(os.environ, LAB_RUNS=str(runs))
+    return subprocess.run(
+        [*LAB, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+        env=env,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, subprocess.CompletedProcess[str]]:
+    """A complete run in the smoke size and what the command printed."""
+    root = tmp_path_factory.mktemp("runs")
+    done = lab("run", "01", "--size", "smoke", runs=root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = root.iterdir()
+    return RunFolder.open(folder), done

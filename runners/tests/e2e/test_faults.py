@@ -1,0 +1,182 @@
+"""What goes wrong in real life, with the real tools: said, kept, and nothing left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.campaign import Campaign
+from runners.errors import LabError, MeasureError, ServerError
+from runners.launch.server import RunningServer, ServerSpec, launch
+from runners.launch.workshop import Workshop, prepare
+from runners.measure.load import LoadFiles, Loadgen, LoadSpec, run_load
+from runners.measure.profiler import Profiler, ProfileSpec
+from runners.plan.rate import Rate
+from runners.plan.size import Size
+from runners.plan.workload import GET, PUT
+from runners.progress import Progress
+from runners.store import RunFolder, StepFolder
+from runners.tests.e2e.conftest import LAB, lab
+from runners.tests.test_progress import Memory
+
+pytestmark = pytest.mark.e2e
+SHORT = Size("test", warmup_s=0.2, duration_s=2.0, probe_s=0.5, floor_s=0.5)
+KILL_AFTER_S = 0.8
+
+
+@pytest.fixture(scope="module")
+def shop() -> Workshop:
+    return prepare("loadgen", print)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "runs", "01", "smoke", {"title": "t"})
+
+
+@pytest.fixture
+def campaign(shop: Workshop, run: RunFolder) -> Campaign:
+    return Campaign(shop, "loadgen", None, SHORT, run, Progress(10.0, Memory()))
+
+
+@pytest.fixture
+def server(shop: Workshop, tmp_path: Path) -> Iterator[RunningServer]:
+    running = launch(spec(shop, tmp_path))
+    yield running
+    running.stop()
+
+
+def spec(shop: Workshop, folder: Path, port: int = 0) -> ServerSpec:
+    return ServerSpec(shop.jdk.java, shop.server.dist, "lsm", folder / "server", folder / "data", port=port)
+
+
+def test_a_port_that_is_taken_is_named(shop: Workshop, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ServerError, match=str(port)):
+            launch(spec(shop, tmp_path, port))
+
+
+def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_skipped(
+    campaign: Campaign, server: RunningServer, run: RunFolder
+) -> None:
+    threading.Timer(KILL_AFTER_S, os.kill, (server.pid, signal.SIGKILL)).start()
+    step = campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+    assert not step.valid
+    assert "the server died under load (exit code 137)" in step.meta["invalid_reasons"]
+    assert step.meta["server_log_tail"]
+    after = campaign.step("get-lsm", "load", server, GET, Rate(500, "given"))
+    assert not after.valid and after.meta["invalid_reasons"][0].startswith("skipped")
+    assert [s.name for s in run.steps()] == ["put-lsm", "get-lsm"]
+
+
+def test_a_rate_above_what_one_connection_carries_is_called_saturation(
+    campaign: Campaign, server: RunningServer
+) -> None:
+    step = campaign.step("put-lsm", "load", server, PUT, Rate(500_000, "given"))
+    assert step.meta["saturated"] and step.valid
+    assert step.frames["summary"]["achieved_rps"].iloc[0] < 500_000 * 0.9
+
+
+def test_a_refused_profiler_leaves_the_measurement_and_its_reason(campaign: Campaign, server: RunningServer) -> None:
+    step = campaign.step("put-lsm-profiled", "load", server, PUT, Rate(500, "given"), ProfileSpec(("cpu",), -5, 4096))
+    assert step.valid and not step.profiled
+    assert "async-profiler" in step.meta["profiler_note"]
+
+
+def test_the_profilers_own_words_are_in_its_refusal(shop: Workshop, server: RunningServer, tmp_path: Path) -> None:
+    profiler = Profiler(shop.jdk, shop.server.profiler_jars)
+    with pytest.raises(MeasureError, match="did not start"):
+        profiler.start(server.pid, ProfileSpec(("cpu",), -5, 4096), tmp_path / "p.jfr")
+
+
+def test_an_error_in_a_lua_script_names_script_line_and_message(
+    shop: Workshop, server: RunningServer, tmp_path: Path
+) -> None:
+    script = tmp_path / "broken.lua"
+    script.write_text("request = function()\n  return no_such_function()\nend\n")
+    assert shop.loadgen is not None
+    files = LoadFiles(tmp_path / "o", tmp_path / "e", tmp_path / "j", tmp_path / "h")
+    with pytest.raises(MeasureError, match=r"broken\.lua:2.*no_such_function"):
+        run_load(Loadgen(shop.loadgen.path, "1"), LoadSpec(server.url, script, 100.0, 1.0), files)
+
+
+def test_a_full_disk_is_named_and_the_run_can_still_be_closed(
+    campaign: Campaign, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StepFolder, "telemetry", property(lambda _self: Path("/dev/full")))
+    with pytest.raises(MeasureError, match="the disk is full"):
+        campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+    assert not list(run.steps_path.iterdir())
+    run.finish("failed")
+    assert RunFolder.open(run.path).manifest()["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("99",), ("01", "-p", "rate=5"), ("01", "-p", "rate_rps=fast"), ("01", "-p", "x")]
+)
+def test_what_can_not_be_run_is_refused_at_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = lab("run", *arguments, runs=tmp_path)
+    assert done.returncode in (1, 2) and "Traceback" not in done.stderr and done.stderr.strip()
+    assert not list(tmp_path.iterdir())
+
+
+def _children_of_the_run(runs: Path) -> list[psutil.Process]:
+    """Servers and generators of this test's run, known by the run folder in their command line."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if any(str(runs) in word for word in process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_an_interrupted_run_leaves_no_process_and_a_readable_folder(number: signal.Signals, tmp_path: Path) -> None:
+    env = dict(os.environ, LAB_RUNS=str(tmp_path))
+    command = [*LAB, "run", "01", "--size", "smoke", "-p", "engines=lsm", "-p", "profile=none"]
+    process = subprocess.Popen(
+        command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "lsm PUT at" in line:
+            break
+    assert _children_of_the_run(tmp_path)
+    process.send_signal(number)
+    process.stderr.read()
+    process.wait(60)
+    end = time.monotonic() + 20
+    while (left := _children_of_the_run(tmp_path)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not left, left
+    (path,) = tmp_path.iterdir()
+    folder = RunFolder.open(path)
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert folder.manifest()["status"] == "interrupted"
+    assert {step.name for step in folder.steps()} >= {"probe-put-lsm", "floor-put"}
+    done = lab("report", str(path), runs=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "interrupted" in folder.report_md.read_text().lower()
+
+
+def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_cargo(*_: object) -> Path:
+        raise LabError("cargo", "it is not on PATH", "install Rust (rustup)")
+
+    monkeypatch.setattr("runners.launch.workshop.build_loadgen", no_cargo)
+    monkeypatch.setattr("runners.launch.workshop.find_wrk2", lambda: None)
+    with pytest.raises(LabError, match=r"neither ours .* nor wrk2.*install Rust"):
+        prepare("loadgen", print)

@@ -1,0 +1,106 @@
+"""The main job, whole, with the real tools: what a run leaves behind."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runners.read.reading import read_run
+from runners.store import RunFolder
+from runners.tests.e2e.conftest import lab
+
+pytestmark = pytest.mark.e2e
+Smoke = tuple[RunFolder, subprocess.CompletedProcess[str]]
+MAX_REPORT_BYTES = 3_000_000
+STEPS = {
+    "fill-lsm", "fill-rocksdb", "floor-get", "floor-put", "get-lsm", "get-lsm-profiled", "get-rocksdb",
+    "get-rocksdb-profiled", "probe-get-lsm", "probe-get-rocksdb", "probe-put-lsm", "probe-put-rocksdb", "put-lsm",
+    "put-lsm-profiled", "put-rocksdb", "put-rocksdb-profiled",
+}  # fmt: skip
+
+
+def test_the_run_is_complete_and_says_where_its_reports_lie(smoke: Smoke) -> None:
+    folder, done = smoke
+    assert folder.manifest()["status"] == "complete"
+    assert f"report.html: {folder.report_html}" in done.stdout and f"report.md:   {folder.report_md}" in done.stdout
+    assert folder.report_html.stat().st_size < MAX_REPORT_BYTES
+    assert folder.notebook.exists()
+
+
+def test_progress_is_plain_lines_in_a_log(smoke: Smoke) -> None:
+    _, done = smoke
+    lines = [line for line in done.stderr.splitlines() if re.match(r"^\[ *\d+%\] \d\d:\d\d left  ", line)]
+    assert len(lines) >= len(STEPS) - 4 and "\r" not in done.stderr
+
+
+def test_every_step_was_measured_and_read(smoke: Smoke) -> None:
+    run = read_run(smoke[0])
+    assert {step.name for step in run.steps} == STEPS
+    for step in run.steps:
+        assert not step.meta.get("unreadable"), (step.name, step.meta.get("unreadable"))
+        summary = step.frames["summary"].iloc[0]
+        assert summary["completed"] > 0, step.name
+        assert summary["non_2xx"] == 0, step.name
+        assert summary["connect_errors"] == summary["read_errors"] == summary["timeouts"] == 0, step.name
+
+
+def test_each_step_says_how_it_was_measured(smoke: Smoke) -> None:
+    run = read_run(smoke[0])
+    for step in run.find(kind="load"):
+        meta = step.meta
+        assert meta["generator"]["command"] and meta["server"]["command"]
+        assert meta["server"]["ready"]["transport"] in ("native", "java")
+        assert meta["server"]["ready"]["engine"] == step.engine
+        assert meta["store_before"] is not None and meta["store_after"] is not None
+        assert meta["offered_rate_rps"] > 0 and meta["rate_basis"]
+        if step.name.endswith("-profiled"):
+            assert meta["profiler"]["engine"] in ("perf_events", "ctimer", "itimer"), meta["profiler_note"]
+            assert meta["profiler"]["samples"]["cpu"] > 0
+            assert not step.frames["shares"].empty
+            assert "<html" in step.folder.flamegraph("cpu").read_text().lower()
+
+
+def test_all_engines_and_the_floor_were_offered_the_same_rate(smoke: Smoke) -> None:
+    run = read_run(smoke[0])
+    for workload in ("put", "get"):
+        rates = {
+            step.meta["offered_rate_rps"]
+            for kind in ("load", "floor")
+            for step in run.find(kind=kind, workload=workload)
+        }
+        assert len(rates) == 1
+
+
+def test_get_was_asked_of_data_that_had_been_through_the_disk(smoke: Smoke) -> None:
+    run = read_run(smoke[0])
+    (step,) = run.find(engine="lsm", workload="get", profiled=False)
+    assert step.meta["store_before"]["tables"] >= 1
+
+
+def test_nothing_but_the_reports_is_left_of_the_stores(smoke: Smoke) -> None:
+    assert not list(smoke[0].path.glob("servers/*/data"))
+
+
+def test_the_report_can_be_made_again_from_the_folder_alone(smoke: Smoke, tmp_path: Path) -> None:
+    copy = tmp_path / smoke[0].name
+    shutil.copytree(smoke[0].path, copy)
+    first = RunFolder(copy).report_md.read_text()
+    RunFolder(copy).report_md.unlink()
+    RunFolder(copy).report_html.unlink()
+    done = lab("report", str(copy), runs=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert RunFolder(copy).report_md.read_text() == first
+    assert RunFolder(copy).report_html.exists()
+
+
+def test_the_executed_notebook_has_no_error_and_pictures(smoke: Smoke) -> None:
+    notebook = json.loads(smoke[0].notebook.read_text())
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    assert not any(output["output_type"] == "error" for output in outputs)
+    pictures = [o for o in outputs if any(kind.startswith("image/") for kind in o.get("data", {}))]
+    assert len(pictures) >= 8
