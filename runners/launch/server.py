@@ -17,6 +17,7 @@ import httpx
 
 from runners.errors import ServerError
 from runners.launch.supervisor import Child, pinned, start
+from runners.launch.toolchain import shown
 
 READY_TIMEOUT_S = 60.0
 STATUS_TIMEOUT_S = 5.0
@@ -55,20 +56,20 @@ class ServerSpec:
         return [
             f"-Xmx{self.heap_mb}m",
             *PROFILABLE,
-            f"-Xlog:gc,safepoint:file={self.gc_log}:utctime,level,tags:filecount=0",
+            f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0",
         ]
 
     def command(self) -> list[str]:
         """The whole command line, as it is run."""
         selectors_flag = ["--selectors", str(self.selectors)] if self.selectors else []
         java = [
-            str(self.java),
+            shown(self.java),
             *self.jvm_flags(),
             "-cp",
-            str(self.class_path / "*"),
+            shown(self.class_path / "*"),
             self.main_class,
             *("--engine", self.engine),
-            *("--data", str(self.data)),
+            *("--data", shown(self.data)),
             *("--host", "127.0.0.1"),
             *("--port", str(self.port)),
             *selectors_flag,

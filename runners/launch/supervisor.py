@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from runners.errors import ToolError
+from runners.launch.toolchain import ROOT
 
 GUARD = Path(__file__).with_name("guard.py")
 GRACE_S = 8.0
@@ -87,10 +88,9 @@ def start(
     stdout: IO[bytes] | int = subprocess.DEVNULL,
     stderr: IO[bytes] | int = subprocess.DEVNULL,
     env: Mapping[str, str] | None = None,
-    cwd: Path | None = None,
     grace_s: float = GRACE_S,
 ) -> Child:
-    """Start `command` under a guard. Raises ToolError when it can't be started."""
+    """Start `command` under a guard, in the project's folder. Raises ToolError when it can't be started."""
     lab_end, guard_end = socket.socketpair()
     try:
         guard = subprocess.Popen(
@@ -101,7 +101,7 @@ def start(
             pass_fds=[guard_end.fileno()],
             start_new_session=True,
             env=env,
-            cwd=cwd,
+            cwd=ROOT,
         )
     finally:
         guard_end.close()

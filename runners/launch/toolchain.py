@@ -20,6 +20,12 @@ REQUIRED_JDK = 25
 _PROBE_TIMEOUT_S = 20.0
 
 
+def shown(path: Path) -> str:
+    """A path as it stands in a command line: relative to the project when it lies there (that is where every
+    child is started), so that a recorded command can be copied on another machine."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
 @dataclass(frozen=True, slots=True)
 class Jdk:
     """A Java development kit: where it is and what its `release` file says."""

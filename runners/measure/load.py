@@ -11,6 +11,7 @@ from typing import Protocol
 
 from runners.errors import MeasureError
 from runners.launch.supervisor import pinned, start
+from runners.launch.toolchain import shown
 
 TICK_S = 1.0
 #: wrk2 leaves its first ten seconds (and 5 ms a connection) out of the histogram, not out of its request count.
@@ -70,12 +71,12 @@ class Loadgen:
         warmup = ["--warmup", f"{spec.warmup_s:g}s"] if spec.warmup_s else []
         count = ["-n", str(spec.requests)] if spec.requests is not None else []
         return [
-            str(self.path),
+            shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{spec.duration_s:g}s"),
             *rate,
             *warmup,
             *count,
-            *("-s", str(spec.script), "-L", "--json", str(files.json), "--hlog", str(files.hlog)),
+            *("-s", shown(spec.script), "-L", "--json", shown(files.json), "--hlog", shown(files.hlog)),
             spec.url,
             *(["--", *spec.script_arguments] if spec.script_arguments else []),
         ]
@@ -95,9 +96,9 @@ class Wrk2:
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
         seconds = math.ceil(spec.duration_s + max(spec.warmup_s, WRK2_CALIBRATION_S))
         return [
-            str(self.path),
+            shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{seconds}s"),
-            *("-R", str(round(rate_rps)), "-s", str(spec.script), "-L"),
+            *("-R", str(round(rate_rps)), "-s", shown(spec.script), "-L"),
             spec.url,
             *(["--", *spec.script_arguments] if spec.script_arguments else []),
         ]
