@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: report reports lab test test-python test-java test-rust test-long lint pins doctor clean
+.PHONY: report reports lab test bench bench-loadgen lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -35,6 +35,11 @@ pins: $(READY)
 
 test: $(READY)
 	@$(BIN)/python -m runners.tests.everything
+
+bench: bench-loadgen
+
+bench-loadgen: $(READY)
+	@$(BIN)/python -m runners.bench.loadgen
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
