@@ -1,0 +1,76 @@
+//! The flags as clap reads them.
+
+use crate::io::Backend;
+use crate::schedule::Arrival;
+use crate::units::{parse_seconds, parse_whole};
+use clap::Parser;
+use std::path::PathBuf;
+
+/// Open-loop HTTP load generator with wrk2's command line, scripts and report.
+///
+/// With -R: open loop; requests start on a fixed schedule and response time counts from the intended start.
+/// Without -R: closed loop as wrk; each connection sends as soon as it is answered.
+#[derive(Debug, Parser)]
+#[command(name = "loadgen", version, disable_version_flag = true, about, verbatim_doc_comment)]
+pub(super) struct Args {
+    /// Worker threads [default: 2, or fewer connections]
+    #[arg(short, long, value_name = "N", value_parser = parse_whole)]
+    pub(super) threads: Option<u64>,
+    /// Connections kept open, over all threads
+    #[arg(short, long, value_name = "N", default_value = "10", value_parser = parse_whole)]
+    pub(super) connections: u64,
+    /// Length of the recorded window, e.g. 30s, 2m [default: 10s; with -n unbounded]
+    #[arg(short, long, value_name = "T", value_parser = parse_seconds)]
+    pub(super) duration: Option<f64>,
+    /// Offered rate in requests/s over all connections; A:B is a ramp, A,B,C are steps
+    #[arg(short = 'R', long, value_name = "RATE")]
+    pub(super) rate: Option<String>,
+    /// Lua script
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) script: Option<PathBuf>,
+    /// Header to add, 'Name: value'; may be given often
+    #[arg(short = 'H', long = "header", value_name = "H")]
+    pub(super) headers: Vec<String>,
+    /// Print the detailed spectrum of response time
+    #[arg(short = 'L', long)]
+    pub(super) latency: bool,
+    /// Print the detailed spectrum of service time (uncorrected, from the actual send)
+    #[arg(short = 'U', long = "u_latency")]
+    pub(super) u_latency: bool,
+    /// Count a request as timed out when its answer takes longer
+    #[arg(long, value_name = "T", default_value = "2s", value_parser = parse_seconds)]
+    pub(super) timeout: f64,
+    /// Load sent before the recorded window
+    #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_seconds)]
+    pub(super) warmup: f64,
+    /// Send exactly N requests in all, then stop; -d is then an upper bound
+    #[arg(short = 'n', long, value_name = "N", value_parser = parse_whole)]
+    pub(super) requests: Option<u64>,
+    /// Distribution of the gaps between requests
+    #[arg(long, value_enum, default_value_t = Arrival::Constant)]
+    pub(super) arrival: Arrival,
+    /// Seed of the Poisson arrivals
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Call request() in wrk2's order: its first value on the first thread is thrown away, and connections are c/t rounded down
+    #[arg(long)]
+    pub(super) wrk_compat: bool,
+    /// Write results as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write an HdrHistogram V2 log, one interval a second
+    #[arg(long, value_name = "FILE")]
+    pub(super) hlog: Option<PathBuf>,
+    /// System interface that waits for sockets
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    pub(super) io: Backend,
+    /// Print the version
+    #[arg(short = 'v', long, action = clap::ArgAction::Version)]
+    pub(super) version: Option<bool>,
+    /// What to load: http://host[:port]/path
+    #[arg(value_name = "URL")]
+    pub(super) url: String,
+    /// Arguments for the script's init(), after `--`
+    #[arg(last = true, value_name = "SCRIPT ARGS")]
+    pub(super) script_args: Vec<String>,
+}

@@ -1,0 +1,39 @@
+//! Time. All intended and measured times are nanoseconds on the monotonic clock; the wall clock only labels results.
+
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds in a second.
+pub const NS_PER_S: u64 = 1_000_000_000;
+
+/// Nanoseconds on `CLOCK_MONOTONIC`. A vDSO call on Linux: no system call, about 25 ns.
+#[inline]
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
+}
+
+/// Microseconds since 1970 on the wall clock.
+pub fn unix_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
+
+/// The wall clock, in microseconds since 1970, at a moment of the monotonic clock.
+pub fn unix_us_at(moment_ns: u64) -> u64 {
+    let (now_ns, wall_us) = (monotonic_ns(), unix_us());
+    (wall_us as i64 + (moment_ns as i64 - now_ns as i64) / 1000) as u64
+}
+
+/// Seconds as nanoseconds, rounded.
+pub fn seconds_to_ns(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+/// Asks the kernel for timers as exact as it has. Linux otherwise adds up to 50 us to every wait of a thread.
+pub fn ask_for_exact_timers() {
+    #[cfg(target_os = "linux")]
+    {
+        // A refusal costs accuracy, which the lag figures then show; it is no reason to stop.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    }
+}

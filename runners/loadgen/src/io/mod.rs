@@ -1,0 +1,90 @@
+//! Sockets. One trait in the shape "hand over bytes, get told what happened", so that the engine above knows no
+//! system call, and below it a back end may be told of readiness (epoll, kqueue) or of completion (io_uring).
+
+#[cfg(target_os = "linux")]
+mod epoll;
+mod portable;
+mod readiness;
+
+use crate::error::{Error, Result};
+use std::io;
+use std::net::SocketAddr;
+
+/// What happened on a connection.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The connection stands.
+    Connected,
+    /// Bytes came.
+    Data(&'a [u8]),
+    /// The server closed its side.
+    Closed,
+    /// The connection could not be made.
+    ConnectFailed(io::Error),
+    /// Reading failed, for example by a reset.
+    ReadFailed(io::Error),
+    /// Writing failed after [`Io::send`] had returned.
+    WriteFailed(io::Error),
+}
+
+/// A set of connections, numbered from 0.
+pub trait Io {
+    /// Starts to connect; [`Event::Connected`] or [`Event::ConnectFailed`] follows.
+    ///
+    /// # Errors
+    /// When the system has no socket to give, or refuses at once.
+    fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()>;
+
+    /// Sends all of `bytes`, now or as soon as the peer takes them. One send at a time on a connection.
+    ///
+    /// # Errors
+    /// When the system refuses at once; a later refusal comes as [`Event::WriteFailed`].
+    fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<()>;
+
+    /// Closes; no event of this connection follows.
+    fn close(&mut self, connection: usize);
+
+    /// Waits until something happens or the monotonic clock shows `until_ns`. Returns how many events there are.
+    ///
+    /// # Errors
+    /// When the system call fails for a reason other than a signal.
+    fn wait(&mut self, until_ns: u64) -> io::Result<usize>;
+
+    /// Event `index` of the last wait; `None` if nothing came of it.
+    fn event(&mut self, index: usize) -> Option<(usize, Event<'_>)>;
+
+    /// The name of the system interface, for the report.
+    fn name(&self) -> &'static str;
+}
+
+/// Which system interface waits for sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Backend {
+    /// The best that works here.
+    Auto,
+    /// Linux epoll with nanosecond time-outs.
+    Epoll,
+    /// The `polling` crate: kqueue on macOS and BSD, epoll with a timer descriptor on Linux.
+    Portable,
+}
+
+/// Opens a back end for `connections` connections.
+///
+/// # Errors
+/// When the one asked for is not there; `Auto` falls back instead.
+pub fn open(backend: Backend, connections: usize) -> Result<Box<dyn Io>> {
+    let refused = |name: &str, error: io::Error| {
+        Error::CouldNotRun(format!("this system refuses {name}: {error}; use --io auto to take what it has"))
+    };
+    match backend {
+        Backend::Portable => portable::open(connections).map_err(|error| refused("polling", error)),
+        #[cfg(target_os = "linux")]
+        Backend::Epoll => epoll::open(connections).map_err(|error| refused("epoll_pwait2", error)),
+        #[cfg(not(target_os = "linux"))]
+        Backend::Epoll => Err(Error::Usage("--io epoll exists on Linux only; leave --io out".into())),
+        #[cfg(target_os = "linux")]
+        Backend::Auto => epoll::open(connections).or_else(|_| open(Backend::Portable, connections)),
+        #[cfg(not(target_os = "linux"))]
+        Backend::Auto => open(Backend::Portable, connections),
+    }
+}

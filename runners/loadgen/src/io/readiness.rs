@@ -1,0 +1,158 @@
+//! The engine's view of sockets on top of a system that tells which sockets are ready.
+
+use super::{Event, Io};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, connect, recv, send, socket, sockopt};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+/// One read takes at most this much; larger answers take several.
+const READ_BUFFER_BYTES: usize = 64 * 1024;
+
+/// Waits for sockets. Level-triggered: a socket that is still ready is told again.
+pub(super) trait Poller {
+    /// Starts to watch a socket for readability, or for both.
+    fn add(&mut self, socket: &OwnedFd, token: u64, writable_too: bool) -> io::Result<()>;
+    /// Changes what is watched.
+    fn modify(&mut self, socket: &OwnedFd, token: u64, writable_too: bool) -> io::Result<()>;
+    /// Stops to watch.
+    fn remove(&mut self, socket: &OwnedFd);
+    /// Waits until the monotonic clock shows `until_ns`; returns the number of ready sockets.
+    fn wait(&mut self, until_ns: u64) -> io::Result<usize>;
+    /// Token, readable, writable of ready socket `index`.
+    fn ready(&self, index: usize) -> (u64, bool, bool);
+    /// The name of the system interface.
+    fn name(&self) -> &'static str;
+}
+
+#[derive(Default)]
+struct Slot {
+    socket: Option<OwnedFd>,
+    /// Counts the sockets of this slot, so that an event of a closed one is not taken for its successor's.
+    generation: u32,
+    connecting: bool,
+    /// What the peer did not take at once.
+    unsent: Vec<u8>,
+}
+
+/// [`Io`] over a [`Poller`].
+pub(super) struct Readiness<P> {
+    poller: P,
+    slots: Vec<Slot>,
+    buffer: Vec<u8>,
+}
+
+impl<P: Poller> Readiness<P> {
+    pub(super) fn new(poller: P, connections: usize) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(connections, Slot::default);
+        Readiness { poller, slots, buffer: vec![0; READ_BUFFER_BYTES] }
+    }
+}
+
+fn token_of(connection: usize, generation: u32) -> u64 {
+    u64::from(generation) << 32 | connection as u64
+}
+
+/// Opens a socket that never blocks and never waits to fill a packet.
+pub(super) fn open_socket(address: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let fd = socket(family, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    sockopt::set_tcp_nodelay(&fd, true)?;
+    Ok(fd)
+}
+
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+const NO_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
+/// Rust's runtime ignores SIGPIPE, so the flag is only a second fence.
+#[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+const NO_SIGPIPE: SendFlags = SendFlags::empty();
+
+impl<P: Poller> Io for Readiness<P> {
+    fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()> {
+        self.close(connection);
+        let fd = open_socket(address)?;
+        match connect(&fd, &address) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let slot = &mut self.slots[connection];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.connecting = true;
+        self.poller.add(&fd, token_of(connection, slot.generation), true)?;
+        slot.socket = Some(fd);
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<()> {
+        let slot = &mut self.slots[connection];
+        let Some(fd) = &slot.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+        let written = match send(fd, bytes, NO_SIGPIPE) {
+            Ok(written) => written,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        if written < bytes.len() {
+            slot.unsent.extend_from_slice(&bytes[written..]);
+            self.poller.modify(fd, token_of(connection, slot.generation), true)?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, connection: usize) {
+        let slot = &mut self.slots[connection];
+        if let Some(fd) = slot.socket.take() {
+            self.poller.remove(&fd);
+        }
+        slot.unsent.clear();
+        slot.connecting = false;
+    }
+
+    fn wait(&mut self, until_ns: u64) -> io::Result<usize> {
+        self.poller.wait(until_ns)
+    }
+
+    #[inline]
+    fn event(&mut self, index: usize) -> Option<(usize, Event<'_>)> {
+        let (token, readable, writable) = self.poller.ready(index);
+        let connection = (token & 0xFFFF_FFFF) as usize;
+        let slot = self.slots.get_mut(connection)?;
+        let fd = slot.socket.as_ref().filter(|_| token >> 32 == u64::from(slot.generation))?;
+        if slot.connecting {
+            let outcome =
+                sockopt::socket_error(fd).map_err(io::Error::from).and_then(|state| state.map_err(io::Error::from));
+            let outcome = outcome.and_then(|()| self.poller.modify(fd, token, false));
+            slot.connecting = false;
+            return Some((connection, outcome.map_or_else(Event::ConnectFailed, |()| Event::Connected)));
+        }
+        if writable && !slot.unsent.is_empty() {
+            match send(fd, &slot.unsent, NO_SIGPIPE) {
+                Ok(written) => drop(slot.unsent.drain(..written)),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Some((connection, Event::WriteFailed(error.into()))),
+            }
+            if slot.unsent.is_empty()
+                && let Err(error) = self.poller.modify(fd, token, false)
+            {
+                return Some((connection, Event::WriteFailed(error)));
+            }
+        }
+        if !readable {
+            return None;
+        }
+        match recv(fd, self.buffer.as_mut_slice(), RecvFlags::empty()) {
+            Ok((0, _)) => Some((connection, Event::Closed)),
+            Ok((count, _)) => Some((connection, Event::Data(&self.buffer[..count]))),
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(error) => Some((connection, Event::ReadFailed(error.into()))),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        self.poller.name()
+    }
+}

@@ -1,0 +1,17 @@
+//! The load generator's parts. The programs `loadgen` and `loadgen-reference` put them together.
+
+pub mod cli;
+pub mod clock;
+pub mod error;
+pub mod http;
+pub mod io;
+pub mod lua;
+pub mod record;
+pub mod report;
+pub mod run;
+pub mod schedule;
+pub mod signal;
+pub mod target;
+pub mod units;
+pub mod usage;
+pub mod worker;

@@ -1,0 +1,53 @@
+-- The `wrk` table that scripts know. It arrives filled with what the command line and the URL say.
+local wrk = ...
+local concat, pairs, tostring, type = table.concat, pairs, tostring, type
+
+-- The text of a request; what is not given comes from the table. As in wrk, the headers given are completed in place.
+function wrk.format(method, path, headers, body)
+   headers = headers or wrk.headers
+   body = body or wrk.body
+   if not headers["Host"] then
+      headers["Host"] = wrk.headers["Host"]
+   end
+   headers["Content-Length"] = body and #body
+
+   local text = { method or wrk.method, " ", path or wrk.path, " HTTP/1.1\r\n" }
+   local n = 4
+   for name, value in pairs(headers) do
+      text[n + 1] = name
+      text[n + 2] = ": "
+      text[n + 3] = tostring(value)
+      text[n + 4] = "\r\n"
+      n = n + 4
+   end
+   text[n + 1] = "\r\n"
+   text[n + 2] = body or ""
+   return concat(text)
+end
+
+function wrk.init(args)
+   if not wrk.headers["Host"] then
+      local host = wrk.host
+      if host:find(":", 1, true) then
+         host = "[" .. host .. "]"
+      end
+      wrk.headers["Host"] = wrk.port and (host .. ":" .. wrk.port) or host
+   end
+   if type(init) == "function" then
+      init(args)
+   end
+   local always = wrk.format()
+   wrk.request = function()
+      return always
+   end
+end
+
+package.loaded["wrk"] = wrk
+
+-- `request` is looked up each time: scripts exchange it while they run (a login first, then the load).
+return function()
+   if type(request) == "function" then
+      return request()
+   end
+   return wrk.request()
+end

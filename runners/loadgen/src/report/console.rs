@@ -1,0 +1,210 @@
+//! The report on stdout, in wrk2's layout; what wrk2 lacks follows in lines that begin with `loadgen:`.
+
+use super::Outcome;
+use super::spectrum::points;
+use crate::cli::Config;
+use crate::record::{DIGITS, Distribution};
+use crate::units::{format_binary, format_metric, format_seconds, format_us};
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+/// Percentiles in the short table.
+pub const PERCENTS: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+const RULE: &str = "----------------------------------------------------------\n";
+/// Begins every line that wrk2 does not print.
+const PREFIX: &str = "loadgen:";
+
+/// wrk's first two lines, before the load begins.
+pub fn print_start(config: &Config) {
+    let length = if config.requests.is_some() && config.duration_s > 86_400.0 {
+        format!("{} request", config.requests.unwrap_or(0))
+    } else {
+        format_seconds(config.duration_s)
+    };
+    let text = format!(
+        "Running {length} test @ {}\n  {} threads and {} connections\n",
+        config.target.url, config.threads, config.connections_asked
+    );
+    let mut stdout = std::io::stdout();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Everything after the first two lines.
+pub fn text(config: &Config, outcome: &Outcome) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = thread_stats(&mut out, outcome);
+    if config.print_response {
+        let _ = spectrum(&mut out, "Recorded Latency", &outcome.response);
+    }
+    if config.print_service {
+        out.push('\n');
+        let title = "Uncorrected Latency (measured without taking delayed starts into account)";
+        let _ = spectrum(&mut out, title, &outcome.service);
+    }
+    let _ = summary(&mut out, outcome);
+    let _ = ours(&mut out, config, outcome);
+    out
+}
+
+/// A figure with its unit so that figures stand under each other whatever the unit's length, as wrk does it.
+fn aligned(text: &str, width: usize) -> String {
+    let letters = text.bytes().rev().take(2).take_while(u8::is_ascii_alphabetic).count();
+    let pad = 2 - letters;
+    format!("{text:>width$}{:pad$}", "", width = width.saturating_sub(pad))
+}
+
+fn thread_stats(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    writeln!(out, "  Thread Stats{:>6}{:>11}{:>8}{:>12}", "Avg", "Stdev", "Max", "+/- Stdev")?;
+    let latency = &outcome.response;
+    stats_row(
+        out,
+        "Latency",
+        [latency.mean_us(), latency.stdev_us(), latency.max_us()].map(format_us),
+        latency.within_stdev(),
+    )?;
+    // A run that is shorter than a second has its mean only.
+    let only = [outcome.achieved_rps / outcome.threads.max(1) as f64];
+    let measured = outcome.collected.thread_rates.as_slice();
+    let rates = if measured.is_empty() { &only } else { measured };
+    let count = rates.len().max(1) as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    let stdev = (rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let within = rates.iter().filter(|rate| (*rate - mean).abs() <= stdev).count() as f64 / count;
+    let max = rates.iter().copied().fold(0.0, f64::max);
+    stats_row(out, "Req/Sec", [mean, stdev, max].map(format_metric), within)
+}
+
+fn stats_row(out: &mut String, name: &str, [mean, stdev, max]: [String; 3], within: f64) -> std::fmt::Result {
+    writeln!(
+        out,
+        "    {name:<10}{}{}{}{:8.2}%",
+        aligned(&mean, 8),
+        aligned(&stdev, 10),
+        aligned(&max, 9),
+        within * 100.0
+    )
+}
+
+fn spectrum(out: &mut String, title: &str, times: &Distribution) -> std::fmt::Result {
+    writeln!(out, "  Latency Distribution (HdrHistogram - {title})")?;
+    for percent in PERCENTS {
+        writeln!(out, "{percent:7.3}%{}", aligned(&format_us(times.percentile(percent).value_us), 10))?;
+    }
+    writeln!(out, "\n  Detailed Percentile spectrum:")?;
+    writeln!(out, "{:>12} {:>12} {:>12} {:>12}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
+    for point in points(times) {
+        let inverse = 1.0 / (1.0 - point.percentile);
+        writeln!(
+            out,
+            "{:12.3} {:12.6} {:12} {inverse:12.2}",
+            point.value_us / 1000.0,
+            point.percentile,
+            point.total_count
+        )?;
+    }
+    let histogram = times.histogram();
+    writeln!(
+        out,
+        "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]",
+        times.mean_us() / 1000.0,
+        times.stdev_us() / 1000.0
+    )?;
+    writeln!(out, "#[Max     = {:12.3}, Total count    = {:12}]", times.max_us() / 1000.0, histogram.len())?;
+    // Three digits need 2048 sub-buckets.
+    let sub_buckets = (2 * 10_u64.pow(u32::from(DIGITS))).next_power_of_two();
+    writeln!(out, "#[Buckets = {:12}, SubBuckets     = {sub_buckets:12}]", histogram.buckets())?;
+    out.push_str(RULE);
+    Ok(())
+}
+
+fn summary(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let counts = &outcome.collected.total.counts;
+    let errors = &counts.errors;
+    let elapsed = format_us(outcome.elapsed_s * 1e6);
+    writeln!(out, "  {} requests in {elapsed}, {}B read", counts.completed, format_binary(counts.bytes_read as f64))?;
+    // wrk has no name for what is no HTTP; it counts it as a read error.
+    let read = errors.read + errors.parse;
+    if errors.connect + read + errors.write + errors.timeout > 0 {
+        writeln!(
+            out,
+            "  Socket errors: connect {}, read {read}, write {}, timeout {}",
+            errors.connect, errors.write, errors.timeout
+        )?;
+    }
+    if errors.status > 0 {
+        writeln!(out, "  Non-2xx or 3xx responses: {}", errors.status)?;
+    }
+    writeln!(out, "Requests/sec: {:9.2}", outcome.achieved_rps)?;
+    let per_second = if outcome.elapsed_s > 0.0 { counts.bytes_read as f64 / outcome.elapsed_s } else { 0.0 };
+    writeln!(out, "Transfer/sec: {:>10}B", format_binary(per_second))
+}
+
+fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Result {
+    let counts = &outcome.collected.total.counts;
+    let errors = &counts.errors;
+    match outcome.offered_rps {
+        Some(rate) => {
+            writeln!(out, "{PREFIX} open loop, {} arrivals, offered {rate:.2} requests/s", config.arrival.name())?
+        }
+        None => writeln!(out, "{PREFIX} closed loop")?,
+    }
+    writeln!(
+        out,
+        "{PREFIX} scheduled {}, sent {}, completed {}, failed {}, censored {} (never sent {}), warm-up sent {}, warm-up completed {}",
+        outcome.scheduled(),
+        counts.sent,
+        counts.completed,
+        counts.failed,
+        counts.censored,
+        counts.unsent,
+        counts.warmup_sent,
+        counts.warmup_completed
+    )?;
+    writeln!(
+        out,
+        "{PREFIX} errors connect {}, read {}, write {}, timeout {}, parse {}, status {}; reconnects {}",
+        errors.connect, errors.read, errors.write, errors.timeout, errors.parse, errors.status, counts.reconnects
+    )?;
+    for percent in PERCENTS {
+        let bound = outcome.response.percentile(percent);
+        if bound.at_least {
+            writeln!(
+                out,
+                "{PREFIX} bound {percent:.3}% >= {} (requests without an answer)",
+                format_us(bound.value_us)
+            )?;
+        }
+    }
+    let lag = &outcome.collected.total.lag;
+    let lag_us = |quantile: f64| lag.value_at_quantile(quantile).min(lag.max()) as f64 / 1000.0;
+    writeln!(
+        out,
+        "{PREFIX} lag p50 {:.1} us, p99 {:.1} us, p99.9 {:.1} us, max {:.1} us over {} sends; cpu user {:.3} s, system {:.3} s; io {}",
+        lag_us(0.5),
+        lag_us(0.99),
+        lag_us(0.999),
+        lag_us(1.0),
+        lag.len(),
+        outcome.cpu.user_s,
+        outcome.cpu.system_s,
+        outcome.io
+    )?;
+    writeln!(out, "{PREFIX} {}", outcome.verdict.sentence)?;
+    if outcome.interrupted {
+        writeln!(out, "{PREFIX} interrupted after {}", format_us(outcome.elapsed_s * 1e6))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::aligned;
+
+    #[test]
+    fn figures_align_as_in_wrk() {
+        assert_eq!(aligned("1.02ms", 8), "  1.02ms");
+        assert_eq!(aligned("3.00s", 8), "  3.00s ");
+        assert_eq!(aligned("12.00", 8), " 12.00  ");
+    }
+}

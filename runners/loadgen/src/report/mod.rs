@@ -1,0 +1,9 @@
+//! What is told of a run: to people on the console, to programs as JSON and as an HdrHistogram log.
+
+pub mod console;
+pub mod hlog;
+pub mod json;
+mod outcome;
+mod spectrum;
+
+pub use outcome::{Outcome, Verdict};

@@ -1,0 +1,126 @@
+//! Everything that reports need of a run, and the generator's judgement of itself.
+
+use crate::cli::Config;
+use crate::record::{Collected, Distribution, Histogram};
+use crate::usage::Cpu;
+
+/// A thread that used this share of a core was itself the limit.
+const BUSY_SHARE: f64 = 0.9;
+/// Lateness of its own, at the 99th percentile and in microseconds, up to which the generator kept up.
+const KEPT_UP_LAG_P99_US: f64 = 1000.0;
+
+/// Whether the figures are those of the server, or those of the generator.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The generator kept to its schedule.
+    pub kept_up: bool,
+    /// Why, in a sentence.
+    pub sentence: String,
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything recorded.
+    pub collected: Collected,
+    /// Response times.
+    pub response: Distribution,
+    /// Service times.
+    pub service: Distribution,
+    /// Seconds from the start of the window to its end, the wait for last answers included.
+    pub elapsed_s: f64,
+    /// Wall clock at the start of the window, in microseconds since 1970.
+    pub start_unix_us: u64,
+    /// Mean offered rate; `None` in a closed loop.
+    pub offered_rps: Option<f64>,
+    /// Completed requests over elapsed time.
+    pub achieved_rps: f64,
+    /// Worker threads.
+    pub threads: usize,
+    /// Processor time of all workers within the window.
+    pub cpu: Cpu,
+    /// Name of the system interface.
+    pub io: &'static str,
+    /// Did the generator keep up?
+    pub verdict: Verdict,
+    /// A signal ended the run.
+    pub interrupted: bool,
+}
+
+impl Outcome {
+    /// Draws everything together.
+    pub fn new(
+        config: &Config,
+        collected: Collected,
+        cpus: &[Cpu],
+        elapsed_s: f64,
+        start_unix_us: u64,
+        io: &'static str,
+        interrupted: bool,
+    ) -> Self {
+        let cpu = cpus.iter().fold(Cpu::default(), |sum, one| Cpu {
+            user_s: sum.user_s + one.user_s,
+            system_s: sum.system_s + one.system_s,
+        });
+        let busiest = cpus.iter().map(|one| one.total_s()).fold(0.0, f64::max) / elapsed_s.max(1e-9);
+        let completed = collected.total.counts.completed as f64;
+        Outcome {
+            verdict: judge(config.rate.is_some(), busiest, &collected.total.lag),
+            response: collected.response(),
+            service: collected.service(),
+            achieved_rps: if elapsed_s > 0.0 { completed / elapsed_s } else { 0.0 },
+            offered_rps: config.rate.as_ref().map(|rate| rate.mean_rps()),
+            threads: cpus.len(),
+            collected,
+            elapsed_s,
+            start_unix_us,
+            cpu,
+            io,
+            interrupted,
+        }
+    }
+
+    /// Requests of the window: those that were sent and those that were due but never sent.
+    pub fn scheduled(&self) -> u64 {
+        let counts = &self.collected.total.counts;
+        counts.sent + counts.unsent
+    }
+}
+
+fn judge(open_loop: bool, busiest: f64, lag: &Histogram) -> Verdict {
+    let lag_p99_us = lag.value_at_quantile(0.99).min(lag.max()) as f64 / 1000.0;
+    let percent = busiest * 100.0;
+    let (kept_up, sentence) = if busiest >= BUSY_SHARE {
+        (
+            false,
+            format!(
+                "did not keep up: a thread used {percent:.0} % of a core, so the generator may be the limit; give more threads with -t"
+            ),
+        )
+    } else if open_loop && lag_p99_us > KEPT_UP_LAG_P99_US {
+        (
+            false,
+            format!(
+                "did not keep up: 1 % of the requests left {lag_p99_us:.0} us late or later although their connection was free; \
+                 give the generator a core of its own, or a lower rate"
+            ),
+        )
+    } else if open_loop && lag.is_empty() {
+        (
+            true,
+            format!(
+                "kept up: no connection was free at an intended start, so all delay is the server's; busiest thread {percent:.0} % of a core"
+            ),
+        )
+    } else if open_loop {
+        (
+            true,
+            format!(
+                "kept up: 99 % of the requests left within {lag_p99_us:.0} us of their intended start; busiest thread {percent:.0} % of a core"
+            ),
+        )
+    } else {
+        (true, format!("kept up: the busiest thread used {percent:.0} % of a core"))
+    };
+    Verdict { kept_up, sentence }
+}

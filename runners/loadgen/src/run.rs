@@ -1,0 +1,229 @@
+//! One run from the checked command line to the exit code.
+
+use crate::cli::Config;
+use crate::clock::{monotonic_ns, seconds_to_ns, unix_us_at};
+use crate::error::{Error, Result};
+use crate::lua::{Script, ThreadControl, done, ended};
+use crate::record::{Collector, Pool, Summary};
+use crate::report::hlog::HlogWriter;
+use crate::report::{Outcome, console, json};
+use crate::schedule::{Arrivals, Profile};
+use crate::signal::Interrupt;
+use crate::usage::{Cpu, yield_to_everybody};
+use crate::worker::{Ended, Lines, Plan, Second, Shared, Source, Worker};
+use std::io::{IsTerminal, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+/// Exit code of a run that was ended by a signal.
+const EXIT_INTERRUPTED: u8 = 130;
+/// Time between the last worker's readiness and position 0 of the schedule.
+const START_DELAY_NS: u64 = 2_000_000;
+
+/// Runs, reports, and gives the exit code.
+///
+/// # Errors
+/// Every reason for which there is no result.
+pub fn run(config: &Config) -> Result<u8> {
+    let address = first_that_listens(config)?;
+    let json_file = config.json.as_deref().map(json::create).transpose()?;
+    let mut log = config.hlog.as_deref().map(HlogWriter::create).transpose().map_err(Error::CouldNotRun)?;
+    let interrupt = Interrupt::install()?;
+    let pool = Pool::default();
+    let shared = Shared { interrupt: interrupt.clone(), abort: Arc::new(AtomicBool::new(false)), pool: pool.clone() };
+    let scripts = Scripts::prepare(config, address)?;
+    console::print_start(config);
+
+    let (seconds_to, seconds) = channel();
+    let (ready_to, ready) = channel();
+    let (main_script, workers) = scripts.into_workers(config, &shared, &ready_to, &seconds_to);
+    drop((ready_to, seconds_to));
+    let (starts, workers) = launch(workers)?;
+    // Ends when each worker has said so, or has ended without.
+    ready.iter().for_each(drop);
+    let origin_ns = monotonic_ns() + START_DELAY_NS;
+    let start_unix_us = unix_us_at(origin_ns + seconds_to_ns(config.warmup_s));
+    if let Some(log) = &mut log {
+        log.begin(start_unix_us).map_err(Error::CouldNotRun)?;
+    }
+    let collector = Collector::new(config.threads, pool, log, live_line(config));
+    let collecting = std::thread::spawn(move || collect(collector, &seconds));
+    for start in &starts {
+        // A worker that has ended already tells why when it is joined.
+        let _ = start.send(origin_ns);
+    }
+    let ends = workers.into_iter().map(join).collect::<Vec<_>>().into_iter().collect::<Result<Vec<Ended>>>()?;
+    let collector = join(collecting)?;
+
+    let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
+    let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(started_ns);
+    let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
+    let cpus: Vec<Cpu> = ends.iter().map(|end| end.cpu).collect();
+    let io = ends.first().map_or("none", |end| end.io);
+    let outcome =
+        Outcome::new(config, collector.finish(elapsed_s), &cpus, elapsed_s, start_unix_us, io, interrupt.came());
+    report(config, &outcome, json_file, main_script.as_ref())?;
+    Ok(if outcome.interrupted { EXIT_INTERRUPTED } else { 0 })
+}
+
+fn report(
+    config: &Config,
+    outcome: &Outcome,
+    json_file: Option<std::fs::File>,
+    main_script: Option<&Script>,
+) -> Result<()> {
+    // A reader that went away (`| head`) is no reason to lose the other reports.
+    let _ = std::io::stdout().write_all(console::text(config, outcome).as_bytes());
+    if let Some(file) = json_file {
+        json::write(file, config, outcome)?;
+    }
+    if let Some(reason) = &outcome.collected.log_error {
+        return Err(Error::CouldNotRun(reason.clone()));
+    }
+    let Some(script) = main_script else { return Ok(()) };
+    let counts = &outcome.collected.total.counts;
+    let summary = ended((outcome.elapsed_s * 1e6) as u64, counts.completed, counts.bytes_read, counts.errors);
+    done(script, &summary, outcome.response.completed(), &outcome.collected.thread_rates)
+}
+
+/// Tries each address of the host once.
+fn first_that_listens(config: &Config) -> Result<SocketAddr> {
+    let addresses = config.target.resolve()?;
+    let mut reasons = Vec::new();
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, config.timeout) {
+            Ok(_) => return Ok(address),
+            Err(error) => reasons.push(format!("{address}: {error}")),
+        }
+    }
+    Err(Error::CouldNotRun(format!(
+        "cannot connect to {} ({}); start the server, or check host and port of the URL",
+        config.target.url,
+        reasons.join("; ")
+    )))
+}
+
+/// The Lua states, made in wrk's order: the main one, then each worker's with its `setup` and `init`.
+struct Scripts {
+    main: Option<Script>,
+    sources: Vec<(Source, ThreadControl)>,
+}
+
+impl Scripts {
+    fn prepare(config: &Config, address: SocketAddr) -> Result<Self> {
+        let main = config.script.is_some().then(|| Script::load(config)).transpose()?;
+        let mut sources = Vec::new();
+        for thread in 0..config.threads {
+            let control = ThreadControl::new(address);
+            let mut script = Script::load(config)?;
+            if let Some(main) = &main {
+                main.setup(&script, &control)?;
+            }
+            script.init(&config.target.url, &config.script_args)?;
+            let mut source = Source::new(script)?;
+            if config.wrk_compat && thread == 0 {
+                source.swallow_one()?;
+            }
+            sources.push((source, control));
+        }
+        Ok(Scripts { main, sources })
+    }
+
+    fn into_workers(
+        self,
+        config: &Config,
+        shared: &Shared,
+        ready: &Sender<()>,
+        seconds: &Sender<Second>,
+    ) -> (Option<Script>, Vec<Prepared>) {
+        let total = config.total_connections();
+        let profile = config.rate.as_ref().map(|rate| Profile::new(rate, config.warmup_s, config.duration_s));
+        let mut first = 0;
+        let mut workers = Vec::new();
+        let threads = config.threads as u64;
+        for (thread, ((source, control), count)) in self.sources.into_iter().zip(&config.connections).enumerate() {
+            let share = |index: usize| {
+                profile.as_ref().map(|_| Arrivals::new(config.arrival, index, total, config.requests, config.seed))
+            };
+            let plan = Plan {
+                arrivals: (first..first + count).map(share).collect(),
+                profile: profile.clone(),
+                warmup_ns: seconds_to_ns(config.warmup_s),
+                duration_ns: seconds_to_ns(config.duration_s),
+                timeout_ns: config.timeout.as_nanos() as u64,
+                tickets: config
+                    .requests
+                    .filter(|_| profile.is_none())
+                    .map(|requests| requests / threads + u64::from((thread as u64) < requests % threads)),
+                bounded: config.requests.is_some(),
+                io: config.io,
+            };
+            first += count;
+            let (start_to, start) = channel();
+            let lines = Lines { ready: Some(ready.clone()), start, seconds: seconds.clone() };
+            let shared = shared.clone();
+            let work = Box::new(move || Worker::new(plan, shared, control, source, lines)?.run());
+            workers.push(Prepared { work, start: start_to });
+        }
+        (self.main, workers)
+    }
+}
+
+/// A worker before its thread. It is made in its thread, because its sockets never leave it.
+struct Prepared {
+    work: Box<dyn FnOnce() -> Result<Ended> + Send>,
+    start: Sender<u64>,
+}
+
+type Launched = (Vec<Sender<u64>>, Vec<JoinHandle<Result<Ended>>>);
+
+fn launch(workers: Vec<Prepared>) -> Result<Launched> {
+    let mut starts = Vec::new();
+    let mut handles = Vec::new();
+    for (index, Prepared { work, start }) in workers.into_iter().enumerate() {
+        let thread = std::thread::Builder::new().name(format!("load-{index}"));
+        let handle = thread
+            .spawn(work)
+            .map_err(|error| Error::CouldNotRun(format!("cannot start thread {index}: {error}; give fewer with -t")))?;
+        starts.push(start);
+        handles.push(handle);
+    }
+    Ok((starts, handles))
+}
+
+fn collect(mut collector: Collector, seconds: &Receiver<Second>) -> Result<Collector> {
+    yield_to_everybody();
+    for Second { interval, whole } in seconds {
+        collector.take(interval, whole);
+    }
+    Ok(collector)
+}
+
+fn join<T>(handle: JoinHandle<Result<T>>) -> Result<T> {
+    handle
+        .join()
+        .unwrap_or_else(|_| Err(Error::CouldNotRun("a thread ended by a panic; this is a fault of loadgen".into())))
+}
+
+/// On a terminal: one line that is written over each second.
+fn live_line(config: &Config) -> Box<dyn FnMut(&Summary) + Send> {
+    if !std::io::stderr().is_terminal() {
+        return Box::new(|_| {});
+    }
+    let duration = crate::units::format_seconds(config.duration_s);
+    let bounded = config.requests.is_some();
+    Box::new(move |second| {
+        let of = if bounded { String::new() } else { format!(" of {duration}") };
+        let errors = second.counts.errors.total();
+        eprint!(
+            "\r\x1b[K{} s{of}: {} answers/s, p50 {}, p99 {}, errors {errors}",
+            second.index + 1,
+            second.counts.completed,
+            crate::units::format_us(second.response.p50_us),
+            crate::units::format_us(second.response.p99_us),
+        );
+    })
+}

@@ -1,0 +1,118 @@
+//! The URL: where to connect and what to ask for.
+
+use crate::error::{Error, Result};
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// A checked URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// As given.
+    pub url: String,
+    /// `http`.
+    pub scheme: String,
+    /// Name or address; an IPv6 address without its brackets.
+    pub host: String,
+    /// Port as written in the URL, if it is.
+    pub port: Option<u16>,
+    /// Path and query, from the slash on.
+    pub path: String,
+}
+
+impl Target {
+    /// Takes a URL apart.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] that says which part is wrong.
+    pub fn parse(url: &str) -> Result<Self> {
+        let wrong =
+            |why: &str| Error::Usage(format!("the URL '{url}' {why}; write for example http://127.0.0.1:8080/path"));
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("has no scheme"))?;
+        let scheme = scheme.to_ascii_lowercase();
+        if scheme != "http" {
+            return Err(wrong("does not start with http://, the only scheme that is spoken"));
+        }
+        if url.bytes().any(|byte| byte <= b' ' || byte == 0x7F) {
+            return Err(wrong("holds a blank or a control character"));
+        }
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, tail) = rest.split_at(end);
+        let tail = tail.split('#').next().unwrap_or("");
+        let path = if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") };
+        let address = authority.rsplit('@').next().unwrap_or(authority);
+        let (host, port) = match address.strip_prefix('[').map(|inner| inner.split_once(']')) {
+            Some(Some((host, after))) => (host, after.strip_prefix(':')),
+            Some(None) => return Err(wrong("has no ']' after its IPv6 address")),
+            None => address.split_once(':').map_or((address, None), |(host, port)| (host, Some(port))),
+        };
+        if host.is_empty() {
+            return Err(wrong("names no host"));
+        }
+        let port = match port {
+            Some(digits) => Some(
+                digits
+                    .parse()
+                    .ok()
+                    .filter(|port| *port > 0)
+                    .ok_or_else(|| wrong("has a port that is not 1 to 65535"))?,
+            ),
+            None => None,
+        };
+        Ok(Target { url: url.to_owned(), scheme, host: host.to_owned(), port, path })
+    }
+
+    /// The port to connect to.
+    pub fn port_or_default(&self) -> u16 {
+        self.port.unwrap_or(80)
+    }
+
+    /// Every address of the host, in the system's order.
+    ///
+    /// # Errors
+    /// [`Error::CouldNotRun`] when the name has no address.
+    pub fn resolve(&self) -> Result<Vec<SocketAddr>> {
+        let failed =
+            |why: String| Error::CouldNotRun(format!("the host {} has no address: {why}; check the URL", self.host));
+        let found: Vec<_> = (self.host.as_str(), self.port_or_default())
+            .to_socket_addrs()
+            .map_err(|error| failed(error.to_string()))?
+            .collect();
+        if found.is_empty() { Err(failed("the name resolves to nothing".into())) } else { Ok(found) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(url: &str) -> (String, Option<u16>, String) {
+        let target = Target::parse(url).unwrap();
+        (target.host, target.port, target.path)
+    }
+
+    #[test]
+    fn urls_are_taken_apart() {
+        assert_eq!(parts("http://localhost"), ("localhost".into(), None, "/".into()));
+        assert_eq!(
+            parts("HTTP://127.0.0.1:8080/v0/entity?id=1#top"),
+            ("127.0.0.1".into(), Some(8080), "/v0/entity?id=1".into())
+        );
+        assert_eq!(parts("http://[::1]:90?x"), ("::1".into(), Some(90), "/?x".into()));
+    }
+
+    #[test]
+    fn wrong_urls_are_refused() {
+        for url in [
+            "localhost:80",
+            "http://",
+            "http://:80/",
+            "http://h:0/",
+            "http://h:99999/",
+            "http://h:x/",
+            "http://[::1/",
+            "ftp://h/",
+            "http://h/a b",
+        ] {
+            assert!(matches!(Target::parse(url), Err(Error::Usage(_))), "{url}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The processor time that the generator itself takes, and its priority.
+
+/// Processor time of the calling thread, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cpu {
+    /// In user mode.
+    pub user_s: f64,
+    /// In the kernel.
+    pub system_s: f64,
+}
+
+impl Cpu {
+    /// Both together.
+    pub fn total_s(self) -> f64 {
+        self.user_s + self.system_s
+    }
+
+    /// What was used since an earlier reading.
+    pub fn since(self, earlier: Cpu) -> Cpu {
+        Cpu { user_s: self.user_s - earlier.user_s, system_s: self.system_s - earlier.system_s }
+    }
+
+    /// The calling thread's processor time so far.
+    #[cfg(target_os = "linux")]
+    pub fn of_thread() -> Cpu {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the pointer is to a rusage that outlives the call, and all zeroes are a valid rusage.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Cpu { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }
+    }
+
+    /// The calling thread's processor time so far; this system does not part it, so all of it counts as user time.
+    #[cfg(not(target_os = "linux"))]
+    pub fn of_thread() -> Cpu {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Cpu { user_s: time.tv_sec as f64 + time.tv_nsec as f64 / 1e9, system_s: 0.0 }
+    }
+}
+
+/// Lets the calling thread run only when nobody else wants the processor, so that adding up results never delays a
+/// request. A refusal changes nothing but that.
+pub fn yield_to_everybody() {
+    #[cfg(target_os = "linux")]
+    {
+        let parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: 0 stands for the calling thread, and the parameters outlive the call.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) };
+    }
+}

@@ -1,0 +1,213 @@
+//! One thread's load: its connections, its share of the schedule, its Lua state.
+//!
+//! The loop sleeps until the next intended start or the next answer, whichever comes first, and never spins. What is
+//! due is sent at once; a request that finds its connection busy is sent the moment the connection is free, and is
+//! measured from its intended start all the same.
+
+mod answers;
+mod connection;
+mod ending;
+mod plan;
+mod sending;
+mod source;
+mod window;
+
+pub use plan::{Ended, Lines, Plan, Second, Shared};
+pub use source::Source;
+pub use window::{DRAIN_NS, Window};
+
+use crate::clock::{NS_PER_S, ask_for_exact_timers, monotonic_ns};
+use crate::error::{Error, Result};
+use crate::io::Io;
+use crate::lua::ThreadControl;
+use crate::record::Interval;
+use crate::usage::Cpu;
+use connection::{Connection, State};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering;
+
+/// Time-outs, stops and signals are looked at this often.
+const TICK_NS: u64 = NS_PER_S / 20;
+/// Connects under way at the same time in one worker: fewer than the usual backlog of a server (128).
+const CONNECTS_AT_ONCE: usize = 32;
+
+/// A thread's load.
+pub struct Worker {
+    plan: Plan,
+    shared: Shared,
+    control: ThreadControl,
+    source: Source,
+    io: Box<dyn Io>,
+    connections: Vec<Connection>,
+    timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    window: Window,
+    interval: Box<Interval>,
+    lines: Lines,
+    /// The run has begun; before that, connections only connect.
+    running: bool,
+    capture: bool,
+    delays: bool,
+    next_tick_ns: u64,
+    last_answer_ns: u64,
+    cpu_at_start: Option<Cpu>,
+}
+
+impl Worker {
+    /// Prepares a worker; nothing is opened but the back end.
+    ///
+    /// # Errors
+    /// When the back end is refused.
+    pub fn new(mut plan: Plan, shared: Shared, control: ThreadControl, source: Source, lines: Lines) -> Result<Self> {
+        let io = crate::io::open(plan.io, plan.arrivals.len())?;
+        let (capture, delays) =
+            (source.script().wants_response(), plan.profile.is_none() && source.script().wants_delay());
+        let connections: Vec<_> =
+            std::mem::take(&mut plan.arrivals).into_iter().map(|arrivals| Connection::new(capture, arrivals)).collect();
+        Ok(Worker {
+            interval: shared.pool.take(0),
+            timers: BinaryHeap::with_capacity(connections.len() * 2),
+            window: Window::new(0, 0, u64::MAX),
+            plan,
+            shared,
+            control,
+            source,
+            io,
+            connections,
+            lines,
+            last_answer_ns: 0,
+            running: false,
+            capture,
+            delays,
+            next_tick_ns: 0,
+            cpu_at_start: None,
+        })
+    }
+
+    /// Connects, waits for the common start, loads, and hands over the last second.
+    ///
+    /// # Errors
+    /// Script errors, and system calls that fail for no reason that a server could cause.
+    pub fn run(mut self) -> Result<Ended> {
+        let abort = self.shared.abort.clone();
+        let outcome = self.run_to_the_end().map(|()| self.end());
+        if outcome.is_err() {
+            abort.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    fn run_to_the_end(&mut self) -> Result<()> {
+        ask_for_exact_timers();
+        self.connect_all()?;
+        if let Some(ready) = self.lines.ready.take() {
+            let _ = ready.send(());
+        }
+        let Ok(origin_ns) = self.lines.start.recv() else {
+            return Err(Error::CouldNotRun("the run was given up before its start".into()));
+        };
+        self.window = Window::new(origin_ns, self.plan.warmup_ns, self.plan.duration_ns);
+        self.running = true;
+        self.last_answer_ns = origin_ns;
+        let now = monotonic_ns();
+        for index in 0..self.connections.len() {
+            match self.connections[index].state {
+                State::Idle => self.set_timer(index, origin_ns.max(self.next_due_ns(index).unwrap_or(origin_ns))),
+                State::New => self.connect(index, now),
+                _ => {}
+            }
+        }
+        self.load()
+    }
+
+    /// Connects all, a few at a time. Who does not stand within the time-out goes on trying during the run.
+    fn connect_all(&mut self) -> Result<()> {
+        let give_up_ns = monotonic_ns() + self.plan.timeout_ns;
+        let mut next = 0;
+        loop {
+            let now = monotonic_ns();
+            let mut under_way = self.connections[..next].iter().filter(|one| one.state == State::Connecting).count();
+            while under_way < CONNECTS_AT_ONCE && next < self.connections.len() {
+                self.connect(next, now);
+                next += 1;
+                under_way += 1;
+            }
+            let all_stand =
+                next == self.connections.len() && self.connections.iter().all(|one| one.state == State::Idle);
+            if all_stand || now >= give_up_ns || self.told_to_stop() {
+                return Ok(());
+            }
+            self.run_timers(now)?;
+            self.tick(now);
+            self.wait_and_handle(give_up_ns)?;
+        }
+    }
+
+    fn load(&mut self) -> Result<()> {
+        loop {
+            let now = monotonic_ns();
+            self.turn_seconds(now);
+            self.run_timers(now)?;
+            self.tick(now);
+            if self.has_ended(now) {
+                return Ok(());
+            }
+            let next_second_ns = self.window.start_ns + u64::from(self.interval.index + 1) * NS_PER_S;
+            let boundary = if self.cpu_at_start.is_none() { self.window.start_ns } else { next_second_ns };
+            let end = if now < self.window.end_ns { self.window.end_ns } else { self.window.end_ns + DRAIN_NS };
+            self.wait_and_handle(if now < boundary { boundary.min(end) } else { end })?;
+        }
+    }
+
+    fn wait_and_handle(&mut self, until_ns: u64) -> Result<()> {
+        let next_timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((due, _, _))| *due);
+        let until_ns = until_ns.min(self.next_tick_ns).min(next_timer_ns);
+        let events = self
+            .io
+            .wait(until_ns)
+            .map_err(|error| Error::CouldNotRun(format!("waiting for sockets failed: {error}; try --io portable")))?;
+        for index in 0..events {
+            self.handle(index)?;
+            // What became due meanwhile does not wait for the rest of the batch.
+            self.run_timers(monotonic_ns())?;
+        }
+        Ok(())
+    }
+
+    /// Sends what is due and connects what has waited long enough.
+    #[inline]
+    fn run_timers(&mut self, now: u64) -> Result<()> {
+        let mut now = now;
+        while let Some(Reverse((due, index, timer))) = self.timers.peek().copied() {
+            if due > now {
+                return Ok(());
+            }
+            self.timers.pop();
+            let index = index as usize;
+            let connection = &self.connections[index];
+            if connection.timer != timer {
+                continue;
+            }
+            match connection.state {
+                State::Idle if self.running => {
+                    let intended = if self.plan.profile.is_some() { due } else { now };
+                    self.send(index, intended, true)?;
+                }
+                State::Backoff => self.connect(index, now),
+                _ => {}
+            }
+            now = monotonic_ns();
+        }
+        Ok(())
+    }
+
+    fn set_timer(&mut self, index: usize, due_ns: u64) {
+        let connection = &mut self.connections[index];
+        connection.timer = connection.timer.wrapping_add(1);
+        self.timers.push(Reverse((due_ns, index as u32, connection.timer)));
+    }
+
+    fn told_to_stop(&self) -> bool {
+        self.shared.interrupt.came() || self.shared.abort.load(Ordering::Relaxed) || self.control.stopped()
+    }
+}

@@ -1,0 +1,91 @@
+//! What goes out, and when.
+
+use super::Worker;
+use super::answers::Failure;
+use super::connection::State;
+use crate::clock::monotonic_ns;
+use crate::error::Result;
+
+impl Worker {
+    /// The moment at which the connection's next request is intended; `None` in a closed loop and when none is left.
+    #[inline]
+    pub(super) fn next_due_ns(&self, index: usize) -> Option<u64> {
+        let profile = self.plan.profile.as_ref()?;
+        let due = self.connections[index].arrivals.as_ref()?.next_due_ns(profile)?;
+        Some(self.window.origin_ns + due)
+    }
+
+    /// The connection is free: what is next?
+    #[inline]
+    pub(super) fn free(&mut self, index: usize, now: u64) -> Result<()> {
+        self.connections[index].state = State::Idle;
+        if !self.running || now >= self.window.end_ns {
+            return Ok(());
+        }
+        if self.plan.profile.is_some() {
+            return match self.next_due_ns(index) {
+                Some(due) if due >= self.window.end_ns => Ok(()),
+                Some(due) if due <= now => self.send(index, due, false),
+                Some(due) => {
+                    self.set_timer(index, due);
+                    Ok(())
+                }
+                None => Ok(()),
+            };
+        }
+        if self.delays {
+            let delay_ns = (self.source.script().delay_ms()? * 1e6) as u64;
+            if delay_ns > 0 {
+                self.set_timer(index, now + delay_ns);
+                return Ok(());
+            }
+        }
+        self.send(index, now, false)
+    }
+
+    /// Sends the next request. `was_free`: the connection waited for the intended start, so lateness is our own.
+    #[inline]
+    pub(super) fn send(&mut self, index: usize, intended_ns: u64, was_free: bool) -> Result<()> {
+        if intended_ns >= self.window.end_ns || !self.take_ticket() {
+            return Ok(());
+        }
+        self.source.advance()?;
+        let connection = &mut self.connections[index];
+        if let Some(arrivals) = &mut connection.arrivals {
+            arrivals.advance();
+        }
+        connection.parser.expect_answer(self.source.is_head());
+        connection.state = State::Busy;
+        connection.timed_out = false;
+        let sent_ns = monotonic_ns();
+        connection.since_ns = sent_ns;
+        connection.intended_ns = if self.plan.profile.is_some() { intended_ns } else { sent_ns };
+        let recorded = self.window.records(connection.intended_ns);
+        let counts = &mut self.interval.counts;
+        if recorded {
+            counts.sent += 1;
+            counts.bytes_written += self.source.text().len() as u64;
+        } else {
+            counts.warmup_sent += 1;
+        }
+        if was_free && recorded && self.plan.profile.is_some() {
+            self.interval.lag.saturating_record(sent_ns.saturating_sub(intended_ns));
+        }
+        if self.io.send(index, self.source.text()).is_err() {
+            self.fail(index, Failure::Write, sent_ns);
+        }
+        Ok(())
+    }
+
+    /// In a closed loop with `-n`, whether one more request may go.
+    fn take_ticket(&mut self) -> bool {
+        match &mut self.plan.tickets {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+-- Fills a store: PUT of consecutive ids with values of one size.
+-- Arguments: count (default 10000), value bytes (120), first id (1).
+-- Thread i of n takes every n-th id, so `loadgen -n COUNT` without -R writes each id once, whatever -t is.
+-- After its last id a thread begins again. wrk and wrk2 throw the first request away: there, send a few more than COUNT.
+local count, value_bytes, first = 10000, 120, 1
+local value
+local sent = 0
+
+-- In the main state: each thread learns its number and how many there are, which grows until the last is set up.
+local known = {}
+function setup(thread)
+   thread:set("fill_thread", #known)
+   known[#known + 1] = thread
+   for _, each in ipairs(known) do
+      each:set("fill_threads", #known)
+   end
+end
+
+function init(args)
+   count = tonumber(args[1]) or count
+   value_bytes = tonumber(args[2]) or value_bytes
+   first = tonumber(args[3]) or first
+   value = string.rep("v", value_bytes)
+end
+
+request = function()
+   local id = first + (fill_thread + sent * fill_threads) % count
+   sent = sent + 1
+   return wrk.format("PUT", "/v0/entity?id=" .. id, nil, value)
+end
