@@ -78,6 +78,15 @@ def report(run_folder: Path) -> None:
     click.echo(f"report.md:   {folder.report_md}")
 
 
+@lab.command()
+@click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def keep(run_folder: Path) -> None:
+    """Keep a complete run's frames and report as the experiment's reference result, under data/reference."""
+    from runners.store import RunFolder, keep_reference
+
+    click.echo(f"kept in {keep_reference(RunFolder.open(run_folder)).path}")
+
+
 def main() -> None:
     """Entry point: errors that a user can act on are one message and a non-zero exit, never a trace."""
     try:

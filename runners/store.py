@@ -275,3 +275,26 @@ def runs(root: Path) -> list[RunFolder]:
     if not root.is_dir():
         return []
     return [RunFolder(path) for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()]
+
+
+#: What a reference result leaves out: recordings and logs that its frames were made from, and scratch.
+RAW_AND_SCRATCH = ("*.jfr", "*.log", "*.hlog", "*.collapsed", "telemetry.jsonl", "load.json", "servers", SUPERSEDED)
+
+
+def keep_reference(folder: RunFolder, root: Path | None = None) -> RunFolder:
+    """Copy a complete run's frames, manifest and report to data/reference/<experiment>, to be committed.
+
+    What lay there is replaced. Raises StoreError when the run was not completed.
+    """
+    manifest = folder.manifest()
+    if manifest["status"] != "complete":
+        raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")
+    target = (root or RUNS.parent / "reference") / str(manifest["experiment"])
+    fresh = target.with_name(target.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.copytree(
+        folder.path, fresh, ignore=shutil.ignore_patterns(*RAW_AND_SCRATCH, "notebook.ipynb", "report.html", "*.html")
+    )
+    shutil.rmtree(target, ignore_errors=True)
+    fresh.replace(target)
+    return RunFolder(target)
