@@ -1,0 +1,48 @@
+package lab.server;
+
+import java.nio.file.Path;
+import lab.storage.Storage;
+import lab.storage.lsm.LsmOptions;
+import lab.storage.lsm.LsmStorage;
+import lab.storage.memory.MemoryStorage;
+import lab.storage.memory.NoopStorage;
+import lab.storage.rocksdb.RocksDbStorage;
+
+/** The storage engines that {@code --engine} knows. */
+enum Engine {
+    /** Ours, log-structured. */
+    LSM("lsm", true),
+    /** RocksDB with its defaults. */
+    ROCKSDB("rocksdb", true),
+    /** A sorted map on the heap. */
+    MEMORY("memory", false),
+    /** Nothing. */
+    NOOP("noop", false);
+
+    private final String flag;
+    private final boolean needsFolder;
+
+    Engine(String flag, boolean needsFolder) {
+        this.flag = flag;
+        this.needsFolder = needsFolder;
+    }
+
+    boolean needsFolder() {
+        return needsFolder;
+    }
+
+    Storage open(Path folder, LsmOptions lsmOptions) {
+        return switch (this) {
+            case LSM -> new LsmStorage(folder, lsmOptions);
+            case ROCKSDB -> new RocksDbStorage(folder);
+            case MEMORY -> new MemoryStorage();
+            case NOOP -> new NoopStorage();
+        };
+    }
+
+    /** As written on the command line. */
+    @Override
+    public String toString() {
+        return flag;
+    }
+}

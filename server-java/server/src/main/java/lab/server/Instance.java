@@ -1,0 +1,76 @@
+package lab.server;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.UUID;
+import java.util.function.Supplier;
+import lab.server.api.Json;
+import lab.server.onenio.KeyValueServer;
+import lab.storage.Storage;
+import lab.storage.StorageStats;
+
+/** One start of the server: who it is and how it runs. The ready line and {@code /v0/status} are made from it. */
+final class Instance {
+
+    private static final double MS_PER_S = 1000;
+
+    private final long startedMs = System.currentTimeMillis();
+    private final Map<String, Object> facts = new LinkedHashMap<>();
+    private final Storage storage;
+    private final Supplier<Map<String, Object>> requests;
+
+    Instance(Options options, int port, Storage storage, Supplier<Map<String, Object>> requests) {
+        this.storage = storage;
+        this.requests = requests;
+        Build build = Build.read();
+        facts.put("instance", UUID.randomUUID().toString());
+        facts.put("port", port);
+        facts.put("host", options.host());
+        facts.put("pid", ProcessHandle.current().pid());
+        facts.put("build", build.hash());
+        facts.put("transport", KeyValueServer.nativeTransport() ? "native" : "java");
+        facts.put("one_nio", build.oneNioVersion());
+        facts.put("engine", storage.engine());
+        facts.put("engine_settings", storage.settings());
+        facts.put("selectors", options.selectors());
+        facts.put("max_value_bytes", options.maxValueBytes());
+        facts.put("jvm", System.getProperty("java.vm.version") + " " + System.getProperty("java.vendor.version", "")
+                .replaceFirst("-.*", ""));
+        facts.put("gc", Collector.name());
+        facts.put("heap_max_bytes", Runtime.getRuntime().maxMemory());
+        facts.put("data", options.data() == null ? null : options.data().toString());
+    }
+
+    int port() {
+        return (int) facts.get("port");
+    }
+
+    String id() {
+        return (String) facts.get("instance");
+    }
+
+    String readyLine() {
+        return Json.write(withEvent("ready"));
+    }
+
+    String status() {
+        Map<String, Object> status = withEvent("status");
+        status.put("uptime_s", (System.currentTimeMillis() - startedMs) / MS_PER_S);
+        StorageStats stats = storage.stats();
+        Map<String, Object> store = new LinkedHashMap<>();
+        store.put("entries_estimate", stats.entriesEstimate());
+        store.put("memtable_bytes", stats.memtableBytes());
+        store.put("tables", stats.tables());
+        store.put("disk_bytes", stats.diskBytes());
+        status.put("store", store);
+        status.put("requests", requests.get());
+        return Json.write(status);
+    }
+
+    private Map<String, Object> withEvent(String event) {
+        Map<String, Object> all = new LinkedHashMap<>();
+        all.put("event", event);
+        all.putAll(facts);
+        return all;
+    }
+}

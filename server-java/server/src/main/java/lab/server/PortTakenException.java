@@ -1,0 +1,10 @@
+package lab.server;
+
+/** The server cannot listen where it was told to. */
+final class PortTakenException extends RuntimeException {
+
+    PortTakenException(String host, int port, Exception cause) {
+        super("Port " + port + " on " + host + " cannot be used: " + cause.getMessage()
+                + ". Stop the program that has it, or start with another --port (0 takes any free one).", cause);
+    }
+}

@@ -1,0 +1,51 @@
+package lab.server.api;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * One request and the way to answer it, whatever carries it. Exactly one of the {@code respond} methods is called, once.
+ *
+ * <p>They throw {@link IOException} if the connection is broken; then no other answer is possible.
+ */
+public interface Exchange {
+
+    /** Method of the request. */
+    Method method();
+
+    /** Path and query as they were sent, still percent-encoded. */
+    String target();
+
+    /** Body of the request; empty if it has none. The bytes belong to whoever asks and are not changed later. */
+    MemorySegment body();
+
+    /** Answers without a body. */
+    void respond(Status status) throws IOException;
+
+    /** Answers with a text, which says what was wrong and what to do. */
+    void respond(Status status, String text) throws IOException;
+
+    /**
+     * Answers 405.
+     *
+     * @param allow the methods that the path knows, separated by commas
+     */
+    void respondMethodNotAllowed(String allow) throws IOException;
+
+    /** Answers with JSON. */
+    void respondJson(String json) throws IOException;
+
+    /**
+     * Answers 200 with a value.
+     *
+     * @param value copied before this method returns
+     */
+    void respondValue(MemorySegment value) throws IOException;
+
+    /**
+     * Answers 200 with a body that is read little by little, as fast as the client takes it.
+     *
+     * @param body closed by the exchange in every case, also if this method throws
+     */
+    void respondStream(Body body) throws IOException;
+}

@@ -1,0 +1,13 @@
+package lab.server.api;
+
+/** Request methods, as far as the API tells them apart. */
+public enum Method {
+    /** Reads. */
+    GET,
+    /** Stores. */
+    PUT,
+    /** Removes. */
+    DELETE,
+    /** Any other one. */
+    OTHER
+}

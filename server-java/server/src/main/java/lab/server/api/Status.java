@@ -1,0 +1,43 @@
+package lab.server.api;
+
+/** The answers that the API knows. */
+public enum Status {
+    /** A value, a range or the status follows. */
+    OK(200, "OK"),
+    /** A value was stored. */
+    CREATED(201, "Created"),
+    /** A key was deleted, whether it was there or not. */
+    ACCEPTED(202, "Accepted"),
+    /** The request is not one of the API. */
+    BAD_REQUEST(400, "Bad Request"),
+    /** The key is absent. */
+    NOT_FOUND(404, "Not Found"),
+    /** The path is one of the API, the method is not. */
+    METHOD_NOT_ALLOWED(405, "Method Not Allowed"),
+    /** A body without a length. */
+    LENGTH_REQUIRED(411, "Length Required"),
+    /** The value or the key is larger than the limit. */
+    TOO_LARGE(413, "Content Too Large"),
+    /** The head of the request is larger than the limit. */
+    HEAD_TOO_LARGE(431, "Request Header Fields Too Large"),
+    /** The server failed; the cause is in its log. */
+    INTERNAL_ERROR(500, "Internal Server Error");
+
+    private final int code;
+    private final String reason;
+
+    Status(int code, String reason) {
+        this.code = code;
+        this.reason = reason;
+    }
+
+    /** The number. */
+    public int code() {
+        return code;
+    }
+
+    /** The words that follow the number. */
+    public String reason() {
+        return reason;
+    }
+}

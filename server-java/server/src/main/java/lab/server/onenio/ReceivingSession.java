@@ -1,0 +1,262 @@
+package lab.server.onenio;
+
+import java.io.IOException;
+import java.util.Arrays;
+import lab.server.api.Status;
+import one.nio.http.HttpServer;
+import one.nio.http.HttpSession;
+import one.nio.http.Request;
+import one.nio.net.Socket;
+import one.nio.net.SocketClosedException;
+
+/**
+ * The receiving half of a connection. Takes the place of one-nio's, which closes the connection on a body over 64 KiB
+ * and on a line over 2 KiB that comes in two pieces, and which takes a chunked body for the next request.
+ *
+ * <p>Back-pressure: nothing more is read while answers wait to be sent, nor while a large body waits for memory.
+ */
+abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter {
+
+    /** A head may have this many bytes, all lines together. */
+    private static final int MAX_HEAD_BYTES = 128 * 1024;
+    /** A body that is too large is read and thrown away up to here, so that the client can read the answer. */
+    private static final long MAX_DISCARD_BYTES = 1L << 30;
+    private static final byte[] CONTINUE = Heads.ascii("HTTP/1.1 100 Continue\r\n\r\n");
+    private static final byte[] NO_BYTES = {};
+
+    private final int maxBodyBytes;
+    private final BodyMemory bodyMemory;
+
+    /** Bytes that were read but not used yet. */
+    private byte[] rest = NO_BYTES;
+    private ReceivedRequest receiving;
+    private int headBytes;
+    private byte[] body;
+    private int bodyReceived;
+    private int reservedBytes;
+    private boolean waitsForMemory;
+    private long discardBytes;
+    private boolean endAfterDiscard;
+
+    ReceivingSession(Socket socket, HttpServer server, int maxBodyBytes, BodyMemory bodyMemory) {
+        super(socket, server);
+        this.maxBodyBytes = maxBodyBytes;
+        this.bodyMemory = bodyMemory;
+    }
+
+    @Override
+    protected void processRead(byte[] buffer) throws IOException {
+        int length = rest.length;
+        System.arraycopy(rest, 0, buffer, 0, length);
+        rest = NO_BYTES;
+        try {
+            length += read(buffer, length, buffer.length - length);
+        } catch (SocketClosedException e) {
+            handleSocketClosed();
+            return;
+        }
+        receive(buffer, length);
+    }
+
+    @Override
+    protected void processWrite() throws Exception {
+        super.processWrite();
+        if (queueHead == null && rest.length > 0 && socket.isOpen()) {
+            // The client may have sent all it wants to send, so no event would come for these bytes.
+            byte[] bytes = rest;
+            rest = NO_BYTES;
+            receive(bytes, bytes.length);
+        }
+    }
+
+    private void receive(byte[] buffer, int length) throws IOException {
+        int at = 0;
+        while (at < length && socket.isOpen() && !closing && queueHead == null && !waitsForMemory) {
+            int next = step(buffer, at, length);
+            if (next < 0) {
+                break;
+            }
+            at = next;
+        }
+        if (at < length && !closing && socket.isOpen()) {
+            rest = Arrays.copyOfRange(buffer, at, length);
+        }
+    }
+
+    /** Takes the next piece; returns the position after it, or -1 if more bytes are needed first. */
+    private int step(byte[] buffer, int at, int length) throws IOException {
+        if (discardBytes > 0) {
+            int bytes = (int) Math.min(discardBytes, length - at);
+            discardBytes -= bytes;
+            if (discardBytes == 0 && endAfterDiscard) {
+                scheduleClose();
+            }
+            return at + bytes;
+        }
+        if (body != null) {
+            int bytes = Math.min(body.length - bodyReceived, length - at);
+            System.arraycopy(buffer, at, body, bodyReceived, bytes);
+            bodyReceived += bytes;
+            if (bodyReceived == body.length) {
+                receiving.setBody(body);
+                dispatch();
+            }
+            return at + bytes;
+        }
+        for (int end = at; end < length; end++) {
+            if (buffer[end] == '\n') {
+                line(buffer, at, end > at && buffer[end - 1] == '\r' ? end - 1 : end);
+                headBytes += end + 1 - at;
+                if (headBytes > MAX_HEAD_BYTES) {
+                    rejectHead();
+                }
+                return end + 1;
+            }
+        }
+        // A full buffer without an end of line could never be completed.
+        if (length - at >= SelectorBuffer.BYTES) {
+            rejectHead();
+            return length;
+        }
+        return -1;
+    }
+
+    private void rejectHead() throws IOException {
+        receiving = ReceivedRequest.unreadable(Status.HEAD_TOO_LARGE, "The head of the request is too large; a line may "
+                + "have " + (SelectorBuffer.BYTES - 1) + " bytes and all lines " + MAX_HEAD_BYTES + ".");
+        dispatch();
+    }
+
+    private void line(byte[] buffer, int from, int to) throws IOException {
+        if (receiving == null) {
+            // Empty lines before a request are allowed and mean nothing.
+            if (from < to) {
+                receiving = HeadParser.requestLine(buffer, from, to);
+                if (receiving.rejection != null) {
+                    dispatch();
+                }
+            }
+        } else if (from < to) {
+            HeadParser.headerLine(receiving, buffer, from, to);
+        } else {
+            endOfHead();
+        }
+    }
+
+    private void endOfHead() throws IOException {
+        ReceivedRequest request = receiving;
+        if (request.chunkedBody) {
+            request.reject(Status.LENGTH_REQUIRED,
+                    "The body comes in chunks; send it with the header field Content-Length.");
+            request.keepAlive = false;
+        }
+        if (request.rejection != null || request.contentLength <= 0) {
+            dispatch();
+        } else if (request.contentLength > maxBodyBytes) {
+            rejectBody(request);
+        } else if (request.contentLength > BodyMemory.UNCOUNTED_BYTES && !bodyMemory.reserve(this)) {
+            waitsForMemory = true;
+            listen(0);
+        } else {
+            startBody(request.contentLength > BodyMemory.UNCOUNTED_BYTES);
+        }
+    }
+
+    private void rejectBody(ReceivedRequest request) throws IOException {
+        request.reject(Status.TOO_LARGE, "The body has " + request.contentLength + " bytes; at most " + maxBodyBytes
+                + " are taken. Start the server with a larger --max-value-bytes, or send less.");
+        if (request.expectsContinue || request.contentLength > MAX_DISCARD_BYTES) {
+            // The first has not sent its body and may send it or not; the second would send for too long.
+            request.keepAlive = false;
+        } else {
+            discardBytes = request.contentLength;
+        }
+        dispatch();
+    }
+
+    private void startBody(boolean reserved) throws IOException {
+        int length = (int) receiving.contentLength;
+        reservedBytes = reserved ? length : 0;
+        if (receiving.expectsContinue) {
+            write(CONTINUE, 0, CONTINUE.length);
+        }
+        body = new byte[length];
+        bodyReceived = 0;
+    }
+
+    @Override
+    public int neededBytes() {
+        return (int) receiving.contentLength;
+    }
+
+    @Override
+    public synchronized void roomReserved() {
+        if (!waitsForMemory) {
+            // Closed in the meantime, before it could leave the queue.
+            bodyMemory.release(neededBytes());
+            return;
+        }
+        waitsForMemory = false;
+        try {
+            startBody(true);
+            // A body of this size is never wholly in the rest, so there is an event to come.
+            if (queueHead == null) {
+                listen(READABLE);
+            }
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            handleException(e);
+        }
+    }
+
+    private void dispatch() throws IOException {
+        parsing = receiving;
+        receiving = null;
+        body = null;
+        headBytes = 0;
+        try {
+            handleParsedRequest();
+        } finally {
+            giveBackMemory();
+        }
+    }
+
+    private void giveBackMemory() {
+        if (reservedBytes > 0) {
+            int bytes = reservedBytes;
+            reservedBytes = 0;
+            bodyMemory.release(bytes);
+        }
+    }
+
+    /** Ends the connection when the answers are sent and a body that is not wanted has been read. */
+    final void endAfterAnswer() {
+        if (discardBytes > 0) {
+            endAfterDiscard = true;
+        } else {
+            scheduleClose();
+        }
+    }
+
+    /** Goes on with the next request that was received while this one was handled. */
+    final void nextInPipeline() throws IOException {
+        Request next = pipeline.pollFirst();
+        handling = next;
+        if (next == FIN) {
+            scheduleClose();
+        } else if (next != null) {
+            server.handleRequest(next, this);
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        super.close();
+        giveBackMemory();
+        if (waitsForMemory) {
+            waitsForMemory = false;
+            bodyMemory.cancel(this);
+        }
+        rest = NO_BYTES;
+        body = null;
+    }
+}

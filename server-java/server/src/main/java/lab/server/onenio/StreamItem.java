@@ -1,0 +1,122 @@
+package lab.server.onenio;
+
+import java.io.IOException;
+import lab.server.api.Body;
+import one.nio.net.Session;
+import one.nio.net.Socket;
+
+/**
+ * An answer that is read and sent piece by piece. The selector asks for the next piece when the socket takes it, so a
+ * slow client costs one buffer, not the whole body.
+ *
+ * <p>A body of known length is sent as it is. One of unknown length is sent in chunks, or, to a client of HTTP/1.0,
+ * until the connection is closed.
+ */
+final class StreamItem extends Session.QueueItem {
+
+    private static final int BUFFER_BYTES = 32 * 1024;
+    /** A chunk starts with its size in four hexadecimal digits and a line break. */
+    private static final int CHUNK_HEAD_BYTES = 6;
+    private static final int CHUNK_TAIL_BYTES = 2;
+    private static final byte[] LAST_CHUNK = Heads.ascii("0\r\n\r\n");
+    private static final byte[] HEX = Heads.ascii("0123456789abcdef");
+    private static final int HEX_BITS = 4;
+    private static final int HEX_MASK = 15;
+
+    private final Body body;
+    private final boolean chunked;
+    private final byte[] buffer = new byte[BUFFER_BYTES];
+    private long remainingBytes;
+    private int from;
+    private int to;
+    private boolean ended;
+    private boolean closed;
+
+    /**
+     * Reads the first piece, so that a failure to read can still be answered.
+     *
+     * @param body closed by this item
+     */
+    StreamItem(byte[] head, Body body, boolean chunked) {
+        this.body = body;
+        this.chunked = chunked;
+        this.remainingBytes = body.length();
+        System.arraycopy(head, 0, buffer, 0, head.length);
+        to = head.length;
+        try {
+            fill();
+        } catch (RuntimeException | Error e) {
+            release();
+            throw e;
+        }
+    }
+
+    private void fill() {
+        if (chunked) {
+            fillChunk();
+            return;
+        }
+        int bytes = body.read(buffer, to, buffer.length - to);
+        to += bytes;
+        if (remainingBytes == Body.UNKNOWN_LENGTH) {
+            ended = to < buffer.length;
+        } else {
+            remainingBytes -= bytes;
+            ended = remainingBytes == 0;
+        }
+    }
+
+    private void fillChunk() {
+        int start = to + CHUNK_HEAD_BYTES;
+        int room = buffer.length - start - CHUNK_TAIL_BYTES - LAST_CHUNK.length;
+        int bytes = body.read(buffer, start, room);
+        if (bytes > 0) {
+            for (int i = 0; i < HEX_BITS; i++) {
+                buffer[to + i] = HEX[bytes >>> (HEX_BITS - 1 - i) * HEX_BITS & HEX_MASK];
+            }
+            buffer[start - 2] = '\r';
+            buffer[start - 1] = '\n';
+            to = start + bytes;
+            buffer[to++] = '\r';
+            buffer[to++] = '\n';
+        }
+        if (bytes < room) {
+            System.arraycopy(LAST_CHUNK, 0, buffer, to, LAST_CHUNK.length);
+            to += LAST_CHUNK.length;
+            ended = true;
+        }
+    }
+
+    @Override
+    public int remaining() {
+        return from < to || !ended ? 1 : 0;
+    }
+
+    @Override
+    public int write(Socket socket) throws IOException {
+        try {
+            if (from == to) {
+                from = 0;
+                to = 0;
+                fill();
+            }
+        } catch (RuntimeException e) {
+            // Half of the body is sent, so the only way left to say it is to end the connection before the end.
+            release();
+            throw new IOException("An answer was cut short: " + e.getMessage(), e);
+        }
+        int written = socket.write(buffer, from, to - from, 0);
+        if (written > 0) {
+            from += written;
+        }
+        return written;
+    }
+
+    @Override
+    public void release() {
+        if (!closed) {
+            closed = true;
+            body.close();
+        }
+    }
+}

@@ -1,0 +1,38 @@
+package lab.storage.lsm;
+
+import java.nio.file.Path;
+import lab.storage.StorageException;
+
+/** Bytes on disk are not the ones that were written. Names the file and the offset. */
+public final class CorruptionException extends StorageException {
+
+    private final transient Path file;
+    private final long offset;
+
+    /**
+     * @param file   the damaged file
+     * @param offset first byte of the damaged part, from the start of the file
+     * @param what   what is wrong there
+     */
+    public CorruptionException(Path file, long offset, String what) {
+        super("File " + file + " is damaged at offset " + offset + ": " + what
+                + ". Restore the folder from a copy, or remove it and fill the store again.");
+        this.file = file;
+        this.offset = offset;
+    }
+
+    static CorruptionException checksum(Path file, long offset, String part, int expected, int got) {
+        return new CorruptionException(file, offset, "checksum of the " + part + " is "
+                + String.format("%08x", got) + ", expected " + String.format("%08x", expected));
+    }
+
+    /** The damaged file. */
+    public Path file() {
+        return file;
+    }
+
+    /** First byte of the damaged part. */
+    public long offset() {
+        return offset;
+    }
+}

@@ -1,0 +1,87 @@
+package lab.storage.memory;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import lab.storage.Cursor;
+import lab.storage.Storage;
+import lab.storage.StorageStats;
+import lab.storage.ValueReader;
+
+/**
+ * The engine {@code noop}: forgets every write and has the same small value for every key. What the same load measures
+ * here is the floor: network, HTTP and generator without a store.
+ */
+public final class NoopStorage implements Storage {
+
+    /** As long as the values of the published GET, a few digits. */
+    private static final byte[] VALUE = "10000".getBytes(StandardCharsets.US_ASCII);
+
+    private final MemorySegment value = MemorySegment.ofArray(VALUE).asReadOnly();
+
+    @Override
+    public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
+        reader.accept(value);
+        return true;
+    }
+
+    @Override
+    public void put(MemorySegment key, MemorySegment value) {
+        // Forgotten on purpose.
+    }
+
+    @Override
+    public void delete(MemorySegment key) {
+        // There is nothing to delete.
+    }
+
+    @Override
+    public Cursor range(MemorySegment from, MemorySegment to) {
+        return new Cursor() {
+            @Override
+            public boolean next() {
+                return false;
+            }
+
+            @Override
+            public MemorySegment key() {
+                throw new IllegalStateException("The cursor is not on an entry.");
+            }
+
+            @Override
+            public MemorySegment value() {
+                throw new IllegalStateException("The cursor is not on an entry.");
+            }
+
+            @Override
+            public void close() {
+                // Holds nothing.
+            }
+        };
+    }
+
+    @Override
+    public void flush() {
+        // There is nothing to flush.
+    }
+
+    @Override
+    public String engine() {
+        return "noop";
+    }
+
+    @Override
+    public Map<String, Object> settings() {
+        return Map.of("value_bytes", VALUE.length);
+    }
+
+    @Override
+    public StorageStats stats() {
+        return StorageStats.EMPTY;
+    }
+
+    @Override
+    public void close() {
+        // Holds nothing.
+    }
+}

@@ -1,0 +1,177 @@
+package lab.storage.rocksdb;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import lab.storage.Bytes;
+import lab.storage.Cursor;
+import lab.storage.Storage;
+import lab.storage.StorageException;
+import lab.storage.StorageStats;
+import lab.storage.ValueReader;
+import org.rocksdb.FlushOptions;
+import org.rocksdb.Options;
+import org.rocksdb.RocksDB;
+import org.rocksdb.RocksDBException;
+import org.rocksdb.Status;
+import org.rocksdb.WriteOptions;
+
+/**
+ * The engine {@code rocksdb}, with the defaults of its Java binding: write-ahead log on, not synced on each write, no
+ * bloom filter.
+ */
+public final class RocksDbStorage implements Storage {
+
+    static {
+        RocksDB.loadLibrary();
+    }
+
+    private final Path folder;
+    private final Options options = new Options();
+    private final WriteOptions writeOptions = new WriteOptions();
+    private final RocksDB db;
+    private boolean closed;
+
+    /**
+     * Opens a folder, which is made if it is missing.
+     *
+     * @throws StorageException if another process uses it, or if it cannot be read
+     */
+    public RocksDbStorage(Path folder) {
+        this.folder = folder;
+        options.setCreateIfMissing(true);
+        try {
+            Files.createDirectories(folder);
+            db = RocksDB.open(options, folder.toString());
+        } catch (RocksDBException | IOException e) {
+            options.close();
+            writeOptions.close();
+            throw openFailed(folder, e);
+        }
+    }
+
+    private static StorageException openFailed(Path folder, Exception e) {
+        boolean locked = e instanceof RocksDBException rocks && rocks.getStatus() != null
+                && rocks.getStatus().getCode() == Status.Code.IOError
+                && String.valueOf(rocks.getMessage()).contains("lock");
+        return locked
+                ? new StorageException("The folder " + folder + " is in use by another process (" + e.getMessage()
+                        + "). Stop that process, or choose another folder with --data.", e)
+                : new StorageException("The folder " + folder + " cannot be opened by RocksDB: " + e.getMessage()
+                        + ". Check that this user may write to it and that it holds a RocksDB store or nothing.", e);
+    }
+
+    private StorageException failed(String what, RocksDBException e) {
+        return new StorageException("RocksDB in " + folder + " cannot " + what + ": " + e.getMessage()
+                + ". See the file LOG in that folder.", e);
+    }
+
+    @Override
+    public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
+        byte[] value = get(key);
+        if (value == null) {
+            return false;
+        }
+        reader.accept(MemorySegment.ofArray(value));
+        return true;
+    }
+
+    @Override
+    public byte[] get(MemorySegment key) {
+        try {
+            return db.get(Bytes.array(key));
+        } catch (RocksDBException e) {
+            throw failed("read", e);
+        }
+    }
+
+    @Override
+    public void put(MemorySegment key, MemorySegment value) {
+        try {
+            db.put(writeOptions, Bytes.array(key), Bytes.array(value));
+        } catch (RocksDBException e) {
+            throw failed("write", e);
+        }
+    }
+
+    @Override
+    public void delete(MemorySegment key) {
+        try {
+            db.delete(writeOptions, Bytes.array(key));
+        } catch (RocksDBException e) {
+            throw failed("delete", e);
+        }
+    }
+
+    @Override
+    public Cursor range(MemorySegment from, MemorySegment to) {
+        return new RocksDbCursor(db, from, to);
+    }
+
+    @Override
+    public void flush() {
+        try (FlushOptions flushOptions = new FlushOptions().setWaitForFlush(true)) {
+            db.flush(flushOptions);
+        } catch (RocksDBException e) {
+            throw failed("flush", e);
+        }
+    }
+
+    @Override
+    public String engine() {
+        return "rocksdb";
+    }
+
+    @Override
+    public Map<String, Object> settings() {
+        Map<String, Object> settings = new LinkedHashMap<>();
+        settings.put("version", RocksDB.rocksdbVersion().toString());
+        settings.put("wal", writeOptions.disableWAL() ? "off" : writeOptions.sync() ? "sync" : "buffered");
+        settings.put("write_buffer_bytes", options.writeBufferSize());
+        settings.put("compaction", options.compactionStyle().toString().toLowerCase(java.util.Locale.ROOT));
+        settings.put("compression", options.compressionType().toString().toLowerCase(java.util.Locale.ROOT));
+        settings.put("bloom_bits_per_key", 0);
+        settings.put("block_cache", "default");
+        return settings;
+    }
+
+    @Override
+    public StorageStats stats() {
+        try {
+            return new StorageStats(db.getLongProperty("rocksdb.estimate-num-keys"),
+                    db.getLongProperty("rocksdb.cur-size-all-mem-tables"), liveFiles(),
+                    db.getLongProperty("rocksdb.total-sst-files-size"));
+        } catch (RocksDBException e) {
+            throw failed("tell its sizes", e);
+        }
+    }
+
+    private int liveFiles() throws RocksDBException {
+        int files = 0;
+        for (int level = 0; level < options.numLevels(); level++) {
+            files += Integer.parseInt(db.getProperty("rocksdb.num-files-at-level" + level).strip());
+        }
+        return files;
+    }
+
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        try {
+            // What is not in tables yet lies in the log; the log is synced so that a loss of power keeps it too.
+            db.syncWal();
+        } catch (RocksDBException e) {
+            throw failed("sync its log", e);
+        } finally {
+            db.close();
+            writeOptions.close();
+            options.close();
+        }
+    }
+}
