@@ -17,7 +17,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     name = f"{facts.engine_name(engine)} {workload.upper()}"
     figure = Anchor.spectrum(workload)
     if step is None:
-        why = f": the run is {run.manifest.get('status')}" if run.manifest.get("status") != "complete" else ""
+        why = "" if run.manifest.get("status") == "complete" else f": {facts.how_it_ended(run)}"
         text = words.sentence(f"{name} was not measured{why}")
         return Finding("A04", Severity.ERROR, text, {}, (), Anchor.CHECKS, str(run.manifest.get("rerun") or "") or None)
     achieved, offered = facts.achieved_rps(step), facts.offered_rps(step)

@@ -63,8 +63,8 @@ def _over(name: str, steps: Iterable[Step], check: Callable[[Step], _Verdict]) -
 
 
 def _complete(run: Run) -> Check:
-    status = str(run.manifest.get("status") or "unknown")
-    text = f"the run is {status}"
+    status = run.manifest.get("status")
+    text = facts.how_it_ended(run)
     if run.unfinished:
         text += f"; {words.listed(run.unfinished)} was begun and not finished"
     bad = [step for step in run.steps if not step.valid]
@@ -134,7 +134,7 @@ def _floor(step: Step, floor: Step | None) -> _Verdict:
     if not facts.quotable(floor):
         return _Verdict(False, f"can't be used ({facts.why_not(floor)})")
     p50, p99 = facts.at(floor, 0.5), facts.at(floor, 0.99)
-    text = f"p50 {words.latency(p50.value if p50 else None)}, p99 {words.latency(p99.value if p99 else None)}"
+    text = f"its p50 {words.latency(p50.value if p50 else None)}, p99 {words.latency(p99.value if p99 else None)}"
     ours, theirs = facts.offered_rps(step), facts.offered_rps(floor)
     if words.known(ours) and words.known(theirs) and abs(ours - theirs) > 0.01 * ours:
         return _Verdict(False, f"{text}, but at {words.rate(theirs)} instead of {words.rate(ours)}")
@@ -165,7 +165,7 @@ def _profiler(step: Step) -> _Verdict:
     if not counted:
         return _Verdict(False, "recorded nothing")
     parts = [f"{words.count(number)} {event}" for event, number in counted.items()]
-    text = f"{profiler.get('engine', 'engine unknown')}, samples: {words.listed(parts)}"
+    text = f"engine {profiler.get('engine') or words.UNKNOWN}, samples: {words.listed(parts)}"
     enough = all(counted.get(event, 0) >= FEWEST_PROFILE_SAMPLES for event in ("cpu",) if event in step.profiled)
     return _Verdict(enough, text + (f"; {profiler['note']}" if profiler.get("note") else ""))
 

@@ -22,7 +22,7 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
     Any run can be given: interrupted, with failed or missing steps, or made with another generator. What is not there
     is said to be missing; from a step that is invalid or saturated no latency is quoted.
     """
-    workloads, engines = _workloads(run), _engines(run)
+    workloads, engines = _workloads(run, published), _engines(run)
     answers = [(engine, work, answer.answer(run, engine, work)) for engine in engines for work in workloads]
     outputs = {work: _of(published, work) for work in workloads}
     missed: list[Finding] = []
@@ -47,10 +47,11 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
     )
 
 
-def _workloads(run: Run) -> list[str]:
-    """Workloads of the run; report 1's when none was measured yet."""
+def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:
+    """Workloads that were measured, and those that were published and so should have been."""
     seen = {step.workload for step in run.steps if step.kind in ("load", "probe", "floor")}
-    return [work for work in WORKLOADS if work in seen or not seen] + sorted(seen - set(WORKLOADS) - {""})
+    seen |= {name.rpartition("/")[2] for name in published}
+    return [work for work in WORKLOADS if work in seen] + sorted(seen - set(WORKLOADS) - {""})
 
 
 def _engines(run: Run) -> list[str]:

@@ -102,6 +102,13 @@ def per_second(step: Step, kind: str = RESPONSE) -> pd.DataFrame:
     return rows.reset_index(drop=True)
 
 
+def how_it_ended(run: Run) -> str:
+    """The run's status in words."""
+    status = str(run.manifest.get("status") or "")
+    known = {"complete": "the run is complete", "running": "the run has not ended", "failed": "the run failed"}
+    return known.get(status, f"the run was {status}" if status else "nothing tells how the run ended")
+
+
 def engines(steps: Iterable[Step]) -> list[str]:
     """Engines in the order in which they were measured."""
     return list(dict.fromkeys(step.engine for step in steps))

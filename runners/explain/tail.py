@@ -115,7 +115,7 @@ def _seconds(step: Step, tail: Tail, name: str, figure: str) -> Finding:
     }
     usual = words.latency(tail.usual_p99_us)
     if not count:
-        text = f"{name}: none of {tail.seconds} seconds stands out; their p99 is {usual} in the middle"
+        text = f"{name}: none of {tail.seconds} seconds stands out; their median p99 is {usual}"
         return Finding("W01", Severity.GOOD, words.sentence(text), evidence, (step.name,), figure)
     verb = "has" if count == 1 else "have"
     text = (

@@ -147,7 +147,7 @@ def _hundredths(share: float) -> str:
     value = share * 100
     if value in (0, 100):
         return f"{value:.0f}"
-    return f"{value:.{1 if 10 <= abs(value) < 99.9 else 2}f}".replace("-", MINUS)
+    return f"{value:.{1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2}f}".replace("-", MINUS)
 
 
 def percent(share: float | None) -> str:
