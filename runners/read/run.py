@@ -26,9 +26,13 @@ class Step:
       `max_us`, `errors`, `completed`.
     - ``shares``: `event` (cpu | alloc | lock), `category`, `samples`, `weight`, `share`, `low`, `high` (95 %).
     - ``frames``: `event`, `frame`, `samples` (stacks that hold the frame), `share`, `self_share`, `low`, `high`.
-    - ``stacks``: `event`, `stack` (frames joined by ';', root first), `count`.
+    - ``stacks``: `event`, `stack` (frames joined by ';', root first), `count` (samples; bytes for alloc, ns for lock).
     - ``pauses``: `t_s`, `duration_ms`, `kind` (gc | safepoint), `cause`.
-    - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s`, `server_rss_bytes`, `steal_share`, `machine_busy_share`.
+    - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s` (counters as read), `server_rss_bytes`, `steal_share`,
+      `machine_busy_share` (of all cores), `server_cpu_cores`, `generator_cpu_cores`, `foreign_cpu_cores` (in use).
+    - ``status``: `code`, `count` (answers by HTTP status; empty where the generator does not tell).
+
+    `meta` is step.json plus `unreadable`, a list that names each raw file which could not be read, and why.
     """
 
     name: str
@@ -39,6 +43,16 @@ class Step:
     @property
     def valid(self) -> bool:
         return bool(self.meta.get("valid", False))
+
+    @property
+    def label(self) -> str:
+        """The step's name as a reader knows it, e.g. "RocksDB PUT"."""
+        return str(self.meta.get("label") or self.name)
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the server carried less than was offered."""
+        return bool(self.meta.get("saturated", False))
 
     @property
     def engine(self) -> str:
@@ -61,11 +75,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A whole run: its manifest and its complete steps in the order in which they started."""
+    """A whole run: its manifest and its complete steps in the order in which they started.
+
+    `unfinished` names steps that were begun and never completed: the run was interrupted there.
+    """
 
     folder: RunFolder
     manifest: dict[str, Any]
     steps: tuple[Step, ...]
+    unfinished: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

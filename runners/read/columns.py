@@ -1,0 +1,99 @@
+"""The columns of every frame of a step, in one place, so that an empty frame has the same form as a full one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+TEXT, NUMBER, COUNT, FLAG = "str", "float64", "int64", "boolean"
+
+SUMMARY = {
+    "offered_rps": NUMBER,
+    "achieved_rps": NUMBER,
+    "elapsed_s": NUMBER,
+    "scheduled": NUMBER,
+    "sent": NUMBER,
+    "completed": NUMBER,
+    "censored": NUMBER,
+    "unsent": NUMBER,
+    "non_2xx": NUMBER,
+    "connect_errors": NUMBER,
+    "read_errors": NUMBER,
+    "write_errors": NUMBER,
+    "timeouts": NUMBER,
+    "parse_errors": NUMBER,
+    "bytes_read": NUMBER,
+    "kept_up": FLAG,
+    "lag_p99_us": NUMBER,
+    "generator_cpu_s": NUMBER,
+}
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "summary": SUMMARY,
+    "status": {"code": TEXT, "count": COUNT},
+    "spectrum": {"kind": TEXT, "value_us": NUMBER, "percentile": NUMBER, "total_count": NUMBER},
+    "percentiles": {
+        "kind": TEXT,
+        "percentile": NUMBER,
+        "value_us": NUMBER,
+        "low_us": NUMBER,
+        "high_us": NUMBER,
+        "samples_beyond": NUMBER,
+    },
+    "intervals": {
+        "t_s": NUMBER,
+        "kind": TEXT,
+        "count": NUMBER,
+        "p50_us": NUMBER,
+        "p90_us": NUMBER,
+        "p99_us": NUMBER,
+        "p999_us": NUMBER,
+        "max_us": NUMBER,
+        "errors": NUMBER,
+        "completed": NUMBER,
+    },
+    "shares": {
+        "event": TEXT,
+        "category": TEXT,
+        "samples": NUMBER,
+        "weight": NUMBER,
+        "share": NUMBER,
+        "low": NUMBER,
+        "high": NUMBER,
+    },
+    "frames": {
+        "event": TEXT,
+        "frame": TEXT,
+        "samples": NUMBER,
+        "share": NUMBER,
+        "self_share": NUMBER,
+        "low": NUMBER,
+        "high": NUMBER,
+    },
+    "stacks": {"event": TEXT, "stack": TEXT, "count": NUMBER},
+    "pauses": {"t_s": NUMBER, "duration_ms": NUMBER, "kind": TEXT, "cause": TEXT},
+    "telemetry": {
+        "t_s": NUMBER,
+        "server_cpu_s": NUMBER,
+        "generator_cpu_s": NUMBER,
+        "server_rss_bytes": NUMBER,
+        "steal_share": NUMBER,
+        "machine_busy_share": NUMBER,
+        "server_cpu_cores": NUMBER,
+        "generator_cpu_cores": NUMBER,
+        "foreign_cpu_cores": NUMBER,
+    },
+}
+
+
+def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
+    """Rows as the frame `name`, with exactly its columns; a value that a row lacks is missing, not zero."""
+    columns = COLUMNS[name]
+    return pd.DataFrame(list(rows), columns=list(columns)).astype(columns)
+
+
+def complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """`frames` plus an empty frame for each that is not there."""
+    return {name: frames[name] if name in frames else frame(name) for name in COLUMNS}

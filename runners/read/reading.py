@@ -1,0 +1,181 @@
+"""A run folder to a `Run`: every frame of every step, from the raw files or from the frames stored beside them.
+
+A raw file that is missing or broken costs the frames that need it and nothing else: the step is read all the same, and
+`Step.meta["unreadable"]` names each such file and the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from runners.read.collapsed import read_collapsed
+from runners.read.columns import COLUMNS, complete, frame
+from runners.read.errors import ReadError
+from runners.read.hdr_log import HdrLog, read_hdr_log
+from runners.read.jvm_log import read_pauses
+from runners.read.load_json import LoadReport, read_load_json
+from runners.read.run import Run, Step
+from runners.read.shares import frames_frame, shares_frame
+from runners.read.telemetry import read_telemetry
+from runners.read.wrk_console import find_reports
+from runners.store import PARTIAL, RunFolder, StepFolder, StoreError
+
+EVENTS = ("cpu", "alloc", "lock")
+_UNREADABLE = "unreadable"
+_T = TypeVar("_T")
+
+
+def read_run(folder: RunFolder) -> Run:
+    """Read a run. Raises StoreError only when there is no readable manifest; broken steps are in it and say so."""
+    manifest = folder.manifest()
+    try:
+        found = folder.steps()
+    except StoreError:
+        paths = sorted(folder.steps_path.iterdir())
+        found = [
+            StepFolder(path) for path in paths if not path.name.endswith(PARTIAL) and StepFolder(path).meta.is_file()
+        ]
+    unfinished: tuple[str, ...] = ()
+    if folder.steps_path.is_dir():
+        unfinished = tuple(sorted(StepFolder(path).name for path in folder.steps_path.glob(f"*{PARTIAL}")))
+    return Run(folder, manifest, tuple(read_step(step) for step in found), unfinished)
+
+
+def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
+    """Read a step, from its stored frames if all are there (unless `from_raw`), else from its raw files."""
+    unreadable: list[str] = []
+    try:
+        meta = folder.read_meta()
+    except StoreError as error:
+        unreadable.append(f"{folder.meta.name}: can't be read")
+        meta = {"name": folder.name, "valid": False, "invalid_reasons": [str(error)]}
+    stored = None if from_raw else _stored(folder, unreadable)
+    if stored is None:
+        stored = _Reader(folder, meta, unreadable).frames()
+    return Step(folder.name, {**meta, _UNREADABLE: unreadable}, folder, stored)
+
+
+def store_frames(step: Step) -> None:
+    """Write a step's frames beside its raw files, as Parquet."""
+    for name, content in step.frames.items():
+        step.folder.write_frame(name, content)
+    step.folder.write_frame(_UNREADABLE, pd.DataFrame({"text": step.meta.get(_UNREADABLE, [])}, dtype="str"))
+
+
+def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame] | None:
+    frames: dict[str, pd.DataFrame] = {}
+    for name, columns in COLUMNS.items():
+        try:
+            content = folder.read_frame(name)
+        except Exception as error:  # pyarrow has many errors for one cause: this is no Parquet file
+            unreadable.append(f"{folder.frame(name).name}: {error}; read again from the raw files")
+            return None
+        if content is None or list(content.columns) != list(columns):
+            return None
+        frames[name] = content
+    problems = folder.read_frame(_UNREADABLE)
+    unreadable.extend([] if problems is None else [str(text) for text in problems["text"]])
+    return frames
+
+
+class _Reader:
+    """Makes the frames of one step from its raw files, noting what can't be read."""
+
+    def __init__(self, folder: StepFolder, meta: dict[str, Any], unreadable: list[str]) -> None:
+        self.folder = folder
+        self.meta = meta
+        self.unreadable = unreadable
+
+    def tried(self, read: Callable[[], _T], default: _T) -> _T:
+        try:
+            return read()
+        except ReadError as error:
+            self.unreadable.append(str(error))
+        except Exception as error:  # a raw file that is broken in a way nobody thought of must not cost the run
+            self.unreadable.append(f"{type(error).__name__} while reading {self.folder.name}: {error}")
+        return default
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        load: LoadReport | None = None
+        log: HdrLog | None = None
+        own = (self.meta.get("generator") or {}).get("tool", "loadgen") == "loadgen"
+        if own or self.folder.load_json.exists():
+            load = self.tried(lambda: read_load_json(self.folder.load_json), None)
+        if own or self.folder.hlog.exists():
+            log = self.tried(lambda: read_hdr_log(self.folder.hlog), None)
+        if log and log.torn:
+            self.unreadable.append(f"{self.folder.hlog.name}: {log.torn}")
+        frames = self._latency(load, log)
+        frames |= self._profile()
+        start_us, elapsed_s = self._window(load, frames["summary"])
+        if self.folder.gc_log.exists():
+            frames["pauses"] = self.tried(lambda: read_pauses(self.folder.gc_log, start_us, elapsed_s), frame("pauses"))
+        if self.folder.telemetry.exists():
+            frames["telemetry"] = self.tried(
+                lambda: read_telemetry(self.folder.telemetry, start_us, elapsed_s), frame("telemetry")
+            )
+        return complete(frames)
+
+    def _latency(self, load: LoadReport | None, log: HdrLog | None) -> dict[str, pd.DataFrame]:
+        frames: dict[str, pd.DataFrame] = {"summary": frame("summary")}
+        if load is None and self.folder.console.exists():
+            frames |= self._console()
+        if load is not None:
+            sources: dict[str, Callable[[], pd.DataFrame]] = {
+                "summary": load.summary_frame,
+                "status": load.status_frame,
+                "spectrum": load.spectrum_frame,
+                "percentiles": load.percentiles_frame,
+                "intervals": load.intervals_frame,
+            }
+            frames |= {name: self.tried(read, frame(name)) for name, read in sources.items()}
+        if log is not None:
+            frames["percentiles"] = log.percentiles_frame()
+            if load is None or frames["spectrum"].empty:
+                frames["spectrum"] = log.spectrum_frame()
+            if load is None or frames["intervals"].empty:
+                frames["intervals"] = log.intervals_frame()
+        return frames
+
+    def _console(self) -> dict[str, pd.DataFrame]:
+        text = self.tried(lambda: self.folder.console.read_text(encoding="utf-8", errors="replace"), "")
+        report = next(iter(find_reports(text)), None)
+        if report is None:
+            self.unreadable.append(f"{self.folder.console.name}: holds no output of a load generator")
+            return {}
+        summary = report.summary_frame()
+        if report.rate_rps is None and self.meta.get("offered_rate_rps") is not None:
+            summary["offered_rps"] = float(self.meta["offered_rate_rps"])  # a console does not repeat its command line
+        return {
+            "summary": summary,
+            "spectrum": report.spectrum_frame(),
+            "percentiles": report.percentiles_frame(),
+        }
+
+    def _profile(self) -> dict[str, pd.DataFrame]:
+        wanted = tuple(self.meta.get("profiled") or ())
+        parts = []
+        for event in EVENTS:
+            path = self.folder.collapsed(event)
+            if path.exists() or event in wanted:
+                parts.append(self.tried(lambda path=path, event=event: read_collapsed(path, event), frame("stacks")))  # type: ignore[misc]
+        if not parts:
+            return {}
+        stacks = pd.concat(parts, ignore_index=True)
+        recorded = (self.meta.get("profiler") or {}).get("samples") or {}
+        return {
+            "stacks": stacks,
+            "shares": shares_frame(stacks, recorded),
+            "frames": frames_frame(stacks, recorded),
+        }
+
+    def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
+        """Start and length of the recorded window. Without load.json it is the step's own start, warm-up included."""
+        if load is not None and load.start_unix_us is not None:
+            return load.start_unix_us, load.elapsed_s
+        elapsed = summary["elapsed_s"].iloc[0] if len(summary) else None
+        known = elapsed is not None and not pd.isna(elapsed)
+        return int(self.meta.get("started_unix_us") or 0), float(elapsed) if known and elapsed is not None else None

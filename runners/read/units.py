@@ -1,0 +1,56 @@
+"""Numbers with units as wrk and wrk2 print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`.
+
+Both tools step to the next unit at 85 % of it and print two decimals, so `0.93ms` and `930.00us` are one value.
+Kilobytes are 1024 bytes. Each reader gives None for what is no number, and NaN or infinity where the tool printed that.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_NUMBER = r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+|nan|inf))"
+_TIME = re.compile(rf"^{_NUMBER}(?P<unit>us|μs|µs|ms|s|m|h)$", re.IGNORECASE)
+_COUNT = re.compile(rf"^{_NUMBER}(?P<unit>[kKMGTP]?)$", re.IGNORECASE)
+_SIZE = re.compile(rf"^{_NUMBER}(?P<unit>[KMGTP]?)i?B?$", re.IGNORECASE)
+
+_TIME_US = {"us": 1.0, "μs": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+
+
+def number(text: str) -> float | None:
+    """A bare number; `-nan` is NaN."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return math.nan if math.isnan(value) else value
+
+
+def _scaled(match: re.Match[str] | None, factor: float) -> float | None:
+    value = number(match["number"]) if match else None
+    return None if value is None else value * factor
+
+
+def time_us(text: str) -> float | None:
+    """A duration in microseconds."""
+    match = _TIME.match(text)
+    return _scaled(match, _TIME_US[match["unit"].lower()]) if match else None
+
+
+def time_s(text: str) -> float | None:
+    """A duration in seconds; a bare number is seconds, as in the tools' `-d` flag."""
+    value = time_us(text)
+    return number(text) if value is None else value / 1e6
+
+
+def count(text: str) -> float | None:
+    """A count or a rate with a decimal prefix."""
+    match = _COUNT.match(text)
+    return _scaled(match, 1000.0 ** _POWERS[match["unit"].lower()]) if match else None
+
+
+def size_bytes(text: str) -> float | None:
+    """A size in bytes. `1.79K`, without the B, is read as well."""
+    match = _SIZE.match(text)
+    return _scaled(match, 1024.0 ** _POWERS[match["unit"].lower()]) if match else None
