@@ -21,7 +21,9 @@ BAR = (
     "<small>click a frame to zoom in, Enter for the next match</small></div>"
 )
 _BLOCK = re.compile(r"(<(script|style)\b[^>]*>)(.*?)(</\2\s*>)", re.S | re.I)
-_GONE = re.compile(r"</?(?:link|base|iframe|frame|object|embed|applet|portal)\b[^>]*>|<meta\b[^>]*http-equiv[^>]*>", re.I)
+_GONE = re.compile(
+    r"</?(?:link|base|iframe|frame|object|embed|applet|portal)\b[^>]*>|<meta\b[^>]*http-equiv[^>]*>", re.I
+)
 _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 _REFERENCE = re.compile(
     r"""\s(?:xlink:)?(?:href|src|srcset|action|formaction|poster|data|background|ping|manifest)"""

@@ -133,7 +133,7 @@ def plain(text: object, limit: int = 90) -> str:
     """`text` as one short line without control characters, safe as a label."""
     line = _CONTROL.sub(" ", str(text)).strip()
     line = line if len(line) <= limit else line[: limit - 1] + "…"
-    return line.lstrip("_") or "?"  # a legend drops labels that start with an underscore
+    return line or "?"
 
 
 def colour_of(engine: str) -> str:
@@ -144,12 +144,21 @@ def colour_of(engine: str) -> str:
 
 def engine_name(engine: str) -> str:
     """How an engine is called in a title."""
-    return ENGINE_NAMES.get(engine, plain(engine, 20))
+    name = ENGINE_NAMES.get(engine, plain(engine, 20))
+    return name.lstrip("_") or "?"  # a legend drops labels that start with an underscore
 
 
 def category_colour(category: str) -> str:
     """The colour of a category of stacks."""
     return CATEGORY_COLOURS.get(category.lower(), CATEGORY_COLOURS["other"])
+
+
+def is_dark(colour: str) -> bool:
+    """Whether white text reads better than black on a colour (relative luminance as WCAG 2 defines it)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05
 
 
 def axis_time(value_us: float) -> str:
