@@ -3,13 +3,12 @@
 The page that `jfr-converter` writes is one HTML file that draws on a canvas. It has one link to the web, and its search
 asks through `prompt()`, which a sandboxed frame does not have. Its frames are calls in the order of a walk through the
 tree: `f(key, level, left, width)` absolute, `u(key, width)` one level up at the same place, `n(key, width)` the next
-sibling; `left` is relative to the last frame and a missing `width` repeats the last one. Names lie in `cpool`, each with
-the length of the prefix that it shares with the one before.
+sibling; `left` is relative to the last frame and a missing `width` repeats the last one. Names lie in `cpool`, each
+with the length of the prefix that it shares with the one before.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from importlib import resources
@@ -114,10 +113,16 @@ def _names(body: str) -> list[str]:
     return names
 
 
+def _shared(one: str, other: str) -> int:
+    """Length of the common prefix, at most 90: it is written as one printable character."""
+    limit = min(len(one), len(other), 90)
+    return next((index for index in range(limit) if one[index] != other[index]), limit)
+
+
 def _packed(names: list[str]) -> str:
     lines = []
     for index, name in enumerate(names):
-        shared = min(len(os.path.commonprefix([names[index - 1], name])), 90) if index else 0
+        shared = _shared(names[index - 1], name) if index else 0
         text = name if index == 0 else chr(32 + shared) + name[shared:]
         lines.append("'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'")
     return ",\n".join(lines)
