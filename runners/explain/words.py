@@ -1,0 +1,193 @@
+"""Sentences from numbers: how a number is written, and the objects that carry a sentence with its evidence.
+
+Every number in a report is written by this module, so that the same value reads the same everywhere: three
+significant digits for latencies and shares, whole numbers for counts and rates, thousands apart by a narrow space, a
+unit apart by a no-break space, an interval in brackets behind its value: 118 us (116-121).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+THIN = "\u202f"
+NBSP = "\u00a0"
+DASH = "\u2013"
+MINUS = "\u2212"
+UNKNOWN = "unknown"
+
+Value = float | int | str | bool | None
+
+
+class Severity(StrEnum):
+    """How much a finding should worry: an answer or a good sign, something to know, to doubt, or to distrust."""
+
+    GOOD = "good"
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Anchor:
+    """Where in a report a finding's evidence is drawn."""
+
+    CHECKS = "checks"
+
+    @staticmethod
+    def spectrum(workload: str) -> str:
+        return f"spectrum-{workload}"
+
+    @staticmethod
+    def timeline(workload: str) -> str:
+        return f"timeline-{workload}"
+
+    @staticmethod
+    def shares(event: str) -> str:
+        return f"shares-{event}"
+
+    @staticmethod
+    def comparison(workload: str) -> str:
+        return f"comparison-{workload}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One conclusion: the rule that made it, a sentence, the numbers in it, and where they come from.
+
+    `code` names the rule (see rules.py), `steps` the measured steps or published outputs, `figure` the place in the
+    report that shows it (see Anchor), `remedy` what to do about it, if anything.
+    """
+
+    code: str
+    severity: Severity
+    sentence: str
+    evidence: dict[str, Value] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    figure: str | None = None
+    remedy: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The finding as plain JSON values; a number that is not finite becomes null."""
+        return {
+            **asdict(self),
+            "severity": self.severity.value,
+            "evidence": {name: _json(value) for name, value in self.evidence.items()},
+            "steps": list(self.steps),
+        }
+
+
+def _json(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _digits(value: float, significant: int = 3) -> str:
+    """A number with so many significant digits, never in scientific notation, the integer part never rounded away."""
+    if value == 0:
+        return "0"
+    decimals = significant - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, max(0, decimals))
+    text = f"{rounded:.{max(0, decimals)}f}"
+    if "." in text and float(text) == int(float(text)) and abs(rounded) < 1000 and decimals >= significant - 1:
+        return text.rstrip("0").rstrip(".")
+    return text
+
+
+def count(value: float | None) -> str:
+    """A whole number: 3 959 100."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    text = f"{abs(round(value)):,}".replace(",", THIN)
+    return (MINUS if round(value) < 0 else "") + text
+
+
+def rate(value: float | None) -> str:
+    """A rate: 12 600/s."""
+    return UNKNOWN if not known(value) else f"{count(value)}/s"
+
+
+def _time_unit(value_us: float) -> tuple[float, str]:
+    size = abs(value_us)
+    if size >= 999_500:
+        return 1e6, "s"
+    return (1e3, "ms") if size >= 999.5 else (1.0, "us")
+
+
+def _bare(value_us: float, scale: float) -> str:
+    text = _digits(value_us / scale)
+    if scale == 1.0 and float(value_us).is_integer():
+        text = f"{value_us:.0f}"
+    return text.replace("-", MINUS)
+
+
+def latency(value_us: float | None) -> str:
+    """A duration in microseconds: 118 us, 1.02 ms, 1.83 s."""
+    if value_us is None or not math.isfinite(value_us):
+        return UNKNOWN
+    scale, unit = _time_unit(value_us)
+    return f"{_bare(value_us, scale)}{NBSP}{unit}"
+
+
+def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
+    """A duration with its bounds in the same unit: 118 us (116-121); a side without a bound is left open."""
+    if value_us is None or not math.isfinite(value_us):
+        return UNKNOWN
+    if not known(low_us) and not known(high_us):
+        return latency(value_us)
+    scale, _ = _time_unit(value_us)
+    sides = ["?" if side is None or not math.isfinite(side) else _bare(side, scale) for side in (low_us, high_us)]
+    between = f"{NBSP}to{NBSP}" if any(text.startswith(MINUS) for text in sides) else DASH
+    return f"{latency(value_us)} ({between.join(sides)})"
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as a percentage: 9.74 %."""
+    if share is None or not math.isfinite(share):
+        return UNKNOWN
+    return f"{_digits(share * 100)}{NBSP}%".replace("-", MINUS)
+
+
+def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
+    """A share with its interval: 26.6 % (24.7-28.6)."""
+    if low is None or high is None or not (known(share) and known(low) and known(high)):
+        return percent(share)
+    return f"{percent(share)} ({_digits(low * 100)}{DASH}{_digits(high * 100)})"
+
+
+def size(value_bytes: float | None) -> str:
+    """A size in bytes with a decimal prefix: 134 MB."""
+    if value_bytes is None or not math.isfinite(value_bytes):
+        return UNKNOWN
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(value_bytes) >= scale:
+            return f"{_digits(value_bytes / scale)}{NBSP}{unit}"
+    return f"{value_bytes:.0f}{NBSP}B"
+
+
+def seconds(value: float | None) -> str:
+    """A time in seconds: 14 s, 0.5 s."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{_digits(value)}{NBSP}s"
+
+
+def level(percentile: float) -> str:
+    """A percentile's name: p50, p99.9, max."""
+    return "max" if percentile >= 1 else f"p{percentile * 100:.6g}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """a, b and c."""
+    given = list(words)
+    return " and ".join(([", ".join(given[:-1])] if given[:-1] else []) + given[-1:])
+
+
+def sentence(text: str) -> str:
+    """Text with a capital first letter and a full stop."""
+    text = text.strip()
+    if not text:
+        return text
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
