@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from runners.read.console_report import ConsoleReport
 from runners.read.run import Step
 from runners.show import numbers, style
 
@@ -61,15 +62,15 @@ def curve(frame: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any)
     return Curve(style.plain(label, 60), x, np.maximum.accumulate(value), count, colour, **drawn)
 
 
-def published_curve(published: Any, colour: str = style.INK) -> Curve | None:
+def published_curve(published: ConsoleReport | None) -> Curve | None:
     """The spectrum of a parsed console report; None when it prints none."""
     if published is None:
         return None
-    frame = published.spectrum_frame()
-    return curve(frame, "response", "published report", colour, dash=(0, (1, 1.2)), width=1.8)
+    at = f", at {numbers.rate(published.rate_rps)}" if published.rate_rps else ""
+    return curve(published.spectrum_frame(), "response", f"published{at}", style.INK, dash=(0, (1, 1.2)))
 
 
-def curves(steps: tuple[Step, ...], published: Any = None) -> list[Curve]:
+def curves(steps: tuple[Step, ...], published: ConsoleReport | None, service: bool) -> list[Curve]:
     """Response and service time of every step that may be quoted, and the published curve."""
     found: list[Curve | None] = []
     for step in steps:
@@ -83,7 +84,8 @@ def curves(steps: tuple[Step, ...], published: Any = None) -> list[Curve]:
             )
             continue
         found.append(curve(frame, "response", f"{name} response", colour))
-        found.append(curve(frame, "service", f"{name} service", colour, dash=(0, (4, 2)), width=1.2))
+        if service:
+            found.append(curve(frame, "service", f"{name} service", colour, dash=(0, (4, 2)), width=1.2))
     found.append(published_curve(published))
     return [line for line in found if line is not None]
 
@@ -180,15 +182,17 @@ def title(steps: tuple[Step, ...]) -> str:
 
 
 @style.styled
-def spectrum(*steps: Step, published: Any = None, floor: Step | None = None) -> style.Picture:
+def spectrum(
+    *steps: Step, published: ConsoleReport | None = None, floor: Step | None = None, service: bool = True
+) -> style.Picture:
     """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
 
     A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
-    no curve.
+    no curve. `service=False` leaves out service time.
     """
     figure = style.Picture(8.4, 4.8)
     axes = figure.add_subplot()
-    lines = curves(steps, published)
+    lines = curves(steps, published, service)
     floor_line = None
     if floor is not None and quotable(floor):
         floor_line = curve(floor.frames["spectrum"], "response", "instrument floor (noop)", style.FLOOR)
