@@ -14,7 +14,7 @@ from runners.read.console_report import ConsoleReport
 from runners.read.run import Run, Step
 from runners.show import numbers, probe, shares, style, tables
 from runners.show.flamegraph import FlameGraph, flamegraphs
-from runners.show.spectrum import quotable, spectrum
+from runners.show.spectrum import percentile_us, quotable, spectrum
 from runners.show.tables import Table
 from runners.show.timeline import timeline
 
@@ -179,7 +179,14 @@ def _cost(run: Run, name: str) -> Shown | None:
     pairs = [step for step in run.find(workload=name) if quotable(step)]
     if not any(step.profiled for step in pairs) or all(step.profiled for step in pairs):
         return None
-    return _shown(f"cost-{name}", spectrum(*pairs, service=False), pairs, "spectrum")
+    moves = []
+    for step in pairs:
+        others = [other for other in pairs if other.profiled and other.engine == step.engine]
+        if not step.profiled and others:
+            before, after = (numbers.latency(percentile_us(which, 0.99)) for which in (step, others[-1]))
+            moves.append(f"{style.engine_name(step.engine)} p99 {before} clean, {after} profiled")
+    heading = f"{style.plain(name.upper(), 12)}: {', '.join(moves) or 'clean and profiled'}"
+    return _shown(f"cost-{name}", spectrum(*pairs, service=False, heading=heading), pairs, "spectrum")
 
 
 def _profiles(loads: Sequence[Step]) -> list[Profile]:

@@ -183,12 +183,16 @@ def title(steps: tuple[Step, ...]) -> str:
 
 @style.styled
 def spectrum(
-    *steps: Step, published: ConsoleReport | None = None, floor: Step | None = None, service: bool = True
+    *steps: Step,
+    published: ConsoleReport | None = None,
+    floor: Step | None = None,
+    service: bool = True,
+    heading: str | None = None,
 ) -> style.Picture:
     """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
 
     A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
-    no curve. `service=False` leaves out service time.
+    no curve. `service=False` leaves out service time; `heading` replaces the title, which says each p99.
     """
     figure = style.Picture(8.4, 4.8)
     axes = figure.add_subplot()
@@ -197,7 +201,8 @@ def spectrum(
     if floor is not None and quotable(floor):
         floor_line = curve(floor.frames["spectrum"], "response", "instrument floor (noop)", style.FLOOR)
     everything = [*lines, floor_line] if floor_line else list(lines)
-    figure.suptitle(title(steps), x=0.01, ha="left", fontsize=11, fontweight="bold")
+    heading = title(steps) if heading is None else heading
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
     if not everything:
         axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
         axes.set_axis_off()
@@ -218,5 +223,5 @@ def spectrum(
         axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
     axes.legend(loc="upper left", ncols=2 if len(everything) > 4 else 1)
     names = ", ".join(line.label for line in everything)
-    figure.alt = f"Latency by percentile. {title(steps)}. Curves: {names}."
+    figure.alt = f"Latency by percentile. {heading}. Curves: {names}."
     return figure
