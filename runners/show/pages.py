@@ -18,6 +18,7 @@ from runners.show.spectrum import percentile_us, quotable, spectrum
 from runners.show.tables import Table
 from runners.show.timeline import timeline
 
+EVENT_TITLES = {"cpu": "CPU time", "alloc": "Allocations", "lock": "Waits for locks"}
 LINK_TEXT = {
     "checks": "the checks",
     "spectrum": "latency curve",
@@ -71,6 +72,10 @@ class Profile:
     table: Table | None
     graphs: tuple[FlameGraph, ...]
     hot: tuple[Table, ...]
+
+    @property
+    def title(self) -> str:
+        return EVENT_TITLES.get(self.event, self.event)
 
 
 @dataclass(frozen=True, slots=True)

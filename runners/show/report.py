@@ -165,7 +165,7 @@ def _left_out(diet: Diet) -> str:
 def _environment(autoescape: bool) -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("runners.show"),
-        autoescape=autoescape,
+        autoescape=autoescape,  # noqa: S701 - Markdown has its own escaping, see to_markdown
         trim_blocks=False,
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,

@@ -194,7 +194,7 @@ def spectrum(
     A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
     no curve. `service=False` leaves out service time; `heading` replaces the title, which says each p99.
     """
-    figure = style.Picture(8.4, 4.8)
+    figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
     lines = curves(steps, published, service)
     floor_line = None
@@ -202,7 +202,7 @@ def spectrum(
         floor_line = curve(floor.frames["spectrum"], "response", "instrument floor (noop)", style.FLOOR)
     everything = [*lines, floor_line] if floor_line else list(lines)
     heading = title(steps) if heading is None else heading
-    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     if not everything:
         axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
         axes.set_axis_off()
@@ -221,7 +221,7 @@ def spectrum(
     if any(line.x[-1] > line.few_from for line in everything):
         note = f"faint after |: fewer than {FEW} samples beyond"
         axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
-    axes.legend(loc="upper left", ncols=2 if len(everything) > 4 else 1)
+    figure.legend(loc="outside lower center", ncols=3 if len(everything) in (3, 5, 6) else 4)
     names = ", ".join(line.label for line in everything)
     figure.alt = f"Latency by percentile. {heading}. Curves: {names}."
     return figure

@@ -184,7 +184,7 @@ def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
     axes.set_yscale("log")
     axes.set_ylim(low, high)
     decades = math.log10(high / low)
-    subs = (1.0, 2.0, 5.0) if decades < 3.2 else (1.0,)
+    subs = (1.0, 2.0, 5.0) if decades < 3.8 else (1.0,)
     axes.yaxis.set_major_locator(LogLocator(base=10, subs=subs, numticks=30))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_time(value)))
     axes.yaxis.set_minor_formatter(NullFormatter())

@@ -46,8 +46,8 @@ def percentiles(workload: str, steps: Sequence[Step], floor: Step | None) -> Tab
     levels = sorted({float(p) for step in columns for p in step.frames["percentiles"]["percentile"]})
     head = ["percentile"]
     for step in columns:
-        head += [f"{name_of(step)}: response (95 %)", "service"]
-        head += ["samples beyond"] if step in shown else []
+        head += [f"{name_of(step)}: response (95 %)"]
+        head += ["service", "samples beyond"] if step in shown else []
     few = False
     rows = []
     for level in levels:
@@ -58,8 +58,9 @@ def percentiles(workload: str, steps: Sequence[Step], floor: Step | None) -> Tab
             mark = "*" if beyond < FEW and not response.empty else ""
             few = few or bool(mark)
             bounds = (number(response, name) for name in ("value_us", "low_us", "high_us"))
-            cells += [numbers.latency_interval(*bounds) + mark, numbers.latency(number(service, "value_us"))]
-            cells += [numbers.count(beyond)] if step in shown else []
+            cells += [numbers.latency_interval(*bounds) + mark]
+            if step in shown:
+                cells += [numbers.latency(number(service, "value_us")), numbers.count(beyond)]
         rows.append(tuple(cells))
     note = f"* fewer than {FEW} samples beyond it. " if few else ""
     note += "Response time counts from the intended start, service time from the actual send; bounds are 95 %."
@@ -89,7 +90,7 @@ def shares(steps: Sequence[Step], event: str) -> Table | None:
                 continue
             row = rows.loc[category]
             text = numbers.share_interval(row["share"], row["low"], row["high"])
-            cells.append(f"{text}, n = {numbers.count(row['samples'])}")
+            cells.append(f"{text}\nn = {numbers.count(row['samples'])}")
         body.append(tuple(cells))
     note = f"Share of {WHAT.get(event, 'samples')} with its 95 % interval and the number of samples behind it."
     return Table(f"{event}: shares by category", tuple(head), tuple(body), note)
