@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from runners.explain.words import Finding
 
+WRONG_CODES = ("A02", "A03", "A04", "S01")
+TELLING_CODES = ("M01", "L01", "L02", "P01", "P02", "W01", "M02", "P03")
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -55,6 +58,16 @@ class Conclusion:
     comparison: tuple[Comparison, ...]
     missed: tuple[Finding, ...]
     next_steps: tuple[Finding, ...]
+
+    @property
+    def highlights(self) -> tuple[Finding, ...]:
+        """What belongs on the first screen: whatever is wrong, then the first of each telling rule, a few in all."""
+        wrong = [finding for finding in self.findings if finding.code in WRONG_CODES]
+        chosen: dict[str, Finding] = {}
+        for finding in (*self.missed, *self.findings):
+            if finding.code in TELLING_CODES:
+                chosen.setdefault(finding.code, finding)
+        return (*wrong, *(chosen[code] for code in TELLING_CODES if code in chosen))
 
     def as_json(self) -> dict[str, object]:
         """Plain JSON values, as kept in the run folder."""

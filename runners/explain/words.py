@@ -1,8 +1,8 @@
 """Sentences from numbers: how a number is written, and the objects that carry a sentence with its evidence.
 
 Every number in a report is written by this module, so that the same value reads the same everywhere: three
-significant digits for latencies and shares, whole numbers for counts and rates, thousands apart by a narrow space, a
-unit apart by a no-break space, an interval in brackets behind its value: 118 us (116-121).
+significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages; thousands
+apart by a narrow space, a unit apart by a no-break space, an interval in brackets behind its value: 118 us (116-121).
 """
 
 from __future__ import annotations
@@ -87,15 +87,11 @@ def known(value: float | None) -> bool:
 
 
 def _digits(value: float, significant: int = 3) -> str:
-    """A number with so many significant digits, never in scientific notation, the integer part never rounded away."""
+    """A number with so many significant digits; the integer part is never rounded away."""
     if value == 0:
         return "0"
-    decimals = significant - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, max(0, decimals))
-    text = f"{rounded:.{max(0, decimals)}f}"
-    if "." in text and float(text) == int(float(text)) and abs(rounded) < 1000 and decimals >= significant - 1:
-        return text.rstrip("0").rstrip(".")
-    return text
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}".replace("-", MINUS)
 
 
 def count(value: float | None) -> str:
@@ -119,10 +115,8 @@ def _time_unit(value_us: float) -> tuple[float, str]:
 
 
 def _bare(value_us: float, scale: float) -> str:
-    text = _digits(value_us / scale)
-    if scale == 1.0 and float(value_us).is_integer():
-        text = f"{value_us:.0f}"
-    return text.replace("-", MINUS)
+    whole = scale == 1.0 and float(value_us).is_integer()  # a histogram knows whole microseconds, and no more
+    return f"{value_us:.0f}".replace("-", MINUS) if whole else _digits(value_us / scale)
 
 
 def latency(value_us: float | None) -> str:
@@ -140,23 +134,34 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
     if not known(low_us) and not known(high_us):
         return latency(value_us)
     scale, _ = _time_unit(value_us)
+    if scale == 1.0 and float(value_us).is_integer():  # whole microseconds: bounds are rounded outwards
+        low_us = math.floor(low_us) if low_us is not None and math.isfinite(low_us) else None
+        high_us = math.ceil(high_us) if high_us is not None and math.isfinite(high_us) else None
     sides = ["?" if side is None or not math.isfinite(side) else _bare(side, scale) for side in (low_us, high_us)]
     between = f"{NBSP}to{NBSP}" if any(text.startswith(MINUS) for text in sides) else DASH
     return f"{latency(value_us)} ({between.join(sides)})"
 
 
+def _hundredths(share: float) -> str:
+    """A share as a percentage: one decimal, two where one would hide something, none for 0 and 100."""
+    value = share * 100
+    if value in (0, 100):
+        return f"{value:.0f}"
+    return f"{value:.{1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2}f}".replace("-", MINUS)
+
+
 def percent(share: float | None) -> str:
-    """A share of 1 as a percentage: 9.74 %."""
+    """A share of 1 as a percentage: 9.74 %, 26.6 %."""
     if share is None or not math.isfinite(share):
         return UNKNOWN
-    return f"{_digits(share * 100)}{NBSP}%".replace("-", MINUS)
+    return f"{_hundredths(share)}{NBSP}%"
 
 
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
     """A share with its interval: 26.6 % (24.7-28.6)."""
     if low is None or high is None or not (known(share) and known(low) and known(high)):
         return percent(share)
-    return f"{percent(share)} ({_digits(low * 100)}{DASH}{_digits(high * 100)})"
+    return f"{percent(share)} ({_hundredths(low)}{DASH}{_hundredths(high)})"
 
 
 def size(value_bytes: float | None) -> str:
@@ -171,7 +176,7 @@ def size(value_bytes: float | None) -> str:
 
 def seconds(value: float | None) -> str:
     """A time in seconds: 14 s, 0.5 s."""
-    return UNKNOWN if value is None or not math.isfinite(value) else f"{_digits(value)}{NBSP}s"
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}{NBSP}s"
 
 
 def level(percentile: float) -> str:

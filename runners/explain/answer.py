@@ -1,0 +1,133 @@
+"""The headline: does each engine hold the rate, and with which p99? Then what the server adds to the instrument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from runners.explain import facts, words
+from runners.explain.bounds import difference
+from runners.explain.words import Anchor, Finding, Severity
+from runners.read.run import Run, Step
+
+
+def answer(run: Run, engine: str, workload: str) -> Finding:
+    """One engine under one workload: held, saturated, invalid or missing."""
+    step = facts.clean(run, engine, workload)
+    name = f"{facts.engine_name(engine)} {workload.upper()}"
+    figure = Anchor.spectrum(workload)
+    if step is None:
+        why = "" if run.manifest.get("status") == "complete" else f": {facts.how_it_ended(run)}"
+        text = words.sentence(f"{name} was not measured{why}")
+        return Finding("A04", Severity.ERROR, text, {}, (), Anchor.CHECKS, str(run.manifest.get("rerun") or "") or None)
+    achieved, offered = facts.achieved_rps(step), facts.offered_rps(step)
+    evidence: dict[str, words.Value] = {"offered_rps": offered, "achieved_rps": achieved}
+    if facts.is_saturated(step):
+        text = (
+            f"{name} does not carry {words.rate(offered)} on {_connections(step)}: it answered {words.rate(achieved)}, "
+            f"{words.percent(facts.held_share(step))} of what was offered. That is saturation, so its response times "
+            "are the length of a queue and none is quoted"
+        )
+        remedy = "Offer less: 70 % of what the closed-loop probe reached."
+        return Finding("A02", Severity.ERROR, words.sentence(text), evidence, (step.name,), figure, remedy)
+    if not facts.quotable(step):
+        text = f"{name} is invalid ({facts.why_not(step)}), so none of its figures is quoted"
+        return Finding(
+            "A03", Severity.ERROR, words.sentence(text), {}, (step.name,), Anchor.CHECKS, "Run the step again."
+        )
+    p99 = facts.at(step, 0.99)
+    text = f"{name} holds {words.rate(offered if words.known(offered) else achieved)}"
+    if p99:
+        text += f" with p99 {words.latency_interval(p99.value, p99.low, p99.high)}"
+        evidence |= {"p99_us": p99.value, "p99_low_us": p99.low, "p99_high_us": p99.high}
+    return Finding("A01", Severity.GOOD, words.sentence(text), evidence, (step.name,), figure)
+
+
+def _connections(step: Step) -> str:
+    count = step.meta.get("connections")
+    return "one connection" if count == 1 else f"{words.count(count)} connections"
+
+
+def headline(answers: list[tuple[str, str, Finding]]) -> str:
+    """The answers of all engines and workloads in a few sentences, an engine each."""
+    lines = []
+    for engine in dict.fromkeys(engine for engine, _, _ in answers):
+        name = facts.engine_name(engine)
+        parts = [
+            finding.sentence.removesuffix(".").removeprefix(f"{name} ") for of, _, finding in answers if of == engine
+        ]
+        lines.append(f"{name}: {'; '.join(parts)}.")
+    return " ".join(lines)
+
+
+def capacity(run: Run, engine: str, workload: str) -> Finding | None:
+    """What the closed-loop probe reached: the most that this number of connections can carry."""
+    step = facts.only(run.find(kind="probe", engine=engine, workload=workload))
+    if step is None or not step.valid or not words.known(facts.achieved_rps(step)):
+        return None
+    achieved = facts.achieved_rps(step)
+    text = (
+        f"In closed loop {_connections(step)} carr{'ies' if step.meta.get('connections') == 1 else 'y'} "
+        f"{words.rate(achieved)} of {facts.title(step)} here"
+    )
+    return Finding(
+        "A05",
+        Severity.NOTE,
+        words.sentence(text),
+        {"achieved_rps": achieved},
+        (step.name,),
+        Anchor.comparison(workload),
+    )
+
+
+def over_floor(step: Step, floor: Step | None) -> Finding | None:
+    """What the server adds to the median of the same load against a handler that does nothing."""
+    if floor is None or not facts.quotable(step) or not facts.quotable(floor):
+        return None
+    measured, instrument = facts.at(step, 0.5), facts.at(floor, 0.5)
+    if measured is None or instrument is None:
+        return None
+    added = difference(measured, instrument)
+    pair = f"{words.latency(measured.value)} against {words.latency(instrument.value)} for a handler that does nothing"
+    if added.bounded and added.low <= 0 <= added.high:
+        text = f"{facts.title(step)} adds nothing that can be seen to the instrument's median: {pair}"
+    elif added.value <= 0:
+        text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
+    else:
+        amount = words.latency_interval(added.value, added.low, added.high)
+        text = f"{facts.title(step)} adds {amount} to the instrument's median: {pair}"
+    evidence: dict[str, words.Value] = {
+        "p50_us": measured.value,
+        "floor_p50_us": instrument.value,
+        "added_us": added.value,
+        "added_low_us": added.low,
+        "added_high_us": added.high,
+    }
+    steps = (step.name, floor.name)
+    return Finding("L01", Severity.NOTE, words.sentence(text), evidence, steps, Anchor.spectrum(step.workload))
+
+
+def engines_apart(steps: list[Step]) -> Iterator[Finding]:
+    """Pairs of engines at the same rate whose p99 intervals do not overlap."""
+    for first, second in combinations([step for step in steps if facts.quotable(step)], 2):
+        a, b = facts.at(first, 0.99), facts.at(second, 0.99)
+        same_rate = abs(facts.offered_rps(first) - facts.offered_rps(second)) < 1
+        if a is None or b is None or not same_rate or not a.apart_from(b):
+            continue
+        fast, slow = (first, second) if a.value < b.value else (second, first)
+        low, high = (a, b) if a.value < b.value else (b, a)
+        less = difference(high, low)
+        text = (
+            f"At {words.rate(facts.offered_rps(first))} the p99 of {facts.title(fast)} is lower than that of "
+            f"{facts.title(slow)} by {words.latency_interval(less.value, less.low, less.high)}, in one run of each"
+        )
+        evidence: dict[str, words.Value] = {
+            f"p99_us {first.engine}": a.value,
+            f"p99_us {second.engine}": b.value,
+            "difference_us": less.value,
+        }
+        steps_named = (first.name, second.name)
+        remedy = "Repeat both, interleaved, before relying on it: one run shows no spread between runs."
+        yield Finding(
+            "L02", Severity.NOTE, words.sentence(text), evidence, steps_named, Anchor.spectrum(first.workload), remedy
+        )

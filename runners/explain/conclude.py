@@ -1,0 +1,119 @@
+"""The conclusion of a run: every rule asked once, the findings in the order in which a reader wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from runners.explain import against, answer, facts, profile, tail, words
+from runners.explain.checks import checks
+from runners.explain.conclusion import Conclusion
+from runners.explain.next_steps import next_steps
+from runners.explain.steady import steadiness
+from runners.explain.words import Anchor, Finding, Severity
+from runners.read.console_report import ConsoleReport
+from runners.read.run import Run, Step
+
+WORKLOADS = ("put", "get")
+
+
+def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
+    """Explain a run beside the published outputs, named as in data/published (`report-1/put`).
+
+    Any run can be given: interrupted, with failed or missing steps, or made with another generator. What is not there
+    is said to be missing; from a step that is invalid or saturated no latency is quoted.
+    """
+    workloads, engines = _workloads(run, published), _engines(run)
+    answers = [(engine, work, answer.answer(run, engine, work)) for engine in engines for work in workloads]
+    outputs = {work: _of(published, work) for work in workloads}
+    missed: list[Finding] = []
+    comparisons = []
+    for work in workloads:
+        name, output = outputs[work]
+        if output is None:
+            continue
+        steps = _clean_steps(run, engines, work)
+        comparisons.append(against.comparison(run, work, name, output, steps))
+        missed += against.missed(work, name, output, steps)
+    if repeated := against.not_repeated({name: out for name, out in outputs.values() if out is not None}):
+        missed.append(repeated)
+    return Conclusion(
+        title=str(run.manifest.get("title") or run.name),
+        answer=answer.headline(answers) if answers else "Nothing was measured.",
+        findings=tuple(_findings(run, engines, workloads, [finding for _, _, finding in answers])),
+        checks=checks(run),
+        comparison=tuple(comparisons),
+        missed=tuple(missed),
+        next_steps=tuple(next_steps(run)),
+    )
+
+
+def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:
+    """Workloads that were measured, and those that were published and so should have been."""
+    seen = {step.workload for step in run.steps if step.kind in ("load", "probe", "floor")}
+    seen |= {name.rpartition("/")[2] for name in published}
+    return [work for work in WORKLOADS if work in seen] + sorted(seen - set(WORKLOADS) - {""})
+
+
+def _engines(run: Run) -> list[str]:
+    """Engines that were asked for, then others that were measured."""
+    asked = str((run.manifest.get("parameters") or {}).get("engines") or "")
+    named = [engine.strip() for engine in asked.split(",") if engine.strip()]
+    return list(dict.fromkeys([*named, *facts.engines(run.find(kind="load"))]))
+
+
+def _of(published: Mapping[str, ConsoleReport], workload: str) -> tuple[str, ConsoleReport | None]:
+    for name, output in published.items():
+        if name.rpartition("/")[2] == workload:
+            return name, output
+    return "", None
+
+
+def _clean_steps(run: Run, engines: list[str], workload: str) -> list[Step]:
+    return [step for engine in engines if (step := facts.clean(run, engine, workload)) is not None]
+
+
+def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[Finding]) -> Iterator[Finding]:
+    yield from answers
+    for work in workloads:
+        steps = _clean_steps(run, engines, work)
+        for each in steps:
+            if finding := answer.over_floor(each, facts.floor(run, work)):
+                yield finding
+        yield from answer.engines_apart(steps)
+    for work in workloads:
+        profiles = [step for engine in engines if (step := facts.profiled(run, engine, work)) is not None]
+        for step in profiles:
+            yield from profile.where(step)
+        yield from profile.differences(profiles)
+    for work in workloads:
+        for step in _clean_steps(run, engines, work):
+            yield from tail.findings(step)
+    for work in workloads:
+        for engine in engines:
+            if finding := profile.cost(facts.clean(run, engine, work), facts.profiled(run, engine, work)):
+                yield finding
+            if finding := answer.capacity(run, engine, work):
+                yield finding
+    yield from _unsteady(run, engines, workloads)
+
+
+def _unsteady(run: Run, engines: list[str], workloads: list[str]) -> Iterator[Finding]:
+    """Only what never became steady is a finding; the rest is a line in the checks."""
+    for work in workloads:
+        for step in _clean_steps(run, engines, work):
+            seen = steadiness(step)
+            if facts.quotable(step) and seen.steady is False:
+                text = (
+                    f"{facts.title(step)} never became steady in {seen.seconds} seconds: its median by the second "
+                    f"drifts by {words.percent(seen.drift)}"
+                )
+                evidence: dict[str, words.Value] = {"seconds": seen.seconds, "drift": seen.drift}
+                yield Finding(
+                    "S01",
+                    Severity.WARNING,
+                    words.sentence(text),
+                    evidence,
+                    (step.name,),
+                    Anchor.timeline(work),
+                    "Warm up longer, or run a larger size.",
+                )

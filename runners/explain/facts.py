@@ -1,0 +1,146 @@
+"""What the rules ask of a step: its rate, its latencies, its errors, and whether its latencies may be quoted at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pandas as pd
+
+from runners.explain.bounds import Bounded
+from runners.read.run import Run, Step
+
+HELD = 0.99  # a rate is held when at least this share of what was offered was answered
+ENOUGH_BEYOND = 10  # a percentile with fewer samples beyond it is an anecdote
+RESPONSE, SERVICE = "response", "service"
+ENGINE_NAMES = {"rocksdb": "RocksDB", "lsm": "LSM", "memory": "memory", "noop": "noop"}
+
+
+def number(step: Step, column: str) -> float:
+    """A value of the step's summary; NaN when it is not there."""
+    summary = step.frames["summary"]
+    if summary.empty or pd.isna(summary[column].iloc[0]):
+        return math.nan
+    return float(summary[column].iloc[0])
+
+
+def offered_rps(step: Step) -> float:
+    """The offered rate; NaN in closed loop."""
+    value = number(step, "offered_rps")
+    asked = step.meta.get("offered_rate_rps")
+    return float(asked) if math.isnan(value) and isinstance(asked, (int, float)) else value
+
+
+def achieved_rps(step: Step) -> float:
+    return number(step, "achieved_rps")
+
+
+def held_share(step: Step) -> float:
+    """Achieved over offered; NaN in closed loop."""
+    offered = offered_rps(step)
+    return achieved_rps(step) / offered if offered else math.nan
+
+
+def is_saturated(step: Step) -> bool:
+    """Whether the step carried less than was offered, by its own word or by its figures."""
+    return step.saturated or held_share(step) < HELD
+
+
+def quotable(step: Step) -> bool:
+    """Whether the step's latencies mean anything: valid, not saturated, with samples.
+
+    In saturation a response time is the length of the queue, which grows with the length of the run.
+    """
+    return step.valid and not is_saturated(step) and not step.frames["percentiles"].empty
+
+
+def why_not(step: Step) -> str:
+    """Why a step's latencies may not be quoted; empty when they may."""
+    if is_saturated(step):
+        return "saturated"
+    if not step.valid:
+        return ", ".join(str(reason) for reason in step.meta.get("invalid_reasons") or ()) or "marked invalid"
+    return "" if quotable(step) else "no latencies recorded"
+
+
+def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
+    """A percentile (0..1) in microseconds with its bounds; None if it was not recorded."""
+    rows = step.frames["percentiles"]
+    rows = rows[(rows["kind"] == kind) & ((rows["percentile"] - level).abs() < 1e-9)]
+    if rows.empty:
+        return None
+    row = rows.iloc[0]
+    return Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]))
+
+
+def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
+    """As `at`, but None from a step whose latencies mean nothing."""
+    return at(step, level, kind) if quotable(step) else None
+
+
+def samples(step: Step, kind: str = RESPONSE) -> int:
+    """How many latencies of a kind were recorded."""
+    rows = step.frames["spectrum"]
+    counts = rows[rows["kind"] == kind]["total_count"]
+    return int(counts.max()) if len(counts) and not pd.isna(counts.max()) else 0
+
+
+def thin_levels(step: Step, kind: str = RESPONSE) -> list[float]:
+    """Percentiles (not the maximum) with fewer than ten samples beyond them."""
+    rows = step.frames["percentiles"]
+    rows = rows[(rows["kind"] == kind) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
+    return [float(level) for level in rows["percentile"]]
+
+
+def per_second(step: Step, kind: str = RESPONSE) -> pd.DataFrame:
+    """The whole seconds of a step, in order; a last piece of a second with few requests is left out."""
+    rows = step.frames["intervals"]
+    rows = rows[rows["kind"] == kind].sort_values("t_s")
+    rows = rows[rows["count"] > 0]
+    if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
+        rows = rows.iloc[:-1]
+    return rows.reset_index(drop=True)
+
+
+def how_it_ended(run: Run) -> str:
+    """The run's status in words."""
+    status = str(run.manifest.get("status") or "")
+    known = {"complete": "the run is complete", "running": "the run has not ended", "failed": "the run failed"}
+    return known.get(status, f"the run was {status}" if status else "nothing tells how the run ended")
+
+
+def engines(steps: Iterable[Step]) -> list[str]:
+    """Engines in the order in which they were measured."""
+    return list(dict.fromkeys(step.engine for step in steps))
+
+
+def engine_name(engine: str) -> str:
+    return ENGINE_NAMES.get(engine, engine)
+
+
+def title(step: Step) -> str:
+    """A step as a reader calls it: RocksDB PUT."""
+    return f"{engine_name(step.engine)} {step.workload.upper()}".strip()
+
+
+def only(steps: list[Step]) -> Step | None:
+    """The last of the steps (a step that was run again is the one that counts), None without any."""
+    return steps[-1] if steps else None
+
+
+def clean(run: Run, engine: str, workload: str) -> Step | None:
+    """The measurement without a profiler."""
+    return only(run.find(kind="load", engine=engine, workload=workload, profiled=False))
+
+
+def profiled(run: Run, engine: str, workload: str) -> Step | None:
+    return only(run.find(kind="load", engine=engine, workload=workload, profiled=True))
+
+
+def floor(run: Run, workload: str) -> Step | None:
+    """The same load against a handler that does nothing."""
+    return only(run.find(kind="floor", workload=workload))
+
+
+def tool(step: Step) -> str:
+    return str((step.meta.get("generator") or {}).get("tool") or "loadgen")
