@@ -1,0 +1,227 @@
+"""What a report holds, in its order, before it becomes HTML or Markdown."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from runners.explain.conclusion import Conclusion
+from runners.explain.words import Anchor, Finding
+from runners.read.console_report import ConsoleReport
+from runners.read.run import Run, Step
+from runners.show import numbers, probe, shares, style, tables
+from runners.show.flamegraph import FlameGraph, flamegraphs
+from runners.show.spectrum import percentile_us, quotable, spectrum
+from runners.show.tables import Table
+from runners.show.timeline import timeline
+
+EVENT_TITLES = {"cpu": "CPU time", "alloc": "Allocations", "lock": "Waits for locks"}
+LINK_TEXT = {
+    "checks": "the checks",
+    "spectrum": "latency curve",
+    "timeline": "over time",
+    "shares": "shares",
+    "comparison": "side by side",
+    "cost": "clean and profiled",
+    "rates": "rates",
+    "flame": "flame graph",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A figure with the data behind it. `parquet` names the files in the run folder that hold the whole of it."""
+
+    anchor: str
+    picture: style.Picture
+    data: pd.DataFrame
+    parquet: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What was run in one step: command lines as a shell takes them, and the console output as it was printed."""
+
+    step: str
+    generator: str
+    server: str
+    console: str
+    server_log_tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Section 3 for one workload."""
+
+    name: str
+    curve: Shown | None
+    over_time: Shown | None
+    percentiles: Table | None
+    left_out: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Section 4 for one event."""
+
+    event: str
+    bars: Shown
+    table: Table | None
+    graphs: tuple[FlameGraph, ...]
+    hot: tuple[Table, ...]
+
+    @property
+    def title(self) -> str:
+        return EVENT_TITLES.get(self.event, self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole report."""
+
+    run: Run
+    conclusion: Conclusion
+    notices: tuple[str, ...]
+    workloads: tuple[Workload, ...]
+    costs: tuple[Shown, ...]
+    profiles: tuple[Profile, ...]
+    rates: Shown | None
+    commands: tuple[Command, ...]
+
+    @property
+    def anchors(self) -> set[str]:
+        """The places that a finding can be linked to."""
+        shown = [figure for part in self.workloads for figure in (part.curve, part.over_time) if figure]
+        shown += [*self.costs, *(profile.bars for profile in self.profiles), *([self.rates] if self.rates else [])]
+        places = {figure.anchor for figure in shown} | {"checks", "tail"}
+        places |= {graph.anchor for profile in self.profiles for graph in profile.graphs}
+        return places | {Anchor.comparison(table.workload) for table in self.conclusion.comparison}
+
+    def link(self, finding: Finding) -> tuple[str, str] | None:
+        """Anchor and link text of a finding's figure; None when the report has no such figure."""
+        if finding.figure is None or finding.figure not in self.anchors:
+            return None
+        return finding.figure, LINK_TEXT.get(finding.figure.split("-")[0], "figure")
+
+    @property
+    def tail(self) -> tuple[Finding, ...]:
+        """Section 5: the findings whose evidence is drawn over time."""
+        return tuple(f for f in self.conclusion.findings if (f.figure or "").startswith("timeline"))
+
+
+def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Page:
+    """Collect figures and tables of a run; what is missing is left out and named in the notices."""
+    by_workload = {name.rsplit("/", 1)[-1]: report for name, report in published.items()}
+    loads = run.find(kind="load")
+    names = list(dict.fromkeys(step.workload for step in loads))
+    rows = probe.carried(run, {name: numbers.value(report.rate_rps) for name, report in by_workload.items()})
+    return Page(
+        run=run,
+        conclusion=conclusion,
+        notices=tuple(notices(run)),
+        workloads=tuple(_workload(run, name, by_workload.get(name)) for name in names),
+        costs=tuple(shown for name in names if (shown := _cost(run, name)) is not None),
+        profiles=tuple(_profiles(loads)),
+        rates=Shown("rates", probe.rates(rows), pd.DataFrame(rows), ()) if rows else None,
+        commands=tuple(_command(step) for step in run.steps),
+    )
+
+
+def notices(run: Run) -> list[str]:
+    """What a reader must know before the first number: an unfinished run, invalid steps, missing profiles."""
+    found = []
+    status = str(run.manifest.get("status", "not known"))
+    if status != "complete":
+        count = numbers.count(len(run.steps))
+        found.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
+    found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
+    for step in run.steps:
+        if not quotable(step):
+            found.append(f"{step.name}: {reason(step)} Its latency is not shown.")
+        found += [f"{step.name}: {problem}" for problem in step.meta.get("unreadable") or ()]
+    for step in run.find(kind="load", profiled=False):
+        profiled = run.find(kind="load", engine=step.engine, workload=step.workload, profiled=True)
+        if not any(shares.events_of([other]) for other in profiled):
+            found.append(f"{step.name}: there is no profile of this load.")
+    if not run.find(kind="load"):
+        found.append("No load step is in this run, so there is no latency to show.")
+    return found
+
+
+def reason(step: Step) -> str:
+    """Why a step can't be quoted."""
+    reasons = "; ".join(str(text) for text in step.meta.get("invalid_reasons") or ())
+    head = "saturated" if step.meta.get("saturated") else "invalid"
+    return f"{head} ({reasons})." if reasons else f"{head}."
+
+
+def _workload(run: Run, name: str, published: ConsoleReport | None) -> Workload:
+    clean = run.find(workload=name, profiled=False)
+    floors = run.find(kind="floor", workload=name)
+    floor = next((step for step in reversed(floors) if quotable(step)), None)
+    good = [step for step in clean if quotable(step)]
+    left_out = tuple((step.name, reason(step)) for step in [*clean, *floors] if not quotable(step))
+    if not good:
+        return Workload(name, None, None, None, left_out)
+    curve = spectrum(*clean, published=published, floor=floor)
+    drawn = [*good, *([floor] if floor else [])]
+    over_time = None
+    if any(not step.frames["intervals"].empty for step in good):
+        over_time = _shown(Anchor.timeline(name), timeline(*clean), good, "intervals")
+    return Workload(
+        name,
+        _shown(Anchor.spectrum(name), curve, drawn, "spectrum"),
+        over_time,
+        tables.percentiles(name, clean, floor),
+        left_out,
+    )
+
+
+def _cost(run: Run, name: str) -> Shown | None:
+    pairs = [step for step in run.find(workload=name) if quotable(step)]
+    if not any(step.profiled for step in pairs) or all(step.profiled for step in pairs):
+        return None
+    moves = []
+    for step in pairs:
+        others = [other for other in pairs if other.profiled and other.engine == step.engine]
+        if not step.profiled and others:
+            before, after = (numbers.latency(percentile_us(which, 0.99)) for which in (step, others[-1]))
+            moves.append(f"{style.engine_name(step.engine)} p99 {before} clean, {after} profiled")
+    heading = f"{style.plain(name.upper(), 12)}: {', '.join(moves) or 'clean and profiled'}"
+    return _shown(f"cost-{name}", spectrum(*pairs, service=False, heading=heading), pairs, "spectrum")
+
+
+def _profiles(loads: Sequence[Step]) -> list[Profile]:
+    profiled = [step for step in loads if step.profiled]
+    found = []
+    for event in shares.events_of(profiled):
+        steps = [step for step in profiled if not shares.rows_of(step, event).empty]
+        graphs = tuple(graph for step in steps for graph in flamegraphs(step) if graph.event == event)
+        hot = tuple(table for step in steps if (table := tables.hot_frames(step, event)) is not None)
+        bars = _shown(Anchor.shares(event), shares.shares(steps, event), steps, "shares")
+        found.append(Profile(event, bars, tables.shares(steps, event), graphs, hot))
+    return found
+
+
+def _shown(anchor: str, picture: style.Picture, steps: Sequence[Step], frame: str) -> Shown:
+    data = pd.concat([step.frames[frame].assign(step=step.name) for step in steps], ignore_index=True)
+    parquet = tuple(f"steps/{step.name}/frames/{frame}.parquet" for step in steps)
+    return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]], parquet)
+
+
+def _command(step: Step) -> Command:
+    generator, server = step.meta.get("generator") or {}, step.meta.get("server") or {}
+    try:
+        console = step.folder.console.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        console = ""
+    return Command(
+        step.name,
+        shlex.join(str(word) for word in generator.get("command") or ()),
+        shlex.join(str(word) for word in server.get("command") or ()),
+        console,
+        "\n".join(str(line) for line in step.meta.get("server_log_tail") or ()),
+    )
