@@ -19,9 +19,10 @@ class Finding:
     found: str | None
     remedy: str = ""
     fatal: bool = False
+    warning: bool = False
 
     def line(self) -> str:
-        mark = "ok     " if self.found else "MISSING" if self.fatal else "absent "
+        mark = "unusual" if self.warning else "ok     " if self.found else "MISSING" if self.fatal else "absent "
         text = self.found or "not found"
         return f"{mark}  {self.name:22} {text}" + (f"\n{'':33}{self.remedy}" if self.remedy else "")
 
@@ -79,7 +80,7 @@ def _machine() -> Iterator[Finding]:
     yield Finding("kptr_restrict", None if facts["kptr_restrict"] is None else str(facts["kptr_restrict"]))
     yield Finding("glibc", facts["glibc"], "" if facts["glibc"] else "one-nio's native transport needs it")
     for warning in machine.noise(facts):
-        yield Finding(warning["code"], warning["text"], warning["remedy"])
+        yield Finding(warning["code"], warning["text"], warning["remedy"], warning=True)
 
 
 def _transport() -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import Any
 from runners import show
 from runners.campaign import Campaign
 from runners.errors import MeasureError
-from runners.explain.conclude import Conclusion
+from runners.explain.conclusion import Conclusion
 from runners.launch import workshop
 from runners.launch.build import git_state
 from runners.launch.server import RunningServer, ServerSpec

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from runners import show
-from runners.explain.conclude import Conclusion, conclude
+from runners.explain.conclude import conclude
+from runners.explain.conclusion import Conclusion
 from runners.plan.experiment import experiment
 from runners.read.published import published
 from runners.read.reading import read_run

@@ -38,7 +38,7 @@ print(child.pid, flush=True)
 
 
 def alive(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return bool(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
 
 
 def gone(pid: int, within_s: float = 10.0) -> bool:
