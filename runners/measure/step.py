@@ -130,14 +130,16 @@ def _convert(
     told = profiler.read_back(folder.recording, profile.events)
     counts = told["events"]
     assert isinstance(counts, dict)
-    events = [event for event in profile.events if counts[event]]
 
     def convert(event: str) -> None:
+        if not counts[event]:
+            folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
+            return
         title = f"{folder.name}: {event}"
         profiler.convert(folder.recording, event, title, window_ms, folder.flamegraph(event), folder.collapsed(event))
 
     with ThreadPoolExecutor(max_workers=2) as pool:
-        list(pool.map(convert, events))
+        list(pool.map(convert, profile.events))
     return {
         "engine": told["engine"],
         "version": told["version"],
