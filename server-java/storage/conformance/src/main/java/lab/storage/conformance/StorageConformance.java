@@ -4,10 +4,8 @@ import static lab.storage.Bytes.utf8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -37,9 +35,6 @@ public abstract class StorageConformance {
 
     /** Opens the engine in a folder, which may hold a store of before. */
     protected abstract Storage open(Path folder);
-
-    /** Whether a closed store can be opened again with its entries. */
-    protected abstract boolean isDurable();
 
     @BeforeEach
     final void openStorage() {
@@ -243,34 +238,6 @@ public abstract class StorageConformance {
         storage.put(whole.asSlice(1, 3), whole.asSlice(4, 5));
         assertEquals("value", get("key"));
         assertEquals("value", Bytes.text(MemorySegment.ofArray(storage.get(whole.asSlice(1, 3)))));
-    }
-
-    @Test
-    void entriesSurviveCloseAndOpen() {
-        assumeTrue(isDurable());
-        int entries = 5_000;
-        for (int i = 0; i < entries; i++) {
-            put(String.format("key%05d", i), "value" + i);
-        }
-        storage.delete(utf8("key00042"));
-        storage.close();
-        storage = open(folder);
-        assertEquals("value4999", get("key04999"));
-        assertNull(get("key00042"));
-        assertEquals(entries - 1, range(null, null).size());
-        put("key00042", "again");
-        storage.close();
-        storage = open(folder);
-        assertEquals("again", get("key00042"));
-    }
-
-    @Test
-    void removedFolderIsMadeAgain() {
-        assumeTrue(isDurable());
-        try (Storage other = open(folder.resolve("not/there/yet"))) {
-            other.put(utf8("a"), utf8("1"));
-            assertNotNull(other.get(utf8("a")));
-        }
     }
 
     @Test

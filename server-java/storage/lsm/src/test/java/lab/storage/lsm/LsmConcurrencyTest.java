@@ -10,5 +10,4 @@ class LsmConcurrencyTest extends ConcurrencyConformance {
     protected Storage open(Path folder) {
         return new LsmStorage(folder, new LsmOptions(64 * 1024, LsmOptions.Compaction.SIZE_TIERED));
     }
-
 }

@@ -2,17 +2,12 @@ package lab.storage.lsm;
 
 import java.nio.file.Path;
 import lab.storage.Storage;
-import lab.storage.conformance.StorageConformance;
+import lab.storage.conformance.DurableConformance;
 
-class LsmConformanceTest extends StorageConformance {
+class LsmConformanceTest extends DurableConformance {
 
     @Override
     protected Storage open(Path folder) {
         return new LsmStorage(folder, new LsmOptions(1 << 20, LsmOptions.Compaction.SIZE_TIERED));
-    }
-
-    @Override
-    protected boolean isDurable() {
-        return true;
     }
 }

@@ -10,5 +10,4 @@ class MemoryConcurrencyTest extends ConcurrencyConformance {
     protected Storage open(Path folder) {
         return new MemoryStorage();
     }
-
 }

@@ -10,9 +10,4 @@ class MemoryConformanceTest extends StorageConformance {
     protected Storage open(Path folder) {
         return new MemoryStorage();
     }
-
-    @Override
-    protected boolean isDurable() {
-        return false;
-    }
 }

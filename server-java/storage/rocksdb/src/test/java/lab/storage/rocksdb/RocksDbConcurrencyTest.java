@@ -10,5 +10,4 @@ class RocksDbConcurrencyTest extends ConcurrencyConformance {
     protected Storage open(Path folder) {
         return new RocksDbStorage(folder);
     }
-
 }
