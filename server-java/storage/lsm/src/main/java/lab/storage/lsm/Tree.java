@@ -123,8 +123,13 @@ final class Tree {
         }
     }
 
-    /** Writes out everything that was written before this call, and waits until it is on disk. */
+    /**
+     * Writes out everything that was written before this call, and waits until it is on disk. A failure of before does
+     * not count: the disk may be mended by now, so the flusher tries again at once.
+     */
     synchronized void flush() {
+        flushFailure = null;
+        notifyAll();
         while (view.frozen != null) {
             awaitChange();
         }

@@ -1,0 +1,108 @@
+package lab.storage.lsm;
+
+import static lab.storage.Bytes.utf8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import lab.storage.Storage;
+import lab.storage.StorageException;
+import org.junit.jupiter.api.Assertions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Writers that are faster than the disk wait; they get no error, lose nothing, and fill no heap. */
+class BackPressureTest {
+
+    private static final int THRESHOLD_BYTES = 64 * 1024;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void floodOfWritersKeepsMemoryBoundedAndLosesNothing() throws Exception {
+        int writers = 8;
+        int each = 2_000;
+        byte[] value = new byte[1_000];
+        try (Storage storage = new LsmStorage(folder,
+                new LsmOptions(THRESHOLD_BYTES, LsmOptions.Compaction.SIZE_TIERED));
+                ExecutorService threads = Executors.newFixedThreadPool(writers)) {
+            List<Future<Long>> results = new ArrayList<>();
+            for (int writer = 0; writer < writers; writer++) {
+                String prefix = "writer" + writer + "/";
+                results.add(threads.submit(() -> {
+                    long most = 0;
+                    for (int i = 0; i < each; i++) {
+                        storage.put(utf8(prefix + i), MemorySegment.ofArray(value));
+                        most = Math.max(most, storage.stats().memtableBytes());
+                    }
+                    return most;
+                }));
+            }
+            for (Future<Long> result : results) {
+                // Two memtables, and each writer may have seen room that another one took.
+                assertTrue(result.get() <= 2 * (THRESHOLD_BYTES + writers * 2_000L), "took " + result.get());
+            }
+            for (int writer = 0; writer < writers; writer++) {
+                for (int i = 0; i < each; i++) {
+                    assertNotNull(storage.get(utf8("writer" + writer + "/" + i)));
+                }
+            }
+        }
+    }
+
+    @Test
+    void valueLargerThanTheThresholdIsStored() {
+        try (Storage storage = new LsmStorage(folder, new LsmOptions(1, LsmOptions.Compaction.SIZE_TIERED))) {
+            for (int i = 0; i < 20; i++) {
+                storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[100_000]));
+            }
+            assertEquals(100_000, storage.get(utf8("key0")).length);
+        }
+    }
+
+    @Test
+    void writersLearnThatTheDiskFailsAndGoOnWhenItIsMended() throws IOException {
+        Path data = folder.resolve("data");
+        Path elsewhere = folder.resolve("elsewhere");
+        try (Storage storage = new LsmStorage(data, new LsmOptions(THRESHOLD_BYTES, LsmOptions.Compaction.OFF))) {
+            storage.put(utf8("before"), utf8("1"));
+            Files.move(data, elsewhere);
+            StorageException told = Assertions.assertTimeoutPreemptively(Duration.ofSeconds(20),
+                    () -> assertThrows(StorageException.class, () -> {
+                        for (int i = 0; i < 1_000; i++) {
+                            storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[1_000]));
+                        }
+                    }));
+            assertTrue(told.getMessage().contains("cannot write its memtable"), told.getMessage());
+            assertNotNull(storage.get(utf8("key0")), "reads go on");
+            Files.move(elsewhere, data);
+            Assertions.assertTimeoutPreemptively(Duration.ofSeconds(20), () -> putUntilTaken(storage));
+            storage.flush();
+            assertNotNull(storage.get(utf8("before")));
+            assertNotNull(storage.get(utf8("key0")));
+        }
+    }
+
+    private static void putUntilTaken(Storage storage) throws InterruptedException {
+        while (true) {
+            try {
+                storage.put(utf8("after"), utf8("1"));
+                return;
+            } catch (StorageException e) {
+                Thread.sleep(100);
+            }
+        }
+    }
+}

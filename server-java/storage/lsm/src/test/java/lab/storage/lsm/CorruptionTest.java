@@ -1,0 +1,126 @@
+package lab.storage.lsm;
+
+import static lab.storage.Bytes.utf8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import lab.storage.Bytes;
+import lab.storage.Storage;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Damaged bytes are never taken for values: a read is right, or it names the file and the place. */
+class CorruptionTest {
+
+    private static final LsmOptions OPTIONS = new LsmOptions(1 << 20, LsmOptions.Compaction.OFF);
+    private static final int ENTRIES = 80;
+
+    @TempDir
+    private Path folder;
+
+    private static String key(int i) {
+        return String.format("key%04d", i);
+    }
+
+    private static String value(int i) {
+        return "value of entry number " + i + " ".repeat(i);
+    }
+
+    private Path writeTable() {
+        try (Storage storage = new LsmStorage(folder, OPTIONS)) {
+            for (int i = 0; i < ENTRIES; i++) {
+                storage.put(utf8(key(i)), utf8(value(i)));
+            }
+            storage.delete(utf8("gone"));
+        }
+        return Manifest.tableFile(folder, 1);
+    }
+
+    @Test
+    void everyFlippedByteIsFoundOrHarmless() throws IOException {
+        Path file = writeTable();
+        byte[] good = Files.readAllBytes(file);
+        int found = 0;
+        for (int at = 0; at < good.length; at++) {
+            byte[] bad = good.clone();
+            bad[at] ^= (byte) 0x5a;
+            // A file of its own for each: what is mapped must not be overwritten.
+            Path damaged = folder.resolve("damaged" + at);
+            Files.write(damaged, bad);
+            try {
+                readAll(damaged);
+            } catch (CorruptionException e) {
+                found++;
+                assertEquals(damaged, e.file());
+                assertTrue(e.getMessage().contains(damaged.toString()), e.getMessage());
+                assertTrue(e.getMessage().contains("offset " + e.offset()), e.getMessage());
+                assertTrue(e.offset() <= at, "the damage at " + at + " is not before " + e.offset());
+            }
+            Files.delete(damaged);
+        }
+        assertEquals(good.length, found, "every byte of the file is under a checksum or fixed");
+    }
+
+    private static void readAll(Path file) throws IOException {
+        Table table = Table.open(1, file);
+        try {
+            for (int i = 0; i < ENTRIES; i++) {
+                long entry = table.find(utf8(key(i)));
+                assertTrue(entry >= 0, "entry " + i + " is missing and nothing was said");
+                assertEquals(value(i), Bytes.text(table.valueAt(entry)));
+            }
+            long deleted = table.find(utf8("gone"));
+            assertTrue(deleted >= 0);
+            assertNull(table.valueAt(deleted));
+        } finally {
+            table.release();
+        }
+    }
+
+    @Test
+    void everyShorterFileIsRefused() throws IOException {
+        Path file = writeTable();
+        byte[] good = Files.readAllBytes(file);
+        for (int length = 0; length < good.length; length += 7) {
+            Path cut = folder.resolve("cut" + length);
+            Files.write(cut, java.util.Arrays.copyOf(good, length));
+            assertThrows(CorruptionException.class, () -> Table.open(1, cut));
+        }
+    }
+
+    @Test
+    void storeNamesTheDamagedTableAndGivesTheFolderBack() throws IOException {
+        Path file = writeTable();
+        Files.write(file, new byte[] {1}, StandardOpenOption.APPEND);
+        CorruptionException refused = assertThrows(CorruptionException.class, () -> new LsmStorage(folder, OPTIONS));
+        assertEquals(file, refused.file());
+        Files.delete(file);
+        CorruptionException missing = assertThrows(CorruptionException.class, () -> new LsmStorage(folder, OPTIONS));
+        assertTrue(missing.getMessage().contains("missing"), missing.getMessage());
+    }
+
+    @Test
+    void everyFlippedByteOfTheManifestIsFound() throws IOException {
+        writeTable();
+        Path manifest = folder.resolve(Manifest.FILE_NAME);
+        byte[] good = Files.readAllBytes(manifest);
+        for (int at = 0; at < good.length; at++) {
+            byte[] bad = good.clone();
+            bad[at] ^= 1;
+            Files.write(manifest, bad);
+            try {
+                Manifest.read(folder);
+                fail("the byte at " + at + " was changed and nobody noticed");
+            } catch (CorruptionException e) {
+                assertEquals(manifest, e.file());
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+package lab.storage.lsm;
+
+import static lab.storage.Bytes.utf8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import lab.storage.Bytes;
+import lab.storage.Cursor;
+import lab.storage.SnapshotExpiredException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Tables and memtables live as long as somebody reads them, and not longer. */
+class SnapshotTest {
+
+    @TempDir
+    private Path folder;
+
+    private LsmStorage open(long flushThresholdBytes) {
+        return new LsmStorage(folder, new LsmOptions(flushThresholdBytes, LsmOptions.Compaction.OFF));
+    }
+
+    private long tableFiles() throws IOException {
+        try (var files = Files.list(folder)) {
+            return files.filter(file -> file.toString().endsWith(".table")).count();
+        }
+    }
+
+    private static void fill(LsmStorage storage, String value) {
+        for (int i = 0; i < 1_000; i++) {
+            storage.put(utf8(String.format("key%04d", i)), utf8(value));
+        }
+    }
+
+    @Test
+    void cursorReadsTablesThatWereMergedAwayUnderIt() throws IOException {
+        try (LsmStorage storage = open(1 << 20)) {
+            fill(storage, "first");
+            storage.flush();
+            Cursor cursor = storage.range(null, null);
+            assertTrue(cursor.next());
+            fill(storage, "second");
+            storage.flush();
+            storage.compact();
+            int seen = 1;
+            assertEquals("first", Bytes.text(cursor.value()));
+            while (cursor.next()) {
+                assertEquals("first", Bytes.text(cursor.value()));
+                seen++;
+            }
+            assertEquals(1_000, seen);
+            assertEquals(2, tableFiles(), "the table that the cursor reads is still there");
+            cursor.close();
+            assertEquals(1, tableFiles(), "and goes with it");
+        }
+    }
+
+    @Test
+    void compactionDropsDeletesAndOldVersions() throws IOException {
+        try (LsmStorage storage = open(1 << 20)) {
+            fill(storage, "first");
+            storage.flush();
+            for (int i = 0; i < 1_000; i++) {
+                storage.delete(utf8(String.format("key%04d", i)));
+            }
+            storage.put(utf8("last"), utf8("one"));
+            storage.flush();
+            storage.compact();
+            assertEquals(1, storage.stats().entriesEstimate());
+            storage.delete(utf8("last"));
+            storage.flush();
+            storage.compact();
+            assertEquals(0, storage.stats().tables(), "a store without entries needs no table");
+            assertEquals(0, tableFiles());
+        }
+        try (LsmStorage storage = open(1 << 20); Cursor cursor = storage.range(null, null)) {
+            assertFalse(cursor.next());
+        }
+    }
+
+    @Test
+    void slowCursorLosesItsMemtablesBeforeWritersRunOutOfMemory() {
+        long threshold = 256 * 1024;
+        try (LsmStorage storage = open(threshold)) {
+            storage.put(utf8("a"), utf8("1"));
+            storage.put(utf8("b"), utf8("1"));
+            try (Cursor slow = storage.range(null, null)) {
+                assertTrue(slow.next());
+                for (int i = 0; i < 200; i++) {
+                    storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[32 * 1024]));
+                    storage.range(null, null).close();
+                }
+                assertEquals("1", Bytes.text(slow.value()), "what it is on stays readable");
+                // Its own memtable is below the threshold, so it may keep it.
+                assertTrue(slow.next());
+            }
+        }
+    }
+
+    @Test
+    void manySlowCursorsAreCutOffOldestFirst() {
+        long threshold = 256 * 1024;
+        try (LsmStorage storage = open(threshold)) {
+            Cursor[] cursors = new Cursor[10];
+            for (int i = 0; i < cursors.length; i++) {
+                storage.put(utf8("a" + i), MemorySegment.ofArray(new byte[150 * 1024]));
+                cursors[i] = storage.range(null, null);
+                storage.flush();
+            }
+            assertThrows(SnapshotExpiredException.class, () -> drain(cursors[0]));
+            drain(cursors[cursors.length - 1]);
+            for (Cursor cursor : cursors) {
+                cursor.close();
+            }
+        }
+    }
+
+    private static void drain(Cursor cursor) {
+        while (cursor.next()) {
+            assertFalse(cursor.key().byteSize() == 0);
+        }
+    }
+}
