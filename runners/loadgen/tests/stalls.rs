@@ -40,7 +40,7 @@ fn a_freeze_in_the_middle_is_in_the_distribution() {
 fn above(run: &support::Run, kind: &str, us: f64) -> u64 {
     let spectrum = run.json["spectrum"][kind].as_array().unwrap();
     let total = spectrum.last().unwrap()[2].as_u64().unwrap();
-    let below = spectrum.iter().filter(|point| point[0].as_f64().unwrap() < us).next_back();
+    let below = spectrum.iter().rfind(|point| point[0].as_f64().unwrap() < us);
     total - below.map_or(0, |point| point[2].as_u64().unwrap())
 }
 
