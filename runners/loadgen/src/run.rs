@@ -3,19 +3,19 @@
 use crate::cli::Config;
 use crate::clock::{monotonic_ns, seconds_to_ns, unix_us_at};
 use crate::error::{Error, Result};
-use crate::lua::{Script, ThreadControl, done, ended};
+use crate::launch::{launch, prepare_sources, prepare_workers};
+use crate::lua::{Script, done, ended};
 use crate::record::{Collector, Pool, Summary};
 use crate::report::hlog::HlogWriter;
 use crate::report::{Outcome, console, json};
-use crate::schedule::{Arrivals, Profile};
 use crate::signal::Interrupt;
 use crate::usage::{Cpu, yield_to_everybody};
-use crate::worker::{Ended, Lines, Plan, Second, Shared, Source, Worker};
+use crate::worker::{Ended, Second, Shared};
 use std::io::{IsTerminal, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 /// Exit code of a run that was ended by a signal.
@@ -28,18 +28,20 @@ const START_DELAY_NS: u64 = 2_000_000;
 /// # Errors
 /// Every reason for which there is no result.
 pub fn run(config: &Config) -> Result<u8> {
+    // A wrong script is told first: it needs no server.
+    let main_script = config.script.is_some().then(|| Script::load(config)).transpose()?;
     let address = first_that_listens(config)?;
     let json_file = config.json.as_deref().map(json::create).transpose()?;
     let mut log = config.hlog.as_deref().map(HlogWriter::create).transpose().map_err(Error::CouldNotRun)?;
     let interrupt = Interrupt::install()?;
     let pool = Pool::default();
     let shared = Shared { interrupt: interrupt.clone(), abort: Arc::new(AtomicBool::new(false)), pool: pool.clone() };
-    let scripts = Scripts::prepare(config, address)?;
+    let sources = prepare_sources(config, main_script.as_ref(), address)?;
     console::print_start(config);
 
     let (seconds_to, seconds) = channel();
     let (ready_to, ready) = channel();
-    let (main_script, workers) = scripts.into_workers(config, &shared, &ready_to, &seconds_to);
+    let workers = prepare_workers(sources, config, &shared, &ready_to, &seconds_to);
     drop((ready_to, seconds_to));
     let (starts, workers) = launch(workers)?;
     // Ends when each worker has said so, or has ended without.
@@ -104,94 +106,6 @@ fn first_that_listens(config: &Config) -> Result<SocketAddr> {
         config.target.url,
         reasons.join("; ")
     )))
-}
-
-/// The Lua states, made in wrk's order: the main one, then each worker's with its `setup` and `init`.
-struct Scripts {
-    main: Option<Script>,
-    sources: Vec<(Source, ThreadControl)>,
-}
-
-impl Scripts {
-    fn prepare(config: &Config, address: SocketAddr) -> Result<Self> {
-        let main = config.script.is_some().then(|| Script::load(config)).transpose()?;
-        let mut sources = Vec::new();
-        for thread in 0..config.threads {
-            let control = ThreadControl::new(address);
-            let mut script = Script::load(config)?;
-            if let Some(main) = &main {
-                main.setup(&script, &control)?;
-            }
-            script.init(&config.target.url, &config.script_args)?;
-            let mut source = Source::new(script)?;
-            if config.wrk_compat && thread == 0 {
-                source.swallow_one()?;
-            }
-            sources.push((source, control));
-        }
-        Ok(Scripts { main, sources })
-    }
-
-    fn into_workers(
-        self,
-        config: &Config,
-        shared: &Shared,
-        ready: &Sender<()>,
-        seconds: &Sender<Second>,
-    ) -> (Option<Script>, Vec<Prepared>) {
-        let total = config.total_connections();
-        let profile = config.rate.as_ref().map(|rate| Profile::new(rate, config.warmup_s, config.duration_s));
-        let mut first = 0;
-        let mut workers = Vec::new();
-        let threads = config.threads as u64;
-        for (thread, ((source, control), count)) in self.sources.into_iter().zip(&config.connections).enumerate() {
-            let share = |index: usize| {
-                profile.as_ref().map(|_| Arrivals::new(config.arrival, index, total, config.requests, config.seed))
-            };
-            let plan = Plan {
-                arrivals: (first..first + count).map(share).collect(),
-                profile: profile.clone(),
-                warmup_ns: seconds_to_ns(config.warmup_s),
-                duration_ns: seconds_to_ns(config.duration_s),
-                timeout_ns: config.timeout.as_nanos() as u64,
-                tickets: config
-                    .requests
-                    .filter(|_| profile.is_none())
-                    .map(|requests| requests / threads + u64::from((thread as u64) < requests % threads)),
-                bounded: config.requests.is_some(),
-                io: config.io,
-            };
-            first += count;
-            let (start_to, start) = channel();
-            let lines = Lines { ready: Some(ready.clone()), start, seconds: seconds.clone() };
-            let shared = shared.clone();
-            let work = Box::new(move || Worker::new(plan, shared, control, source, lines)?.run());
-            workers.push(Prepared { work, start: start_to });
-        }
-        (self.main, workers)
-    }
-}
-
-/// A worker before its thread. It is made in its thread, because its sockets never leave it.
-struct Prepared {
-    work: Box<dyn FnOnce() -> Result<Ended> + Send>,
-    start: Sender<u64>,
-}
-
-type Launched = (Vec<Sender<u64>>, Vec<JoinHandle<Result<Ended>>>);
-
-fn launch(workers: Vec<Prepared>) -> Result<Launched> {
-    let mut starts = Vec::new();
-    let mut handles = Vec::new();
-    for (index, Prepared { work, start }) in workers.into_iter().enumerate() {
-        let thread = std::thread::Builder::new().name(format!("load-{index}"));
-        let handle = thread
-            .spawn(work)
-            .map_err(|error| Error::CouldNotRun(format!("cannot start thread {index}: {error}; give fewer with -t")))?;
-        starts.push(start);
-        handles.push(handle);
-    }
-    Ok((starts, handles))
 }
 
 fn collect(mut collector: Collector, seconds: &Receiver<Second>) -> Result<Collector> {

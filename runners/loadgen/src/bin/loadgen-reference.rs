@@ -1,2 +1,22 @@
-//! stand-in
-fn main() {}
+//! `loadgen-reference`: see `loadgen-reference --help`.
+
+use clap::Parser;
+use loadgen::reference::{Args, run};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::try_parse().unwrap_or_else(|error| {
+        let _ = error.print();
+        std::process::exit(i32::from(error.use_stderr()));
+    });
+    match run(&args) {
+        Ok(report) => {
+            println!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("loadgen-reference: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

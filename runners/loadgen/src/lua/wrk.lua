@@ -2,6 +2,9 @@
 local wrk = ...
 local concat, pairs, tostring, type = table.concat, pairs, tostring, type
 
+-- What a script prints stays in order with the report, which does not go through C's buffers.
+io.stdout:setvbuf("line")
+
 -- The text of a request; what is not given comes from the table. As in wrk, the headers given are completed in place.
 function wrk.format(method, path, headers, body)
    headers = headers or wrk.headers

@@ -1,0 +1,102 @@
+//! Workers before and at their start: Lua states in wrk's order, shares of the schedule, threads.
+
+use crate::cli::Config;
+use crate::clock::seconds_to_ns;
+use crate::error::{Error, Result};
+use crate::lua::{Script, ThreadControl};
+use crate::schedule::{Arrivals, Profile};
+use crate::worker::{Ended, Lines, Plan, Second, Shared, Source, Worker};
+use std::net::SocketAddr;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+/// Makes each worker's Lua state, with its `setup` (in the main state) and its `init`.
+///
+/// # Errors
+/// [`Error::Script`].
+pub fn prepare_sources(
+    config: &Config,
+    main: Option<&Script>,
+    address: SocketAddr,
+) -> Result<Vec<(Source, ThreadControl)>> {
+    let mut sources = Vec::new();
+    for thread in 0..config.threads {
+        let control = ThreadControl::new(address);
+        let mut script = Script::load(config)?;
+        if let Some(main) = main {
+            main.setup(&script, &control)?;
+        }
+        script.init(&config.target.url, &config.script_args)?;
+        let mut source = Source::new(script)?;
+        if config.wrk_compat && thread == 0 {
+            source.swallow_one()?;
+        }
+        sources.push((source, control));
+    }
+    Ok(sources)
+}
+
+/// Deals connections, schedule and requests out to the workers.
+pub fn prepare_workers(
+    sources: Vec<(Source, ThreadControl)>,
+    config: &Config,
+    shared: &Shared,
+    ready: &Sender<()>,
+    seconds: &Sender<Second>,
+) -> Vec<Prepared> {
+    let total = config.total_connections();
+    let threads = config.threads as u64;
+    let profile = config.rate.as_ref().map(|rate| Profile::new(rate, config.warmup_s, config.duration_s));
+    let mut first = 0;
+    let mut workers = Vec::new();
+    for (thread, ((source, control), count)) in sources.into_iter().zip(&config.connections).enumerate() {
+        let share = |index: usize| {
+            profile.as_ref().map(|_| Arrivals::new(config.arrival, index, total, config.requests, config.seed))
+        };
+        let tickets = config.requests.filter(|_| profile.is_none());
+        let plan = Plan {
+            arrivals: (first..first + count).map(share).collect(),
+            profile: profile.clone(),
+            warmup_ns: seconds_to_ns(config.warmup_s),
+            duration_ns: seconds_to_ns(config.duration_s),
+            timeout_ns: config.timeout.as_nanos() as u64,
+            tickets: tickets.map(|all| all / threads + u64::from((thread as u64) < all % threads)),
+            bounded: config.requests.is_some(),
+            io: config.io,
+        };
+        first += count;
+        let (start_to, start) = channel();
+        let lines = Lines { ready: Some(ready.clone()), start, seconds: seconds.clone() };
+        let shared = shared.clone();
+        let work = Box::new(move || Worker::new(plan, shared, control, source, lines)?.run());
+        workers.push(Prepared { work, start: start_to });
+    }
+    workers
+}
+
+/// A worker before its thread. It is made in its thread, because its sockets never leave it.
+pub struct Prepared {
+    work: Box<dyn FnOnce() -> Result<Ended> + Send>,
+    start: Sender<u64>,
+}
+
+/// The way to tell each worker its start, and the way to wait for its end.
+pub type Launched = (Vec<Sender<u64>>, Vec<JoinHandle<Result<Ended>>>);
+
+/// Starts the threads.
+///
+/// # Errors
+/// [`Error::CouldNotRun`] when the system has no more threads.
+pub fn launch(workers: Vec<Prepared>) -> Result<Launched> {
+    let mut starts = Vec::new();
+    let mut handles = Vec::new();
+    for (index, Prepared { work, start }) in workers.into_iter().enumerate() {
+        let thread = std::thread::Builder::new().name(format!("load-{index}"));
+        let handle = thread
+            .spawn(work)
+            .map_err(|error| Error::CouldNotRun(format!("cannot start thread {index}: {error}; give fewer with -t")))?;
+        starts.push(start);
+        handles.push(handle);
+    }
+    Ok((starts, handles))
+}

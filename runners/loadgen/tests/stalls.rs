@@ -1,0 +1,113 @@
+//! A stall of the server shows in full: requests that waited for their connection count from their intended start,
+//! and those without an answer at the end are counted, not dropped.
+
+mod support;
+
+use std::io::Write;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use support::{OK, Server, run};
+
+/// Answers at once, but not between `from` and `to` after the first request.
+fn freezing(from: Duration, to: Duration) -> Server {
+    let first: OnceLock<Instant> = OnceLock::new();
+    Server::start(move |stream, _| {
+        let start = *first.get_or_init(Instant::now);
+        let since = start.elapsed();
+        if since >= from && since < to {
+            std::thread::sleep(to - since);
+        }
+        stream.write_all(OK).is_ok()
+    })
+}
+
+#[test]
+fn a_freeze_in_the_middle_is_in_the_distribution() {
+    let server = freezing(Duration::from_millis(500), Duration::from_millis(1000));
+    let run = run(&format!("-t1 -c1 -R 1000 -d 2s -L -U {}", server.url("/")));
+    assert_eq!(run.count("/requests/completed"), 2000);
+    run.assert_nothing_vanished();
+    let longest_ms = run.number("/latency_us/response/max") / 1000.0;
+    assert!((498.0..530.0).contains(&longest_ms), "a freeze of 500 ms was seen as {longest_ms} ms");
+    // 500 requests were due during the freeze, evenly: half of them waited longer than half of it.
+    let waited = above(&run, "response", 250_000.0);
+    assert!((235..=300).contains(&waited), "{waited} waited longer than 250 ms");
+    // Measured from the send, only the one that was under way saw it.
+    assert_eq!(above(&run, "service", 250_000.0), 1);
+}
+
+/// Requests slower than `us`, from the spectrum.
+fn above(run: &support::Run, kind: &str, us: f64) -> u64 {
+    let spectrum = run.json["spectrum"][kind].as_array().unwrap();
+    let total = spectrum.last().unwrap()[2].as_u64().unwrap();
+    let below = spectrum.iter().rfind(|point| point[0].as_f64().unwrap() < us);
+    total - below.map_or(0, |point| point[2].as_u64().unwrap())
+}
+
+#[test]
+fn a_freeze_at_the_end_is_censored_and_bounds_the_percentiles() {
+    let server = freezing(Duration::from_millis(1000), Duration::from_secs(10));
+    let run = run(&format!("-t1 -c2 -R 1000 -d 1500ms {}", server.url("/")));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.took < Duration::from_secs(4), "{:?}", run.took);
+    run.assert_nothing_vanished();
+    let censored = run.count("/requests/censored");
+    assert!((490..=510).contains(&censored), "{censored}");
+    assert_eq!(run.count("/requests/unsent"), censored - 2);
+    assert_eq!(run.count("/latency_us/response/count"), 1500);
+    assert_eq!(run.count("/latency_us/response/censored"), censored);
+    assert!(run.number("/latency_us/response/max") >= 500_000.0);
+    assert!(run.number("/latency_us/response/p99") >= 400_000.0);
+    let bounds = run.json["latency_us"]["response"]["at_least"].to_string();
+    assert!(bounds.contains("p99") && bounds.contains("max") && !bounds.contains("p50"), "{bounds}");
+    assert!(run.stdout.contains("loadgen: bound 99.000% >= "), "{}", run.stdout);
+}
+
+#[test]
+fn an_overloaded_server_shows_as_waiting_not_as_a_lower_rate_only() {
+    let server = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_millis(5));
+        stream.write_all(OK).is_ok()
+    });
+    let run = run(&format!("-t1 -c1 -R 1000 -d 1s {}", server.url("/")));
+    run.assert_nothing_vanished();
+    assert_eq!(run.count("/requests/scheduled"), 1000);
+    assert!(run.count("/requests/unsent") > 700, "{}", run.json["requests"]);
+    assert!(run.number("/achieved_rps") < 220.0);
+    assert!(run.number("/latency_us/response/p90") > 500_000.0);
+    assert_eq!(run.json["generator"]["kept_up"], true, "{}", run.json["generator"]);
+}
+
+#[test]
+fn known_delays_are_measured_as_they_are() {
+    // Nine of ten answers after 4 ms, the tenth after 30 ms. Enough connections that none waits for another.
+    let server = Server::start(|stream, seen| {
+        let due = seen.at + Duration::from_millis(if seen.number % 10 == 9 { 30 } else { 4 });
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        stream.write_all(OK).is_ok()
+    });
+    let run = run(&format!("-t1 -c32 -R 500 -d 2s {}", server.url("/")));
+    assert_eq!(run.count("/requests/completed"), 1000);
+    for (percentile, delay_ms) in [("p50", 4.0), ("p75", 4.0), ("p99", 30.0)] {
+        let measured_ms = run.number(&format!("/latency_us/service/{percentile}")) / 1000.0;
+        // Never shorter than the delay; longer by what two wake-ups on a busy machine take.
+        assert!(
+            (delay_ms..delay_ms + 1.5).contains(&measured_ms),
+            "{percentile}: {delay_ms} ms measured as {measured_ms}"
+        );
+    }
+}
+
+#[test]
+fn slow_answers_are_counted_as_timed_out_and_still_measured() {
+    let server = Server::start(|stream, seen| {
+        if seen.number == 50 {
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        stream.write_all(OK).is_ok()
+    });
+    let run = run(&format!("-t1 -c1 -R 100 -d 2s --timeout 300ms {}", server.url("/")));
+    assert_eq!(run.count("/requests/completed"), 200);
+    assert_eq!(run.count("/errors/timeout"), 1);
+    assert!(run.number("/latency_us/service/max") >= 600_000.0);
+}
