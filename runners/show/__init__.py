@@ -1,1 +1,17 @@
-"""Frames and verdicts to figures, flame graphs and reports."""
+"""Frames and verdicts to figures, flame graphs and reports.
+
+The words of a notebook: `show.spectrum(put, published=..., floor=...)`, `show.timeline(put)`, `show.shares([put])`,
+`show.flamegraph(put, "cpu")`, `show.rates(run, ...)`, `show.checks(c)`, `show.conclusion(c)`; and `show.render(...)`
+for the reports. They take their names from the modules that hold them, so within this package a module's other names
+are imported from its full path.
+"""
+
+from runners.show.blocks import checks, conclusion
+from runners.show.flamegraph import flamegraph
+from runners.show.probe import rates
+from runners.show.report import render
+from runners.show.shares import shares
+from runners.show.spectrum import spectrum
+from runners.show.timeline import timeline
+
+__all__ = ["checks", "conclusion", "flamegraph", "rates", "render", "shares", "spectrum", "timeline"]

@@ -20,6 +20,7 @@ from runners.show import numbers, style
 LEAST_SHARE = 0.003  # narrower frames are not drawn: less than a dot wide in print
 MOST_LEVELS = 26
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
+TOP_IN, BOTTOM_IN = 0.4, 0.42
 TRUNK = "#eceff2"
 _GENERIC = re.compile(r"\([^()]*\)|<(?!init>|clinit>)[^<>]*>")
 
@@ -121,11 +122,13 @@ def picture(stacks: pd.DataFrame, event: str, label: str) -> style.Picture:
     drawn = boxes(root)
     depth = 1 + max((box.level for box in drawn), default=0)
     width_in = 8.4
-    figure = style.Picture(width_in, 0.95 + 0.17 * depth)
-    axes = figure.add_subplot()
+    height_in = TOP_IN + BOTTOM_IN + 0.17 * depth
+    figure = style.Picture(width_in, height_in, arranged=True)
+    axes = figure.add_axes((0.006, BOTTOM_IN / height_in, 0.988, 0.17 * depth / height_in))
     axes.set_axis_off()
-    figure.suptitle(title(event, label, root, drawn), x=0.01, ha="left", fontsize=11, fontweight="bold")
-    figure.alt = f"Flame graph, root on top. {title(event, label, root, drawn)}."
+    heading = title(event, label, root, drawn)
+    figure.text(0.008, 1 - 0.09 / height_in, heading, fontsize=11, fontweight="bold", va="top")
+    figure.alt = f"Flame graph, root on top. {heading}."
     if not drawn:
         return figure
     rectangles = [Rectangle((box.left, box.level), box.width, 0.94) for box in drawn]
@@ -143,5 +146,5 @@ def picture(stacks: pd.DataFrame, event: str, label: str) -> style.Picture:
     handles = [Patch(color=style.category_colour(name), label=name) for name in seen]
     if handles:
         handles.append(Patch(color=TRUNK, label="several"))
-        figure.legend(handles=handles, loc="outside lower left", ncols=9, fontsize=7.5, handlelength=1)
+        figure.legend(handles=handles, loc="lower left", ncols=9, fontsize=7.5, handlelength=1)
     return figure

@@ -64,16 +64,21 @@ def inside_html(value: object) -> Markdown:
     return Markdown(escape_html(_CONTROL.sub("", " ".join(str(value).split()))))
 
 
-def findings(given: Iterable[Finding], link: Callable[[Finding], tuple[str, str] | None]) -> Markdown:
-    """A list, one finding a line, each with a link to its figure and what to do about it."""
+def findings(
+    given: Iterable[Finding], link: Callable[[Finding], tuple[str, str] | None], full: bool = True
+) -> Markdown:
+    """A list, one finding a line, each with a link to its figure and, in `full`, what to do about it and its rule."""
     lines = []
     for finding in given:
-        line = f"- {ICONS.get(finding.severity.value, '•')} {escape(finding.sentence)}"
+        icon = ICONS.get(finding.severity.value, "")
+        line = f"- {icon} {escape(finding.sentence)}" if icon not in ("", "•") else f"- {escape(finding.sentence)}"
         target = link(finding)
         if target:
             line += f" → [{escape(target[1])}](#{path(target[0])})"
-        if finding.remedy:
+        if full and finding.remedy:
             line += f" *{escape(finding.remedy)}*"
+        if full:
+            line += f" <sub>{escape(finding.code)}</sub>"
         lines.append(line)
     return Markdown("\n".join(lines))
 

@@ -18,6 +18,9 @@ from runners.show.spectrum import percentile_us, quotable, spectrum
 from runners.show.tables import Table
 from runners.show.timeline import timeline
 
+LEAD = 8  # findings on the first screen
+GRAVITY = ("error", "warning")
+SAID_BY_ANSWER = ("A01", "A02", "A03", "A04")
 EVENT_TITLES = {"cpu": "CPU time", "alloc": "Allocations", "lock": "Waits for locks"}
 LINK_TEXT = {
     "checks": "the checks",
@@ -102,14 +105,50 @@ class Page:
 
     def link(self, finding: Finding) -> tuple[str, str] | None:
         """Anchor and link text of a finding's figure; None when the report has no such figure."""
-        if finding.figure is None or finding.figure not in self.anchors:
-            return None
-        return finding.figure, LINK_TEXT.get(finding.figure.split("-")[0], "figure")
+        anchor = finding.figure or ""
+        workload = anchor.partition("-")[2]
+        nearer = {"P03": f"cost-{workload}", "A05": "rates"}.get(finding.code, anchor)
+        anchor = nearer if nearer in self.anchors else anchor
+        return (anchor, LINK_TEXT.get(anchor.split("-")[0], "figure")) if anchor in self.anchors else None
 
     @property
-    def tail(self) -> tuple[Finding, ...]:
-        """Section 5: the findings whose evidence is drawn over time."""
-        return tuple(f for f in self.conclusion.findings if (f.figure or "").startswith("timeline"))
+    def lead(self) -> tuple[Finding, ...]:
+        """What the first screen says below the answer: the gravest first, one of each rule before a second.
+
+        Findings that the answer itself or the notices already say are not repeated there.
+        """
+        every = self._unsaid()
+        seen: dict[str, int] = {}
+        ranked = []
+        for place, finding in enumerate(every):
+            seen[finding.code] = seen.get(finding.code, 0) + 1
+            rank = GRAVITY.index(finding.severity.value) if finding.severity.value in GRAVITY else len(GRAVITY)
+            ours = rank < len(GRAVITY) or finding in self.conclusion.findings
+            ranked.append((seen[finding.code] > 1, rank, not ours, seen[finding.code], place))
+        return tuple(every[key[-1]] for key in sorted(ranked)[:LEAD])
+
+    def _unsaid(self) -> list[Finding]:
+        every = (*self.conclusion.missed, *self.conclusion.findings)
+        return [finding for finding in every if finding.code not in SAID_BY_ANSWER]
+
+    @property
+    def more(self) -> int:
+        """How many findings stand only in the sections below."""
+        return len(self._unsaid()) - len(self.lead)
+
+    def about(self, place: str) -> tuple[Finding, ...]:
+        """The findings of one place: a figure's anchor, `cost`, `rates` or `tail`."""
+        return tuple(f for f in self.conclusion.findings if f.code not in SAID_BY_ANSWER and place_of(f) == place)
+
+
+def place_of(finding: Finding) -> str:
+    """Where in a report a finding stands."""
+    anchor = finding.figure or ""
+    if finding.code == "P03":
+        return "cost"
+    if anchor.startswith("comparison"):
+        return "rates"
+    return "tail" if anchor.startswith("timeline") else anchor
 
 
 def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Page:
@@ -117,7 +156,7 @@ def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) 
     by_workload = {name.rsplit("/", 1)[-1]: report for name, report in published.items()}
     loads = run.find(kind="load")
     names = list(dict.fromkeys(step.workload for step in loads))
-    rows = probe.carried(run, {name: numbers.value(report.rate_rps) for name, report in by_workload.items()})
+    rows = probe.carried(run, published)
     return Page(
         run=run,
         conclusion=conclusion,
@@ -125,7 +164,7 @@ def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) 
         workloads=tuple(_workload(run, name, by_workload.get(name)) for name in names),
         costs=tuple(shown for name in names if (shown := _cost(run, name)) is not None),
         profiles=tuple(_profiles(loads)),
-        rates=Shown("rates", probe.rates(rows), pd.DataFrame(rows), ()) if rows else None,
+        rates=Shown("rates", probe.rates(run, published), pd.DataFrame(rows), ()) if rows else None,
         commands=tuple(_command(step) for step in run.steps),
     )
 

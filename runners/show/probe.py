@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from matplotlib.ticker import FuncFormatter
 
+from runners.read.console_report import ConsoleReport
 from runners.read.run import Run
 from runners.show import numbers, style
 from runners.show.spectrum import number
@@ -28,8 +30,9 @@ class Carried:
         return f"{style.engine_name(self.engine)} {style.plain(self.workload.upper(), 12)}"
 
 
-def carried(run: Run, published: dict[str, float]) -> list[Carried]:
-    """A row for each clean load step; `published` maps a workload to its published rate."""
+def carried(run: Run, published: Mapping[str, ConsoleReport] | None = None) -> list[Carried]:
+    """A row for each clean load step; `published` maps names such as `report-1/put` to what was published."""
+    offered = {name.rpartition("/")[2]: numbers.value(report.rate_rps) for name, report in (published or {}).items()}
     rows = []
     for step in run.find(kind="load", profiled=False):
         probes = run.find(kind="probe", engine=step.engine, workload=step.workload)
@@ -41,7 +44,7 @@ def carried(run: Run, published: dict[str, float]) -> list[Carried]:
                 probe,
                 numbers.value(step.meta.get("offered_rate_rps")),
                 number(step.frames["summary"], "achieved_rps"),
-                published.get(step.workload, math.nan),
+                offered.get(step.workload, math.nan),
             )
         )
     return rows
@@ -54,8 +57,9 @@ def title(rows: list[Carried]) -> str:
 
 
 @style.styled
-def rates(rows: list[Carried]) -> style.Picture:
-    """Draw the rates of `rows` as bars, one group each."""
+def rates(run: Run, published: Mapping[str, ConsoleReport] | None = None) -> style.Picture:
+    """Draw the rates of each engine and workload of a run as bars."""
+    rows = carried(run, published)
     figure = style.Picture(8.4, 1.3 + 0.62 * max(1, len(rows)))
     axes = figure.add_subplot()
     drawn = (
@@ -69,7 +73,9 @@ def rates(rows: list[Carried]) -> style.Picture:
         axes.barh(positions, [v if math.isfinite(v) else 0 for v in values], 0.25, color=colour, label=name)
         for at, v in zip(positions, values, strict=True):
             if math.isfinite(v):
-                axes.text(v, at, " " + numbers.rate(v), va="center", fontsize=8)
+                axes.annotate(
+                    numbers.rate(v), (v, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
+                )
                 most = max(most, v)
     for name, attribute, colour, marker in (
         ("offered (chosen)", "offered_rps", style.INK, "|"),

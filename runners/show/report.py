@@ -19,7 +19,7 @@ from markupsafe import Markup
 from runners.explain.conclusion import Conclusion
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run
-from runners.show import font, markdown, numbers, pages, style, tables
+from runners.show import blocks, font, markdown, numbers, pages, style, tables
 
 LIMIT_BYTES = 3_000_000
 MARGIN_BYTES = 50_000
@@ -182,7 +182,7 @@ def _context(page: pages.Page) -> dict[str, Any]:
         "parameters": tables.parameters(manifest),
         "comparison": tables.comparison,
         "when": tables.when,
-        "mark": lambda ok: "?" if ok is None else ("✓" if ok else "✗"),
+        "mark": blocks.mark,
     }
 
 

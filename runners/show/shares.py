@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from runners.read.run import Step
@@ -56,15 +57,16 @@ def _bars(axes: Axes, steps: Sequence[Step], event: str, categories: list[str]) 
         high = np.array([_of(rows, name, "high") for name in categories])
         low, high = np.where(np.isfinite(low), low, share), np.where(np.isfinite(high), high, share)
         at = np.arange(len(categories)) + (index - (len(steps) - 1) / 2) * height
-        label = style.plain(f"{style.engine_name(step.engine)} ({numbers.count(rows['samples'].sum())} samples)", 60)
-        axes.barh(at, share, height * 0.92, color=style.colour_of(step.engine), alpha=0.85, label=label)
+        axes.barh(at, share, height * 0.92, color=style.colour_of(step.engine), alpha=0.85)
         error = np.clip(np.vstack([share - low, high - share]), 0, None)
         seen = share > 0
         axes.errorbar(
             share[seen], at[seen], xerr=error[:, seen], fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.2
         )
         for y, part, top in zip(at[seen], share[seen], high[seen], strict=True):
-            axes.text(top, y, f"  {numbers.share(part)}", va="center", fontsize=7.5)
+            axes.annotate(
+                numbers.share(part), (top, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5
+            )
             high_most = max(high_most, float(top))
     return high_most
 
@@ -88,19 +90,23 @@ def shares(steps: Sequence[Step], event: str | None = None) -> style.Picture:
     weight = pd.concat([rows_of(step, event) for step in shown]).groupby("category")["share"].sum()
     categories = [str(name) for name in weight.sort_values(ascending=False, kind="stable").index]
     most = max(len([step for step in shown if step.workload == workload]) for workload in workloads)
-    figure = style.Picture(8.4, 1.5 + 0.2 * len(categories) * max(1.4, most))
+    figure = style.Picture(8.4, 1.75 + 0.2 * len(categories) * max(1.4, most))
     panels = figure.subplots(1, len(workloads), sharey=True, sharex=True, squeeze=False)[0]
     high = 0.0
     for axes, workload in zip(panels, workloads, strict=True):
-        high = max(high, _bars(axes, [step for step in shown if step.workload == workload], event, categories))
-        axes.set_title(style.plain(workload.upper(), 12), fontsize=10)
+        here = [step for step in shown if step.workload == workload]
+        high = max(high, _bars(axes, here, event, categories))
+        counts = [numbers.count(rows_of(step, event)["samples"].sum()) for step in here]
+        axes.set_title(f"{style.plain(workload.upper(), 12)}, {' and '.join(counts)} samples", fontsize=9.5)
         axes.grid(visible=False, axis="y")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
         axes.set_xlabel(f"share of {WHAT.get(event, 'samples')}, 95 % interval", fontsize=8.5)
-        axes.legend(loc="lower right", fontsize=8)
     panels[0].set_yticks(range(len(categories)), [style.plain(name, 24) for name in categories])
     panels[0].invert_yaxis()
     panels[0].set_xlim(0, max(high * 1.22, 0.01))
+    engines = dict.fromkeys(step.engine for step in shown)
+    handles = [Patch(color=style.colour_of(name), alpha=0.85, label=style.engine_name(name)) for name in engines]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     figure.suptitle(title(shown, event), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.alt = f"Shares by category. {title(shown, event)}."
     return figure
