@@ -8,10 +8,10 @@ are imported from its full path.
 
 from runners.show.blocks import checks, conclusion
 from runners.show.flamegraph import flamegraph
-from runners.show.probe import rates
+from runners.show.probe import probes, rates
 from runners.show.report import render
 from runners.show.shares import shares
 from runners.show.spectrum import spectrum
 from runners.show.timeline import timeline
 
-__all__ = ["checks", "conclusion", "flamegraph", "rates", "render", "shares", "spectrum", "timeline"]
+__all__ = ["checks", "conclusion", "flamegraph", "probes", "rates", "render", "shares", "spectrum", "timeline"]

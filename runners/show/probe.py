@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.ticker import FuncFormatter
 
 from runners.read.console_report import ConsoleReport
-from runners.read.run import Run
+from runners.read.run import Run, Step
 from runners.show import numbers, style
 from runners.show.spectrum import number
 
@@ -56,10 +56,32 @@ def title(rows: list[Carried]) -> str:
     return f"One closed loop carries: {', '.join(parts)}" if parts else "Rates offered and achieved"
 
 
-@style.styled
 def rates(run: Run, published: Mapping[str, ConsoleReport] | None = None) -> style.Picture:
     """Draw the rates of each engine and workload of a run as bars."""
-    rows = carried(run, published)
+    return bars(carried(run, published))
+
+
+def probes(steps: Sequence[Step], chosen_rps: float, published_rps: float | None) -> style.Picture:
+    """Draw what each probe reached, the rate that was then chosen, and the published one."""
+    published = math.nan if published_rps is None else published_rps
+    return bars(
+        [
+            Carried(
+                step.engine,
+                step.workload,
+                number(step.frames["summary"], "achieved_rps"),
+                chosen_rps,
+                math.nan,
+                published,
+            )
+            for step in steps
+        ]
+    )
+
+
+@style.styled
+def bars(rows: list[Carried]) -> style.Picture:
+    """Draw rows as bars, one group each."""
     figure = style.Picture(8.4, 1.3 + 0.62 * max(1, len(rows)))
     axes = figure.add_subplot()
     drawn = (
