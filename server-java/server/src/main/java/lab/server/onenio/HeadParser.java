@@ -40,7 +40,7 @@ final class HeadParser {
                     return new ReceivedRequest(method, Utf8.read(buffer, targetAt, versionAt - targetAt), http11);
                 }
             }
-            for (int at = from + 1; at < versionAt; at++) {
+            for (int at = from + 1; at + 1 < versionAt; at++) {
                 if (buffer[at] == ' ') {
                     return new ReceivedRequest(0, Utf8.read(buffer, at + 1, versionAt - at - 1), http11);
                 }

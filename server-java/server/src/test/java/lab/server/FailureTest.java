@@ -1,0 +1,157 @@
+package lab.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.Map;
+import lab.server.api.KeyValueApi;
+import lab.server.onenio.KeyValueServer;
+import lab.storage.Cursor;
+import lab.storage.Storage;
+import lab.storage.StorageStats;
+import lab.storage.ValueReader;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** A store that fails gives answers, not silence. */
+class FailureTest {
+
+    private KeyValueServer server;
+    private RawClient client;
+    private KeyValueApi api;
+
+    @BeforeEach
+    void start() throws IOException {
+        api = new KeyValueApi(new FailingStorage(), () -> "{}", 1_000);
+        int port;
+        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = probe.getLocalPort();
+        }
+        server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16), api, 1_000_000);
+        server.start();
+        client = new RawClient(port);
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        client.close();
+        server.stop();
+    }
+
+    @Test
+    void failureIsA500WithItsReasonAndTheConnectionGoesOn() throws IOException {
+        RawClient.Answer put = client.ask("PUT", "/v0/entity?id=a", new byte[10]);
+        assertEquals(500, put.status());
+        assertTrue(put.text().contains("the disk is gone"), put.text());
+        assertEquals(500, client.ask("GET", "/v0/entity?id=a").status());
+        assertEquals(500, client.ask("DELETE", "/v0/entity?id=a").status());
+        assertEquals(200, client.ask("GET", "/v0/status").status());
+        assertEquals(3, api.failures());
+    }
+
+    @Test
+    void rangeThatFailsAtItsStartIsA500() throws IOException {
+        assertEquals(500, client.ask("GET", "/v0/entities?start=now").status());
+        assertEquals(200, client.ask("GET", "/v0/status").status());
+    }
+
+    @Test
+    void rangeThatFailsOnTheWayEndsWithoutItsLastChunk() {
+        try {
+            client.ask("GET", "/v0/entities?start=later");
+            throw new AssertionError("the range looked complete");
+        } catch (IOException e) {
+            assertTrue(e instanceof java.io.EOFException, e.toString());
+        } catch (NumberFormatException e) {
+            throw new AssertionError("the stream went on with something that is no chunk", e);
+        }
+    }
+
+    @Test
+    void keyThatIsTooLongIsRefused() throws IOException {
+        assertEquals(413, client.ask("GET", "/v0/entity?id=" + "k".repeat(1_001)).status());
+    }
+
+    private static final class FailingStorage implements Storage {
+
+        private static IllegalStateException gone() {
+            return new IllegalStateException("the disk is gone");
+        }
+
+        @Override
+        public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) {
+            throw gone();
+        }
+
+        @Override
+        public void put(MemorySegment key, MemorySegment value) {
+            throw gone();
+        }
+
+        @Override
+        public void delete(MemorySegment key) {
+            throw new StackOverflowError("errors too");
+        }
+
+        @Override
+        public Cursor range(MemorySegment from, MemorySegment to) {
+            int good = from.byteSize() == "now".length() ? 0 : 1_000;
+            return new Cursor() {
+                private int shown;
+
+                @Override
+                public boolean next() {
+                    if (shown++ == good) {
+                        throw gone();
+                    }
+                    return true;
+                }
+
+                @Override
+                public MemorySegment key() {
+                    return MemorySegment.ofArray(new byte[100]);
+                }
+
+                @Override
+                public MemorySegment value() {
+                    return MemorySegment.ofArray(new byte[1_000]);
+                }
+
+                @Override
+                public void close() {
+                    // Holds nothing.
+                }
+            };
+        }
+
+        @Override
+        public void flush() {
+            throw gone();
+        }
+
+        @Override
+        public String engine() {
+            return "failing";
+        }
+
+        @Override
+        public Map<String, Object> settings() {
+            return Map.of();
+        }
+
+        @Override
+        public StorageStats stats() {
+            return StorageStats.EMPTY;
+        }
+
+        @Override
+        public void close() {
+            // Holds nothing.
+        }
+    }
+}

@@ -1,0 +1,120 @@
+package lab.server;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The server as its users meet it: a process with flags, a ready line, signals and exit codes. */
+class ProcessTest {
+
+    private static final int KEYS = 2_000;
+    private static final int TERMINATED = 143;
+    private static final List<String> SMALL_HEAP = List.of("-Xmx64m", "--enable-native-access=ALL-UNNAMED",
+            "--sun-misc-unsafe-memory-access=allow");
+
+    @TempDir
+    private Path folder;
+
+    private ServerProcess start(String... flags) throws IOException {
+        return ServerProcess.start(folder.resolve("errors.log"), SMALL_HEAP, flags);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"lsm", "rocksdb"})
+    void whatWasAcknowledgedSurvivesSigterm(String engine) throws Exception {
+        String data = folder.resolve("data").toString();
+        try (ServerProcess server = start("--engine", engine, "--data", data, "--port", "0")) {
+            String ready = server.readyLine();
+            for (String part : new String[] {"{\"event\":\"ready\",\"instance\":\"", "\"engine\":\"" + engine + "\"",
+                    "\"engine_settings\":{", "\"host\":\"127.0.0.1\"", "\"transport\":\"", "\"heap_max_bytes\":",
+                    "\"one_nio\":\"1.7.1\"", "\"gc\":\""}) {
+                assertTrue(ready.contains(part), part + " is not in " + ready);
+            }
+            try (RawClient client = new RawClient(ServerProcess.port(ready))) {
+                for (int i = 0; i < KEYS; i++) {
+                    assertEquals(201, client.ask("PUT", "/v0/entity?id=key" + i, value(i)).status());
+                }
+                server.terminate();
+                assertEquals(TERMINATED, server.exitCode());
+            }
+            assertEquals("", server.restOfOutput(), "the ready line is all that the standard output gets");
+            assertEquals("", server.errorText(), "nothing was wrong, so nothing is said");
+        }
+        try (ServerProcess server = start("--engine", engine, "--data", data, "--port", "0");
+                RawClient client = new RawClient(ServerProcess.port(server.readyLine()))) {
+            for (int i = 0; i < KEYS; i++) {
+                assertArrayEquals(value(i), client.ask("GET", "/v0/entity?id=key" + i).body());
+            }
+        }
+    }
+
+    private static byte[] value(int i) {
+        return ("value" + i).getBytes(StandardCharsets.US_ASCII);
+    }
+
+    @Test
+    void portThatIsTakenIsNamedWithARemedy() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                ServerProcess server = start("--engine", "noop", "--port", Integer.toString(taken.getLocalPort()))) {
+            assertEquals(2, server.exitCode());
+            String said = server.errorText().strip();
+            assertEquals(1, said.lines().count(), said);
+            assertTrue(said.contains("Port " + taken.getLocalPort()) && said.contains("--port"), said);
+            assertEquals("", server.restOfOutput());
+        }
+    }
+
+    @Test
+    void serverThatListensIsNotReplacedByASecondOne() throws Exception {
+        try (ServerProcess first = start("--engine", "noop", "--port", "0")) {
+            int port = ServerProcess.port(first.readyLine());
+            try (ServerProcess second = ServerProcess.start(folder.resolve("second.log"), SMALL_HEAP, "--engine",
+                    "noop", "--port", Integer.toString(port))) {
+                assertEquals(2, second.exitCode());
+                assertTrue(second.errorText().contains("Port " + port), second.errorText());
+            }
+        }
+    }
+
+    @Test
+    void folderInUseIsNamedWithARemedy() throws Exception {
+        String data = folder.resolve("data").toString();
+        try (ServerProcess first = start("--engine", "lsm", "--data", data, "--port", "0")) {
+            first.readyLine();
+            try (ServerProcess second = ServerProcess.start(folder.resolve("second.log"), SMALL_HEAP, "--engine", "lsm",
+                    "--data", data, "--port", "0")) {
+                assertEquals(2, second.exitCode());
+                assertTrue(second.errorText().contains("in use"), second.errorText());
+                assertTrue(second.errorText().contains("--data"), second.errorText());
+            }
+        }
+    }
+
+    @Test
+    void wrongFlagsAreExplained() throws Exception {
+        assertRefused("--engine", "--port", "0");
+        assertRefused("'fast' is not one of [lsm, rocksdb, memory, noop]", "--engine", "fast");
+        assertRefused("--data", "--engine", "lsm");
+        assertRefused("--port is 70000", "--engine", "noop", "--port", "70000");
+        assertRefused("--no-such-flag", "--engine", "noop", "--no-such-flag");
+        assertRefused("-Xmx of at least", "--engine", "noop", "--flush-threshold-bytes", "1000000000");
+    }
+
+    private void assertRefused(String said, String... flags) throws Exception {
+        try (ServerProcess server = start(flags)) {
+            assertEquals(2, server.exitCode());
+            assertTrue(server.errorText().contains(said), server.errorText());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+package lab.server;
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+
+/** An HTTP client that sends exactly the bytes that it is given, on one connection. */
+public final class RawClient implements AutoCloseable {
+
+    private static final int TIMEOUT_MS = 20_000;
+    private static final int HEX = 16;
+
+    private final Socket socket;
+    private final InputStream in;
+
+    /** Connects to a port of this machine. */
+    public RawClient(int port) throws IOException {
+        socket = new Socket(InetAddress.getLoopbackAddress(), port);
+        socket.setSoTimeout(TIMEOUT_MS);
+        socket.setTcpNoDelay(true);
+        in = new BufferedInputStream(socket.getInputStream());
+    }
+
+    /**
+     * One answer.
+     *
+     * @param fields header fields; names in lower case
+     */
+    public record Answer(int status, Map<String, String> fields, byte[] body) {
+
+        /** The body as a text. */
+        public String text() {
+            return new String(body, StandardCharsets.UTF_8);
+        }
+    }
+
+    /** Sends bytes as they are. */
+    public void send(byte[] bytes) throws IOException {
+        socket.getOutputStream().write(bytes);
+        socket.getOutputStream().flush();
+    }
+
+    /** Sends a text as UTF-8. */
+    public void send(String text) throws IOException {
+        send(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Sends a request without a body and reads the answer. */
+    public Answer ask(String method, String target) throws IOException {
+        send(method + " " + target + " HTTP/1.1\r\nHost: test\r\n\r\n");
+        return read("HEAD".equals(method));
+    }
+
+    /** Sends a request with a body and reads the answer. */
+    public Answer ask(String method, String target, byte[] body) throws IOException {
+        send(method + " " + target + " HTTP/1.1\r\nHost: test\r\nContent-Length: " + body.length + "\r\n\r\n");
+        send(body);
+        return read(false);
+    }
+
+    /** Reads an answer. */
+    public Answer read() throws IOException {
+        return read(false);
+    }
+
+    private Answer read(boolean head) throws IOException {
+        String statusLine = line();
+        int status = Integer.parseInt(statusLine.split(" ")[1]);
+        Map<String, String> fields = new LinkedHashMap<>();
+        for (String line = line(); !line.isEmpty(); line = line()) {
+            int colon = line.indexOf(':');
+            fields.put(line.substring(0, colon).toLowerCase(Locale.ROOT), line.substring(colon + 1).strip());
+        }
+        byte[] body = {};
+        if (!head) {
+            if ("chunked".equals(fields.get("transfer-encoding"))) {
+                body = chunks();
+            } else if (fields.containsKey("content-length")) {
+                body = in.readNBytes(Integer.parseInt(fields.get("content-length")));
+            } else if (status >= 200) {
+                body = in.readAllBytes();
+            }
+        }
+        return new Answer(status, fields, body);
+    }
+
+    private byte[] chunks() throws IOException {
+        ByteArrayOutputStream body = new ByteArrayOutputStream();
+        while (true) {
+            int length = Integer.parseInt(line(), HEX);
+            body.write(in.readNBytes(length));
+            String end = line();
+            if (!end.isEmpty()) {
+                throw new IOException("A chunk is followed by '" + end + "'.");
+            }
+            if (length == 0) {
+                return body.toByteArray();
+            }
+        }
+    }
+
+    private String line() throws IOException {
+        ByteArrayOutputStream line = new ByteArrayOutputStream();
+        while (true) {
+            int b = in.read();
+            if (b < 0) {
+                throw new EOFException("The server closed the connection after '" + line + "'.");
+            }
+            if (b == '\n') {
+                return line.toString(StandardCharsets.ISO_8859_1).strip();
+            }
+            line.write(b);
+        }
+    }
+
+    /** Whether the server has closed the connection, after everything it sent was read. */
+    public boolean isEnded() throws IOException {
+        return in.read() < 0;
+    }
+
+    @Override
+    public void close() throws IOException {
+        socket.close();
+    }
+}

@@ -1,0 +1,96 @@
+package lab.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Data that is many times the heap goes in and out, and no request fails for lack of memory. */
+class SmallHeapTest {
+
+    private static final int SMALL_BYTES = 1_000;
+
+    @TempDir
+    private Path folder;
+
+    private ServerProcess start(String heap, String collector) throws IOException {
+        return ServerProcess.start(folder.resolve("errors.log"), List.of(heap, collector,
+                "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"), "--engine", "lsm",
+                "--data", folder.resolve("data").toString(), "--port", "0", "--selectors", "2");
+    }
+
+    /** All connections send at once; every value must be stored. Sizes in bytes. */
+    @ParameterizedTest
+    @CsvSource({"-Xmx32m, -XX:+UseSerialGC, 1, 40000, 1000", "-Xmx32m, -XX:+UseSerialGC, 64, 1000, 1000",
+            "-Xmx128m, -XX:+UseSerialGC, 64, 3, 1000000", "-Xmx128m, -XX:+UseG1GC, 64, 3, 1000000",
+            "-Xmx128m, -XX:+UseSerialGC, 16, 1, 16777216"})
+    void floodOfPutsIsTakenWhole(String heap, String collector, int connections, int each, int valueBytes)
+            throws Exception {
+        try (ServerProcess server = start(heap, collector)) {
+            int port = ServerProcess.port(server.readyLine());
+            try (ExecutorService threads = Executors.newFixedThreadPool(connections)) {
+                List<Future<?>> results = new ArrayList<>();
+                for (int connection = 0; connection < connections; connection++) {
+                    int number = connection;
+                    results.add(threads.submit(() -> putMany(port, number, each, valueBytes)));
+                }
+                for (Future<?> result : results) {
+                    result.get();
+                }
+            }
+            try (RawClient client = new RawClient(port)) {
+                for (int connection = 0; connection < connections; connection++) {
+                    RawClient.Answer last = client.ask("GET", "/v0/entity?id=" + connection + "-" + (each - 1));
+                    assertEquals(200, last.status());
+                    assertEquals(valueBytes, last.body().length);
+                }
+            }
+            assertFalse(server.errorText().contains("OutOfMemoryError"), server.errorText());
+        }
+    }
+
+    private static Void putMany(int port, int connection, int each, int valueBytes) throws IOException {
+        byte[] value = new byte[valueBytes];
+        Arrays.fill(value, (byte) connection);
+        try (RawClient client = new RawClient(port)) {
+            for (int i = 0; i < each; i++) {
+                assertEquals(201, client.ask("PUT", "/v0/entity?id=" + connection + "-" + i, value).status());
+            }
+        }
+        return null;
+    }
+
+    @Test
+    void rangeLargerThanTheHeapIsStreamedToSlowClientsToo() throws Exception {
+        int keys = 40_000;
+        try (ServerProcess server = start("-Xmx32m", "-XX:+UseSerialGC")) {
+            int port = ServerProcess.port(server.readyLine());
+            putMany(port, 0, keys, SMALL_BYTES);
+            List<RawClient> idle = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                RawClient slow = new RawClient(port);
+                slow.send("GET /v0/entities?start=0 HTTP/1.1\r\n\r\n");
+                idle.add(slow);
+            }
+            try (RawClient client = new RawClient(port)) {
+                long bytes = client.ask("GET", "/v0/entities?start=0").body().length;
+                assertTrue(bytes > (long) keys * SMALL_BYTES, "got " + bytes);
+            }
+            for (RawClient slow : idle) {
+                slow.close();
+            }
+        }
+    }
+}
