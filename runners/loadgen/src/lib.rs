@@ -13,6 +13,7 @@ pub mod report;
 pub mod run;
 pub mod schedule;
 pub mod signal;
+pub mod slo;
 pub mod target;
 pub mod units;
 pub mod usage;

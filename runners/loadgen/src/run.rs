@@ -7,7 +7,7 @@ use crate::launch::{launch, prepare_sources, prepare_workers};
 use crate::lua::{Script, done, ended};
 use crate::record::{Collector, Pool, Summary};
 use crate::report::hlog::HlogWriter;
-use crate::report::{Outcome, console, json};
+use crate::report::{Outcome, console, hgrm, json};
 use crate::signal::Interrupt;
 use crate::usage::{Cpu, yield_to_everybody};
 use crate::worker::{Ended, Second, Shared};
@@ -20,6 +20,8 @@ use std::thread::JoinHandle;
 
 /// Exit code of a run that was ended by a signal.
 const EXIT_INTERRUPTED: u8 = 130;
+/// Exit code of a run that missed an objective of `--slo`.
+const EXIT_OBJECTIVE_MISSED: u8 = 3;
 /// Time between the last worker's readiness and position 0 of the schedule.
 const START_DELAY_NS: u64 = 2_000_000;
 
@@ -32,6 +34,9 @@ pub fn run(config: &Config) -> Result<u8> {
     let main_script = config.script.is_some().then(|| Script::load(config)).transpose()?;
     let address = first_that_listens(config)?;
     let json_file = config.json.as_deref().map(json::create).transpose()?;
+    if let Some(path) = &config.hgrm {
+        hgrm::create(path)?;
+    }
     let mut log = config.hlog.as_deref().map(HlogWriter::create).transpose().map_err(Error::CouldNotRun)?;
     let interrupt = Interrupt::install()?;
     let pool = Pool::default();
@@ -68,7 +73,11 @@ pub fn run(config: &Config) -> Result<u8> {
     let outcome =
         Outcome::new(config, collector.finish(elapsed_s), &cpus, elapsed_s, start_unix_us, io, interrupt.came());
     report(config, &outcome, json_file, main_script.as_ref())?;
-    Ok(if outcome.interrupted { EXIT_INTERRUPTED } else { 0 })
+    Ok(match () {
+        () if outcome.interrupted => EXIT_INTERRUPTED,
+        () if outcome.objectives.iter().any(|objective| !objective.met) => EXIT_OBJECTIVE_MISSED,
+        () => 0,
+    })
 }
 
 fn report(
@@ -81,6 +90,9 @@ fn report(
     let _ = std::io::stdout().write_all(console::text(config, outcome).as_bytes());
     if let Some(file) = json_file {
         json::write(file, config, outcome)?;
+    }
+    if let Some(path) = &config.hgrm {
+        hgrm::write(path, outcome)?;
     }
     if let Some(reason) = &outcome.collected.log_error {
         return Err(Error::CouldNotRun(reason.clone()));

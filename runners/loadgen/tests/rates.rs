@@ -78,7 +78,7 @@ fn reports_agree_with_each_other() {
         "  2500 requests in 2.50s",
         "Requests/sec:",
         "Transfer/sec:",
-        "loadgen: kept up",
+        "loadgen: lag p50",
     ] {
         assert!(run.stdout.contains(text), "{text} is missing in\n{}", run.stdout);
     }

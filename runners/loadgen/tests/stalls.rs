@@ -75,7 +75,6 @@ fn an_overloaded_server_shows_as_waiting_not_as_a_lower_rate_only() {
     assert!(run.count("/requests/unsent") > 700, "{}", run.json["requests"]);
     assert!(run.number("/achieved_rps") < 220.0);
     assert!(run.number("/latency_us/response/p90") > 500_000.0);
-    assert_eq!(run.json["generator"]["kept_up"], true, "{}", run.json["generator"]);
 }
 
 #[test]

@@ -61,6 +61,12 @@ pub(super) struct Args {
     /// Write an HdrHistogram V2 log, one interval a second
     #[arg(long, value_name = "FILE")]
     pub(super) hlog: Option<PathBuf>,
+    /// Write response times as an HdrHistogram percentile table (FILE), and service times beside it (FILE.service)
+    #[arg(long, value_name = "FILE")]
+    pub(super) hgrm: Option<PathBuf>,
+    /// Objectives, e.g. p99=10ms,errors=0,achieved=99%; exit code 3 when one is missed
+    #[arg(long, value_name = "LIST")]
+    pub(super) slo: Option<String>,
     /// System interface that waits for sockets
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub(super) io: Backend,

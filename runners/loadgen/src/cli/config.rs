@@ -2,6 +2,7 @@
 
 use crate::io::Backend;
 use crate::schedule::{Arrival, RateSpec};
+use crate::slo::Objective;
 use crate::target::Target;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,6 +50,10 @@ pub struct Config {
     pub json: Option<PathBuf>,
     /// Where the histogram log goes.
     pub hlog: Option<PathBuf>,
+    /// Where the percentile table goes.
+    pub hgrm: Option<PathBuf>,
+    /// What the run must meet.
+    pub objectives: Vec<Objective>,
     /// System interface.
     pub io: Backend,
 }

@@ -84,6 +84,10 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
     if args.arrival == Arrival::Poisson && rate.is_none() {
         return usage("--arrival poisson needs a rate; give -R");
     }
+    let objectives = match &args.slo {
+        Some(list) => crate::slo::parse(list, rate.is_some()).map_err(|why| Error::Usage(format!("--slo: {why}")))?,
+        None => Vec::new(),
+    };
     let headers = args.headers.iter().map(|header| parse_header(header)).collect::<Result<_>>()?;
     Ok(Config {
         target: Target::parse(&args.url)?,
@@ -106,6 +110,8 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         wrk_compat: args.wrk_compat,
         json: args.json,
         hlog: args.hlog,
+        hgrm: args.hgrm,
+        objectives,
         io: args.io,
     })
 }
@@ -189,6 +195,7 @@ mod tests {
             ("-H nothing http://localhost", "--header"),
             ("--arrival poisson http://localhost", "--arrival"),
             ("-n 5 -R 1:2 http://localhost", "ramp"),
+            ("--slo p99=soon http://localhost", "--slo"),
             ("ftp://localhost", "ftp"),
         ] {
             let error = config(line).expect_err(line);

@@ -166,7 +166,7 @@ impl Collector {
         };
         self.collected.total.add(&interval);
         if let Some(log) = &mut self.log
-            && let Err(error) = log.write(f64::from(index), duration_s, &sum, &interval.waiting)
+            && let Err(error) = log.write(f64::from(index), duration_s, &sum, &interval)
         {
             self.collected.log_error.get_or_insert(error);
         }

@@ -1,9 +1,9 @@
 //! The report on stdout, in wrk2's layout; what wrk2 lacks follows in lines that begin with `loadgen:`.
 
 use super::Outcome;
-use super::spectrum::points;
+use super::spectrum::table;
 use crate::cli::Config;
-use crate::record::{DIGITS, Distribution};
+use crate::record::Distribution;
 use crate::units::{format_binary, format_metric, format_seconds, format_us};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -92,28 +92,7 @@ fn spectrum(out: &mut String, title: &str, times: &Distribution) -> std::fmt::Re
         writeln!(out, "{percent:7.3}%{}", aligned(&format_us(times.percentile(percent).value_us), 10))?;
     }
     writeln!(out, "\n  Detailed Percentile spectrum:")?;
-    writeln!(out, "{:>12} {:>12} {:>12} {:>12}\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")?;
-    for point in points(times) {
-        let inverse = 1.0 / (1.0 - point.percentile);
-        writeln!(
-            out,
-            "{:12.3} {:12.6} {:12} {inverse:12.2}",
-            point.value_us / 1000.0,
-            point.percentile,
-            point.total_count
-        )?;
-    }
-    let histogram = times.histogram();
-    writeln!(
-        out,
-        "#[Mean    = {:12.3}, StdDeviation   = {:12.3}]",
-        times.mean_us() / 1000.0,
-        times.stdev_us() / 1000.0
-    )?;
-    writeln!(out, "#[Max     = {:12.3}, Total count    = {:12}]", times.max_us() / 1000.0, histogram.len())?;
-    // Three digits need 2048 sub-buckets.
-    let sub_buckets = (2 * 10_u64.pow(u32::from(DIGITS))).next_power_of_two();
-    writeln!(out, "#[Buckets = {:12}, SubBuckets     = {sub_buckets:12}]", histogram.buckets())?;
+    out.push_str(&table(times));
     out.push_str(RULE);
     Ok(())
 }
@@ -191,6 +170,9 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
         outcome.io
     )?;
     writeln!(out, "{PREFIX} {}", outcome.verdict.sentence)?;
+    for objective in &outcome.objectives {
+        writeln!(out, "{PREFIX} {objective}")?;
+    }
     if outcome.interrupted {
         writeln!(out, "{PREFIX} interrupted after {}", format_us(outcome.elapsed_s * 1e6))?;
     }

@@ -1,9 +1,10 @@
 //! HdrHistogram V2 log: one line a second and tag, readable by every HdrHistogram tool.
 //!
-//! Values are whole microseconds. Tag `response` and `service` hold completed requests; tag `censored` (written only
-//! if there are any) holds the response times that requests without an answer had reached when the run ended.
+//! Values are whole microseconds. Tags `response` and `service` hold all completed requests. Written only if there are
+//! any: `response_4xx` and the like hold those of another status class than 2xx once more; `censored` holds the response
+//! times that requests without an answer had reached when the run ended.
 
-use crate::record::{Histogram, Pair};
+use crate::record::{Histogram, Interval, Pair};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fs::File;
@@ -11,6 +12,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+/// The status class that gets no lines of its own.
+const SUCCESS: usize = 2;
 /// Longest time in the log, in microseconds: one hour.
 const MAX_US: u64 = 3_600_000_000;
 
@@ -54,13 +57,18 @@ impl HlogWriter {
     ///
     /// # Errors
     /// A sentence with the path and the system's reason.
-    pub fn write(&mut self, offset_s: f64, duration_s: f64, times: &Pair, waiting: &Pair) -> Result<(), String> {
+    pub fn write(&mut self, offset_s: f64, duration_s: f64, times: &Pair, interval: &Interval) -> Result<(), String> {
         self.line("response", offset_s, duration_s, &times.response)?;
         self.line("service", offset_s, duration_s, &times.service)?;
-        if waiting.response.is_empty() {
+        for (class, pair) in interval.by_class.iter().enumerate().filter(|(class, _)| *class != SUCCESS) {
+            let Some(pair) = pair.as_deref().filter(|pair| !pair.response.is_empty()) else { continue };
+            self.line(&format!("response_{class}xx"), offset_s, duration_s, &pair.response)?;
+            self.line(&format!("service_{class}xx"), offset_s, duration_s, &pair.service)?;
+        }
+        if interval.waiting.response.is_empty() {
             return Ok(());
         }
-        self.line("censored", offset_s, duration_s, &waiting.response)
+        self.line("censored", offset_s, duration_s, &interval.waiting.response)
     }
 
     fn line(&mut self, tag: &str, offset_s: f64, duration_s: f64, times_ns: &Histogram) -> Result<(), String> {

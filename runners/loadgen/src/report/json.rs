@@ -126,6 +126,11 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
             "verdict": outcome.verdict.sentence,
             "io": outcome.io,
         },
+        "objectives": outcome
+            .objectives
+            .iter()
+            .map(|one| json!({"objective": one.objective, "measured": one.measured, "met": one.met}))
+            .collect::<Vec<_>>(),
         "interrupted": outcome.interrupted,
     })
 }

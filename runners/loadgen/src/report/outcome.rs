@@ -2,6 +2,7 @@
 
 use crate::cli::Config;
 use crate::record::{Collected, Distribution, Histogram};
+use crate::slo::Verified;
 use crate::usage::Cpu;
 
 /// A thread that used this share of a core was itself the limit.
@@ -43,6 +44,8 @@ pub struct Outcome {
     pub io: &'static str,
     /// Did the generator keep up?
     pub verdict: Verdict,
+    /// The objectives, compared.
+    pub objectives: Vec<Verified>,
     /// A signal ended the run.
     pub interrupted: bool,
 }
@@ -64,7 +67,7 @@ impl Outcome {
         });
         let busiest = cpus.iter().map(|one| one.total_s()).fold(0.0, f64::max) / elapsed_s.max(1e-9);
         let completed = collected.total.counts.completed as f64;
-        Outcome {
+        let mut outcome = Outcome {
             verdict: judge(config.rate.is_some(), busiest, &collected.total.lag),
             response: collected.response(),
             service: collected.service(),
@@ -76,8 +79,11 @@ impl Outcome {
             start_unix_us,
             cpu,
             io,
+            objectives: Vec::new(),
             interrupted,
-        }
+        };
+        outcome.objectives = config.objectives.iter().map(|objective| objective.verify(&outcome)).collect();
+        outcome
     }
 
     /// Requests of the window: those that were sent and those that were due but never sent.
@@ -123,4 +129,24 @@ fn judge(open_loop: bool, busiest: f64, lag: &Histogram) -> Verdict {
         (true, format!("kept up: the busiest thread used {percent:.0} % of a core"))
     };
     Verdict { kept_up, sentence }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judge;
+    use crate::record::new_histogram;
+
+    #[test]
+    fn a_late_or_busy_generator_says_so() {
+        let mut lag = new_histogram();
+        assert!(judge(true, 0.2, &lag).kept_up, "a connection that is never free is not the generator's fault");
+        lag.record_n(50_000, 1000).unwrap();
+        assert!(judge(true, 0.2, &lag).kept_up);
+        assert!(!judge(true, 0.95, &lag).kept_up);
+        assert!(!judge(false, 0.95, &lag).kept_up);
+        lag.record_n(5_000_000, 100).unwrap();
+        let verdict = judge(true, 0.2, &lag);
+        assert!(!verdict.kept_up && verdict.sentence.contains("core of its own"), "{}", verdict.sentence);
+        assert!(judge(false, 0.2, &lag).kept_up);
+    }
 }

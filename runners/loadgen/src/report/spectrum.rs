@@ -1,6 +1,7 @@
 //! The detailed percentile spectrum: HdrHistogram's percentile iterator, five steps a half distance, as wrk2 prints.
 
-use crate::record::Distribution;
+use crate::record::{DIGITS, Distribution};
+use std::fmt::Write as _;
 
 /// Steps between one percentile and the one half as far from 100 %.
 pub const TICKS_PER_HALF_DISTANCE: u32 = 5;
@@ -29,4 +30,22 @@ pub fn points(times: &Distribution) -> Vec<Point> {
             Point { value_us: value_ns as f64 / 1000.0, percentile: step.quantile_iterated_to(), total_count }
         })
         .collect()
+}
+
+/// The table that HdrHistogram tools read (`.hgrm`) and wrk2 prints: milliseconds, with its footer.
+pub fn table(times: &Distribution) -> String {
+    let mut out = format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
+    // Writing to a String cannot fail.
+    for point in points(times) {
+        let (value_ms, inverse) = (point.value_us / 1000.0, 1.0 / (1.0 - point.percentile));
+        let _ = writeln!(out, "{value_ms:12.3} {:12.6} {:12} {inverse:12.2}", point.percentile, point.total_count);
+    }
+    let histogram = times.histogram();
+    let (mean_ms, stdev_ms) = (times.mean_us() / 1000.0, times.stdev_us() / 1000.0);
+    let _ = writeln!(out, "#[Mean    = {mean_ms:12.3}, StdDeviation   = {stdev_ms:12.3}]");
+    let _ = writeln!(out, "#[Max     = {:12.3}, Total count    = {:12}]", times.max_us() / 1000.0, histogram.len());
+    // HdrHistogram's rule for its digits: three of them need 2048 sub-buckets.
+    let sub_buckets = (2 * 10_u64.pow(u32::from(DIGITS))).next_power_of_two();
+    let _ = writeln!(out, "#[Buckets = {:12}, SubBuckets     = {sub_buckets:12}]", histogram.buckets());
+    out
 }
