@@ -55,7 +55,7 @@ def _cell(step: Step, level: float) -> str:
     value = facts.quoted(step, level)
     if value is None:
         return facts.why_not(step) or _NOT_TOLD
-    return words.latency_interval(value.value, value.low, value.high)
+    return facts.written(value)
 
 
 def _errors(step: Step) -> float:

@@ -38,7 +38,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     p99 = facts.at(step, 0.99)
     text = f"{name} holds {words.rate(offered if words.known(offered) else achieved)}"
     if p99:
-        text += f" with p99 {words.latency_interval(p99.value, p99.low, p99.high)}"
+        text += f" with p99 {facts.written(p99)}"
         evidence |= {"p99_us": p99.value, "p99_low_us": p99.low, "p99_high_us": p99.high}
     return Finding("A01", Severity.GOOD, words.sentence(text), evidence, (step.name,), figure)
 

@@ -10,11 +10,12 @@ from scipy.stats import binom, chi2
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A value and the bounds of its 95 % interval; NaN where there is none."""
+    """A value and the bounds of its 95 % interval; NaN where there is none. `at_least`: the value is a lower bound."""
 
     value: float
     low: float = math.nan
     high: float = math.nan
+    at_least: bool = False
 
     @property
     def bounded(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from runners.explain import words
 from runners.explain.bounds import Bounded
 from runners.read.run import Run, Step
 
@@ -70,7 +71,15 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
     if rows.empty:
         return None
     row = rows.iloc[0]
-    return Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]))
+    at_least = not pd.isna(row["at_least"]) and bool(row["at_least"])
+    return Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), at_least)
+
+
+def written(value: Bounded) -> str:
+    """A latency in words: with its interval, or as a lower bound where requests without an answer make it one."""
+    if value.at_least:
+        return f"at least {words.latency(value.value)}"
+    return words.latency_interval(value.value, value.low, value.high)
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:

@@ -41,6 +41,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "low_us": NUMBER,
         "high_us": NUMBER,
         "samples_beyond": NUMBER,
+        "at_least": FLAG,
     },
     "intervals": {
         "t_s": NUMBER,

@@ -20,6 +20,7 @@ from runners.read.errors import ReadError
 from runners.read.samples import Samples
 
 UNTAGGED = "response"
+CENSORED = "censored"  # requests without an answer, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
 _START = re.compile(r"#\[StartTime: *([\d.]+)")
 _BASE = re.compile(r"#\[BaseTime: *([\d.]+)")
@@ -46,15 +47,18 @@ class HdrLog:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(interval.kind for interval in self.intervals))
+        """Kinds of latency in the log; requests without an answer are none."""
+        return tuple(dict.fromkeys(each.kind for each in self.intervals if each.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
         """All samples of a kind, as one histogram."""
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Exact percentiles of each kind with their 95 % bounds."""
-        return _concat("percentiles", [self.merged(kind).percentiles(kind) for kind in self.kinds])
+        """Exact percentiles of each kind with their 95 % bounds; response times count the censored requests."""
+        waiting = self.merged(CENSORED)
+        parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
+        return _concat("percentiles", parts)
 
     def spectrum_frame(self) -> pd.DataFrame:
         return _concat("spectrum", [self.merged(kind).spectrum(kind) for kind in self.kinds])
@@ -76,6 +80,7 @@ class HdrLog:
                     "max_us": interval.samples.max_us,
                 }
                 for interval in self.intervals
+                if interval.kind != CENSORED
             ),
         )
 

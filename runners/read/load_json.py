@@ -144,6 +144,7 @@ class LoadReport:
                         "percentile": level,
                         "value_us": values[name],
                         "samples_beyond": beyond(count, level),
+                        "at_least": name in values["at_least"] if "at_least" in values else None,
                     }
 
     def intervals_frame(self) -> pd.DataFrame:

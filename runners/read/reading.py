@@ -41,7 +41,8 @@ def read_run(folder: RunFolder) -> Run:
     unfinished: tuple[str, ...] = ()
     if folder.steps_path.is_dir():
         unfinished = tuple(sorted(StepFolder(path).name for path in folder.steps_path.glob(f"*{PARTIAL}")))
-    return Run(folder, manifest, tuple(read_step(step) for step in found), unfinished)
+    steps = sorted((read_step(step) for step in found), key=lambda step: step.meta.get("started_unix_us", 0))
+    return Run(folder, manifest, tuple(steps), unfinished)
 
 
 def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:

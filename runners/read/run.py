@@ -21,7 +21,8 @@ class Step:
       `parse_errors`, `bytes_read`, `kept_up` (bool, may be NA), `lag_p99_us`, `generator_cpu_s`.
     - ``spectrum``: `kind` (response | service), `value_us`, `percentile` (0..1), `total_count`.
     - ``percentiles``: `kind`, `percentile` (0.5 ... 1.0), `value_us`, `low_us`, `high_us` (95 % order-statistic
-      bounds where the log allows, else NaN), `samples_beyond`.
+      bounds where the log allows, else NaN), `samples_beyond`, `at_least` (True where requests without an answer
+      make the value a lower bound; NA where the output does not tell).
     - ``intervals``: one row a second and kind; `t_s`, `kind`, `count`, `p50_us`, `p90_us`, `p99_us`, `p999_us`,
       `max_us`, `errors`, `completed`.
     - ``shares``: `event` (cpu | alloc | lock), `category`, `samples`, `weight`, `share`, `low`, `high` (95 %).

@@ -98,10 +98,21 @@ class Samples:
         low, high = bound_ranks(self.total, level, confidence)
         return self.at_rank(low), self.at_rank(high)
 
-    def percentiles(self, kind: str, levels: Iterable[float] = LEVELS) -> pd.DataFrame:
-        """The `percentiles` frame of one kind."""
+    def percentiles(self, kind: str, waiting: Samples | None = None) -> pd.DataFrame:
+        """The `percentiles` frame of one kind.
+
+        `waiting` are requests without an answer, with the time that they had waited (right-censored). They count with
+        that time; a percentile that would be another with them at infinity is marked as a lower bound.
+        """
+        if waiting is not None and waiting.total:
+            return Samples.merge([self, waiting])._percentiles(kind, self)
+        return self._percentiles(kind, self)
+
+    def _percentiles(self, kind: str, answered: Samples) -> pd.DataFrame:
         rows = []
-        for level in levels if self.total else ():
+        for level in LEVELS if self.total else ():
+            position = rank(self.total, level)
+            certain = position <= answered.total and answered.at_rank(position) == self.at_rank(position)
             low, high = self.bounds(level)
             rows.append(
                 {
@@ -111,6 +122,7 @@ class Samples:
                     "low_us": low,
                     "high_us": high,
                     "samples_beyond": beyond(self.total, level),
+                    "at_least": not certain,
                 }
             )
         return frame("percentiles", rows)

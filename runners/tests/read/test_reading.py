@@ -1,0 +1,147 @@
+"""A run is read whole, from any state that a run can be left in."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from runners.read.columns import COLUMNS
+from runners.read.reading import read_run, read_step, store_frames
+from runners.store import RunFolder, StepFolder, StoreError
+from runners.tests.fixtures.fake_run import make_run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return make_run(tmp_path_factory.mktemp("runs"), duration_s=3)
+
+
+def a_copy(folder: RunFolder, tmp_path: Path, step: str = "put-rocksdb-profiled") -> StepFolder:
+    target = tmp_path / step
+    shutil.copytree(folder.steps_path / step, target)
+    return StepFolder(target)
+
+
+def test_a_complete_run_has_every_frame_of_every_step(folder: RunFolder) -> None:
+    run = read_run(folder)
+    assert len(run.steps) == 16
+    for step in run.steps:
+        assert step.meta["unreadable"] == []
+        assert {name: list(frame.columns) for name, frame in step.frames.items()} == {
+            name: list(columns) for name, columns in COLUMNS.items()
+        }
+        assert step.frames["summary"]["achieved_rps"].iloc[0] > 0
+        assert len(step.frames["intervals"]) == 6
+        assert bool(step.profiled) == (not step.frames["shares"].empty)
+    (clean,) = run.find(engine="rocksdb", workload="put", profiled=False)
+    bounds = clean.frames["percentiles"].query("percentile == 0.99")
+    assert (bounds["low_us"] <= bounds["value_us"]).all()
+    assert (bounds["value_us"] <= bounds["high_us"]).all()
+    assert len(clean.frames["pauses"]) > 0
+
+
+def test_stored_frames_are_what_was_read(folder: RunFolder, tmp_path: Path) -> None:
+    copy = a_copy(folder, tmp_path)
+    step = read_step(copy)
+    store_frames(step)
+    for path in copy.path.glob("*.*"):
+        if path.name != "step.json":
+            path.unlink()
+    again = read_step(copy)
+    assert again.meta == step.meta
+    for name, frame in step.frames.items():
+        pd.testing.assert_frame_equal(again.frames[name], frame)
+
+
+def test_what_was_unreadable_is_remembered_with_the_stored_frames(folder: RunFolder, tmp_path: Path) -> None:
+    copy = a_copy(folder, tmp_path)
+    copy.load_json.write_text("{")
+    step = read_step(copy)
+    store_frames(step)
+    assert read_step(copy).meta["unreadable"] == step.meta["unreadable"] != []
+
+
+def test_broken_stored_frames_are_made_again(folder: RunFolder, tmp_path: Path) -> None:
+    copy = a_copy(folder, tmp_path)
+    store_frames(read_step(copy))
+    copy.frame("spectrum").write_bytes(b"no parquet")
+    step = read_step(copy)
+    assert not step.frames["spectrum"].empty
+    assert any("spectrum.parquet" in text for text in step.meta["unreadable"])
+
+
+FILES = [
+    "load.json",
+    "load.hlog",
+    "console.txt",
+    "gc.log",
+    "telemetry.jsonl",
+    "cpu.collapsed",
+    "alloc.collapsed",
+    "step.json",
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["missing", "empty", "half", "binary"])
+def test_one_broken_file_costs_its_frames_only(folder: RunFolder, tmp_path: Path, name: str, damage: str) -> None:
+    copy = a_copy(folder, tmp_path)
+    path = copy.path / name
+    content = path.read_bytes()
+    match damage:
+        case "missing":
+            path.unlink()
+        case "empty":
+            path.write_bytes(b"")
+        case "half":
+            path.write_bytes(content[: len(content) // 2])
+        case _:
+            path.write_bytes(bytes(range(256)) * 4)
+    step = read_step(copy)
+    assert set(step.frames) == set(COLUMNS)
+    if name not in ("load.json", "load.hlog", "console.txt", "step.json"):
+        assert not step.frames["percentiles"].empty
+    if name in ("load.json", "load.hlog") and damage != "half":
+        assert any(name in text for text in step.meta["unreadable"])
+        assert not step.frames["percentiles"].empty  # the other file, or the console, has them
+        assert not step.frames["summary"].empty
+    if name == "step.json":
+        assert not step.valid
+        assert any("step.json" in text for text in step.meta["unreadable"])
+
+
+def test_a_run_with_a_step_of_unreadable_metadata_is_still_read(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, duration_s=1, engines=("lsm",))
+    (folder.steps_path / "put-lsm" / "step.json").write_text("{")
+    run = read_run(folder)
+    assert len(run.steps) == 9
+    assert [step.name for step in run.steps][:2] == ["put-lsm", "probe-put-lsm"]  # the others keep their order
+    broken = next(step for step in run.steps if step.name == "put-lsm")
+    assert not broken.valid
+
+
+def test_an_interrupted_run_names_what_was_begun(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, duration_s=1, status="interrupted", stop_after="floor-put")
+    folder.begin_step("put-rocksdb")
+    run = read_run(folder)
+    assert run.unfinished == ("put-rocksdb",)
+    assert [step.name for step in run.steps] == ["probe-put-rocksdb", "probe-put-lsm", "floor-put"]
+
+
+def test_a_run_made_with_wrk2_has_what_its_console_tells(tmp_path: Path) -> None:
+    run = read_run(make_run(tmp_path, duration_s=2, wrk2=True, engines=("rocksdb",)))
+    (step,) = run.find(workload="get", profiled=False)
+    assert step.meta["unreadable"] == []
+    assert step.frames["summary"]["offered_rps"].iloc[0] == 12_400
+    assert not step.frames["spectrum"].empty
+    assert not step.frames["percentiles"].empty
+    assert step.frames["percentiles"]["low_us"].isna().all()
+    assert step.frames["intervals"].empty
+
+
+def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"manifest\.json"):
+        read_run(RunFolder(tmp_path))
