@@ -82,9 +82,9 @@ fn large_requests_go_whole() {
 #[test]
 fn closed_connections_are_made_again() {
     let closing = |stream: &mut std::net::TcpStream, seen: &support::Seen| match seen.number % 4 {
-        0 => then_close(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nuntil the end"))),
-        1 => then_close(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"))),
-        2 => then_close(stream.write_all(b"what?\r\n"))),
+        0 => then_close(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nuntil the end")),
+        1 => then_close(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")),
+        2 => then_close(stream.write_all(b"what?\r\n")),
         _ => stream.write_all(OK).is_ok(),
     };
     with_each(closing, "-t1 -c1 -R 200 -d 1s", |run| {

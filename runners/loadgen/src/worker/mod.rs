@@ -31,6 +31,8 @@ use std::sync::atomic::Ordering;
 const TICK_NS: u64 = NS_PER_S / 20;
 /// Connects under way at the same time in one worker: fewer than the usual backlog of a server (128).
 const CONNECTS_AT_ONCE: usize = 32;
+/// How much longer than one time-out all connections may take to stand, for each of them.
+const CONNECT_PATIENCE_NS: u64 = 2_000_000;
 
 /// A thread's load.
 pub struct Worker {
@@ -122,7 +124,8 @@ impl Worker {
 
     /// Connects all, a few at a time. Who does not stand within the time-out goes on trying during the run.
     fn connect_all(&mut self) -> Result<()> {
-        let give_up_ns = monotonic_ns() + self.plan.timeout_ns;
+        let patience_ns = CONNECT_PATIENCE_NS * self.connections.len() as u64;
+        let give_up_ns = monotonic_ns() + self.plan.timeout_ns + patience_ns;
         let mut next = 0;
         loop {
             let now = monotonic_ns();
