@@ -7,8 +7,11 @@ mod portable;
 #[cfg(target_os = "linux")]
 mod provided;
 mod readiness;
+mod tls;
 #[cfg(target_os = "linux")]
 mod uring;
+
+pub use tls::Tls;
 
 use crate::error::{Error, Result};
 use std::io;
@@ -39,7 +42,7 @@ pub trait Io {
     /// When the system has no socket to give, or refuses at once.
     fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()>;
 
-    /// Sends all of `bytes`, now or as soon as the peer takes them. One send at a time on a connection.
+    /// Sends all of `bytes`, now or as soon as the peer takes them, after what was sent before.
     ///
     /// # Errors
     /// When the system refuses at once; a later refusal comes as [`Event::WriteFailed`].

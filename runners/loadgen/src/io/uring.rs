@@ -35,6 +35,9 @@ struct Slot {
     generation: u32,
     /// The bytes under way; they must stay where they are until the send is complete.
     sending: Option<Vec<u8>>,
+    /// What goes next.
+    queued: Vec<u8>,
+    /// An empty buffer, used again.
     spare: Vec<u8>,
 }
 
@@ -98,6 +101,22 @@ impl Uring {
         self.push(&entry)
     }
 
+    /// Hands what is queued to the kernel; the connection sends nothing else meanwhile.
+    fn send_queued(&mut self, connection: usize) -> io::Result<()> {
+        let slot = &mut self.slots[connection];
+        let Some(socket) = &slot.socket else { return Ok(()) };
+        let text = std::mem::replace(&mut slot.queued, std::mem::take(&mut slot.spare));
+        slot.queued.clear();
+        let token = token_of(connection, slot.generation, Operation::Send);
+        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), text.as_ptr(), text.len() as u32)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+            .build()
+            .user_data(token);
+        self.fresh_sends += usize::from(text.len() <= SMALL_SEND_BYTES);
+        slot.sending = Some(text);
+        self.push(&entry)
+    }
+
     fn give_back_shown(&mut self) {
         if let Some(buffer) = self.shown.take() {
             self.buffers.give_back(buffer);
@@ -123,22 +142,11 @@ impl Io for Uring {
 
     fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<()> {
         let slot = &mut self.slots[connection];
-        let Some(socket) = &slot.socket else { return Err(io::ErrorKind::NotConnected.into()) };
-        if slot.sending.is_some() {
-            // An answer before its request had gone: the next request cannot follow in order.
-            return Err(io::ErrorKind::ConnectionAborted.into());
+        if slot.socket.is_none() {
+            return Err(io::ErrorKind::NotConnected.into());
         }
-        let mut text = std::mem::take(&mut slot.spare);
-        text.clear();
-        text.extend_from_slice(bytes);
-        let token = token_of(connection, slot.generation, Operation::Send);
-        let entry = opcode::Send::new(Fd(socket.as_raw_fd()), text.as_ptr(), text.len() as u32)
-            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
-            .build()
-            .user_data(token);
-        slot.sending = Some(text);
-        self.fresh_sends += usize::from(bytes.len() <= SMALL_SEND_BYTES);
-        self.push(&entry)
+        slot.queued.extend_from_slice(bytes);
+        if slot.sending.is_some() { Ok(()) } else { self.send_queued(connection) }
     }
 
     fn close(&mut self, connection: usize) {
@@ -147,6 +155,7 @@ impl Io for Uring {
         if let Some(text) = slot.sending.take() {
             self.orphans.insert(token_of(connection, slot.generation, Operation::Send), text);
         }
+        slot.queued.clear();
         // The ring holds the socket as long as an operation does; this ends them all. It fails for a socket that the
         // peer has closed, where nothing is left to end.
         let _ = shutdown(&socket, Shutdown::Both);
@@ -182,7 +191,13 @@ impl Io for Uring {
             operation if operation == Operation::Send as u64 => {
                 let text = if current { slot.sending.take() } else { self.orphans.remove(&token) };
                 slot.spare = text.unwrap_or_default();
-                failure.filter(|_| current).map(|error| (connection, Event::WriteFailed(error)))
+                if !current {
+                    return None;
+                }
+                let more = !slot.queued.is_empty();
+                let outcome = failure.map_or(Ok(()), Err);
+                let outcome = outcome.and_then(|()| if more { self.send_queued(connection) } else { Ok(()) });
+                outcome.err().map(|error| (connection, Event::WriteFailed(error)))
             }
             operation if operation == Operation::Connect as u64 => {
                 let socket = slot.socket.as_ref().filter(|_| current)?;

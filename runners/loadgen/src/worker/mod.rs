@@ -18,7 +18,7 @@ pub use window::{DRAIN_NS, Window};
 
 use crate::clock::{NS_PER_S, ask_for_exact_timers, monotonic_ns};
 use crate::error::{Error, Result};
-use crate::io::Io;
+use crate::io::{Io, Tls};
 use crate::lua::ThreadControl;
 use crate::record::Interval;
 use crate::usage::Cpu;
@@ -61,7 +61,13 @@ impl Worker {
     /// # Errors
     /// When the back end is refused.
     pub fn new(mut plan: Plan, shared: Shared, control: ThreadControl, source: Source, lines: Lines) -> Result<Self> {
-        let io = crate::io::open(plan.io, plan.arrivals.len())?;
+        let plain = crate::io::open(plan.io, plan.arrivals.len())?;
+        let io = match &plan.tls_host {
+            Some(host) => Box::new(Tls::new(plain, host, plan.arrivals.len()).map_err(|error| {
+                Error::CouldNotRun(format!("TLS with {host} cannot be set up: {error}; check the host of the URL"))
+            })?),
+            None => plain,
+        };
         let (capture, delays) =
             (source.script().wants_response(), plan.profile.is_none() && source.script().wants_delay());
         let connections: Vec<_> =
