@@ -62,6 +62,7 @@ pub fn prepare_workers(
             timeout_ns: config.timeout.as_nanos() as u64,
             tickets: tickets.map(|all| all / threads + u64::from((thread as u64) < all % threads)),
             bounded: config.requests.is_some(),
+            tls_host: config.target.is_tls().then(|| config.target.host.clone()),
             io: config.io,
         };
         first += count;

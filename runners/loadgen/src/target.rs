@@ -8,7 +8,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 pub struct Target {
     /// As given.
     pub url: String,
-    /// `http`.
+    /// `http` or `https`.
     pub scheme: String,
     /// Name or address; an IPv6 address without its brackets.
     pub host: String,
@@ -28,8 +28,8 @@ impl Target {
             |why: &str| Error::Usage(format!("the URL '{url}' {why}; write for example http://127.0.0.1:8080/path"));
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("has no scheme"))?;
         let scheme = scheme.to_ascii_lowercase();
-        if scheme != "http" {
-            return Err(wrong("does not start with http://, the only scheme that is spoken"));
+        if scheme != "http" && scheme != "https" {
+            return Err(wrong("does not start with http:// or https://"));
         }
         if url.bytes().any(|byte| byte <= b' ' || byte == 0x7F) {
             return Err(wrong("holds a blank or a control character"));
@@ -62,7 +62,12 @@ impl Target {
 
     /// The port to connect to.
     pub fn port_or_default(&self) -> u16 {
-        self.port.unwrap_or(80)
+        self.port.unwrap_or(if self.is_tls() { 443 } else { 80 })
+    }
+
+    /// Whether the scheme is https.
+    pub fn is_tls(&self) -> bool {
+        self.scheme == "https"
     }
 
     /// Every address of the host, in the system's order.

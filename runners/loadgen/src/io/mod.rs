@@ -4,7 +4,14 @@
 #[cfg(target_os = "linux")]
 mod epoll;
 mod portable;
+#[cfg(target_os = "linux")]
+mod provided;
 mod readiness;
+mod tls;
+#[cfg(target_os = "linux")]
+mod uring;
+
+pub use tls::Tls;
 
 use crate::error::{Error, Result};
 use std::io;
@@ -35,7 +42,7 @@ pub trait Io {
     /// When the system has no socket to give, or refuses at once.
     fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()>;
 
-    /// Sends all of `bytes`, now or as soon as the peer takes them. One send at a time on a connection.
+    /// Sends all of `bytes`, now or as soon as the peer takes them, after what was sent before.
     ///
     /// # Errors
     /// When the system refuses at once; a later refusal comes as [`Event::WriteFailed`].
@@ -62,6 +69,8 @@ pub trait Io {
 pub enum Backend {
     /// The best that works here.
     Auto,
+    /// Linux io_uring: fewer system calls a request; refused in many containers.
+    Uring,
     /// Linux epoll with nanosecond time-outs.
     Epoll,
     /// The `polling` crate: kqueue on macOS and BSD, epoll with a timer descriptor on Linux.
@@ -80,8 +89,10 @@ pub fn open(backend: Backend, connections: usize) -> Result<Box<dyn Io>> {
         Backend::Portable => portable::open(connections).map_err(|error| refused("polling", error)),
         #[cfg(target_os = "linux")]
         Backend::Epoll => epoll::open(connections).map_err(|error| refused("epoll_pwait2", error)),
+        #[cfg(target_os = "linux")]
+        Backend::Uring => uring::open(connections).map_err(|error| refused("io_uring", error)),
         #[cfg(not(target_os = "linux"))]
-        Backend::Epoll => Err(Error::Usage("--io epoll exists on Linux only; leave --io out".into())),
+        Backend::Epoll | Backend::Uring => Err(Error::Usage("this --io exists on Linux only; leave it out".into())),
         #[cfg(target_os = "linux")]
         Backend::Auto => epoll::open(connections).or_else(|_| open(Backend::Portable, connections)),
         #[cfg(not(target_os = "linux"))]

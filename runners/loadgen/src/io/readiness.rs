@@ -91,6 +91,10 @@ impl<P: Poller> Io for Readiness<P> {
     fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<()> {
         let slot = &mut self.slots[connection];
         let Some(fd) = &slot.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+        if !slot.unsent.is_empty() {
+            slot.unsent.extend_from_slice(bytes);
+            return Ok(());
+        }
         let written = match send(fd, bytes, NO_SIGPIPE) {
             Ok(written) => written,
             Err(Errno::AGAIN | Errno::INTR) => 0,

@@ -100,6 +100,9 @@ impl Recorded {
 /// [`Error::Usage`] for wrong flags, [`Error::CouldNotRun`] when a socket or an answer fails.
 pub fn run(args: &Args) -> Result<Value> {
     let target = Target::parse(&args.url)?;
+    if target.is_tls() {
+        return Err(Error::Usage("the reference clients speak http:// only".into()));
+    }
     let connections = args.connections;
     if connections == 0 || (args.kind == Kind::Blocking && connections != 1) {
         return Err(Error::Usage("--connections is 1 with --kind blocking, and 1 or more with --kind epoll".into()));

@@ -18,7 +18,7 @@ pub use window::{DRAIN_NS, Window};
 
 use crate::clock::{NS_PER_S, ask_for_exact_timers, monotonic_ns};
 use crate::error::{Error, Result};
-use crate::io::Io;
+use crate::io::{Io, Tls};
 use crate::lua::ThreadControl;
 use crate::record::Interval;
 use crate::usage::Cpu;
@@ -31,6 +31,8 @@ use std::sync::atomic::Ordering;
 const TICK_NS: u64 = NS_PER_S / 20;
 /// Connects under way at the same time in one worker: fewer than the usual backlog of a server (128).
 const CONNECTS_AT_ONCE: usize = 32;
+/// How much longer than one time-out all connections may take to stand, for each of them.
+const CONNECT_PATIENCE_NS: u64 = 2_000_000;
 
 /// A thread's load.
 pub struct Worker {
@@ -59,7 +61,13 @@ impl Worker {
     /// # Errors
     /// When the back end is refused.
     pub fn new(mut plan: Plan, shared: Shared, control: ThreadControl, source: Source, lines: Lines) -> Result<Self> {
-        let io = crate::io::open(plan.io, plan.arrivals.len())?;
+        let plain = crate::io::open(plan.io, plan.arrivals.len())?;
+        let io = match &plan.tls_host {
+            Some(host) => Box::new(Tls::new(plain, host, plan.arrivals.len()).map_err(|error| {
+                Error::CouldNotRun(format!("TLS with {host} cannot be set up: {error}; check the host of the URL"))
+            })?),
+            None => plain,
+        };
         let (capture, delays) =
             (source.script().wants_response(), plan.profile.is_none() && source.script().wants_delay());
         let connections: Vec<_> =
@@ -122,7 +130,8 @@ impl Worker {
 
     /// Connects all, a few at a time. Who does not stand within the time-out goes on trying during the run.
     fn connect_all(&mut self) -> Result<()> {
-        let give_up_ns = monotonic_ns() + self.plan.timeout_ns;
+        let patience_ns = CONNECT_PATIENCE_NS * self.connections.len() as u64;
+        let give_up_ns = monotonic_ns() + self.plan.timeout_ns + patience_ns;
         let mut next = 0;
         loop {
             let now = monotonic_ns();

@@ -55,6 +55,8 @@ pub struct Plan {
     pub timeout_ns: u64,
     /// The number of requests is bounded (`-n`): a request that times out is given up, so that the run can end.
     pub bounded: bool,
+    /// The host to speak TLS with; `None` for plain http.
+    pub tls_host: Option<String>,
     /// How sockets are waited for.
     pub io: Backend,
 }
