@@ -25,19 +25,21 @@ from runners.read.console_report import (
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output
+LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 LOADGEN_PREFIX = "loadgen:"
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^\s*(?:>\s)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
 _V = r"([+-]?[\w.μµ]+)"
+_N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
 _TIME = r"([+-]?(?:\d[\d.]*|nan|inf)(?:[uμµm]s|[smh]))"
 
 _PATTERNS: dict[str, re.Pattern[str]] = {
     name: re.compile(pattern)
     for name, pattern in {  # the row that occurs most comes first
-        "spectrum": r"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+(\d{1,18})\s+(\d+\.\d+|inf)\s*$",
+        "spectrum": rf"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+{_N}\s+(\d+\.\d+|inf)\s*$",
         "running": r"Running (\S+) test @ (\S+)",
-        "threads": r"(\d{1,18}) threads and (\d{1,18}) connections",
+        "threads": rf"{_N} threads and {_N} connections",
         "calibration": rf"Thread calibration: mean lat\.: {_V}, rate sampling interval: {_V}",
         "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+Max",
         "latency": rf"^\s*Latency\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
@@ -47,12 +49,12 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         "spectrum_head": r"Detailed Percentile spectrum",
         "columns": r"Value\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)",
         "mean": rf"#\[Mean\s*=\s*{_V}, StdDeviation\s*=\s*{_V}\]",
-        "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*(\d{1, 18})\]",
-        "buckets": r"#\[Buckets\s*=\s*(\d{1,18}), SubBuckets\s*=\s*(\d{1,18})\]",
+        "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*{_N}\]",
+        "buckets": rf"#\[Buckets\s*=\s*{_N}, SubBuckets\s*=\s*{_N}\]",
         "rule": r"^\s*-{20,}\s*$",
-        "requests": rf"(\d{1, 18}) requests in {_V}, {_V} read",
-        "socket_errors": r"Socket errors: connect (\d{1,18}), read (\d{1,18}), write (\d{1,18}), timeout (\d{1,18})",
-        "non_2xx": r"Non-2xx or 3xx responses: (\d{1,18})",
+        "requests": rf"{_N} requests in {_V}, {_V} read",
+        "socket_errors": rf"Socket errors: connect {_N}, read {_N}, write {_N}, timeout {_N}",
+        "non_2xx": rf"Non-2xx or 3xx responses: {_N}",
         "rate": rf"Requests/sec:\s*{_V}",
         "transfer": rf"Transfer/sec:\s*{_V}",
         "extra": rf"^\s*{LOADGEN_PREFIX}\s?(.*)$",
@@ -220,12 +222,12 @@ def find_reports(text: str) -> list[ConsoleReport]:
 
     for number, raw in enumerate(text.splitlines(), start=1):
         line = _QUOTE.sub("", _ANSI.sub("", raw)).replace("\u00a0", " ")
-        recognised = _recognise(line)
+        recognised = _recognise(line) if len(line) <= LONGEST_LINE else None
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
             command = None if _HEADING.match(line) else command
-            if not continued and (asked := find_command(whole)):
+            if not continued and len(whole) <= LONGEST_LINE and (asked := find_command(whole)):
                 close()
                 command = (number, asked)
             elif builder is not None and line.strip():
