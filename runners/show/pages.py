@@ -12,8 +12,10 @@ from runners.explain.conclusion import Conclusion
 from runners.explain.words import Anchor, Finding
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run, Step
-from runners.show import numbers, probe, shares, style, tables
+from runners.show import numbers, probe, style, tables
 from runners.show.flamegraph import FlameGraph, flamegraphs
+from runners.show.shares import events_of, rows_of
+from runners.show.shares import shares as draw_shares
 from runners.show.spectrum import percentile_us, quotable, spectrum
 from runners.show.tables import Table
 from runners.show.timeline import timeline
@@ -183,7 +185,7 @@ def notices(run: Run) -> list[str]:
         found += [f"{step.name}: {problem}" for problem in step.meta.get("unreadable") or ()]
     for step in run.find(kind="load", profiled=False):
         profiled = run.find(kind="load", engine=step.engine, workload=step.workload, profiled=True)
-        if not any(shares.events_of([other]) for other in profiled):
+        if not any(events_of([other]) for other in profiled):
             found.append(f"{step.name}: there is no profile of this load.")
     if not run.find(kind="load"):
         found.append("No load step is in this run, so there is no latency to show.")
@@ -236,11 +238,11 @@ def _cost(run: Run, name: str) -> Shown | None:
 def _profiles(loads: Sequence[Step]) -> list[Profile]:
     profiled = [step for step in loads if step.profiled]
     found = []
-    for event in shares.events_of(profiled):
-        steps = [step for step in profiled if not shares.rows_of(step, event).empty]
+    for event in events_of(profiled):
+        steps = [step for step in profiled if not rows_of(step, event).empty]
         graphs = tuple(graph for step in steps for graph in flamegraphs(step) if graph.event == event)
         hot = tuple(table for step in steps if (table := tables.hot_frames(step, event)) is not None)
-        bars = _shown(Anchor.shares(event), shares.shares(steps, event), steps, "shares")
+        bars = _shown(Anchor.shares(event), draw_shares(steps, event), steps, "shares")
         found.append(Profile(event, bars, tables.shares(steps, event), graphs, hot))
     return found
 

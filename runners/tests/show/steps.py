@@ -121,10 +121,10 @@ def run(folder: Path, steps: Sequence[Step], **manifest: Any) -> Run:
     return Run(RunFolder(folder), {**base, **manifest}, tuple(steps))
 
 
-def times(n: int = 20_000, median_us: float = 60.0, seed: int = 1) -> np.ndarray[Any, np.dtype[np.float64]]:
+def times(n: int = 20_000, median_us: float = 60.0, seed: int = 1) -> list[float]:
     """Latencies with a body and a tail."""
     random = np.random.default_rng(seed)
     body = median_us * random.lognormal(0, 0.12, n)
     slow = random.random(n) < 0.002
     body[slow] += random.exponential(median_us * 30, int(slow.sum()))
-    return body
+    return [float(value) for value in body]
