@@ -90,7 +90,8 @@ def _digits(value: float, significant: int = 3) -> str:
     """A number with so many significant digits; the integer part is never rounded away."""
     if value == 0:
         return "0"
-    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    rounded = float(f"{value:.{significant}g}")  # first, for 0.9996 has one more digit than 1.00
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(rounded))))
     return f"{value:.{decimals}f}".replace("-", MINUS)
 
 

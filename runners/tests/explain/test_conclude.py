@@ -1,0 +1,205 @@
+"""A conclusion says what the frames say, of any run, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from runners.explain.conclude import conclude
+from runners.explain.conclusion import Conclusion
+from runners.explain.rules import RULES
+from runners.explain.words import Finding
+from runners.read.published import published_of
+from runners.read.reading import read_run
+from runners.store import RunFolder
+from runners.tests.fixtures.fake_run import make_run
+
+LATENCY = re.compile(r"\d\s?(us|ms)\b")
+
+
+def concluded(folder: RunFolder) -> Conclusion:
+    conclusion = conclude(read_run(folder), published_of("report-1"))
+    json.dumps(conclusion.as_json(), allow_nan=False)
+    for finding in everything(conclusion):
+        assert finding.code in RULES
+        assert finding.sentence[-1] in ".!"
+        assert "nan" not in finding.sentence
+        assert "None" not in finding.sentence
+    for check in conclusion.checks:
+        assert check.text.endswith(".")
+        assert "nan" not in check.text
+    return conclusion
+
+
+def everything(conclusion: Conclusion) -> list[Finding]:
+    return [*conclusion.findings, *conclusion.missed, *conclusion.next_steps]
+
+
+def of(conclusion: Conclusion, code: str, step: str | None = None) -> list[Finding]:
+    return [f for f in everything(conclusion) if f.code == code and (step is None or step in f.steps)]
+
+
+def check(conclusion: Conclusion, name: str) -> bool | None:
+    return next(each.ok for each in conclusion.checks if each.name == name)
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> Conclusion:
+    return concluded(make_run(tmp_path_factory.mktemp("runs"), absent={"get-lsm": 3}))
+
+
+def test_the_answer_comes_first_with_p99_and_its_interval(complete: Conclusion) -> None:
+    assert complete.title == "One connection, RocksDB"
+    assert re.match(r"RocksDB: PUT holds 12\s600/s with p99 \d+\sus \(\d+\u2013\d+\); GET holds", complete.answer)
+    assert "LSM: PUT holds" in complete.answer
+    assert [finding.code for finding in complete.findings[:4]] == ["A01"] * 4
+    assert complete.highlights[0].code == "M01"
+
+
+def test_what_a_complete_run_tells(complete: Conclusion) -> None:
+    codes = {finding.code for finding in everything(complete)}
+    assert {"A01", "A05", "L01", "L02", "P01", "P02", "P03", "W01", "W02", "M01", "M02", "M03", "M04", "M05"} <= codes
+    assert not codes & {"A02", "A03", "A04", "N01", "N07", "N09"}
+    for finding in of(complete, "L01"):
+        added = finding.evidence["added_us"]
+        assert isinstance(added, float)
+        assert 0 < added < 40
+    assert check(complete, "errors") is False  # three answers 404 were planted
+    others = [each for each in complete.checks if each.name != "errors"]
+    assert [each.name for each in others if each.ok is not True] == []
+
+
+def test_the_published_report_is_read_as_it_is(complete: Conclusion) -> None:
+    put, get = of(complete, "M01")
+    assert put.evidence["published_p50_us"] == 635
+    assert put.figure == "spectrum-put"
+    assert get.evidence["published_p50_us"] == 675
+    (absent,) = of(complete, "M02")
+    assert (absent.evidence["non_2xx"], absent.evidence["absent_keys"]) == (372, 1)
+    assert [f.evidence["left_out"] for f in of(complete, "M03")] == [250_090, 218_273]
+
+
+def test_published_and_reproduced_stand_side_by_side(complete: Conclusion) -> None:
+    put = complete.comparison[0]
+    assert put.columns == ("published", "RocksDB", "LSM")
+    rows = {row.name: row.values for row in put.rows}
+    assert rows["samples"][0].replace("\u202f", "") == "4249896"
+    assert rows["generator"] == ("wrk2", "loadgen", "loadgen")
+    assert all(len(values) == 3 for values in rows.values())
+    assert any("25\u202f000/s" in text for text in put.differs)
+    assert {row.name for row in put.rows} >= {"offered rate", "p50", "p90", "p99", "p99.9", "max", "errors", "machine"}
+
+
+def test_no_latency_is_quoted_from_a_saturated_step(tmp_path: Path) -> None:
+    conclusion = concluded(make_run(tmp_path, saturated=("put-lsm",), profiled=("cpu",)))
+    (finding,) = of(conclusion, "A02")
+    assert finding.steps == ("put-lsm",)
+    assert "saturation" in finding.sentence
+    for each in of(conclusion, "L01") + of(conclusion, "L02") + of(conclusion, "W01") + of(conclusion, "W02"):
+        assert "put-lsm" not in each.steps
+    assert not LATENCY.search(finding.sentence)
+    column = conclusion.comparison[0].columns.index("LSM")
+    cells = {row.name: row.values[column] for row in conclusion.comparison[0].rows}
+    assert cells["p50"] == cells["p99"] == cells["max"] == "saturated"
+    (advice,) = of(conclusion, "N01")
+    assert advice.evidence["suggested_rps"] == pytest.approx(0.7 * 18_000, rel=0.01)
+
+
+def test_saturation_is_seen_even_if_nobody_marked_it(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, engines=("lsm",), saturated=("put-lsm",))
+    meta = folder.steps_path / "put-lsm" / "step.json"
+    document = json.loads(meta.read_text()) | {"saturated": False, "valid": True, "invalid_reasons": []}
+    meta.write_text(json.dumps(document))
+    assert of(concluded(folder), "A02")
+
+
+def test_an_invalid_step_is_named_with_its_reason(tmp_path: Path) -> None:
+    conclusion = concluded(make_run(tmp_path, died=("get-rocksdb",), late=("put-rocksdb",)))
+    reasons = {finding.steps[0]: finding.sentence for finding in of(conclusion, "A03")}
+    assert "server died" in reasons["get-rocksdb"]
+    assert "generator did not keep up" in reasons["put-rocksdb"]
+    assert check(conclusion, "run") is False
+    assert check(conclusion, "generator kept up") is False
+    for text in reasons.values():
+        assert not LATENCY.search(text)
+
+
+def test_an_interrupted_run_says_what_is_missing(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, status="interrupted", stop_after="put-rocksdb")
+    folder.begin_step("put-rocksdb-profiled")
+    conclusion = concluded(folder)
+    missing = [finding.sentence for finding in of(conclusion, "A04")]
+    assert len(missing) == 3
+    assert all("interrupted" in text for text in missing)
+    assert "GET was not measured" in conclusion.answer
+    assert check(conclusion, "run") is False
+    assert any("put-rocksdb-profiled" in each.text for each in conclusion.checks)
+
+
+@pytest.mark.parametrize("stop", ["probe-put-rocksdb", "floor-put", "fill-lsm"])
+def test_a_run_may_end_anywhere(tmp_path: Path, stop: str) -> None:
+    conclusion = concluded(make_run(tmp_path, duration_s=2, status="failed", stop_after=stop))
+    assert "the run failed" in conclusion.answer
+
+
+def test_any_step_may_be_missing(tmp_path: Path) -> None:
+    full = make_run(tmp_path, duration_s=2, engines=("lsm",))
+    for path in sorted(full.steps_path.iterdir()):
+        hidden = path.with_name(path.name + ".partial")
+        path.rename(hidden)
+        concluded(full)
+        hidden.rename(path)
+
+
+def test_without_a_floor_nothing_is_said_on_it(tmp_path: Path) -> None:
+    conclusion = concluded(make_run(tmp_path, duration_s=2, engines=("lsm",), without=("floor-put", "floor-get")))
+    assert not of(conclusion, "L01")
+    assert check(conclusion, "instrument floor") is None
+
+
+def test_a_run_made_with_wrk2_says_what_wrk2_does_not_tell(tmp_path: Path) -> None:
+    conclusion = concluded(make_run(tmp_path, wrk2=True, engines=("rocksdb",)))
+    assert "holds" in conclusion.answer
+    assert "(" not in conclusion.answer  # a console allows no interval
+    assert of(conclusion, "W03")
+    assert check(conclusion, "generator kept up") is None
+    assert not of(conclusion, "L02")
+
+
+def test_noise_of_the_machine_is_said(tmp_path: Path) -> None:
+    conclusion = concluded(make_run(tmp_path, duration_s=2, engines=("lsm",), steal_share=0.08))
+    (finding,) = of(conclusion, "N07")
+    assert finding.evidence["steal_share"] == pytest.approx(0.08)
+    assert check(conclusion, "machine") is False
+
+
+def test_broken_raw_files_are_named_in_the_checks(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, duration_s=2, engines=("lsm",))
+    (folder.steps_path / "put-lsm" / "gc.log").write_text("no clock\n")
+    (folder.steps_path / "get-lsm" / "load.json").write_text("{")
+    (folder.steps_path / "get-lsm-profiled" / "cpu.collapsed").unlink()
+    conclusion = concluded(folder)
+    (readable,) = [each for each in conclusion.checks if each.name == "raw files"]
+    assert readable.ok is False
+    for name in ("gc.log", "load.json", "cpu.collapsed"):
+        assert name in readable.text
+
+
+def test_nothing_published_is_fine(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, duration_s=2, engines=("lsm",))
+    conclusion = conclude(read_run(folder), {})
+    assert conclusion.comparison == ()
+    assert conclusion.missed == ()
+
+
+def test_every_number_of_a_sentence_is_measured(tmp_path: Path) -> None:
+    """Another rate, other latencies: every figure moves with them; none is typed by hand."""
+    rates = {"put": 7_301.0, "get": 6_907.0}
+    conclusion = concluded(make_run(tmp_path, duration_s=4, engines=("rocksdb",), rates=rates))
+    assert "7\u202f301/s" in conclusion.answer
+    assert "6\u202f907/s" in conclusion.answer
+    for finding in (*conclusion.findings, *conclusion.next_steps):
+        assert "12\u202f" not in finding.sentence
