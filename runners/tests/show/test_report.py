@@ -108,7 +108,7 @@ def test_data_of_a_figure_are_one_click_away(report: RunFolder) -> None:
     assert len(links) == len(figures)
     table = pd.read_csv(report.figures_path / "spectrum-put.csv")
     assert {"step", "kind", "value_us", "percentile"} <= set(table.columns)
-    assert {"put-rocksdb", "put-lsm", "floor-put"} == set(table["step"])
+    assert {"put-rocksdb", "put-lsm", "floor-put", "published"} == set(table["step"])
 
 
 def test_figures_say_in_words_what_they_show(report: RunFolder) -> None:
@@ -183,7 +183,8 @@ def test_instead_of_figures_of_an_invalid_step_stands_the_reason(made: Callable[
     html = html_of(folder)
     assert "get-rocksdb: invalid (server died)." in html
     assert "put-rocksdb: saturated (saturated: achieved 8820/s of 12600/s)." in html
-    assert 'id="spectrum-put"' not in html and 'id="spectrum-get"' not in html
+    assert "PUT: no measurement of which latency may be quoted" in html
+    assert "RocksDB response</text>" not in html.split('id="where"')[0]
     assert "the invented server was told to die" in html
     assert "12600" in markdown_of(folder)
 
