@@ -133,13 +133,21 @@ def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[St
         own = facts.quoted(step, 0.5)
         rows = step.frames["spectrum"]
         own_line = fit(rows[rows["kind"] == facts.RESPONSE])
-        if own is None or own_line is None or facts.tool(step) == published.tool:
+        most = facts.quoted(step, 0.9)
+        if own is None or most is None or own_line is None or facts.tool(step) != "loadgen":
+            continue
+        if own_line.is_millisecond_timer:
             continue
         text += (
-            f". Here {facts.title(step)} at {words.rate(facts.offered_rps(step))} has a median of "
-            f"{words.latency(own.value)}, and the same line spans {words.latency(own_line.width_us)}"
+            f". Here, timed without a tick, {facts.title(step)} at {words.rate(facts.offered_rps(step))} has a median "
+            f"of {words.latency(own.value)} and 90{words.NBSP}% of its answers within {words.latency(most.value)}"
         )
-        evidence |= {f"p50_us {step.name}": own.value, f"width_us {step.name}": own_line.width_us}
+        evidence |= {
+            f"p50_us {step.name}": own.value,
+            f"p90_us {step.name}": most.value,
+            f"width_us {step.name}": own_line.width_us,
+            f"r_squared {step.name}": own_line.r_squared,
+        }
         break
     steps = (name, *(step.name for step in ours))
     remedy = (

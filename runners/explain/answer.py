@@ -30,6 +30,16 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
         )
         remedy = "Offer less: 70 % of what the closed-loop probe reached."
         return Finding("A02", Severity.ERROR, words.sentence(text), evidence, (step.name,), figure, remedy)
+    if facts.was_held_up(step):
+        text = (
+            f"{name} answered {words.rate(achieved)} of {words.rate(offered)}, "
+            f"{words.percent(facts.held_share(step))}. Most of its seconds carried the rate, so it was held up for a "
+            "while rather than out of capacity; no latency is quoted"
+        )
+        remedy = "Run the step again, on a quieter machine."
+        return Finding(
+            "A06", Severity.ERROR, words.sentence(text), evidence, (step.name,), Anchor.timeline(workload), remedy
+        )
     if not facts.quotable(step):
         text = f"{name} is invalid ({facts.why_not(step)}), so none of its figures is quoted"
         return Finding(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runners.explain.words import Finding
 
-WRONG_CODES = ("A02", "A03", "A04", "S01")
+WRONG_CODES = ("A02", "A03", "A04", "A06", "S01")
 TELLING_CODES = ("M01", "L01", "L02", "P01", "P02", "W01", "M02", "P03")
 
 

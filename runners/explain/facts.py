@@ -42,23 +42,34 @@ def held_share(step: Step) -> float:
     return achieved_rps(step) / offered if offered else math.nan
 
 
-def is_saturated(step: Step) -> bool:
-    """Whether the step carried less than was offered, by its own word or by its figures."""
+def fell_short(step: Step) -> bool:
+    """Whether the step answered less than was offered, by its own word or by its figures."""
     return step.saturated or held_share(step) < HELD
 
 
+def was_held_up(step: Step) -> bool:
+    """Whether the step fell short although at least half of its seconds carried the rate: a stall, not its capacity."""
+    answered = per_second(step)["completed"]
+    return fell_short(step) and len(answered) > 1 and float(answered.median()) >= HELD * offered_rps(step)
+
+
+def is_saturated(step: Step) -> bool:
+    """Whether the step was offered more than it can carry."""
+    return fell_short(step) and not was_held_up(step)
+
+
 def quotable(step: Step) -> bool:
-    """Whether the step's latencies mean anything: valid, not saturated, with samples.
+    """Whether the step's latencies mean anything: valid, at its rate, with samples.
 
     In saturation a response time is the length of the queue, which grows with the length of the run.
     """
-    return step.valid and not is_saturated(step) and not step.frames["percentiles"].empty
+    return step.valid and not fell_short(step) and not step.frames["percentiles"].empty
 
 
 def why_not(step: Step) -> str:
     """Why a step's latencies may not be quoted; empty when they may."""
-    if is_saturated(step):
-        return "saturated"
+    if fell_short(step):
+        return "saturated" if is_saturated(step) else "held up"
     if not step.valid:
         return ", ".join(str(reason) for reason in step.meta.get("invalid_reasons") or ()) or "marked invalid"
     return "" if quotable(step) else "no latencies recorded"

@@ -102,14 +102,14 @@ def _tail(step: Step) -> Iterator[Finding]:
     if seen.explained:
         gc = ((step.meta.get("server") or {}).get("ready") or {}).get("gc")
         text = (
-            f"Try another collector or a larger heap for {name}: {seen.explained} of its {count} slow seconds hold a "
-            f"pause of the JVM long enough{f' ({gc} collector)' if gc else ''}"
+            f"Try another collector or a larger heap for {name}: in {seen.explained} of its {count} slow seconds "
+            f"lies a pause of the JVM long enough{f' ({gc} collector)' if gc else ''}"
         )
         yield Finding("N02", Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)
     if seen.explained < count:
         text = (
-            f"Look at disk and compaction for {name}: {count - seen.explained} of its {count} slow seconds hold no "
-            "pause of the JVM that could have made them"
+            f"Look at disk and compaction for {name}: in {count - seen.explained} of its {count} slow seconds "
+            "lies no pause of the JVM that could have made it slow"
         )
         yield Finding("N03", Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)
 

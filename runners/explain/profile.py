@@ -18,7 +18,7 @@ EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time w
 
 def usable(step: Step | None) -> bool:
     """Whether a profile may be read: the step was not spoilt; a saturated server still shows where its time goes."""
-    return step is not None and (step.valid or facts.is_saturated(step)) and not step.frames["shares"].empty
+    return step is not None and (step.valid or facts.fell_short(step)) and not step.frames["shares"].empty
 
 
 def shares_of(step: Step, event: str) -> pd.DataFrame:
@@ -136,9 +136,8 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
 
 
 def _change(change: Bounded) -> str:
-    amount = words.latency_interval(change.value, change.low, change.high)
     if change.bounded and change.low <= 0 <= change.high:
-        return f"unchanged within its bounds ({amount})"
+        return f"without a change that can be seen ({words.latency(change.low)} to {words.latency(change.high)})"
     return f"{'higher' if change.value > 0 else 'lower'} by {_absolute(change)}"
 
 

@@ -12,6 +12,7 @@ RULES = {
     "A03": "Is a measurement invalid, so that nothing may be quoted from it?",
     "A04": "Is a measurement missing?",
     "A05": "What does one connection carry in closed loop?",
+    "A06": "Was an engine held up for a while, so that it fell short of a rate that it carries?",
     "L01": "How much of the median is the server, and how much the instrument's floor?",
     "L02": "Do the engines differ in p99 by more than their intervals?",
     "P01": "Which parts of the work take the most CPU, memory or waiting?",

@@ -126,6 +126,10 @@ def _seconds(step: Step, tail: Tail, name: str, figure: str) -> Finding:
     return Finding("W01", Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)
 
 
+def _when(t_s: float) -> str:
+    return "in the first second" if t_s < 1 else f"{words.seconds(round(t_s))} after the start"
+
+
 def _slowest(step: Step, name: str, figure: str) -> Finding | None:
     seconds = per_second(step)
     if not seconds["max_us"].notna().any():
@@ -133,16 +137,15 @@ def _slowest(step: Step, name: str, figure: str) -> Finding | None:
     worst = int(seconds["max_us"].to_numpy(float).argmax())
     t_s, max_us = float(seconds["t_s"].iloc[worst]), float(seconds["max_us"].iloc[worst])
     pause = longest_pause(step.frames["pauses"], t_s, t_s + 1)
-    text = f"The slowest answer of {name} took {words.latency(max_us)}, in second {t_s:.0f}; "
+    text = f"The slowest answer of {name} took {words.latency(max_us)}, {_when(t_s)}; "
     evidence: dict[str, words.Value] = {"max_us": max_us, "t_s": t_s}
-    if pause and pause.duration_ms * 1000 >= LEAST_PART_OF_EXCESS * max_us:
-        text += f"a pause of {words.latency(pause.duration_ms * 1000)} lies there ({pause.cause})"
-        evidence |= {"pause_ms": pause.duration_ms, "cause": pause.cause}
-    elif pause:
-        text += (
-            f"the longest pause of the JVM there, {words.latency(pause.duration_ms * 1000)}, is too short to explain it"
-        )
-        evidence |= {"pause_ms": pause.duration_ms, "cause": pause.cause}
+    if pause is None:
+        text += "no pause of the JVM lies in that second"
     else:
-        text += "no pause of the JVM lies there"
+        length = words.latency(pause.duration_ms * 1000)
+        evidence |= {"pause_ms": pause.duration_ms, "cause": pause.cause}
+        if pause.duration_ms * 1000 >= LEAST_PART_OF_EXCESS * max_us:
+            text += f"a pause of {length} lies in that second ({pause.cause})"
+        else:
+            text += f"the longest pause of the JVM in that second, {length}, is too short to explain it"
     return Finding("W02", Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)

@@ -134,13 +134,16 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
         return UNKNOWN
     if not known(low_us) and not known(high_us):
         return latency(value_us)
-    scale, _ = _time_unit(value_us)
+    scale, unit = _time_unit(value_us)
+    widest = max(abs(side) for side in (low_us, high_us) if side is not None and math.isfinite(side))
+    if widest > 10 * abs(value_us):  # then the bounds say more than the value, and have to be readable
+        scale, unit = _time_unit(widest)
     if scale == 1.0 and float(value_us).is_integer():  # whole microseconds: bounds are rounded outwards
         low_us = math.floor(low_us) if low_us is not None and math.isfinite(low_us) else None
         high_us = math.ceil(high_us) if high_us is not None and math.isfinite(high_us) else None
     sides = ["?" if side is None or not math.isfinite(side) else _bare(side, scale) for side in (low_us, high_us)]
     between = f"{NBSP}to{NBSP}" if any(text.startswith(MINUS) for text in sides) else DASH
-    return f"{latency(value_us)} ({between.join(sides)})"
+    return f"{_bare(value_us, scale)}{NBSP}{unit} ({between.join(sides)})"
 
 
 def _hundredths(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from dataclasses import dataclass
@@ -99,12 +100,11 @@ def parse_command(text: str) -> CommandLine:
     def last(flag: str) -> str:
         return values.get(flag, [""])[-1]
 
-    threads, connections = units.count(last("t")), units.count(last("c"))
     return CommandLine(
         text=text,
         program=program,
-        threads=None if threads is None else int(threads),
-        connections=None if connections is None else int(connections),
+        threads=_whole(last("t")),
+        connections=_whole(last("c")),
         duration_s=units.time_s(last("d")),
         rate_rps=units.count(last("R")),
         script=last("s") or None,
@@ -115,6 +115,11 @@ def parse_command(text: str) -> CommandLine:
         url=next((word for word in reversed(plain) if "://" in word), None),
         script_args=script_args,
     )
+
+
+def _whole(text: str) -> int | None:
+    value = units.count(text)
+    return int(value) if value is not None and math.isfinite(value) else None
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:

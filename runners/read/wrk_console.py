@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from runners.read import units
 from runners.read.command_line import CommandLine, find_command
@@ -24,19 +25,21 @@ from runners.read.console_report import (
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output
+LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 LOADGEN_PREFIX = "loadgen:"
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^\s*(?:>\s)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
 _V = r"([+-]?[\w.μµ]+)"
+_N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
 _TIME = r"([+-]?(?:\d[\d.]*|nan|inf)(?:[uμµm]s|[smh]))"
 
 _PATTERNS: dict[str, re.Pattern[str]] = {
     name: re.compile(pattern)
     for name, pattern in {  # the row that occurs most comes first
-        "spectrum": r"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+(\d+)\s+(\d+\.\d+|inf)\s*$",
+        "spectrum": rf"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+{_N}\s+(\d+\.\d+|inf)\s*$",
         "running": r"Running (\S+) test @ (\S+)",
-        "threads": r"(\d+) threads and (\d+) connections",
+        "threads": rf"{_N} threads and {_N} connections",
         "calibration": rf"Thread calibration: mean lat\.: {_V}, rate sampling interval: {_V}",
         "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+Max",
         "latency": rf"^\s*Latency\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
@@ -46,12 +49,12 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         "spectrum_head": r"Detailed Percentile spectrum",
         "columns": r"Value\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)",
         "mean": rf"#\[Mean\s*=\s*{_V}, StdDeviation\s*=\s*{_V}\]",
-        "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*(\d+)\]",
-        "buckets": r"#\[Buckets\s*=\s*(\d+), SubBuckets\s*=\s*(\d+)\]",
+        "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*{_N}\]",
+        "buckets": rf"#\[Buckets\s*=\s*{_N}, SubBuckets\s*=\s*{_N}\]",
         "rule": r"^\s*-{20,}\s*$",
-        "requests": rf"(\d+) requests in {_V}, {_V} read",
-        "socket_errors": r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)",
-        "non_2xx": r"Non-2xx or 3xx responses: (\d+)",
+        "requests": rf"{_N} requests in {_V}, {_V} read",
+        "socket_errors": rf"Socket errors: connect {_N}, read {_N}, write {_N}, timeout {_N}",
+        "non_2xx": rf"Non-2xx or 3xx responses: {_N}",
         "rate": rf"Requests/sec:\s*{_V}",
         "transfer": rf"Transfer/sec:\s*{_V}",
         "extra": rf"^\s*{LOADGEN_PREFIX}\s?(.*)$",
@@ -59,61 +62,85 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
 }
 
 
+@dataclass(slots=True)
+class _Distribution:
+    """One distribution while its lines come in."""
+
+    label: str | None = None
+    rows: list[tuple[float, float]] = field(default_factory=list)
+    spectrum: list[SpectrumRow] = field(default_factory=list)
+    footer: dict[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.spectrum or self.footer)
+
+    def finish(self) -> Latencies:
+        footer = Footer(**self.footer) if self.footer else None
+        return Latencies(self.label, tuple(self.rows), tuple(self.spectrum), footer)
+
+
+@dataclass(slots=True)
 class _Builder:
-    """One report while its lines come in."""
+    """One report while its lines come in. `said` holds finished fields by their name in the report."""
 
-    def __init__(self, line_number: int, command: CommandLine | None) -> None:
-        self.report = ConsoleReport(command=command, first_line=line_number, last_line=line_number)
-        self.uncorrected = False
-        self.pending: list[str] = []  # foreign lines: diagnostics if the output goes on, else not part of it
-        self.ended = False
-
-    def set(self, **fields: object) -> None:
-        self.report = replace(self.report, **fields)  # type: ignore[arg-type]
+    first_line: int
+    command: CommandLine | None
+    said: dict[str, Any] = field(default_factory=dict)
+    latencies: _Distribution = field(default_factory=_Distribution)
+    uncorrected: _Distribution = field(default_factory=_Distribution)
+    in_uncorrected: bool = False
+    calibrations: list[Calibration] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
+    diagnostics: list[str] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)  # foreign lines: diagnostics if the output goes on
+    last_line: int = 0
+    ended: bool = False
 
     @property
-    def current(self) -> Latencies:
-        return self.report.uncorrected if self.uncorrected else self.report.latencies
-
-    def put(self, latencies: Latencies) -> None:
-        self.set(**{"uncorrected" if self.uncorrected else "latencies": latencies})
-
-    def foot(self, **fields: object) -> None:
-        footer = self.current.footer or Footer()
-        self.put(replace(self.current, footer=replace(footer, **fields)))  # type: ignore[arg-type]
+    def current(self) -> _Distribution:
+        return self.uncorrected if self.in_uncorrected else self.latencies
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
         """Whether this line can't belong to the same output, because it has that part already or is past it."""
-        report = self.report
         if name == "running":
-            return report.duration_s is not None or self.ended or bool(self.current)
+            return "duration_s" in self.said or self.ended or bool(self.current)
         if name == "distribution":
-            uncorrected = "ncorrected" in (match[1] or "")
-            return not uncorrected and (bool(report.latencies) or report.requests is not None)
+            return "ncorrected" not in (match[1] or "") and (bool(self.latencies) or "requests" in self.said)
         if name == "row":
             return bool(self.current.rows) and float(match[1]) / 100 <= self.current.rows[-1][0]
-        seen = {
-            "threads": report.threads,
-            "latency": report.latency,
-            "requests": report.requests,
-            "rate": report.requests_per_s,
-        }
-        return seen.get(name) is not None
+        seen = {"threads": "threads", "latency": "latency", "requests": "requests", "rate": "requests_per_s"}
+        return seen.get(name) in self.said
 
     def take(self, name: str, match: re.Match[str], line_number: int) -> None:
         if self.pending and name in _TAKERS:
-            self.set(diagnostics=(*self.report.diagnostics, *self.pending))
-            self.pending = []
+            self.diagnostics += self.pending
+            self.pending.clear()
         if taker := _TAKERS.get(name):
             taker(self, match)
-        self.set(last_line=line_number)
+        self.last_line = line_number
         self.ended = self.ended or name == "transfer"
 
+    def says_something(self) -> bool:
+        found = self.said.get("duration_s") or self.said.get("latency") or "requests" in self.said
+        return bool(self.latencies or self.uncorrected or found)
+
     def finish(self) -> ConsoleReport:
-        report = self.report
-        asked = report.command
-        if asked and (_differ(asked.threads, report.threads) or _differ(asked.connections, report.connections)):
-            report = replace(report, command=None)  # the command above belongs to another output
+        asked, said = self.command, self.said
+        if asked and (
+            _differ(asked.threads, said.get("threads")) or _differ(asked.connections, said.get("connections"))
+        ):
+            asked = None  # the command above belongs to another output
+        report = ConsoleReport(
+            command=asked,
+            calibrations=tuple(self.calibrations),
+            latencies=self.latencies.finish(),
+            uncorrected=self.uncorrected.finish(),
+            extra=tuple(self.extra),
+            diagnostics=tuple(self.diagnostics),
+            first_line=self.first_line,
+            last_line=self.last_line,
+            **said,
+        )
         return replace(report, tool=_tool(report))
 
 
@@ -126,42 +153,38 @@ def _stats(match: re.Match[str], read: Callable[[str], float | None]) -> ThreadS
 
 
 def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
-    builder.uncorrected = "ncorrected" in (match[1] or "")
-    builder.put(replace(builder.current, label=(match[1] or "").removeprefix("HdrHistogram - ") or None))
+    builder.in_uncorrected = "ncorrected" in (match[1] or "")
+    builder.current.label = (match[1] or "").removeprefix("HdrHistogram - ") or None
 
 
 def _take_row(builder: _Builder, match: re.Match[str]) -> None:
     value = units.time_us(match[2])
     if value is not None:
-        row = (round(float(match[1]) / 100, 9), value)
-        builder.put(replace(builder.current, rows=(*builder.current.rows, row)))
+        builder.current.rows.append((round(float(match[1]) / 100, 9), value))
 
 
-def _take_spectrum(builder: _Builder, match: re.Match[str]) -> None:
-    row = SpectrumRow(float(match[1]), float(match[2]), int(match[3]), units.number(match[4]))
-    builder.put(replace(builder.current, spectrum=(*builder.current.spectrum, row)))
-
-
-_TAKERS: dict[str, Callable[[_Builder, re.Match[str]], None]] = {
-    "running": lambda b, m: b.set(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
-    "threads": lambda b, m: b.set(threads=int(m[1]), connections=int(m[2])),
-    "calibration": lambda b, m: b.set(
-        calibrations=(*b.report.calibrations, Calibration(units.time_us(m[1]), units.time_us(m[2])))
-    ),
-    "latency": lambda b, m: b.set(latency=_stats(m, units.time_us)),
-    "per_thread": lambda b, m: b.set(requests_per_thread=_stats(m, units.count)),
+_TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
+    "running": lambda b, m: b.said.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
+    "threads": lambda b, m: b.said.update(threads=int(m[1]), connections=int(m[2])),
+    "calibration": lambda b, m: b.calibrations.append(Calibration(units.time_us(m[1]), units.time_us(m[2]))),
+    "latency": lambda b, m: b.said.update(latency=_stats(m, units.time_us)),
+    "per_thread": lambda b, m: b.said.update(requests_per_thread=_stats(m, units.count)),
     "distribution": _take_distribution,
     "row": _take_row,
-    "spectrum": _take_spectrum,
-    "mean": lambda b, m: b.foot(mean_ms=units.number(m[1]), stdev_ms=units.number(m[2])),
-    "max": lambda b, m: b.foot(max_ms=units.number(m[1]), total_count=int(m[2])),
-    "buckets": lambda b, m: b.foot(buckets=int(m[1]), sub_buckets=int(m[2])),
-    "requests": lambda b, m: b.set(requests=int(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])),
-    "socket_errors": lambda b, m: b.set(socket_errors=SocketErrors(int(m[1]), int(m[2]), int(m[3]), int(m[4]))),
-    "non_2xx": lambda b, m: b.set(non_2xx=int(m[1])),
-    "rate": lambda b, m: b.set(requests_per_s=units.count(m[1])),
-    "transfer": lambda b, m: b.set(bytes_per_s=units.size_bytes(m[1])),
-    "extra": lambda b, m: b.set(extra=(*b.report.extra, m[1])),
+    "spectrum": lambda b, m: b.current.spectrum.append(
+        SpectrumRow(float(m[1]), float(m[2]), int(m[3]), units.number(m[4]))
+    ),
+    "mean": lambda b, m: b.current.footer.update(mean_ms=units.number(m[1]), stdev_ms=units.number(m[2])),
+    "max": lambda b, m: b.current.footer.update(max_ms=units.number(m[1]), total_count=int(m[2])),
+    "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1]), sub_buckets=int(m[2])),
+    "requests": lambda b, m: b.said.update(
+        requests=int(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
+    ),
+    "socket_errors": lambda b, m: b.said.update(socket_errors=SocketErrors(int(m[1]), int(m[2]), int(m[3]), int(m[4]))),
+    "non_2xx": lambda b, m: b.said.update(non_2xx=int(m[1])),
+    "rate": lambda b, m: b.said.update(requests_per_s=units.count(m[1])),
+    "transfer": lambda b, m: b.said.update(bytes_per_s=units.size_bytes(m[1])),
+    "extra": lambda b, m: b.extra.append(m[1]),
 }
 _STARTS = frozenset({"running", "distribution", "row", "requests", "stats_head", "latency", "spectrum_head", "threads"})
 
@@ -193,18 +216,18 @@ def find_reports(text: str) -> list[ConsoleReport]:
 
     def close() -> None:
         nonlocal builder
-        if builder is not None and _says_something(builder.report):
+        if builder is not None and builder.says_something():
             found.append(builder.finish())
         builder = None
 
     for number, raw in enumerate(text.splitlines(), start=1):
         line = _QUOTE.sub("", _ANSI.sub("", raw)).replace("\u00a0", " ")
-        recognised = _recognise(line)
+        recognised = _recognise(line) if len(line) <= LONGEST_LINE else None
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
             command = None if _HEADING.match(line) else command
-            if not continued and (asked := find_command(whole)):
+            if not continued and len(whole) <= LONGEST_LINE and (asked := find_command(whole)):
                 close()
                 command = (number, asked)
             elif builder is not None and line.strip():
@@ -225,12 +248,6 @@ def find_reports(text: str) -> list[ConsoleReport]:
         builder.take(name, match, number)
     close()
     return found
-
-
-def _says_something(report: ConsoleReport) -> bool:
-    return bool(
-        report.latencies or report.uncorrected or report.latency or report.requests is not None or report.duration_s
-    )
 
 
 def read_console(text: str) -> ConsoleReport:

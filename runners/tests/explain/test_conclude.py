@@ -116,6 +116,21 @@ def test_saturation_is_seen_even_if_nobody_marked_it(tmp_path: Path) -> None:
     assert of(concluded(folder), "A02")
 
 
+def test_a_stall_at_the_end_is_not_called_saturation(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, engines=("lsm",))
+    path = folder.steps_path / "put-lsm" / "load.json"
+    document = json.loads(path.read_text())
+    document["achieved_rps"] *= 0.97
+    document["intervals"][-1]["completed"] *= 0.85
+    path.write_text(json.dumps(document))
+    conclusion = concluded(folder)
+    assert not of(conclusion, "A02")
+    assert not of(conclusion, "N01")
+    (finding,) = of(conclusion, "A06")
+    assert not LATENCY.search(finding.sentence)
+    assert not of(conclusion, "W01", "put-lsm")
+
+
 def test_an_invalid_step_is_named_with_its_reason(tmp_path: Path) -> None:
     conclusion = concluded(make_run(tmp_path, died=("get-rocksdb",), late=("put-rocksdb",)))
     reasons = {finding.steps[0]: finding.sentence for finding in of(conclusion, "A03")}

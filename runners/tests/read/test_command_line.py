@@ -38,6 +38,11 @@ def test_headers_arguments_and_open_quotes() -> None:
     assert parse_command("wrk -H 'never closed http://h").program == "wrk"
 
 
+def test_absurd_numbers_are_no_numbers() -> None:
+    command = parse_command(f"wrk -t inf -c {'9' * 5000} -d nan -R -- http://h")
+    assert (command.threads, command.connections) == (None, None)
+
+
 @given(st.text())
 def test_no_line_is_an_error(line: str) -> None:
     find_command(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,6 +155,14 @@ def test_quotes_windows_line_ends_and_colours() -> None:
 def test_nothing_is_an_empty_report() -> None:
     assert read_console("") == ConsoleReport()
     assert find_reports("no output here, 50% of nothing\n```\nls\n```") == []
+
+
+def test_numbers_too_long_for_a_number_are_no_error() -> None:
+    digits = "9" * 5_000
+    for line in CLOSED.splitlines():
+        for number in re.findall(r"\d+", line):
+            find_reports(CLOSED.replace(line, line.replace(number, digits, 1)))
+    find_reports(PUT.replace("4249896", digits).replace("27,", digits + ","))
 
 
 @given(st.text())
