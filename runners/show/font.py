@@ -7,6 +7,7 @@ import io
 import logging
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from html import unescape
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def faces(used: str) -> str:
     )
 
 
+@lru_cache(maxsize=8)
 def _woff(name: str, used: str) -> str:
     from fontTools import subset  # type: ignore[import-untyped]  # slow to import, and only a report needs it
 

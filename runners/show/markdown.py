@@ -13,7 +13,8 @@ from runners.show.tables import Table
 ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_LINE_START = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
+_BULLET = re.compile(r"^(\s*)([-+=])")
+_NUMBERED = re.compile(r"^(\s*\d+)([.)])")
 _AUTOLINK = re.compile(r"(?i)\b(https?|ftp)(://)|\b(www)(\.)")
 
 
@@ -33,7 +34,8 @@ def escape(value: object) -> str:
     text = _AUTOLINK.sub(
         lambda found: f"{found[1] or found[3]}&#{ord((found[2] or found[4])[0])};{(found[2] or found[4])[1:]}", text
     )
-    return _LINE_START.sub(r"\1\\\2" if not text.lstrip()[:1].isdigit() else r"\1\2", text)
+    text = _NUMBERED.sub(r"\1\\\2", text)
+    return _BULLET.sub(r"\1\\\2", text)
 
 
 def fenced(text: str, language: str = "") -> Markdown:

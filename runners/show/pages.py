@@ -9,12 +9,16 @@ from dataclasses import dataclass
 import pandas as pd
 
 from runners.explain.conclusion import Conclusion
+from runners.explain.facts import quotable
 from runners.explain.words import Anchor, Finding
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run, Step
-from runners.show import numbers, probe, shares, style, tables
+from runners.show import probe, style, tables
 from runners.show.flamegraph import FlameGraph, flamegraphs
-from runners.show.spectrum import percentile_us, quotable, spectrum
+from runners.show.notices import notices, reason
+from runners.show.shares import events_of, rows_of
+from runners.show.shares import shares as draw_shares
+from runners.show.spectrum import p99, spectrum
 from runners.show.tables import Table
 from runners.show.timeline import timeline
 
@@ -169,50 +173,24 @@ def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) 
     )
 
 
-def notices(run: Run) -> list[str]:
-    """What a reader must know before the first number: an unfinished run, invalid steps, missing profiles."""
-    found = []
-    status = str(run.manifest.get("status", "not known"))
-    if status != "complete":
-        count = numbers.count(len(run.steps))
-        found.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
-    found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
-    for step in run.steps:
-        if not quotable(step):
-            found.append(f"{step.name}: {reason(step)} Its latency is not shown.")
-        found += [f"{step.name}: {problem}" for problem in step.meta.get("unreadable") or ()]
-    for step in run.find(kind="load", profiled=False):
-        profiled = run.find(kind="load", engine=step.engine, workload=step.workload, profiled=True)
-        if not any(shares.events_of([other]) for other in profiled):
-            found.append(f"{step.name}: there is no profile of this load.")
-    if not run.find(kind="load"):
-        found.append("No load step is in this run, so there is no latency to show.")
-    return found
-
-
-def reason(step: Step) -> str:
-    """Why a step can't be quoted."""
-    reasons = "; ".join(str(text) for text in step.meta.get("invalid_reasons") or ())
-    head = "saturated" if step.meta.get("saturated") else "invalid"
-    return f"{head} ({reasons})." if reasons else f"{head}."
-
-
 def _workload(run: Run, name: str, published: ConsoleReport | None) -> Workload:
     clean = run.find(workload=name, profiled=False)
     floors = run.find(kind="floor", workload=name)
     floor = next((step for step in reversed(floors) if quotable(step)), None)
     good = [step for step in clean if quotable(step)]
     left_out = tuple((step.name, reason(step)) for step in [*clean, *floors] if not quotable(step))
-    if not good:
+    there = published.spectrum_frame() if published is not None else pd.DataFrame()
+    if not good and there.empty:
         return Workload(name, None, None, None, left_out)
     curve = spectrum(*clean, published=published, floor=floor)
     drawn = [*good, *([floor] if floor else [])]
+    published_too = [there.assign(step="published")] if not there.empty else []
     over_time = None
     if any(not step.frames["intervals"].empty for step in good):
         over_time = _shown(Anchor.timeline(name), timeline(*clean), good, "intervals")
     return Workload(
         name,
-        _shown(Anchor.spectrum(name), curve, drawn, "spectrum"),
+        _shown(Anchor.spectrum(name), curve, drawn, "spectrum", published_too),
         over_time,
         tables.percentiles(name, clean, floor),
         left_out,
@@ -227,8 +205,7 @@ def _cost(run: Run, name: str) -> Shown | None:
     for step in pairs:
         others = [other for other in pairs if other.profiled and other.engine == step.engine]
         if not step.profiled and others:
-            before, after = (numbers.latency(percentile_us(which, 0.99)) for which in (step, others[-1]))
-            moves.append(f"{style.engine_name(step.engine)} p99 {before} clean, {after} profiled")
+            moves.append(f"{style.engine_name(step.engine)} p99 {p99(step)} clean, {p99(others[-1])} profiled")
     heading = f"{style.plain(name.upper(), 12)}: {', '.join(moves) or 'clean and profiled'}"
     return _shown(f"cost-{name}", spectrum(*pairs, service=False, heading=heading), pairs, "spectrum")
 
@@ -236,17 +213,19 @@ def _cost(run: Run, name: str) -> Shown | None:
 def _profiles(loads: Sequence[Step]) -> list[Profile]:
     profiled = [step for step in loads if step.profiled]
     found = []
-    for event in shares.events_of(profiled):
-        steps = [step for step in profiled if not shares.rows_of(step, event).empty]
+    for event in events_of(profiled):
+        steps = [step for step in profiled if not rows_of(step, event).empty]
         graphs = tuple(graph for step in steps for graph in flamegraphs(step) if graph.event == event)
         hot = tuple(table for step in steps if (table := tables.hot_frames(step, event)) is not None)
-        bars = _shown(Anchor.shares(event), shares.shares(steps, event), steps, "shares")
+        bars = _shown(Anchor.shares(event), draw_shares(steps, event), steps, "shares")
         found.append(Profile(event, bars, tables.shares(steps, event), graphs, hot))
     return found
 
 
-def _shown(anchor: str, picture: style.Picture, steps: Sequence[Step], frame: str) -> Shown:
-    data = pd.concat([step.frames[frame].assign(step=step.name) for step in steps], ignore_index=True)
+def _shown(
+    anchor: str, picture: style.Picture, steps: Sequence[Step], frame: str, more: Sequence[pd.DataFrame] = ()
+) -> Shown:
+    data = pd.concat([*(step.frames[frame].assign(step=step.name) for step in steps), *more], ignore_index=True)
     parquet = tuple(f"steps/{step.name}/frames/{frame}.parquet" for step in steps)
     return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]], parquet)
 

@@ -93,11 +93,11 @@ def bars(rows: list[Carried]) -> style.Picture:
         values = [getattr(row, attribute) for row in rows]
         positions = [index - offset + 0.13 for index in range(len(rows))]
         axes.barh(positions, [v if math.isfinite(v) else 0 for v in values], 0.25, color=colour, label=name)
-        for at, v in zip(positions, values, strict=True):
+        for at, v, row in zip(positions, values, rows, strict=True):
             if math.isfinite(v):
-                axes.annotate(
-                    numbers.rate(v), (v, at), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8
-                )
+                # Beside the mark of the offered rate, should the bar end before it.
+                beyond = row.offered_rps if offset == 0 and row.offered_rps > v else v
+                style.beside(axes, numbers.rate(v), beyond, at)
                 most = max(most, v)
     for name, attribute, colour, marker in (
         ("offered (chosen)", "offered_rps", style.INK, "|"),

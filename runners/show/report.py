@@ -16,6 +16,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from runners.explain import words
 from runners.explain.conclusion import Conclusion
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run
@@ -183,6 +184,7 @@ def _context(page: pages.Page) -> dict[str, Any]:
         "comparison": tables.comparison,
         "when": tables.when,
         "mark": blocks.mark,
+        "sentence": lambda text: words.sentence(str(text or "")),
     }
 
 

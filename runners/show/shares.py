@@ -64,9 +64,7 @@ def _bars(axes: Axes, steps: Sequence[Step], event: str, categories: list[str]) 
             share[seen], at[seen], xerr=error[:, seen], fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.2
         )
         for y, part, top in zip(at[seen], share[seen], high[seen], strict=True):
-            axes.annotate(
-                numbers.share(part), (top, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5
-            )
+            style.beside(axes, numbers.share(part), float(top), float(y))
             high_most = max(high_most, float(top))
     return high_most
 

@@ -7,6 +7,7 @@ rarer. Response time (from the intended start) is solid, service time (from the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from runners.explain import facts
+from runners.explain.facts import quotable
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Step
 from runners.show import numbers, style
@@ -90,11 +93,6 @@ def curves(steps: tuple[Step, ...], published: ConsoleReport | None, service: bo
     return [line for line in found if line is not None]
 
 
-def quotable(step: Step) -> bool:
-    """Whether the latency of a step means anything: it is valid and was not saturated."""
-    return step.valid and not step.meta.get("saturated", False)
-
-
 def _line(axes: Axes, line: Curve) -> None:
     cut = line.few_from
     sure = line.x <= cut
@@ -127,26 +125,28 @@ def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
 
 def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
     """A mark where a step's answers end: the rest had none when the run ended, so they took longer than shown."""
+    row = 0
     for step in steps:
-        summary = step.frames["summary"]
-        if not quotable(step) or summary.empty:
-            continue
-        censored = number(summary, "censored")
-        scheduled = number(summary, "scheduled")
-        if not (math.isfinite(censored) and censored >= 1 and scheduled > 0):
+        censored, scheduled = number(step.frames["summary"], "censored"), number(step.frames["summary"], "scheduled")
+        if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
             continue
         x = max(1.0, scheduled / censored)
-        axes.axvline(x, color=style.colour_of(step.engine), linewidth=1, linestyle=(0, (2, 3)))
+        colour = style.colour_of(step.engine)
+        axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
+        name, missing = style.engine_name(step.engine), numbers.count(censored)
         axes.annotate(
-            f"{style.engine_name(step.engine)}: {numbers.count(int(censored))} without an answer\nfrom here: at least",
-            (x, 0.98),
+            f"{name}: {missing} without an answer, beyond this line at least",
+            (x, 0.99 - 0.05 * row),
             xycoords=("data", "axes fraction"),
-            xytext=(4, 0),
+            xytext=(-4, 0),
             textcoords="offset points",
+            ha="right",
             va="top",
             fontsize=7.5,
-            color=style.QUIET,
+            color=colour,
+            bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
         )
+        row += 1
 
 
 def number(frame: pd.DataFrame, column: str) -> float:
@@ -157,28 +157,28 @@ def number(frame: pd.DataFrame, column: str) -> float:
     return float(value) if not pd.isna(value) else math.nan
 
 
-def percentile_us(step: Step, p: float, kind: str = "response") -> float:
-    """A percentile of a step in us, NaN when the frame has none."""
-    frame = step.frames["percentiles"]
-    rows = frame[(frame["kind"] == kind) & ((frame["percentile"] - p).abs() < 1e-9)] if not frame.empty else frame
-    return number(rows, "value_us")
+def p99(step: Step) -> str:
+    """A step's p99 in words, "at least" where requests without an answer make it a lower bound; empty when unknown."""
+    value = facts.at(step, 0.99)
+    if value is None or not math.isfinite(value.value):
+        return ""
+    return f"at least {numbers.latency(value.value)}" if value.at_least else numbers.latency(value.value)
 
 
 def title(steps: tuple[Step, ...]) -> str:
     """The result: what was asked, and each engine's p99."""
     clean = [step for step in steps if not step.profiled and quotable(step)] or [s for s in steps if quotable(s)]
     if not clean:
-        return "No latency: no step here is valid"
+        return f"{_workloads(steps)}: no measurement of which latency may be quoted"
     rates = {step.meta.get("offered_rate_rps") for step in clean}
     rate = rates.pop() if len(rates) == 1 else None
-    head = "/".join(dict.fromkeys(style.plain(step.workload.upper(), 12) for step in clean))
-    head += f" at {numbers.rate(float(rate))}" if rate else ""
-    parts = [
-        f"{style.engine_name(step.engine)} p99 {numbers.latency(p99)}"
-        for step in clean
-        if math.isfinite(p99 := percentile_us(step, 0.99))
-    ]
+    head = _workloads(clean) + (f" at {numbers.rate(rate)}" if rate else "")
+    parts = [f"{style.engine_name(step.engine)} p99 {value}" for step in clean if (value := p99(step))]
     return f"{head}: {', '.join(parts)}" if parts else head
+
+
+def _workloads(steps: Iterable[Step]) -> str:
+    return "/".join(dict.fromkeys(style.plain(step.workload.upper(), 12) for step in steps)) or "Latency"
 
 
 @style.styled

@@ -11,6 +11,7 @@ import functools
 import io
 import math
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -83,7 +84,9 @@ def styled(make: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(make)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        with mpl.rc_context():
+        with mpl.rc_context(), warnings.catch_warnings():
+            # A frame's name may hold letters that the font lacks; they are drawn as boxes.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             mpl.rcdefaults()
             mpl.rcParams.update(RC)
             return make(*args, **kwargs)

@@ -9,12 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from runners.explain import words
+from runners.explain import facts, words
 from runners.explain.conclusion import Comparison
+from runners.explain.facts import quotable
 from runners.read.run import Run, Step
 from runners.show import numbers, style
 from runners.show.shares import WHAT, rows_of
-from runners.show.spectrum import FEW, number, quotable
+from runners.show.spectrum import FEW, number
 
 TOP_FRAMES = 8
 
@@ -57,8 +58,8 @@ def percentiles(workload: str, steps: Sequence[Step], floor: Step | None) -> Tab
             beyond = number(response, "samples_beyond")
             mark = "*" if beyond < FEW and not response.empty else ""
             few = few or bool(mark)
-            bounds = (number(response, name) for name in ("value_us", "low_us", "high_us"))
-            cells += [numbers.latency_interval(*bounds) + mark]
+            value = facts.at(step, level)
+            cells += [(facts.written(value) if value else numbers.NONE) + mark]
             if step in shown:
                 cells += [numbers.latency(number(service, "value_us")), numbers.count(beyond)]
         rows.append(tuple(cells))

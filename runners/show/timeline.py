@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from runners.explain.facts import quotable
 from runners.read.run import Step
 from runners.show import numbers, style
-from runners.show.spectrum import quotable
 
 LINES = (("p50_us", "p50", 1.6, "-"), ("p99_us", "p99", 1.6, (0, (5, 1.5))), ("max_us", "max", 1.0, (0, (1, 1))))
 

@@ -17,7 +17,7 @@ PERCENTILES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0)
 COLUMNS = {
     "summary": ["offered_rps", "achieved_rps", "scheduled", "completed", "censored"],
     "spectrum": ["kind", "value_us", "percentile", "total_count"],
-    "percentiles": ["kind", "percentile", "value_us", "low_us", "high_us", "samples_beyond"],
+    "percentiles": ["kind", "percentile", "value_us", "low_us", "high_us", "samples_beyond", "at_least"],
     "intervals": ["t_s", "kind", "count", "p50_us", "p90_us", "p99_us", "p999_us", "max_us", "errors", "completed"],
     "shares": ["event", "category", "samples", "weight", "share", "low", "high"],
     "frames": ["event", "frame", "samples", "share", "self_share", "low", "high"],
@@ -61,7 +61,7 @@ def frames_of(values: Sequence[float], seconds: int = 5) -> dict[str, pd.DataFra
         for p in PERCENTILES:
             us = float(np.quantile(times, p))
             row = {"kind": kind, "percentile": p, "value_us": us, "low_us": us * 0.98, "high_us": us * 1.02}
-            rows.append({**row, "samples_beyond": int(n * (1 - p))})
+            rows.append({**row, "samples_beyond": int(n * (1 - p)), "at_least": False})
     frames["percentiles"] = pd.DataFrame(rows)
     intervals = []
     for second, part in enumerate(np.array_split(response, seconds)):
@@ -121,10 +121,10 @@ def run(folder: Path, steps: Sequence[Step], **manifest: Any) -> Run:
     return Run(RunFolder(folder), {**base, **manifest}, tuple(steps))
 
 
-def times(n: int = 20_000, median_us: float = 60.0, seed: int = 1) -> np.ndarray[Any, np.dtype[np.float64]]:
+def times(n: int = 20_000, median_us: float = 60.0, seed: int = 1) -> list[float]:
     """Latencies with a body and a tail."""
     random = np.random.default_rng(seed)
     body = median_us * random.lognormal(0, 0.12, n)
     slow = random.random(n) < 0.002
     body[slow] += random.exponential(median_us * 30, int(slow.sum()))
-    return body
+    return [float(value) for value in body]
