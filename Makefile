@@ -31,7 +31,7 @@ $(READY): requirements.txt pyproject.toml
 	@touch $(READY)
 
 pins: $(READY)
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --extra dev pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --extra dev pyproject.toml -o requirements.txt
 
 test: $(READY)
 	@$(BIN)/python -m runners.tests.everything

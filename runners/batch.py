@@ -47,6 +47,7 @@ def run_notebook(number: str, given: Mapping[str, object]) -> RunFolder:
 def _execute(notebook: str, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
     import papermill  # slow to import, and only a run needs it
     from papermill.exceptions import PapermillExecutionError
+    from traitlets.config import Config
 
     try:
         papermill.execute_notebook(
@@ -58,6 +59,7 @@ def _execute(notebook: str, folder: RunFolder, parameters: Mapping[str, Value]) 
             progress_bar=False,
             log_output=False,
             request_save_on_cell_execute=True,
+            config=Config({"KernelManager": {"transport": "ipc"}}),  # files that only this user may open
         )
     except PapermillExecutionError as error:
         raise NotebookError(

@@ -73,10 +73,11 @@ class LineSink:
         self._out = out
         self._last_text = ""
         self._last_s = 0.0
-        self._begin_s = time.monotonic()
+        self._begin_s: float | None = None
 
     def show(self, event: Event) -> None:
         now_s = time.monotonic()
+        self._begin_s = self._begin_s or now_s
         if event.text == self._last_text and now_s - self._last_s < LINE_EVERY_S:
             return
         self._last_text, self._last_s = event.text, now_s
