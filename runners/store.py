@@ -293,7 +293,7 @@ def keep_reference(folder: RunFolder, root: Path | None = None) -> RunFolder:
     fresh = target.with_name(target.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(
-        folder.path, fresh, ignore=shutil.ignore_patterns(*RAW_AND_SCRATCH, "notebook.ipynb", "report.html", "*.html")
+        folder.path, fresh, ignore=shutil.ignore_patterns(*RAW_AND_SCRATCH, "notebook.ipynb", "report.html")
     )
     shutil.rmtree(target, ignore_errors=True)
     fresh.replace(target)
