@@ -31,6 +31,9 @@ use std::sync::atomic::Ordering;
 const TICK_NS: u64 = NS_PER_S / 20;
 /// Connects under way at the same time in one worker: fewer than the usual backlog of a server (128).
 const CONNECTS_AT_ONCE: usize = 32;
+/// One connect in so much time on average: on a loopback a connect costs nothing until the server's backlog is full, and
+/// then a second.
+const CONNECT_PACE_NS: u64 = 100_000;
 /// How much longer than one time-out all connections may take to stand, for each of them.
 const CONNECT_PATIENCE_NS: u64 = 2_000_000;
 
@@ -131,12 +134,14 @@ impl Worker {
     /// Connects all, a few at a time. Who does not stand within the time-out goes on trying during the run.
     fn connect_all(&mut self) -> Result<()> {
         let patience_ns = CONNECT_PATIENCE_NS * self.connections.len() as u64;
-        let give_up_ns = monotonic_ns() + self.plan.timeout_ns + patience_ns;
+        let begun_ns = monotonic_ns();
+        let give_up_ns = begun_ns + self.plan.timeout_ns + patience_ns;
         let mut next = 0;
         loop {
             let now = monotonic_ns();
             let mut under_way = self.connections[..next].iter().filter(|one| one.state == State::Connecting).count();
-            while under_way < CONNECTS_AT_ONCE && next < self.connections.len() {
+            let by_pace = CONNECTS_AT_ONCE + ((now - begun_ns) / CONNECT_PACE_NS) as usize;
+            while under_way < CONNECTS_AT_ONCE && next < self.connections.len().min(by_pace) {
                 self.connect(next, now);
                 next += 1;
                 under_way += 1;
@@ -148,7 +153,8 @@ impl Worker {
             }
             self.run_timers(now)?;
             self.tick(now);
-            self.wait_and_handle(give_up_ns)?;
+            let next_connect_ns = if next < self.connections.len() { now + CONNECT_PACE_NS } else { give_up_ns };
+            self.wait_and_handle(next_connect_ns.min(give_up_ns))?;
         }
     }
 
