@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from runners.read.columns import frame
-from runners.read.errors import ReadError
+from runners.read.errors import ReadError, why
 
 OTHER = "other"
 CATEGORIES = ("socket read", "socket write", "poll", "HTTP parsing", "storage", "response", "GC", "JIT", OTHER)
@@ -97,7 +97,7 @@ def read_collapsed(path: Path, event: str) -> pd.DataFrame:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise ReadError(path, f"can't be read ({error})", "convert the recording again") from error
+        raise ReadError(path, f"can't be read ({why(error)})", "convert the recording again") from error
     merged: dict[str, int] = {}
     for stack, weight in parse(lines, path):
         clean = ";".join(plain(name) for name in stack.split(";"))

@@ -13,3 +13,10 @@ class ReadError(Exception):
         self.cause = cause
         self.remedy = remedy
         super().__init__(f"{self.path.name}: {cause}; {remedy}")
+
+
+def why(error: Exception) -> str:
+    """The cause in words, without the file's full path, which would tell a reader of a report nothing."""
+    if isinstance(error, FileNotFoundError):
+        return "it is not there"
+    return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

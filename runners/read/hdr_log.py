@@ -16,7 +16,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from runners.read.columns import frame
-from runners.read.errors import ReadError
+from runners.read.errors import ReadError, why
 from runners.read.samples import Samples
 
 UNTAGGED = "response"
@@ -90,7 +90,7 @@ def read_hdr_log(path: Path) -> HdrLog:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, f"can't be read ({error})", "run the step again") from error
+        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
     start: float | None = None
     base: float | None = None
     found: list[tuple[str, float, float, Samples]] = []

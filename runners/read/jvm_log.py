@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from runners.read.columns import frame
-from runners.read.errors import ReadError
+from runners.read.errors import ReadError, why
 
 _LINE = re.compile(r"^\[(?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4})\].*?\[(?P<tags>[a-z,]+)\s*\] (?P<text>.*)$")
 _GC = re.compile(r"^GC\(\d+\) (?P<cause>Pause .*?)(?: \d+\w->\d+\w\(\d+\w\))? (?P<ms>[\d.]+)ms$")
@@ -31,7 +31,7 @@ def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) 
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise ReadError(path, f"can't be read ({error})", "run the step again") from error
+        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
     if lines and not any(_LINE.match(line) for line in lines):
         raise ReadError(
             path, "has no line with a wall clock", "start the JVM with -Xlog:gc,safepoint:file=…:utctime,level,tags"

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from runners.read.columns import frame
-from runners.read.errors import ReadError
+from runners.read.errors import ReadError, why
 from runners.read.samples import beyond
 
 SCHEMA = "loadgen/1"
@@ -37,12 +37,13 @@ INTERVAL_NAMES = {
 
 def read_load_json(path: Path) -> LoadReport:
     """Read a report. Raises ReadError when it is no JSON or has another schema than `loadgen/1`."""
+    remedy = "run the step again; the console output may still be read"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ReadError(
-            path, f"is no JSON ({error})", "run the step again; the console output may still be read"
-        ) from error
+    except OSError as error:
+        raise ReadError(path, f"can't be read ({why(error)})", remedy) from error
+    except ValueError as error:
+        raise ReadError(path, f"is no JSON ({error})", remedy) from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
         raise ReadError(

@@ -41,7 +41,7 @@ def read_run(folder: RunFolder) -> Run:
     unfinished: tuple[str, ...] = ()
     if folder.steps_path.is_dir():
         unfinished = tuple(sorted(StepFolder(path).name for path in folder.steps_path.glob(f"*{PARTIAL}")))
-    steps = sorted((read_step(step) for step in found), key=lambda step: step.meta.get("started_unix_us", 0))
+    steps = sorted((read_step(step) for step in found), key=lambda step: step.meta.get("started_unix_us") or 0)
     return Run(folder, manifest, tuple(steps), unfinished)
 
 
@@ -50,9 +50,10 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
     unreadable: list[str] = []
     try:
         meta = folder.read_meta()
-    except StoreError as error:
-        unreadable.append(f"{folder.meta.name}: can't be read")
-        meta = {"name": folder.name, "valid": False, "invalid_reasons": [str(error)]}
+    except StoreError:
+        problem = f"{folder.meta.name}: can't be read"
+        unreadable.append(problem)
+        meta = {"name": folder.name, "valid": False, "invalid_reasons": [problem]}
     stored = None if from_raw else _stored(folder, unreadable)
     if stored is None:
         stored = _Reader(folder, meta, unreadable).frames()
@@ -102,6 +103,9 @@ class _Reader:
     def frames(self) -> dict[str, pd.DataFrame]:
         load: LoadReport | None = None
         log: HdrLog | None = None
+        files = (self.folder.load_json, self.folder.hlog, self.folder.console)
+        if not self.meta.get("valid") and not any(file.exists() for file in files):
+            return complete({"summary": frame("summary")} | self._profile())  # skipped; its metadata says why
         own = (self.meta.get("generator") or {}).get("tool", "loadgen") == "loadgen"
         if own or self.folder.load_json.exists():
             load = self.tried(lambda: read_load_json(self.folder.load_json), None)

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from runners.read.columns import frame
-from runners.read.errors import ReadError
+from runners.read.errors import ReadError, why
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
@@ -25,7 +25,7 @@ def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = Non
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
-        raise ReadError(path, f"can't be read ({error})", "run the step again") from error
+        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
     samples = []
     for number, line in enumerate(lines, start=1):
         try:

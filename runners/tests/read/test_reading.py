@@ -145,3 +145,20 @@ def test_a_run_made_with_wrk2_has_what_its_console_tells(tmp_path: Path) -> None
 def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"manifest\.json"):
         read_run(RunFolder(tmp_path))
+
+
+def test_a_skipped_step_has_its_reason_and_no_complaints(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, duration_s=1, engines=("lsm",), stop_after="floor-put")
+    step = folder.begin_step("get-lsm")
+    folder.commit_step(step, {"kind": "load", "valid": False, "invalid_reasons": ["skipped: the server is gone"]})
+    skipped = next(each for each in read_run(folder).steps if each.name == "get-lsm")
+    assert skipped.meta["unreadable"] == []
+    assert set(skipped.frames) == set(COLUMNS)
+    assert all(frame.empty for frame in skipped.frames.values())
+
+
+def test_a_missing_file_is_named_without_the_path_to_it(folder: RunFolder, tmp_path: Path) -> None:
+    copy = a_copy(folder, tmp_path)
+    copy.hlog.unlink()
+    (problem,) = read_step(copy).meta["unreadable"]
+    assert problem == "load.hlog: can't be read (it is not there); run the step again"
