@@ -78,6 +78,21 @@ fn an_overloaded_server_shows_as_waiting_not_as_a_lower_rate_only() {
 }
 
 #[test]
+fn what_an_overloaded_warmup_left_unsent_does_not_push_the_window_aside() {
+    let server = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_millis(5));
+        stream.write_all(OK).is_ok()
+    });
+    let run = run(&format!("-t1 -c1 -R 1000 -d 1s --warmup 2s {}", server.url("/")));
+    run.assert_nothing_vanished();
+    let of = |name: &str| run.count(&format!("/requests/{name}"));
+    assert_eq!(of("warmup_sent") + of("warmup_unsent"), 2000);
+    assert!(of("warmup_unsent") > 1000, "{}", run.json["requests"]);
+    assert_eq!(of("scheduled"), 1000);
+    assert!((100..=220).contains(&of("completed")), "{}", run.json["requests"]);
+}
+
+#[test]
 fn known_delays_are_measured_as_they_are() {
     // Nine of ten answers after 4 ms, the tenth after 30 ms. Enough connections that none waits for another.
     let server = Server::start(|stream, seen| {

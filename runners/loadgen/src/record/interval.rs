@@ -106,6 +106,8 @@ pub struct Counts {
     pub warmup_sent: u64,
     /// Answers to requests of the warm-up.
     pub warmup_completed: u64,
+    /// Requests of the warm-up that its end found waiting; they are never sent.
+    pub warmup_unsent: u64,
     /// Connections made after the first of each.
     pub reconnects: u64,
     /// Bytes received.
@@ -125,6 +127,7 @@ impl Counts {
         self.unsent += other.unsent;
         self.warmup_sent += other.warmup_sent;
         self.warmup_completed += other.warmup_completed;
+        self.warmup_unsent += other.warmup_unsent;
         self.reconnects += other.reconnects;
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;

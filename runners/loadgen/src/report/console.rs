@@ -130,7 +130,7 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
     }
     writeln!(
         out,
-        "{PREFIX} scheduled {}, sent {}, completed {}, failed {}, censored {} (never sent {}), warm-up sent {}, warm-up completed {}",
+        "{PREFIX} scheduled {}, sent {}, completed {}, failed {}, censored {} (never sent {}), warm-up sent {}, warm-up completed {}, warm-up unsent {}",
         outcome.scheduled(),
         counts.sent,
         counts.completed,
@@ -138,7 +138,8 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
         counts.censored,
         counts.unsent,
         counts.warmup_sent,
-        counts.warmup_completed
+        counts.warmup_completed,
+        counts.warmup_unsent
     )?;
     writeln!(
         out,

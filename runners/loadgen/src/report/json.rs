@@ -101,6 +101,7 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
             "unsent": counts.unsent,
             "warmup_sent": counts.warmup_sent,
             "warmup_completed": counts.warmup_completed,
+            "warmup_unsent": counts.warmup_unsent,
         },
         "achieved_rps": outcome.achieved_rps,
         "bytes": {"read": counts.bytes_read, "written": counts.bytes_written},

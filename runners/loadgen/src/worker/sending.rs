@@ -23,6 +23,7 @@ impl Worker {
             return Ok(());
         }
         if self.plan.profile.is_some() {
+            self.drop_unsent_warmup(index, now);
             return match self.next_due_ns(index) {
                 Some(due) if due >= self.window.end_ns => Ok(()),
                 Some(due) if due <= now => self.send(index, due, false),
@@ -41,6 +42,18 @@ impl Worker {
             }
         }
         self.send(index, now, false)
+    }
+
+    /// What the warm-up could not send in its time is dropped and counted: sent late, it would push requests of the
+    /// recorded window aside, and an overloaded server would seem to answer none of them.
+    #[inline]
+    fn drop_unsent_warmup(&mut self, index: usize, now: u64) {
+        while now >= self.window.start_ns && self.next_due_ns(index).is_some_and(|due| due < self.window.start_ns) {
+            if let Some(arrivals) = &mut self.connections[index].arrivals {
+                arrivals.advance();
+            }
+            self.interval.counts.warmup_unsent += 1;
+        }
     }
 
     /// Sends the next request. `was_free`: the connection waited for the intended start, so lateness is our own.
