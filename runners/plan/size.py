@@ -23,7 +23,7 @@ SIZES = {
     size.name: size
     for size in (
         Size("smoke", warmup_s=0.5, duration_s=1.5, probe_s=0.7, floor_s=1.0),
-        Size("quick", warmup_s=5.0, duration_s=14.0, probe_s=4.0, floor_s=8.0),
+        Size("quick", warmup_s=5.0, duration_s=13.0, probe_s=3.5, floor_s=7.0),
         Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
     )
 }
