@@ -8,6 +8,7 @@ import shutil
 from typing import Any
 
 from runners.errors import MeasureError, ServerError
+from runners.explain.line import line
 from runners.explain.verdict import judge
 from runners.launch.server import RunningServer
 from runners.launch.workshop import Workshop
@@ -92,10 +93,7 @@ class Campaign:
             shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
             raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
         self._taken[name] = step
-        for reason in step.meta["invalid_reasons"]:
-            print(f"{label}: NOT VALID: {reason}")
-        if step.meta["saturated"]:
-            print(f"{label}: saturated: its latency is the length of a queue, not the server's")
+        print(line(step))
         return step
 
     def _keep(self, folder: StepFolder, meta: dict[str, Any]) -> Step:

@@ -11,7 +11,6 @@ from typing import Any
 from runners import show
 from runners.campaign import Campaign
 from runners.errors import MeasureError
-from runners.explain.conclusion import Conclusion
 from runners.launch import workshop
 from runners.launch.build import git_state
 from runners.launch.server import RunningServer, ServerSpec
@@ -27,6 +26,7 @@ from runners.progress import Progress, sink
 from runners.read.published import published
 from runners.read.run import Run, Step
 from runners.rewrite import write_report
+from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
@@ -160,15 +160,15 @@ class Lab:
         draw(lambda: show.spectrum(step, published=reference, floor=self._floors.get(workload.name)))
         return step
 
-    def conclude(self) -> Conclusion:
-        """Write report.html and report.md from the run folder, and give the conclusion."""
+    def conclude(self) -> Concluded:
+        """Write report.html and report.md from the run folder, and give the conclusion to be shown."""
         self._stop_server()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
             conclusion = write_report(self.folder)
         self.close()
         print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
-        return conclusion
+        return show.conclusion(conclusion)
 
     def close(self) -> None:
         """Stop the server, drop the stores' data, and mark the run interrupted unless it was concluded."""

@@ -10,7 +10,7 @@ import pandas as pd
 from runners.store import RunFolder, StepFolder
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Step:
     """One measured step: what was asked, how it ended, and its frames.
 
@@ -40,6 +40,9 @@ class Step:
     meta: dict[str, Any]
     folder: StepFolder
     frames: dict[str, pd.DataFrame]
+
+    def __repr__(self) -> str:
+        return f"<Step {self.name}, {'valid' if self.valid else 'not valid'}>"
 
     @property
     def valid(self) -> bool:

@@ -1,0 +1,26 @@
+"""A step in one line: what a notebook's cell and a log say when it is done."""
+
+from __future__ import annotations
+
+from runners.explain import facts, words
+from runners.read.run import Step
+
+SHOWN_LEVELS = (0.5, 0.99)
+
+
+def line(step: Step) -> str:
+    """Rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
+    name = facts.title(step)
+    if not step.valid:
+        return f"{name}: NOT VALID: {facts.why_not(step)}"
+    offered, achieved = facts.offered_rps(step), facts.achieved_rps(step)
+    if not words.known(offered):
+        return f"{name}: closed loop, {words.rate(achieved)}"
+    rates = f"{words.rate(achieved)} of {words.rate(offered)}"
+    if facts.fell_short(step):
+        return f"{name}: {rates}, {facts.why_not(step)}: its latency is the length of a queue and is not shown"
+    values = [(level, facts.quoted(step, level)) for level in SHOWN_LEVELS]
+    latencies = [f"{words.level(level)} {facts.written(value)}" for level, value in values if value is not None]
+    errors = step.frames["summary"]["non_2xx"].iloc[0]
+    counted = f"{words.count(facts.samples(step))} samples, {words.count(errors)} errors"
+    return f"{name}: {', '.join([rates, *latencies, counted])}"
