@@ -28,7 +28,9 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
     private final int maxBodyBytes;
     private final BodyMemory bodyMemory;
 
-    /** Bytes that were read but not used yet. */
+    /** Size of the selector's buffer, which one-nio fixes. */
+    private int bufferBytes;
+    /** Bytes that were read but not used yet; fewer than the buffer holds. */
     private byte[] rest = NO_BYTES;
     private ReceivedRequest receiving;
     private int headBytes;
@@ -47,6 +49,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
 
     @Override
     protected void processRead(byte[] buffer) throws IOException {
+        bufferBytes = buffer.length;
         int length = rest.length;
         System.arraycopy(rest, 0, buffer, 0, length);
         rest = NO_BYTES;
@@ -115,7 +118,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
             }
         }
         // A full buffer without an end of line could never be completed.
-        if (length - at >= SelectorBuffer.BYTES) {
+        if (length - at >= bufferBytes) {
             rejectHead();
             return length;
         }
@@ -124,7 +127,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
 
     private void rejectHead() throws IOException {
         receiving = ReceivedRequest.unreadable(Status.HEAD_TOO_LARGE, "The head of the request is too large; a line may "
-                + "have " + (SelectorBuffer.BYTES - 1) + " bytes and all lines " + MAX_HEAD_BYTES + ".");
+                + "have " + (bufferBytes - 1) + " bytes and all lines " + MAX_HEAD_BYTES + ".");
         dispatch();
     }
 
