@@ -13,13 +13,15 @@ final class BodyMemory {
     /** Bodies up to this size are not counted: one-nio has read most of them before their size is known. */
     static final int UNCOUNTED_BYTES = 64 * 1024;
 
+    private static final long RETRY_MS = 20;
+
     /** One who waits for room. */
     interface Waiter {
         /** Called on a thread of its own, with the room already reserved. */
         void roomReserved();
 
-        /** Bytes that it waits for. */
-        int neededBytes();
+        /** Heap bytes that it waits for. */
+        long neededBytes();
     }
 
     private final long limitBytes;
@@ -47,12 +49,24 @@ final class BodyMemory {
         return false;
     }
 
-    private boolean fits(int bytes) {
+    /** Tells a waiter again, a little later, that its room is reserved. */
+    static void retryLater(Waiter waiter) {
+        Thread.ofVirtual().name("body-retry").start(() -> {
+            try {
+                Thread.sleep(RETRY_MS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            waiter.roomReserved();
+        });
+    }
+
+    private boolean fits(long bytes) {
         return reservedBytes == 0 || reservedBytes + bytes <= limitBytes;
     }
 
     /** Gives room back and lets in those who waited longest. */
-    synchronized void release(int bytes) {
+    synchronized void release(long bytes) {
         reservedBytes -= bytes;
         admit();
     }

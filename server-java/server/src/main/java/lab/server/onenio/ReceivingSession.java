@@ -3,6 +3,7 @@ package lab.server.onenio;
 import java.io.IOException;
 import java.util.Arrays;
 import lab.server.api.Status;
+import lab.storage.HeapFootprint;
 import one.nio.http.HttpServer;
 import one.nio.http.HttpSession;
 import one.nio.http.Request;
@@ -27,13 +28,15 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
     private final int maxBodyBytes;
     private final BodyMemory bodyMemory;
 
-    /** Bytes that were read but not used yet. */
+    /** Size of the selector's buffer, which one-nio fixes. */
+    private int bufferBytes;
+    /** Bytes that were read but not used yet; fewer than the buffer holds. */
     private byte[] rest = NO_BYTES;
     private ReceivedRequest receiving;
     private int headBytes;
     private byte[] body;
     private int bodyReceived;
-    private int reservedBytes;
+    private long reservedBytes;
     private boolean waitsForMemory;
     private long discardBytes;
     private boolean endAfterDiscard;
@@ -46,6 +49,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
 
     @Override
     protected void processRead(byte[] buffer) throws IOException {
+        bufferBytes = buffer.length;
         int length = rest.length;
         System.arraycopy(rest, 0, buffer, 0, length);
         rest = NO_BYTES;
@@ -114,7 +118,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
             }
         }
         // A full buffer without an end of line could never be completed.
-        if (length - at >= SelectorBuffer.BYTES) {
+        if (length - at >= bufferBytes) {
             rejectHead();
             return length;
         }
@@ -123,7 +127,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
 
     private void rejectHead() throws IOException {
         receiving = ReceivedRequest.unreadable(Status.HEAD_TOO_LARGE, "The head of the request is too large; a line may "
-                + "have " + (SelectorBuffer.BYTES - 1) + " bytes and all lines " + MAX_HEAD_BYTES + ".");
+                + "have " + (bufferBytes - 1) + " bytes and all lines " + MAX_HEAD_BYTES + ".");
         dispatch();
     }
 
@@ -154,12 +158,23 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
             dispatch();
         } else if (request.contentLength > maxBodyBytes) {
             rejectBody(request);
-        } else if (request.contentLength > BodyMemory.UNCOUNTED_BYTES && !bodyMemory.reserve(this)) {
-            waitsForMemory = true;
-            listen(0);
+        } else if (request.contentLength <= BodyMemory.UNCOUNTED_BYTES) {
+            startBody(false);
+        } else if (bodyMemory.reserve(this)) {
+            try {
+                startBody(true);
+            } catch (OutOfMemoryError e) {
+                waitForMemory();
+                BodyMemory.retryLater(this);
+            }
         } else {
-            startBody(request.contentLength > BodyMemory.UNCOUNTED_BYTES);
+            waitForMemory();
         }
+    }
+
+    private void waitForMemory() {
+        waitsForMemory = true;
+        listen(0);
     }
 
     private void rejectBody(ReceivedRequest request) throws IOException {
@@ -176,17 +191,17 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
 
     private void startBody(boolean reserved) throws IOException {
         int length = (int) receiving.contentLength;
-        reservedBytes = reserved ? length : 0;
+        body = new byte[length];
+        bodyReceived = 0;
+        reservedBytes = reserved ? neededBytes() : 0;
         if (receiving.expectsContinue) {
             write(CONTINUE, 0, CONTINUE.length);
         }
-        body = new byte[length];
-        bodyReceived = 0;
     }
 
     @Override
-    public int neededBytes() {
-        return (int) receiving.contentLength;
+    public long neededBytes() {
+        return HeapFootprint.ofArray(receiving.contentLength);
     }
 
     @Override
@@ -196,14 +211,17 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
             bodyMemory.release(neededBytes());
             return;
         }
-        waitsForMemory = false;
         try {
             startBody(true);
+            waitsForMemory = false;
             // A body of this size is never wholly in the rest, so there is an event to come.
             if (queueHead == null) {
                 listen(READABLE);
             }
-        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+        } catch (OutOfMemoryError e) {
+            // The heap has room for it but not right now, or not in one piece. The client waits a little longer.
+            BodyMemory.retryLater(this);
+        } catch (IOException | RuntimeException e) {
             handleException(e);
         }
     }
@@ -222,7 +240,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
 
     private void giveBackMemory() {
         if (reservedBytes > 0) {
-            int bytes = reservedBytes;
+            long bytes = reservedBytes;
             reservedBytes = 0;
             bodyMemory.release(bytes);
         }
@@ -254,6 +272,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
         giveBackMemory();
         if (waitsForMemory) {
             waitsForMemory = false;
+            // If it is no longer in the queue, the room reserved for it is given back when it is told.
             bodyMemory.cancel(this);
         }
         rest = NO_BYTES;

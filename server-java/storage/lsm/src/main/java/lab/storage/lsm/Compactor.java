@@ -46,9 +46,18 @@ final class Compactor implements AutoCloseable {
                 while (!closing && mode == LsmOptions.Compaction.SIZE_TIERED && compactOnce()) {
                     // One merge may make the next one due.
                 }
-            } catch (IOException | RuntimeException | OutOfMemoryError e) {
-                LOG.error("Tables cannot be merged; they stay as they are until the next flush", e);
+            } catch (IOException | RuntimeException | Error e) {
+                failed(e);
             }
+        }
+    }
+
+    /** Nothing may end this thread, not even a lack of memory to say why. */
+    private static void failed(Throwable cause) {
+        try {
+            LOG.error("Tables cannot be merged; they stay as they are until the next flush", cause);
+        } catch (OutOfMemoryError e) {
+            // The next attempt says it.
         }
     }
 

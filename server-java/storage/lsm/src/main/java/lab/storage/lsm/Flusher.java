@@ -39,14 +39,23 @@ final class Flusher implements AutoCloseable {
             try {
                 flush(frozen);
                 afterFlush.run();
-            } catch (IOException | RuntimeException | OutOfMemoryError e) {
-                LOG.error("A memtable of {} bytes cannot be written to a table; trying again in {} ms",
-                        frozen.sizeBytes(), RETRY_MS, e);
-                tree.flushFailed(new StorageException("The store cannot write its memtable to disk: " + e
-                        + ". Free space or mend the disk; the store tries again every second.", e));
-                tree.pause(RETRY_MS);
+            } catch (IOException | RuntimeException | Error e) {
+                failed(frozen, e);
             }
         }
+    }
+
+    /** Without this thread writers would wait forever, so nothing may end it, not even a lack of memory to say why. */
+    private void failed(VersionedMap frozen, Throwable cause) {
+        try {
+            tree.flushFailed(new StorageException("The store cannot write its memtable to disk: " + cause
+                    + ". Free space or mend the disk; the store tries again every second.", cause));
+            LOG.error("A memtable of {} bytes cannot be written to a table; trying again in {} ms",
+                    frozen.sizeBytes(), RETRY_MS, cause);
+        } catch (OutOfMemoryError e) {
+            // The next attempt says it.
+        }
+        tree.pause(RETRY_MS);
     }
 
     private void flush(VersionedMap frozen) throws IOException {

@@ -31,7 +31,8 @@ public record LsmOptions(long flushThresholdBytes, Compaction compaction) {
 
     /** A memtable may take an eighth of the heap, so that two take a quarter of it. */
     private static final int HEAP_SHARE = 8;
-    private static final int LARGEST_HEAP_SHARE = 4;
+    private static final double LARGEST_HEAP_SHARE = 0.3;
+    private static final int RECOMMENDED_HEAPS = 4;
     private static final long SMALLEST_DEFAULT_BYTES = 256 * 1024;
 
     /** Checks the threshold against zero; {@link #forHeap} checks it against the heap. */
@@ -51,14 +52,14 @@ public record LsmOptions(long flushThresholdBytes, Compaction compaction) {
      * Settings checked against the heap.
      *
      * @param flushThresholdBytes the threshold, or 0 for the default
-     * @throws IllegalArgumentException if two memtables of this size would not leave half of the heap free
+     * @throws IllegalArgumentException if two memtables of this size would leave too little of the heap
      */
     public static LsmOptions forHeap(long flushThresholdBytes, Compaction compaction, long heapMaxBytes) {
-        if (flushThresholdBytes > heapMaxBytes / LARGEST_HEAP_SHARE) {
-            throw new IllegalArgumentException("--flush-threshold-bytes " + flushThresholdBytes + " is more than a "
-                    + "quarter of the heap of " + heapMaxBytes + " bytes; two memtables would take more than half of "
-                    + "it. Start the JVM with -Xmx of at least " + flushThresholdBytes * LARGEST_HEAP_SHARE
-                    + " bytes, or lower the threshold.");
+        if (flushThresholdBytes > heapMaxBytes * LARGEST_HEAP_SHARE) {
+            throw new IllegalArgumentException("--flush-threshold-bytes " + flushThresholdBytes + " is more than "
+                    + LARGEST_HEAP_SHARE + " of the heap of " + heapMaxBytes + " bytes; two memtables would take more "
+                    + "than half of it. Start the JVM with -Xmx of at least "
+                    + flushThresholdBytes * RECOMMENDED_HEAPS + " bytes, or lower the threshold.");
         }
         return new LsmOptions(flushThresholdBytes == 0 ? defaultFlushThresholdBytes(heapMaxBytes)
                 : flushThresholdBytes, compaction);

@@ -61,7 +61,7 @@ final class Tree {
 
     /** Writes one version, after waiting for room. A null value is a delete. */
     void write(byte[] key, byte[] value) {
-        long bytes = VersionedMap.ENTRY_OVERHEAD_BYTES + key.length + (value == null ? 0 : value.length);
+        long bytes = VersionedMap.entryBytes(key, value);
         while (true) {
             if (!fits(view.active, bytes)) {
                 makeRoom(bytes);

@@ -49,13 +49,15 @@ public final class MemoryStorage implements Storage {
 
     @Override
     public void put(MemorySegment key, MemorySegment value) {
-        if (map.sizeBytes() + key.byteSize() + value.byteSize() > heapLimitBytes) {
+        byte[] keyBytes = Bytes.array(key);
+        byte[] valueBytes = Bytes.array(value);
+        if (map.sizeBytes() + VersionedMap.entryBytes(keyBytes, valueBytes) > heapLimitBytes) {
             throw new StorageException("The memory engine is full: it holds " + map.sizeBytes() + " of at most "
                     + heapLimitBytes + " bytes. Give the JVM a larger -Xmx or choose --engine lsm.");
         }
         long stamp = writes.readLock();
         try {
-            map.put(Bytes.array(key), Bytes.array(value), lastSequence.incrementAndGet(), newestSnapshot);
+            map.put(keyBytes, valueBytes, lastSequence.incrementAndGet(), newestSnapshot);
         } finally {
             writes.unlockRead(stamp);
         }

@@ -1,11 +1,13 @@
 package lab.storage.memory;
 
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.concurrent.ConcurrentNavigableMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
+import lab.storage.HeapFootprint;
 
 /**
  * A concurrent sorted map whose entries can keep older versions for the snapshots that still see them.
@@ -16,10 +18,12 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class VersionedMap {
 
     /**
-     * Heap bytes of one entry beside its key and its value: skip list node, its share of the index levels, version,
-     * two array headers with padding. Measured with compressed references; rounded up.
+     * Heap bytes of one entry beside the bytes of its key and its value's array: skip list node, its share of the
+     * index levels, version, the key's array header, padding. Measured with compressed references; rounded up.
      */
     public static final int ENTRY_OVERHEAD_BYTES = 128;
+
+    private static final int VERSION_BYTES = 32;
 
     private final ConcurrentSkipListMap<byte[], Version> entries = new ConcurrentSkipListMap<>(Arrays::compareUnsigned);
     private final AtomicLong sizeBytes = new AtomicLong();
@@ -69,7 +73,7 @@ public final class VersionedMap {
         Version present = entries.putIfAbsent(key, fresh);
         if (present == null) {
             count.getAndIncrement();
-            return sizeBytes.addAndGet(ENTRY_OVERHEAD_BYTES + key.length + length(value));
+            return sizeBytes.addAndGet(entryBytes(key, value));
         }
         while (true) {
             Version next = combine(present, fresh, newestSnapshot);
@@ -84,7 +88,7 @@ public final class VersionedMap {
                 present = entries.putIfAbsent(key, fresh);
                 if (present == null) {
                     count.getAndIncrement();
-                    return sizeBytes.addAndGet(ENTRY_OVERHEAD_BYTES + key.length + length(value));
+                    return sizeBytes.addAndGet(entryBytes(key, value));
                 }
             }
         }
@@ -129,7 +133,7 @@ public final class VersionedMap {
         ConcurrentNavigableMap<byte[], Version> part = entries;
         if (from != null && to != null) {
             if (Arrays.compareUnsigned(from, to) >= 0) {
-                return java.util.Collections.emptyIterator();
+                return Collections.emptyIterator();
             }
             part = entries.subMap(from, true, to, false);
         } else if (from != null) {
@@ -151,15 +155,23 @@ public final class VersionedMap {
     }
 
     private static long chainBytes(Version version) {
-        long bytes = length(version.value);
+        long bytes = valueBytes(version.value);
         for (Version older = version.older; older != null; older = older.older) {
-            // An older version keeps its own object and array header.
-            bytes += 48L + length(older.value);
+            bytes += VERSION_BYTES + valueBytes(older.value);
         }
         return bytes;
     }
 
-    private static int length(byte[] value) {
-        return value == null ? 0 : value.length;
+    /**
+     * Heap bytes that an entry takes in a map of this kind.
+     *
+     * @param value null for a delete
+     */
+    public static long entryBytes(byte[] key, byte[] value) {
+        return ENTRY_OVERHEAD_BYTES + key.length + valueBytes(value);
+    }
+
+    private static long valueBytes(byte[] value) {
+        return value == null ? 0 : HeapFootprint.ofArray(value.length);
     }
 }
