@@ -26,6 +26,9 @@ _END_OF_OUTPUT_S = 0.5
 #: Flags that every measured JVM gets: frames between safepoints for the profiler, and leave for it to attach.
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
+#: one-nio loads its native library and uses Unsafe; without these JDK 25 warns in the server's log.
+ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
@@ -55,6 +58,7 @@ class ServerSpec:
     def jvm_flags(self) -> list[str]:
         return [
             f"-Xmx{self.heap_mb}m",
+            *ONE_NIO,
             *PROFILABLE,
             f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0",
         ]
