@@ -62,29 +62,6 @@ class SnapshotTest {
     }
 
     @Test
-    void compactionDropsDeletesAndOldVersions() throws IOException {
-        try (LsmStorage storage = open(1 << 20)) {
-            fill(storage, "first");
-            storage.flush();
-            for (int i = 0; i < 1_000; i++) {
-                storage.delete(utf8(String.format("key%04d", i)));
-            }
-            storage.put(utf8("last"), utf8("one"));
-            storage.flush();
-            storage.compact();
-            assertEquals(1, storage.stats().entriesEstimate());
-            storage.delete(utf8("last"));
-            storage.flush();
-            storage.compact();
-            assertEquals(0, storage.stats().tables(), "a store without entries needs no table");
-            assertEquals(0, tableFiles());
-        }
-        try (LsmStorage storage = open(1 << 20); Cursor cursor = storage.range(null, null)) {
-            assertFalse(cursor.next());
-        }
-    }
-
-    @Test
     void slowCursorLosesItsMemtablesBeforeWritersRunOutOfMemory() {
         long threshold = 256 * 1024;
         try (LsmStorage storage = open(threshold)) {
