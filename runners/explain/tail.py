@@ -1,9 +1,9 @@
 """Seconds that stand out, and whether a pause of the JVM lies in them.
 
 A second stands out when its p99 exceeds the median of all seconds' p99 by five robust standard deviations (the median
-absolute deviation times 1.4826) and by half of that median. A pause explains it when it lies in that second and is at
-least half as long as the excess: a request that arrives during a pause waits for the rest of it, so a shorter pause
-can't have made it. Overlap is no proof of a cause; what no pause overlaps is said to be unexplained.
+absolute deviation times 1.4826) and by half of that median. A pause explains it when it lies in that second, or
+in the time before it in which its slow answers were already under way, and is at least half as long as the excess: a
+request that arrives during a pause waits for the rest of it, so a shorter pause can't have made it. Overlap is no proof of a cause; what no pause overlaps is said to be unexplained.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def look(step: Step) -> Tail | None:
     excursions = []
     for t_s, value in zip(seconds["t_s"], p99, strict=True):
         if value > threshold:
-            pause = longest_pause(step.frames["pauses"], t_s, t_s + 1)
+            pause = longest_pause(step.frames["pauses"], t_s - value / 1e6, t_s + 1)
             enough = pause is not None and pause.duration_ms * 1000 >= LEAST_PART_OF_EXCESS * (value - usual)
             excursions.append(Excursion(float(t_s), float(value), pause if enough else None))
     return Tail(len(seconds), usual, threshold, tuple(excursions))
@@ -136,16 +136,16 @@ def _slowest(step: Step, name: str, figure: str) -> Finding | None:
         return None
     worst = int(seconds["max_us"].to_numpy(float).argmax())
     t_s, max_us = float(seconds["t_s"].iloc[worst]), float(seconds["max_us"].iloc[worst])
-    pause = longest_pause(step.frames["pauses"], t_s, t_s + 1)
+    pause = longest_pause(step.frames["pauses"], t_s - max_us / 1e6, t_s + 1)
     text = f"The slowest answer of {name} took {words.latency(max_us)}, {_when(t_s)}; "
     evidence: dict[str, words.Value] = {"max_us": max_us, "t_s": t_s}
     if pause is None:
-        text += "no pause of the JVM lies in that second"
+        text += "no pause of the JVM lies in that second or in the time it took"
     else:
         length = words.latency(pause.duration_ms * 1000)
         evidence |= {"pause_ms": pause.duration_ms, "cause": pause.cause}
         if pause.duration_ms * 1000 >= LEAST_PART_OF_EXCESS * max_us:
-            text += f"a pause of {length} lies in that second ({pause.cause})"
+            text += f"a pause of {length} lies in that second or in the time it took ({pause.cause})"
         else:
-            text += f"the longest pause of the JVM in that second, {length}, is too short to explain it"
+            text += f"the longest pause of the JVM in that time, {length}, is too short to explain it"
     return Finding("W02", Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)

@@ -154,3 +154,13 @@ def test_a_pause_that_reaches_into_the_second_counts() -> None:
     quiet = look(step_of([{"p99_us": 100.0}] * 6))
     assert quiet is not None
     assert quiet.excursions == ()
+
+
+def test_a_pause_just_before_the_second_counts_when_the_slow_answers_were_under_way_in_it() -> None:
+    seconds = [{"p99_us": 100.0}] * 6
+    seconds[3] = {"p99_us": 120_000.0}
+    pause: dict[str, object] = {"t_s": 2.90, "duration_ms": 70.0, "kind": "gc", "cause": "Pause Full"}
+    tail = look(step_of(seconds, [pause]))
+    assert tail is not None and tail.explained == 1
+    earlier = look(step_of(seconds, [pause | {"t_s": 2.70}]))
+    assert earlier is not None and earlier.explained == 0
