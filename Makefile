@@ -15,7 +15,7 @@ reports: report
 
 lab: $(READY)
 	@$(BIN)/lab build
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 doctor: $(READY)
 	@$(BIN)/lab doctor

@@ -81,10 +81,16 @@ def report(run_folder: Path) -> None:
 @lab.command()
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def keep(run_folder: Path) -> None:
-    """Keep a complete run's frames and report as the experiment's reference result, under data/reference."""
+    """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
+    from runners.launch.toolchain import ROOT, shown
+    from runners.rewrite import readme_findings, with_findings
     from runners.store import RunFolder, keep_reference
 
-    click.echo(f"kept in {keep_reference(RunFolder.open(run_folder)).path}")
+    kept = keep_reference(RunFolder.open(run_folder))
+    readme = ROOT / "README.md"
+    findings = readme_findings(kept, shown(kept.report_md))
+    readme.write_text(with_findings(readme.read_text(encoding="utf-8"), findings), encoding="utf-8")
+    click.echo(f"kept in {kept.path}; the README's findings are of this run now")
 
 
 def main() -> None:

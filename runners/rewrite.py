@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from runners import show
 from runners.explain.conclude import conclude
 from runners.explain.conclusion import Conclusion
 from runners.plan.experiment import experiment
+from runners.read.console_report import ConsoleReport
 from runners.read.published import published
 from runners.read.reading import read_run
-from runners.store import RunFolder
+from runners.read.run import Run
+from runners.store import RunFolder, write_json
+
+BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -->"
 
 
-def write_report(folder: RunFolder) -> Conclusion:
-    """report.html, report.md and their figures, from what the run folder holds."""
+def _concluded(folder: RunFolder) -> tuple[Run, Conclusion, dict[str, ConsoleReport]]:
     run = read_run(folder)
     workloads = experiment(str(run.manifest["experiment"])).workloads
     references = {w.published: published(w.published) for w in workloads if w.published}
-    conclusion = conclude(run, references)
+    return run, conclude(run, references), references
+
+
+def write_report(folder: RunFolder) -> Conclusion:
+    """report.html, report.md, their figures and conclusions.json, from what the run folder holds."""
+    run, conclusion, references = _concluded(folder)
     show.render(run, conclusion, references)
+    write_json(folder.conclusions, conclusion.as_json())
     return conclusion
+
+
+def readme_findings(folder: RunFolder, link: str) -> str:
+    """The README's paragraph on a reference result: its answer and most telling findings, in the report's words."""
+    run, conclusion, _ = _concluded(folder)
+    machine, taken = run.manifest["machine"], datetime.fromtimestamp(run.manifest["started_unix_s"], UTC)
+    facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {taken:%Y-%m-%d}"
+    findings = "\n".join(f"- {finding.sentence}" for finding in conclusion.highlights)
+    size = run.manifest["size"]
+    return (
+        f"**{conclusion.answer}**\n\n{findings}\n\n"
+        f"One run of experiment {run.manifest['experiment']} in the {size} size ({facts}); its [whole report]({link}) "
+        "says how each figure was measured, and which are not to be trusted."
+    )
+
+
+def with_findings(readme: str, findings: str) -> str:
+    """README's text with the part between its two markers replaced."""
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{findings}\n{END}{after}"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Where runs are kept: data/runs, or the folder that LAB_RUNS names (a larger disk, a test's own).
 RUNS = Path(os.environ.get("LAB_RUNS") or Path(__file__).resolve().parents[1] / "data" / "runs")
+#: Reference results, committed.
+REFERENCE = Path(__file__).resolve().parents[1] / "data" / "reference"
 #: Names the run folder that `lab run` made for the notebook it executes.
 RUN_VARIABLE = "LAB_RUN"
 MANIFEST_SCHEMA = "run/1"
@@ -289,7 +291,7 @@ def keep_reference(folder: RunFolder, root: Path | None = None) -> RunFolder:
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")
-    target = (root or RUNS.parent / "reference") / str(manifest["experiment"])
+    target = (root or REFERENCE) / str(manifest["experiment"])
     fresh = target.with_name(target.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(

@@ -1,9 +1,10 @@
 """Seconds that stand out, and whether a pause of the JVM lies in them.
 
 A second stands out when its p99 exceeds the median of all seconds' p99 by five robust standard deviations (the median
-absolute deviation times 1.4826) and by half of that median. A pause explains it when it lies in that second, or
-in the time before it in which its slow answers were already under way, and is at least half as long as the excess: a
-request that arrives during a pause waits for the rest of it, so a shorter pause can't have made it. Overlap is no proof of a cause; what no pause overlaps is said to be unexplained.
+absolute deviation times 1.4826) and by half of that median. A pause explains it when it lies in that second, or in the
+time before it in which its slow answers were already under way, and is at least half as long as the excess: a request
+that arrives during a pause waits for the rest of it, so a shorter pause can't have made it. Overlap is no proof of a
+cause; what no pause overlaps is said to be unexplained.
 """
 
 from __future__ import annotations

@@ -1,0 +1,46 @@
+"""The committed reference results: what the README says is what they say, and their reports can be made again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from runners.launch.toolchain import ROOT, shown
+from runners.rewrite import BEGIN, END, readme_findings, with_findings, write_report
+from runners.store import REFERENCE, RunFolder, StoreError, keep_reference, runs
+
+
+def test_the_readmes_findings_are_the_reference_runs_own_words() -> None:
+    kept = RunFolder.open(REFERENCE / "01")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert with_findings(readme, readme_findings(kept, shown(kept.report_md))) == readme
+
+
+def test_a_reference_report_can_be_made_again_from_what_is_committed(tmp_path: Path) -> None:
+    copy = RunFolder(tmp_path / "01")
+    shutil.copytree(REFERENCE / "01", copy.path)
+    before = copy.report_md.read_text(encoding="utf-8")
+    write_report(copy)
+    assert copy.report_md.read_text(encoding="utf-8") == before
+
+
+def test_no_path_of_a_machine_is_in_a_reference_result() -> None:
+    assert runs(REFERENCE)
+    home = str(Path.home())
+    for path in REFERENCE.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert str(ROOT).encode() not in content and home.encode() not in content, path
+
+
+def test_only_a_complete_run_is_kept(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "01", "smoke", {"title": "t"})
+    with pytest.raises(StoreError, match="the run is running"):
+        keep_reference(run, tmp_path / "reference")
+
+
+def test_only_what_stands_between_the_markers_is_replaced() -> None:
+    text = f"head\n{BEGIN}\nold\n{END}\ntail"
+    assert with_findings(text, "new") == f"head\n{BEGIN}\nnew\n{END}\ntail"
