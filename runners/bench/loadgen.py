@@ -6,7 +6,6 @@ Each round runs ours and the peer one after the other under the same pinning; me
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -21,11 +20,15 @@ from runners.launch.supervisor import pinned
 from runners.launch.toolchain import LOADGEN, ROOT, find_wrk, find_wrk2
 from runners.launch.workshop import prepare
 from runners.measure import machine
+from runners.read.wrk_console import read_console
 
 REFERENCE = LOADGEN.with_name("loadgen-reference")
 ROUNDS = 5
 DURATION_S = 5
 WARMUP_S = 1
+WRK2_ROUNDS = 3
+WRK2_DURATION_S = 15
+MEDIAN = 0.5
 _TIMEOUT_S = 60.0
 Result = dict[str, Any]
 
@@ -74,10 +77,13 @@ class Bench:
         result: Result = json.loads(text)
         return result
 
+    def console_p50_us(self, command: Sequence[str]) -> float:
+        """The median response time in a generator's console output."""
+        return read_console(self._run(command)).latencies.at(MEDIAN) or float("nan")
+
     def console_rps(self, command: Sequence[str]) -> float:
         """Requests a second as a generator's console output says."""
-        found = re.search(r"^Requests/sec:\s*([\d.]+)", self._run(command), re.MULTILINE)
-        return float(found.group(1)) if found else float("nan")
+        return read_console(self._run(command)).requests_per_s or float("nan")
 
 
 def _latency(percentile: str) -> Callable[[Result], float]:
@@ -119,9 +125,24 @@ def rows(bench: Bench) -> list[Row]:
         pairs = [(float(bench.ours(64, None)["achieved_rps"]), bench.console_rps(command)) for _ in range(ROUNDS)]
         ours, peer = zip(*pairs, strict=True)
         found.append(Row("loadgen/64conn/closed/rps-vs-wrk", "/s", ours, peer, ">=", 1.0))
-    if find_wrk2() is None:
+    wrk2 = find_wrk2()
+    if wrk2 is None:
         print("wrk2 is not on this machine; it is left out")
+    else:
+        found.append(_against_wrk2(bench, wrk2.path))
     return found
+
+
+def _against_wrk2(bench: Bench, wrk2: Path) -> Row:
+    """One connection, 5000/s: wrk2 needs ten seconds to calibrate, so its runs are longer and fewer."""
+    url = f"{bench.server.url}/v0/entity?id=1"
+    command = [str(wrk2), "-t1", "-c1", f"-d{WRK2_DURATION_S}s", "-R", "5000", "-L", url]
+    pairs = [
+        (_latency("p50")(bench.ours(1, 5_000, WRK2_DURATION_S)), bench.console_p50_us(command))
+        for _ in range(WRK2_ROUNDS)
+    ]
+    ours, peer = zip(*pairs, strict=True)
+    return Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", ours, peer, "<=", 1.0)
 
 
 def main() -> int:
