@@ -90,6 +90,10 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     )
 
 
+#: wrk2 rounds each wait up to a whole millisecond (its event loop's timer, ae.c).
+WRK2_TICK_US = 1_000
+
+
 def over_floor(step: Step, floor: Step | None) -> Finding | None:
     """What the server adds to the median of the same load against a handler that does nothing."""
     if floor is None or not facts.quotable(step) or not facts.quotable(floor):
@@ -99,7 +103,9 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
         return None
     added = difference(measured, instrument)
     pair = f"{words.latency(measured.value)} against {words.latency(instrument.value)} for a handler that does nothing"
-    if added.bounded and added.low <= 0 <= added.high:
+    if facts.tool(step) == "wrk2" and abs(added.value) < WRK2_TICK_US:
+        text = f"What {facts.title(step)} adds to the instrument's median is lost in wrk2's tick of 1 ms: {pair}"
+    elif added.bounded and added.low <= 0 <= added.high:
         text = f"{facts.title(step)} adds nothing that can be seen to the instrument's median: {pair}"
     elif added.value <= 0:
         text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"

@@ -182,6 +182,8 @@ def test_a_run_made_with_wrk2_says_what_wrk2_does_not_tell(tmp_path: Path) -> No
     assert of(conclusion, "W03")
     assert check(conclusion, "generator kept up") is None
     assert not of(conclusion, "L02")
+    assert all("lost in wrk2's tick" in finding.sentence for finding in of(conclusion, "L01"))
+    assert of(conclusion, "L01")
 
 
 def test_noise_of_the_machine_is_said(tmp_path: Path) -> None:
