@@ -64,7 +64,10 @@ def percentiles(workload: str, steps: Sequence[Step], floor: Step | None) -> Tab
                 cells += [numbers.latency(number(service, "value_us")), numbers.count(beyond)]
         rows.append(tuple(cells))
     note = f"* fewer than {FEW} samples beyond it. " if few else ""
-    note += "Response time counts from the intended start, service time from the actual send; bounds are 95 %."
+    note += (
+        "Response time counts from the intended start, service time from the actual send. Bounds are 95 % and treat "
+        "requests as independent: where one stall holds up many, they are too narrow."
+    )
     return Table(f"{workload.upper()}: percentiles", tuple(head), tuple(rows), note)
 
 
