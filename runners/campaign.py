@@ -93,7 +93,7 @@ class Campaign:
             shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
             raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
         self._taken[name] = step
-        print(line(step))
+        self._progress.say(line(step))
         return step
 
     def _keep(self, folder: StepFolder, meta: dict[str, Any]) -> Step:

@@ -11,6 +11,7 @@ from typing import Any
 from runners import show
 from runners.campaign import Campaign
 from runners.errors import MeasureError
+from runners.explain import words
 from runners.launch import workshop
 from runners.launch.build import git_state
 from runners.launch.server import RunningServer, ServerSpec
@@ -132,7 +133,7 @@ class Lab:
         if not capacity_rps:
             raise MeasureError(f"probe of {workload.label}", "no engine answered", "read the reasons above")
         rate = choose_rate(workload.published_rate_rps, capacity_rps, float(self.parameters["rate_rps"]))
-        print(f"{workload.label}: {rate.rps:,.0f} requests/s will be offered: {rate.basis}")
+        self._progress.say(f"{workload.label}: {words.rate(rate.rps)} will be offered: {rate.basis}")
         draw(lambda: show.probes(probes, rate.rps, workload.published_rate_rps))
         return rate
 

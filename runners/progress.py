@@ -39,6 +39,7 @@ class Sink(Protocol):
 
     def show(self, event: Event) -> None: ...
     def say(self, line: str) -> None: ...
+    def rest(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -61,6 +62,9 @@ class BarSink:
 
     def say(self, line: str) -> None:
         self._bar.write(line, file=self._bar.fp)
+
+    def rest(self) -> None:
+        self._bar.clear()  # what is printed next begins a line of its own
 
     def close(self) -> None:
         self._bar.close()
@@ -90,6 +94,9 @@ class LineSink:
     def say(self, line: str) -> None:
         print(line, file=self._out, flush=True)
 
+    def rest(self) -> None:
+        return None
+
     def close(self) -> None:
         return None
 
@@ -113,6 +120,10 @@ class SocketSink:
     def say(self, line: str) -> None:
         with contextlib.suppress(OSError):
             self._connection.send(line)
+        print(line)  # the executed notebook keeps it too
+
+    def rest(self) -> None:
+        return None
 
     def close(self) -> None:
         return None  # the listener must see this end close only when the kernel ends
@@ -143,6 +154,7 @@ class Progress:
 
     def spent(self, planned_s: float) -> None:
         self._done_s += planned_s
+        self._sink.rest()
 
     def say(self, line: str) -> None:
         self._sink.say(line)

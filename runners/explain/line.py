@@ -10,7 +10,7 @@ SHOWN_LEVELS = (0.5, 0.99)
 
 def line(step: Step) -> str:
     """Rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
-    name = facts.title(step)
+    name = facts.title(step) + (" profiled" if step.profiled else "")
     if not step.valid:
         return f"{name}: NOT VALID: {facts.why_not(step)}"
     offered, achieved = facts.offered_rps(step), facts.achieved_rps(step)

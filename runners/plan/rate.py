@@ -32,4 +32,5 @@ def choose_rate(published_rps: float | None, capacity_rps: Mapping[str, float], 
         return Rate(published_rps, "published")
     rps = max(1.0, STABLE_SHARE * capacity)
     rounded = rps // ROUND_TO_RPS * ROUND_TO_RPS if rps >= ROUND_TO_RPS else rps // 1
-    return Rate(rounded, f"{STABLE_SHARE:.0%} of what {weakest} reached in a closed-loop probe ({capacity:,.0f}/s)")
+    reached = f"{capacity:,.0f}".replace(",", "\u202f")
+    return Rate(rounded, f"{STABLE_SHARE:.0%} of what {weakest} reached in a closed-loop probe ({reached}/s)")

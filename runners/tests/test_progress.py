@@ -39,6 +39,9 @@ class Memory:
     def say(self, line: str) -> None:
         self.lines.append(line)
 
+    def rest(self) -> None:
+        return None
+
     def close(self) -> None:
         self.closed = True
 
