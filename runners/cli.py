@@ -58,8 +58,8 @@ def run(experiment: str, size: str | None, parameters: tuple[str, ...]) -> None:
         if not separator or name in given:
             raise click.UsageError(f"-p {text}: write NAME=VALUE, each name once")
         given[name] = value
-    if size is not None:
-        given["size"] = size
+    if size is not None and given.setdefault("size", size) != size:
+        raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
     folder = run_notebook(experiment, given)
     click.echo(f"report.html: {folder.report_html}")
     click.echo(f"report.md:   {folder.report_md}")
