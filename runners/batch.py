@@ -46,6 +46,7 @@ def run_notebook(number: str, given: Mapping[str, object]) -> RunFolder:
 
 def _execute(notebook: str, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
     import papermill  # slow to import, and only a run needs it
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
 
@@ -61,7 +62,11 @@ def _execute(notebook: str, folder: RunFolder, parameters: Mapping[str, Value]) 
             request_save_on_cell_execute=True,
             config=Config({"KernelManager": {"transport": "ipc"}}),  # files that only this user may open
         )
+    except DeadKernelError as error:
+        raise NotebookError(notebook, "its kernel died", f"run again; what was measured is in {folder.path}") from error
     except PapermillExecutionError as error:
+        if error.ename == "KeyboardInterrupt":  # Ctrl-C reached the kernel first
+            raise KeyboardInterrupt from error
         raise NotebookError(
             f"{notebook}, cell {error.exec_count}",
             f"{error.ename}: {error.evalue}",
