@@ -31,6 +31,7 @@ def _prctl(option: int, value: int) -> None:
 
 def _own_group_and_die_with_guard() -> None:
     os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a lab in the background of a shell ignores it; the child must not
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,8 @@ def python() -> Counts:
 
 def main() -> int:
     """Build, test everything, print the counts; 0 only when nothing failed."""
+    # a background job of a shell ignores SIGINT, and so would every program under test that is sent one
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     prepare("loadgen", lambda line: print(line, flush=True))
     results = [java(), rust(), python()]
     print()
