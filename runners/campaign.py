@@ -76,7 +76,7 @@ class Campaign:
             duration_s,
             self._size.warmup_s if rate else 0.0,
         )
-        label = f"{server.engine} {workload.label}" + (" profiled" if profile else "")
+        label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
         extra = {"label": label, "kind": kind, "workload": workload.name, "rate_basis": rate.basis if rate else None}
         text = label + (f" at {rate.rps:,.0f}/s" if rate else ", closed loop")
         folder = self._folder.begin_step(name)
@@ -107,7 +107,7 @@ class Campaign:
 
     def fill(self, server: RunningServer, keys: int) -> None:
         """Write ids 1..keys once each, then read some of them back. Raises MeasureError when one is missing."""
-        with self._progress.part(f"fill {server.engine} with {keys:,} keys", 0.0):
+        with self._progress.part(f"fill {server.subject} with {keys:,} keys", 0.0):
             if self._shop.loadgen is None:
                 fill_by_hand(server, keys)
             else:
@@ -120,10 +120,10 @@ class Campaign:
                     requests=keys,
                     script_arguments=(str(keys),),
                 )
-                folder = self._folder.begin_step(f"fill-{server.engine}")
+                folder = self._folder.begin_step(f"fill-{server.subject}")
                 own = dataclasses.replace(self._instrument, generator=_generator(self._shop, "loadgen"))
                 meta = measure_step(folder, server, load, own)
-                label = f"{server.engine} fill"
+                label = f"{server.subject} fill"
                 self._keep(folder, {"label": label, "kind": "fill", "workload": "fill", "keys": keys, **meta})
             check_filled(server, keys)
 

@@ -21,6 +21,7 @@ from runners.measure.profiler import ProfileSpec
 from runners.plan.experiment import REPORT_S, Experiment, experiment
 from runners.plan.parameter import Value, validate
 from runners.plan.rate import Rate, choose_rate
+from runners.plan.setting import Setting
 from runners.plan.size import SIZES
 from runners.plan.workload import GET, PUT, Workload
 from runners.progress import Progress, sink
@@ -31,7 +32,7 @@ from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
-__all__ = ["GET", "PUT", "Lab", "Run", "Step", "Workload", "published", "show"]
+__all__ = ["GET", "PUT", "Lab", "Run", "Setting", "Step", "Workload", "published", "show"]
 
 
 class Lab:
@@ -92,28 +93,34 @@ class Lab:
             print(f"Unusual today: {warning['text']} ({warning['remedy']})")
         return lab
 
-    def launch(self, engine: str, keep_data: bool = False) -> RunningServer:
-        """Start a server on an empty store, or with `keep_data` on what the last one of this engine left.
+    def launch(self, setting: Setting | str, keep_data: bool = False) -> RunningServer:
+        """Start a server on an empty store, or with `keep_data` on what the last one of this setting left.
+
+        A setting is an engine's name, or a `Setting` with flags and a name of its own.
 
         A server that this lab started before is stopped first, cleanly, with everything flushed.
         """
         self._stop_server()
         self._launches += 1
-        home = self.folder.server_folder(engine)
+        setting = Setting.of(setting)
+        home = self.folder.server_folder(setting.name)
         if not keep_data:
             shutil.rmtree(home / "data", ignore_errors=True)
         self._server = launch_server(
             ServerSpec(
                 java=self._shop.jdk.java,
                 class_path=self._shop.server.dist,
-                engine=engine,
+                engine=setting.engine,
                 folder=home / f"start-{self._launches}",
                 data=home / "data",
-                heap_mb=int(self.parameters["heap_mb"]),
+                heap_mb=setting.heap_mb or int(self.parameters["heap_mb"]),
                 selectors=int(self.parameters["selectors"]),
                 port=int(self.parameters["port"]),
                 cpus=self._server_cpus,
                 taskset=machine.taskset(),
+                server_flags=setting.server_flags,
+                more_jvm_flags=setting.jvm_flags,
+                subject=setting.name,
             )
         )
         return self._server
@@ -150,7 +157,7 @@ class Lab:
 
     def load(self, server: RunningServer, workload: Workload, rate: Rate, profile: bool = False) -> Step:
         """Offer the rate to the server for this size's time; with `profile`, while the profiler records."""
-        name = f"{workload.name}-{server.engine}"
+        name = f"{workload.name}-{server.subject}"
         spec = None
         if profile and self.events:
             share = self._campaign.server_cpu_share(name)

@@ -47,7 +47,7 @@ def comparison(run: Run, workload: str, name: str, published: ConsoleReport, ste
         ComparisonRow("transport", (_NOT_TOLD, *(_ready(s).get("transport") or _NOT_TOLD for s in steps))),
         ComparisonRow("machine", (_NOT_TOLD, *(_machine(run) for _ in steps))),
     ]
-    columns = ("published", *(facts.engine_name(step.engine) for step in steps))
+    columns = ("published", *(facts.engine_name(step.subject) for step in steps))
     return Comparison(workload, name, columns, tuple(rows), tuple(_differs(run, published, steps)))
 
 

@@ -72,7 +72,7 @@ def headline(answers: list[tuple[str, str, Finding]]) -> str:
 
 def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     """What the closed-loop probe reached: the most that this number of connections can carry."""
-    step = facts.only(run.find(kind="probe", engine=engine, workload=workload))
+    step = facts.only(run.find(kind="probe", subject=engine, workload=workload))
     if step is None or not step.valid or not words.known(facts.achieved_rps(step)):
         return None
     achieved = facts.achieved_rps(step)
@@ -138,8 +138,8 @@ def engines_apart(steps: list[Step]) -> Iterator[Finding]:
             f"{facts.title(slow)} by {words.latency_interval(less.value, less.low, less.high)}, in one run of each"
         )
         evidence: dict[str, words.Value] = {
-            f"p99_us {first.engine}": a.value,
-            f"p99_us {second.engine}": b.value,
+            f"p99_us {first.subject}": a.value,
+            f"p99_us {second.subject}": b.value,
             "difference_us": less.value,
         }
         steps_named = (first.name, second.name)

@@ -9,6 +9,7 @@ from runners.explain.checks import checks
 from runners.explain.conclusion import Conclusion
 from runners.explain.next_steps import next_steps
 from runners.explain.steady import steadiness
+from runners.explain.telling import tellings
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run, Step
@@ -36,14 +37,21 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
         missed += against.missed(work, name, output, steps)
     if repeated := against.not_repeated({name: out for name, out in outputs.values() if out is not None}):
         missed.append(repeated)
+    told = tellings(run)
+    headlines = [telling.answer for telling in told if telling.answer]
+    if answers:
+        headlines.append(answer.headline(answers))
     return Conclusion(
         title=str(run.manifest.get("title") or run.name),
-        answer=answer.headline(answers) if answers else "Nothing was measured.",
-        findings=tuple(_findings(run, engines, workloads, [finding for _, _, finding in answers])),
+        answer=" ".join(headlines) or "Nothing was measured.",
+        findings=(
+            *(finding for telling in told for finding in telling.findings),
+            *_findings(run, engines, workloads, [finding for _, _, finding in answers]),
+        ),
         checks=checks(run),
         comparison=tuple(comparisons),
-        missed=tuple(missed),
-        next_steps=tuple(next_steps(run)),
+        missed=(*(finding for telling in told for finding in telling.missed), *missed),
+        next_steps=(*(finding for telling in told for finding in telling.next_steps), *next_steps(run)),
     )
 
 

@@ -131,7 +131,7 @@ def how_it_ended(run: Run) -> str:
 
 def engines(steps: Iterable[Step]) -> list[str]:
     """Engines in the order in which they were measured."""
-    return list(dict.fromkeys(step.engine for step in steps))
+    return list(dict.fromkeys(step.subject for step in steps))
 
 
 def engine_name(engine: str) -> str:
@@ -140,7 +140,7 @@ def engine_name(engine: str) -> str:
 
 def title(step: Step) -> str:
     """A step as a reader calls it: RocksDB PUT."""
-    return f"{engine_name(step.engine)} {step.workload.upper()}".strip()
+    return f"{engine_name(step.subject)} {step.workload.upper()}".strip()
 
 
 def only(steps: list[Step]) -> Step | None:
@@ -150,11 +150,11 @@ def only(steps: list[Step]) -> Step | None:
 
 def clean(run: Run, engine: str, workload: str) -> Step | None:
     """The measurement without a profiler."""
-    return only(run.find(kind="load", engine=engine, workload=workload, profiled=False))
+    return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
 
 
 def profiled(run: Run, engine: str, workload: str) -> Step | None:
-    return only(run.find(kind="load", engine=engine, workload=workload, profiled=True))
+    return only(run.find(kind="load", subject=engine, workload=workload, profiled=True))
 
 
 def floor(run: Run, workload: str) -> Step | None:

@@ -36,7 +36,7 @@ def next_steps(run: Run) -> Iterator[Finding]:
 def _lower_rate(run: Run, step: Step) -> Finding | None:
     if not facts.is_saturated(step):
         return None
-    probe = facts.only(run.find(kind="probe", engine=step.engine, workload=step.workload))
+    probe = facts.only(run.find(kind="probe", subject=step.subject, workload=step.workload))
     reached = facts.achieved_rps(probe) if probe is not None and probe.valid else facts.achieved_rps(step)
     rate = 0.7 * reached
     if not words.known(rate):

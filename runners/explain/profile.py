@@ -90,7 +90,7 @@ def _apart(first: Step, second: Step, event: str) -> Iterator[Finding]:
             f"{category} {words.percent_interval(a.value, a.low, a.high)} against "
             f"{words.percent_interval(b.value, b.low, b.high)}"
         )
-        evidence |= {f"{category} {first.engine}": a.value, f"{category} {second.engine}": b.value}
+        evidence |= {f"{category} {first.subject}": a.value, f"{category} {second.subject}": b.value}
     text = (
         f"{facts.title(first)} and {facts.title(second)} differ in {EVENT_NAMES.get(event, event)} beyond their "
         f"intervals: {words.listed(parts)}"

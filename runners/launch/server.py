@@ -32,7 +32,10 @@ ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-acces
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """How a server is to be started. `cpus` None: not pinned; `selectors` 0: the server's default."""
+    """How a server is to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
+
+    `subject` is what reports call it; empty: its engine.
+    """
 
     java: Path
     class_path: Path
@@ -46,6 +49,8 @@ class ServerSpec:
     taskset: Path | None = None
     main_class: str = "lab.server.Main"
     server_flags: tuple[str, ...] = ()
+    more_jvm_flags: tuple[str, ...] = ()
+    subject: str = ""
 
     @property
     def gc_log(self) -> Path:
@@ -61,6 +66,7 @@ class ServerSpec:
             *ONE_NIO,
             *PROFILABLE,
             f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0",
+            *self.more_jvm_flags,
         ]
 
     def command(self) -> list[str]:
@@ -102,6 +108,11 @@ class RunningServer:
     @property
     def engine(self) -> str:
         return self.spec.engine
+
+    @property
+    def subject(self) -> str:
+        """What reports call it, and steps are named after."""
+        return self.spec.subject or self.spec.engine
 
     def alive(self) -> bool:
         return self.child.poll() is None

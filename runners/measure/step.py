@@ -153,6 +153,7 @@ def _convert(
 def _meta(server: RunningServer, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> dict[str, Any]:
     return {
         "engine": server.engine,
+        "subject": server.subject,
         "profiled": [],
         "started_unix_us": outcome.started_unix_us,
         "ended_unix_us": outcome.ended_unix_us,

@@ -63,6 +63,11 @@ class Step:
         return str(self.meta.get("engine", ""))
 
     @property
+    def subject(self) -> str:
+        """What reports call the server that was measured: its setting's name, else its engine."""
+        return str(self.meta.get("subject") or self.engine)
+
+    @property
     def workload(self) -> str:
         return str(self.meta.get("workload", ""))
 
@@ -97,7 +102,7 @@ class Run:
         self,
         *,
         kind: str = "load",
-        engine: str | None = None,
+        subject: str | None = None,
         workload: str | None = None,
         profiled: bool | None = None,
     ) -> list[Step]:
@@ -106,7 +111,7 @@ class Run:
             step
             for step in self.steps
             if step.kind == kind
-            and (engine is None or step.engine == engine)
+            and (subject is None or step.subject == subject)
             and (workload is None or step.workload == workload)
             and (profiled is None or bool(step.profiled) == profiled)
         ]

@@ -37,7 +37,7 @@ class FlameGraph:
     @property
     def label(self) -> str:
         """Whose stacks these are, e.g. "RocksDB PUT"."""
-        return f"{style.engine_name(self.step.engine)} {style.plain(self.step.workload.upper(), 12)}"
+        return f"{style.engine_name(self.step.subject)} {style.plain(self.step.workload.upper(), 12)}"
 
     @property
     def has_stacks(self) -> bool:

@@ -30,7 +30,7 @@ def notices(run: Run) -> list[str]:
     )
     unprofiled = []
     for step in run.find(kind="load", profiled=False):
-        profiled = run.find(kind="load", engine=step.engine, workload=step.workload, profiled=True)
+        profiled = run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
         if not any(events_of([other]) for other in profiled):
             unprofiled.append((step.name, "there is no profile of this load."))
     found += _grouped(unprofiled)

@@ -16,6 +16,8 @@ from runners.read.run import Run, Step
 from runners.show import probe, style, tables
 from runners.show.flamegraph import FlameGraph, flamegraphs
 from runners.show.notices import notices, reason
+from runners.show.section import Place, Section, Shown, shown_of
+from runners.show.sections import sections
 from runners.show.shares import events_of, rows_of
 from runners.show.shares import shares as draw_shares
 from runners.show.spectrum import p99, spectrum
@@ -36,16 +38,6 @@ LINK_TEXT = {
     "rates": "rates",
     "flame": "flame graph",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A figure with the data behind it. `parquet` names the files in the run folder that hold the whole of it."""
-
-    anchor: str
-    picture: style.Picture
-    data: pd.DataFrame
-    parquet: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +89,16 @@ class Page:
     profiles: tuple[Profile, ...]
     rates: Shown | None
     commands: tuple[Command, ...]
+    sections: tuple[Section, ...] = ()
 
     @property
     def anchors(self) -> set[str]:
         """The places that a finding can be linked to."""
         shown = [figure for part in self.workloads for figure in (part.curve, part.over_time) if figure]
         shown += [*self.costs, *(profile.bars for profile in self.profiles), *([self.rates] if self.rates else [])]
-        places = {figure.anchor for figure in shown} | {"checks", "tail"}
+        shown += [figure for section in self.sections for figure in section.figures]
+        places = {figure.anchor for figure in shown} | {section.anchor for section in self.sections}
+        places |= {"checks", "tail"}
         places |= {graph.anchor for profile in self.profiles for graph in profile.graphs}
         return places | {Anchor.comparison(table.workload) for table in self.conclusion.comparison}
 
@@ -140,6 +135,15 @@ class Page:
         """How many findings stand only in the sections below."""
         return len(self._unsaid()) - len(self.lead)
 
+    def at(self, place: Place) -> tuple[Section, ...]:
+        """The sections that this experiment adds in one place."""
+        return tuple(section for section in self.sections if section.place == place)
+
+    @property
+    def only_sections(self) -> bool:
+        """Whether this run is told by its own sections alone: no latency of a server, no profile, nothing published."""
+        return bool(self.sections) and not (self.workloads or self.profiles or self.conclusion.comparison or self.rates)
+
     def about(self, place: str) -> tuple[Finding, ...]:
         """The findings of one place: a figure's anchor, `cost`, `rates` or `tail`."""
         return tuple(f for f in self.conclusion.findings if f.code not in SAID_BY_ANSWER and place_of(f) == place)
@@ -170,6 +174,7 @@ def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) 
         profiles=tuple(_profiles(loads)),
         rates=Shown("rates", probe.rates(run, published), pd.DataFrame(rows), ()) if rows else None,
         commands=tuple(_command(step) for step in run.steps),
+        sections=sections(run, conclusion),
     )
 
 
@@ -187,10 +192,10 @@ def _workload(run: Run, name: str, published: ConsoleReport | None) -> Workload:
     published_too = [there.assign(step="published")] if not there.empty else []
     over_time = None
     if any(not step.frames["intervals"].empty for step in good):
-        over_time = _shown(Anchor.timeline(name), timeline(*clean), good, "intervals")
+        over_time = shown_of(Anchor.timeline(name), timeline(*clean), good, "intervals")
     return Workload(
         name,
-        _shown(Anchor.spectrum(name), curve, drawn, "spectrum", published_too),
+        shown_of(Anchor.spectrum(name), curve, drawn, "spectrum", published_too),
         over_time,
         tables.percentiles(name, clean, floor),
         left_out,
@@ -203,11 +208,11 @@ def _cost(run: Run, name: str) -> Shown | None:
         return None
     moves = []
     for step in pairs:
-        others = [other for other in pairs if other.profiled and other.engine == step.engine]
+        others = [other for other in pairs if other.profiled and other.subject == step.subject]
         if not step.profiled and others:
-            moves.append(f"{style.engine_name(step.engine)} p99 {p99(step)} clean, {p99(others[-1])} profiled")
+            moves.append(f"{style.engine_name(step.subject)} p99 {p99(step)} clean, {p99(others[-1])} profiled")
     heading = f"{style.plain(name.upper(), 12)}: {', '.join(moves) or 'clean and profiled'}"
-    return _shown(f"cost-{name}", spectrum(*pairs, service=False, heading=heading), pairs, "spectrum")
+    return shown_of(f"cost-{name}", spectrum(*pairs, service=False, heading=heading), pairs, "spectrum")
 
 
 def _profiles(loads: Sequence[Step]) -> list[Profile]:
@@ -217,17 +222,9 @@ def _profiles(loads: Sequence[Step]) -> list[Profile]:
         steps = [step for step in profiled if not rows_of(step, event).empty]
         graphs = tuple(graph for step in steps for graph in flamegraphs(step) if graph.event == event)
         hot = tuple(table for step in steps if (table := tables.hot_frames(step, event)) is not None)
-        bars = _shown(Anchor.shares(event), draw_shares(steps, event), steps, "shares")
+        bars = shown_of(Anchor.shares(event), draw_shares(steps, event), steps, "shares")
         found.append(Profile(event, bars, tables.shares(steps, event), graphs, hot))
     return found
-
-
-def _shown(
-    anchor: str, picture: style.Picture, steps: Sequence[Step], frame: str, more: Sequence[pd.DataFrame] = ()
-) -> Shown:
-    data = pd.concat([*(step.frames[frame].assign(step=step.name) for step in steps), *more], ignore_index=True)
-    parquet = tuple(f"steps/{step.name}/frames/{frame}.parquet" for step in steps)
-    return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]], parquet)
 
 
 def _command(step: Step) -> Command:

@@ -35,11 +35,11 @@ def carried(run: Run, published: Mapping[str, ConsoleReport] | None = None) -> l
     offered = {name.rpartition("/")[2]: numbers.value(report.rate_rps) for name, report in (published or {}).items()}
     rows = []
     for step in run.find(kind="load", profiled=False):
-        probes = run.find(kind="probe", engine=step.engine, workload=step.workload)
+        probes = run.find(kind="probe", subject=step.subject, workload=step.workload)
         probe = number(probes[-1].frames["summary"], "achieved_rps") if probes else math.nan
         rows.append(
             Carried(
-                step.engine,
+                step.subject,
                 step.workload,
                 probe,
                 numbers.value(step.meta.get("offered_rate_rps")),
@@ -67,7 +67,7 @@ def probes(steps: Sequence[Step], chosen_rps: float, published_rps: float | None
     return bars(
         [
             Carried(
-                step.engine,
+                step.subject,
                 step.workload,
                 number(step.frames["summary"], "achieved_rps"),
                 chosen_rps,

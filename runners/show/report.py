@@ -21,6 +21,7 @@ from runners.explain.conclusion import Conclusion
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run
 from runners.show import blocks, font, markdown, numbers, pages, style, tables
+from runners.show.section import Place, Shown
 
 LIMIT_BYTES = 3_000_000
 MARGIN_BYTES = 50_000
@@ -59,8 +60,10 @@ def render(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]
     write(run.folder.report_html, to_html(page, drawn).encode())
 
 
-def figures(page: pages.Page) -> Iterator[pages.Shown]:
+def figures(page: pages.Page) -> Iterator[Shown]:
     """Every figure of a report except the flame graphs, in its order."""
+    for section in page.sections:
+        yield from section.figures
     for part in page.workloads:
         yield from (shown for shown in (part.curve, part.over_time) if shown)
     yield from (profile.bars for profile in page.profiles)
@@ -183,6 +186,7 @@ def _context(page: pages.Page) -> dict[str, Any]:
         "parameters": tables.parameters(manifest),
         "comparison": tables.comparison,
         "when": tables.when,
+        "Place": Place,
         "mark": blocks.mark,
         "sentence": lambda text: words.sentence(str(text or "")),
     }
@@ -193,6 +197,6 @@ def _source(name: str) -> Markup:
     return Markup(resources.files("runners.show").joinpath("templates", name).read_text(encoding="utf-8"))  # noqa: S704
 
 
-def _data_url(shown: pages.Shown, allowed: bool) -> str:
+def _data_url(shown: Shown, allowed: bool) -> str:
     """The figure's data as a link that holds them; empty when they are to be left out."""
     return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode() if allowed else ""

@@ -42,7 +42,7 @@ def title(steps: Sequence[Step], event: str) -> str:
     for step in steps:
         rows = rows_of(step, event)
         if not rows.empty:
-            name = f"{style.engine_name(step.engine)} {style.plain(step.workload.upper(), 12)}"
+            name = f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
             parts.append(f"{name} {style.plain(rows['category'].iloc[0], 20)} {numbers.share(rows['share'].iloc[0])}")
     return f"{event}: most goes to {', '.join(parts)}" if parts else f"{style.plain(event)}: no samples"
 
@@ -57,7 +57,7 @@ def _bars(axes: Axes, steps: Sequence[Step], event: str, categories: list[str]) 
         high = np.array([_of(rows, name, "high") for name in categories])
         low, high = np.where(np.isfinite(low), low, share), np.where(np.isfinite(high), high, share)
         at = np.arange(len(categories)) + (index - (len(steps) - 1) / 2) * height
-        axes.barh(at, share, height * 0.92, color=style.colour_of(step.engine), alpha=0.85)
+        axes.barh(at, share, height * 0.92, color=style.colour_of(step.subject), alpha=0.85)
         error = np.clip(np.vstack([share - low, high - share]), 0, None)
         seen = share > 0
         axes.errorbar(
@@ -102,7 +102,7 @@ def shares(steps: Sequence[Step], event: str | None = None) -> style.Picture:
     panels[0].set_yticks(range(len(categories)), [style.plain(name, 24) for name in categories])
     panels[0].invert_yaxis()
     panels[0].set_xlim(0, max(high * 1.22, 0.01))
-    engines = dict.fromkeys(step.engine for step in shown)
+    engines = dict.fromkeys(step.subject for step in shown)
     handles = [Patch(color=style.colour_of(name), alpha=0.85, label=style.engine_name(name)) for name in engines]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     figure.suptitle(title(shown, event), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)

@@ -79,7 +79,7 @@ def curves(steps: tuple[Step, ...], published: ConsoleReport | None, service: bo
     for step in steps:
         if not quotable(step):
             continue
-        colour, name = style.colour_of(step.engine), style.engine_name(step.engine)
+        colour, name = style.colour_of(step.subject), style.engine_name(step.subject)
         frame = step.frames["spectrum"]
         if step.profiled:
             found.append(
@@ -131,9 +131,9 @@ def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
         if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
             continue
         x = max(1.0, scheduled / censored)
-        colour = style.colour_of(step.engine)
+        colour = style.colour_of(step.subject)
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
-        name, missing = style.engine_name(step.engine), numbers.count(censored)
+        name, missing = style.engine_name(step.subject), numbers.count(censored)
         axes.annotate(
             f"{name}: {missing} without an answer, beyond this line at least",
             (x, 0.99 - 0.05 * row),
@@ -173,7 +173,7 @@ def title(steps: tuple[Step, ...]) -> str:
     rates = {step.meta.get("offered_rate_rps") for step in clean}
     rate = rates.pop() if len(rates) == 1 else None
     head = _workloads(clean) + (f" at {numbers.rate(rate)}" if rate else "")
-    parts = [f"{style.engine_name(step.engine)} p99 {value}" for step in clean if (value := p99(step))]
+    parts = [f"{style.engine_name(step.subject)} p99 {value}" for step in clean if (value := p99(step))]
     return f"{head}: {', '.join(parts)}" if parts else head
 
 

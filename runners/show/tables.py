@@ -35,7 +35,7 @@ def name_of(step: Step) -> str:
     """How a column calls a step: "RocksDB PUT"."""
     if step.kind == "floor":
         return "floor (noop)"
-    return f"{style.engine_name(step.engine)} {style.plain(step.workload.upper(), 12)}"
+    return f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
 
 
 def percentiles(workload: str, steps: Sequence[Step], floor: Step | None) -> Table | None:

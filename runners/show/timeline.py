@@ -36,7 +36,7 @@ def pauses_in(step: Step) -> pd.DataFrame:
 
 def title(step: Step) -> str:
     """The result: the worst second and what else happened."""
-    name = f"{style.engine_name(step.engine)} {style.plain(step.workload.upper(), 12)}"
+    name = f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
     rows = seconds_of(step)
     p99 = rows["p99_us"].to_numpy(dtype=float) if not rows.empty else np.array([])
     if not np.isfinite(p99).any():
@@ -67,7 +67,7 @@ def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> None:
         us[~(us > 0)] = math.nan
         marker = "o" if len(rows) < 3 else None
         axes.plot(
-            t, us, color=style.colour_of(step.engine), linewidth=width, linestyle=dash, label=label, marker=marker
+            t, us, color=style.colour_of(step.subject), linewidth=width, linestyle=dash, label=label, marker=marker
         )
         values.append(us[np.isfinite(us)])
     seen = np.concatenate(values)
@@ -113,7 +113,7 @@ def timeline(*steps: Step) -> style.Picture:
         bottom, top = grid[0][index].get_ylim()
         low, high = min(low, bottom), max(high, top)
         offered = numbers.value(step.meta.get("offered_rate_rps"))
-        colour = style.colour_of(step.engine)
+        colour = style.colour_of(step.subject)
         _counts(grid[1][index], t, column(rows, "completed"), colour, offered)
         errors = np.nan_to_num(column(rows, "errors"))
         _counts(grid[2][index], t, errors, style.INK, math.nan)

@@ -78,7 +78,7 @@ def test_all_engines_and_the_floor_were_offered_the_same_rate(smoke: Smoke) -> N
 
 def test_get_was_asked_of_data_that_had_been_through_the_disk(smoke: Smoke) -> None:
     run = read_run(smoke[0])
-    (step,) = run.find(engine="lsm", workload="get", profiled=False)
+    (step,) = run.find(subject="lsm", workload="get", profiled=False)
     assert step.meta["store_before"]["tables"] >= 1
 
 

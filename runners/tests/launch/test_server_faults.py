@@ -26,8 +26,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *a): pass
 server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
 ready["port"] = server.server_port
-print(json.dumps(ready), flush=True)
 print("it serves", file=sys.stderr, flush=True)
+print(json.dumps(ready), flush=True)
 server.serve_forever()
 """
 

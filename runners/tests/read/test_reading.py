@@ -36,7 +36,7 @@ def test_a_complete_run_has_every_frame_of_every_step(folder: RunFolder) -> None
         assert step.frames["summary"]["achieved_rps"].iloc[0] > 0
         assert len(step.frames["intervals"]) == 6
         assert bool(step.profiled) == (not step.frames["shares"].empty)
-    (clean,) = run.find(engine="rocksdb", workload="put", profiled=False)
+    (clean,) = run.find(subject="rocksdb", workload="put", profiled=False)
     bounds = clean.frames["percentiles"].query("percentile == 0.99")
     assert (bounds["low_us"] <= bounds["value_us"]).all()
     assert (bounds["value_us"] <= bounds["high_us"]).all()

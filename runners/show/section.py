@@ -1,0 +1,57 @@
+"""A figure with its data, and a section of a report: what an experiment adds to the parts that every report has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pandas as pd
+
+from runners.explain.words import Finding
+from runners.read.run import Step
+from runners.show import style
+from runners.show.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A figure with the data behind it. `parquet` names the files in the run folder that hold the whole of it."""
+
+    anchor: str
+    picture: style.Picture
+    data: pd.DataFrame
+    parquet: tuple[str, ...]
+
+
+class Place(StrEnum):
+    """Where a section stands among the parts that every report has."""
+
+    FIRST = "first"  # before the latency curves: it is what the experiment is about
+    WHERE = "where"  # with the profiles
+    TAIL = "tail"  # with the causes of the tail
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report: its heading, sentences, figures and tables, in this order.
+
+    `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty.
+    """
+
+    anchor: str
+    title: str
+    place: Place = Place.FIRST
+    text: str = ""
+    findings: tuple[Finding, ...] = ()
+    figures: tuple[Shown, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+def shown_of(
+    anchor: str, picture: style.Picture, steps: Sequence[Step], frame: str, more: Sequence[pd.DataFrame] = ()
+) -> Shown:
+    """The figure with one frame of its steps, and whatever more was drawn, as its data."""
+    data = pd.concat([*(step.frames[frame].assign(step=step.name) for step in steps), *more], ignore_index=True)
+    parquet = tuple(f"steps/{step.name}/frames/{frame}.parquet" for step in steps)
+    return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]], parquet)
