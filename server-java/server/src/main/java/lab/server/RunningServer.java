@@ -5,7 +5,9 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import lab.server.api.Answering;
 import lab.server.api.KeyValueApi;
+import lab.server.api.LocalEntities;
 import lab.server.onenio.KeyValueServer;
 import lab.storage.Storage;
 import lab.storage.StorageException;
@@ -17,6 +19,7 @@ final class RunningServer implements AutoCloseable {
     private static final int FREE_PORT_ATTEMPTS = 20;
 
     private final Storage storage;
+    private final Answering answering = new Answering();
     private final KeyValueApi api;
     private final KeyValueServer server;
     private final Instance instance;
@@ -31,7 +34,7 @@ final class RunningServer implements AutoCloseable {
     RunningServer(Options options) {
         storage = options.engine().open(options.data(), options.lsm());
         try {
-            api = new KeyValueApi(storage, this::status, MAX_KEY_BYTES);
+            api = new KeyValueApi(new LocalEntities(storage), answering, this::status, MAX_KEY_BYTES);
             int[] port = {options.port()};
             server = bind(options, port);
             instance = new Instance(options, port[0], storage, this::requests);
@@ -84,7 +87,7 @@ final class RunningServer implements AutoCloseable {
     private Map<String, Object> requests() {
         Map<String, Object> requests = new LinkedHashMap<>();
         requests.put("answered", server.getRequestsProcessed());
-        requests.put("failed", api.failures());
+        requests.put("failed", answering.failures());
         requests.put("connections", server.getConnections());
         return requests;
     }

@@ -8,7 +8,9 @@ import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.Map;
+import lab.server.api.Answering;
 import lab.server.api.KeyValueApi;
+import lab.server.api.LocalEntities;
 import lab.server.onenio.KeyValueServer;
 import lab.storage.Cursor;
 import lab.storage.Storage;
@@ -23,11 +25,11 @@ class FailureTest {
 
     private KeyValueServer server;
     private RawClient client;
-    private KeyValueApi api;
+    private final Answering answering = new Answering();
 
     @BeforeEach
     void start() throws IOException {
-        api = new KeyValueApi(new FailingStorage(), () -> "{}", 1_000);
+        KeyValueApi api = new KeyValueApi(new LocalEntities(new FailingStorage()), answering, () -> "{}", 1_000);
         int port;
         try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = probe.getLocalPort();
@@ -51,7 +53,7 @@ class FailureTest {
         assertEquals(500, client.ask("GET", "/v0/entity?id=a").status());
         assertEquals(500, client.ask("DELETE", "/v0/entity?id=a").status());
         assertEquals(200, client.ask("GET", "/v0/status").status());
-        assertEquals(3, api.failures());
+        assertEquals(3, answering.failures());
     }
 
     @Test

@@ -48,6 +48,11 @@ public final class RawClient implements AutoCloseable {
         socket.getOutputStream().flush();
     }
 
+    /** Says that nothing more will be sent, and goes on reading. */
+    public void endOutput() throws IOException {
+        socket.shutdownOutput();
+    }
+
     /** Sends a text as UTF-8. */
     public void send(String text) throws IOException {
         send(text.getBytes(StandardCharsets.UTF_8));

@@ -4,17 +4,26 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 
 /**
- * One request and the way to answer it, whatever carries it. Exactly one of the {@code respond} methods is called, once.
+ * One request and the way to answer it, whatever carries it. Exactly one of the {@code respond} methods is called, once:
+ * by the thread that handles the request, or later by any other. Until then the request can be read; afterwards the
+ * object may already stand for another one.
  *
- * <p>They throw {@link IOException} if the connection is broken; then no other answer is possible.
+ * <p>They throw {@link IOException} if the connection is broken; then no other answer is possible. Whoever answers later
+ * says so with {@link #abort}; {@link Answering} does it.
  */
 public interface Exchange {
+
+    /** Header field with which a node marks a request to another one, whatever its value: it is answered from there. */
+    String INTERNAL_FIELD = "Lab-Internal";
 
     /** Method of the request. */
     Method method();
 
     /** Path and query as they were sent, still percent-encoded. */
     String target();
+
+    /** Whether another node of the cluster sent it, so that it must not be sent on. */
+    boolean internal();
 
     /** Body of the request; empty if it has none. The bytes belong to whoever asks and are not changed later. */
     MemorySegment body();
@@ -48,4 +57,11 @@ public interface Exchange {
      * @param body closed by the exchange in every case, also if this method throws
      */
     void respondStream(Body body) throws IOException;
+
+    /**
+     * Ends the connection, because the answer could not be sent. Does nothing if it has ended already.
+     *
+     * @param cause logged unless it only says that the client has gone
+     */
+    void abort(Exception cause);
 }

@@ -21,7 +21,9 @@ public enum Status {
     /** The head of the request is larger than the limit. */
     HEAD_TOO_LARGE(431, "Request Header Fields Too Large"),
     /** The server failed; the cause is in its log. */
-    INTERNAL_ERROR(500, "Internal Server Error");
+    INTERNAL_ERROR(500, "Internal Server Error"),
+    /** Too few replicas answered in time. */
+    TOO_FEW_REPLICAS(504, "Gateway Timeout");
 
     private final int code;
     private final String reason;

@@ -1,12 +1,13 @@
 package lab.server.onenio;
 
 import java.nio.charset.StandardCharsets;
+import lab.server.api.Exchange;
 import lab.server.api.Status;
 import one.nio.http.Request;
 import one.nio.util.Utf8;
 
 /**
- * Reads the lines of a request's head from bytes. Makes no text of the header fields, for the server needs only four of
+ * Reads the lines of a request's head from bytes. Makes no text of the header fields, for the server needs only five of
  * them.
  */
 final class HeadParser {
@@ -17,6 +18,7 @@ final class HeadParser {
     private static final byte[] CONTENT_LENGTH = Heads.ascii("content-length");
     private static final byte[] TRANSFER_ENCODING = Heads.ascii("transfer-encoding");
     private static final byte[] EXPECT = Heads.ascii("expect");
+    private static final byte[] INTERNAL = Heads.ascii(Exchange.INTERNAL_FIELD);
     private static final int LOWER = 0x20;
     private static final int TEN = 10;
 
@@ -73,6 +75,11 @@ final class HeadParser {
             case 'e' -> {
                 if (isField(EXPECT, buffer, from, to)) {
                     request.expectsContinue = true;
+                }
+            }
+            case 'l' -> {
+                if (isField(INTERNAL, buffer, from, to)) {
+                    request.internal = true;
                 }
             }
             default -> {

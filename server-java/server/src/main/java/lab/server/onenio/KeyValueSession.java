@@ -14,7 +14,8 @@ import one.nio.net.Socket;
 
 /**
  * One connection, and the exchange of the request that it handles. Answers are written as bytes: one-nio's
- * {@link Response} builds a list of texts first, and changes the object that it is given.
+ * {@link Response} builds a list of texts first, and changes the object that it is given. Any thread may answer; the lock
+ * of the session keeps it apart from the selector.
  */
 final class KeyValueSession extends ReceivingSession implements Exchange {
 
@@ -53,13 +54,18 @@ final class KeyValueSession extends ReceivingSession implements Exchange {
     }
 
     @Override
+    public boolean internal() {
+        return ((ReceivedRequest) handling).internal;
+    }
+
+    @Override
     public MemorySegment body() {
         byte[] body = handling.getBody();
         return body == null ? NO_BYTES : MemorySegment.ofArray(body);
     }
 
     @Override
-    public void respond(Status status) throws IOException {
+    public synchronized void respond(Status status) throws IOException {
         ReceivedRequest request = current();
         byte[] bytes = Heads.empty(status, request.keepAlive);
         write(bytes, 0, bytes.length);
@@ -67,17 +73,17 @@ final class KeyValueSession extends ReceivingSession implements Exchange {
     }
 
     @Override
-    public void respond(Status status, String text) throws IOException {
+    public synchronized void respond(Status status, String text) throws IOException {
         respond(status, TEXT_FIELD, (text + "\n").getBytes(StandardCharsets.UTF_8));
     }
 
     @Override
-    public void respondMethodNotAllowed(String allow) throws IOException {
+    public synchronized void respondMethodNotAllowed(String allow) throws IOException {
         respond(Status.METHOD_NOT_ALLOWED, "Allow: " + allow + "\r\n", Response.EMPTY);
     }
 
     @Override
-    public void respondJson(String json) throws IOException {
+    public synchronized void respondJson(String json) throws IOException {
         respond(Status.OK, JSON_FIELD, json.getBytes(StandardCharsets.UTF_8));
     }
 
@@ -93,7 +99,7 @@ final class KeyValueSession extends ReceivingSession implements Exchange {
     }
 
     @Override
-    public void respondValue(MemorySegment value) throws IOException {
+    public synchronized void respondValue(MemorySegment value) throws IOException {
         ReceivedRequest request = current();
         int length = (int) value.byteSize();
         byte[] bytes = new byte[Heads.okBytes(length, request.keepAlive) + length];
@@ -104,7 +110,7 @@ final class KeyValueSession extends ReceivingSession implements Exchange {
     }
 
     @Override
-    public void respondStream(Body body) throws IOException {
+    public synchronized void respondStream(Body body) throws IOException {
         StreamItem item;
         ReceivedRequest request;
         try {
@@ -122,6 +128,11 @@ final class KeyValueSession extends ReceivingSession implements Exchange {
         item = new StreamItem(Heads.ascii(head), body, chunked);
         write(item);
         answered(request);
+    }
+
+    @Override
+    public void abort(Exception cause) {
+        handleException(cause);
     }
 
     private void answered(ReceivedRequest request) throws IOException {

@@ -15,6 +15,8 @@ final class ReceivedRequest extends Request {
     long contentLength = -1;
     boolean chunkedBody;
     boolean expectsContinue;
+    /** Whether another node of the cluster sent it. */
+    boolean internal;
     /** If not null, the request is answered with this instead of being handled. */
     Status rejection;
     String rejectionText;

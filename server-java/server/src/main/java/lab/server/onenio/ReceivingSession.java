@@ -14,7 +14,11 @@ import one.nio.net.SocketClosedException;
  * The receiving half of a connection. Takes the place of one-nio's, which closes the connection on a body over 64 KiB
  * and on a line over 2 KiB that comes in two pieces, and which takes a chunked body for the next request.
  *
- * <p>Back-pressure: nothing more is read while answers wait to be sent, nor while a large body waits for memory.
+ * <p>Back-pressure: nothing more is read while answers wait to be sent, while a large body waits for memory, or while
+ * bytes that came after a request wait for its answer, which may be given later, by any thread. One request of a
+ * connection is handled at a time.
+ *
+ * <p>All of it happens under the lock of the session; one-nio holds it while it processes an event.
  */
 abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter {
 
@@ -40,6 +44,8 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
     private boolean waitsForMemory;
     private long discardBytes;
     private boolean endAfterDiscard;
+    /** Whether {@link #receive} is under way and goes on by itself after an answer. */
+    private boolean receivingNow;
 
     ReceivingSession(Socket socket, HttpServer server, int maxBodyBytes, BodyMemory bodyMemory) {
         super(socket, server);
@@ -49,6 +55,10 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
 
     @Override
     protected void processRead(byte[] buffer) throws IOException {
+        if (queueHead != null || isBlockedByAnswer()) {
+            // Another thread has answered, or gone on with the next request, since the selector saw this event.
+            return;
+        }
         bufferBytes = buffer.length;
         int length = rest.length;
         System.arraycopy(rest, 0, buffer, 0, length);
@@ -65,25 +75,45 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
     @Override
     protected void processWrite() throws Exception {
         super.processWrite();
-        if (queueHead == null && rest.length > 0 && socket.isOpen()) {
-            // The client may have sent all it wants to send, so no event would come for these bytes.
+        resume();
+    }
+
+    /** Takes what was read before and not used. The client may have sent all, so no event would come for these bytes. */
+    private void resume() throws IOException {
+        if (queueHead == null && rest.length > 0 && socket.isOpen() && !closing) {
             byte[] bytes = rest;
             rest = NO_BYTES;
             receive(bytes, bytes.length);
+            if (queueHead == null && !isBlockedByAnswer() && !waitsForMemory && socket.isOpen() && !closing) {
+                listen(READABLE);
+            }
         }
+    }
+
+    /** Whether bytes have come that go on only when the request before them is answered. */
+    private boolean isBlockedByAnswer() {
+        return handling != null && rest.length > 0;
     }
 
     private void receive(byte[] buffer, int length) throws IOException {
         int at = 0;
-        while (at < length && socket.isOpen() && !closing && queueHead == null && !waitsForMemory) {
-            int next = step(buffer, at, length);
-            if (next < 0) {
-                break;
+        boolean needsMore = false;
+        receivingNow = true;
+        try {
+            while (at < length && !needsMore && socket.isOpen() && !closing && queueHead == null && !waitsForMemory
+                    && handling == null) {
+                int next = step(buffer, at, length);
+                needsMore = next < 0;
+                at = needsMore ? at : next;
             }
-            at = next;
+        } finally {
+            receivingNow = false;
         }
         if (at < length && !closing && socket.isOpen()) {
             rest = Arrays.copyOfRange(buffer, at, length);
+            if (handling != null) {
+                listen(0);
+            }
         }
     }
 
@@ -231,11 +261,7 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
         receiving = null;
         body = null;
         headBytes = 0;
-        try {
-            handleParsedRequest();
-        } finally {
-            giveBackMemory();
-        }
+        handleParsedRequest();
     }
 
     private void giveBackMemory() {
@@ -255,14 +281,15 @@ abstract class ReceivingSession extends HttpSession implements BodyMemory.Waiter
         }
     }
 
-    /** Goes on with the next request that was received while this one was handled. */
+    /** Goes on after an answer. Its request is over, and so is the memory of its body. */
     final void nextInPipeline() throws IOException {
         Request next = pipeline.pollFirst();
-        handling = next;
+        handling = null;
+        giveBackMemory();
         if (next == FIN) {
             scheduleClose();
-        } else if (next != null) {
-            server.handleRequest(next, this);
+        } else if (!receivingNow) {
+            resume();
         }
     }
 

@@ -1,0 +1,40 @@
+package lab.server.api;
+
+import java.io.IOException;
+import lab.storage.Cursor;
+
+/**
+ * What the requests are about: the entries of this node, or of the cluster that it is part of. Answers each exchange
+ * itself, now or later.
+ */
+public interface Entities {
+
+    /** Nodes in all; no more replicas than these can be asked for. */
+    int nodes();
+
+    /** Replicas of a request that does not say {@code from}. */
+    int defaultFrom();
+
+    /**
+     * Replicas that must have answered, of a request that does not say {@code ack}.
+     *
+     * @param from replicas as the request says, or {@link #defaultFrom()}
+     */
+    int defaultAck(int from);
+
+    /** Answers a {@code GET}: 200 with the value, or 404; 504 if fewer than {@code ack} of {@code from} replicas answer. */
+    void get(Exchange exchange, byte[] key, int from, int ack) throws IOException;
+
+    /** Answers a {@code PUT} of the body: 201, or 504. */
+    void put(Exchange exchange, byte[] key, int from, int ack) throws IOException;
+
+    /** Answers a {@code DELETE}: 202, or 504. */
+    void delete(Exchange exchange, byte[] key, int from, int ack) throws IOException;
+
+    /**
+     * The entries of this node in order, from {@code start}, included, to {@code end}, excluded.
+     *
+     * @param end null for no end
+     */
+    Cursor range(byte[] start, byte[] end);
+}

@@ -1,0 +1,104 @@
+package lab.server.api;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import lab.storage.Cursor;
+import lab.storage.Storage;
+import lab.storage.ValueReader;
+
+/** The entries of one node that is alone. */
+public final class LocalEntities implements Entities {
+
+    /** Larger values are sent from where they lie, piece by piece. */
+    private static final int STREAM_VALUES_ABOVE_BYTES = 32 * 1024;
+
+    private final Storage storage;
+
+    /**
+     * @param storage not closed by this object
+     */
+    public LocalEntities(Storage storage) {
+        this.storage = storage;
+    }
+
+    @Override
+    public int nodes() {
+        return 1;
+    }
+
+    @Override
+    public int defaultFrom() {
+        return 1;
+    }
+
+    @Override
+    public int defaultAck(int from) {
+        return 1;
+    }
+
+    @Override
+    public void get(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+        ValueAnswer answer = new ValueAnswer(exchange);
+        if (!storage.get(MemorySegment.ofArray(key), answer)) {
+            exchange.respond(Status.NOT_FOUND);
+        } else if (answer.large) {
+            streamValue(exchange, key);
+        }
+    }
+
+    @Override
+    public void put(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+        storage.put(MemorySegment.ofArray(key), exchange.body());
+        exchange.respond(Status.CREATED);
+    }
+
+    @Override
+    public void delete(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+        storage.delete(MemorySegment.ofArray(key));
+        exchange.respond(Status.ACCEPTED);
+    }
+
+    @Override
+    public Cursor range(byte[] start, byte[] end) {
+        return storage.range(MemorySegment.ofArray(start), end == null ? null : MemorySegment.ofArray(end));
+    }
+
+    /** The value may have changed since its size was seen; what the cursor shows is what is answered. */
+    private void streamValue(Exchange exchange, byte[] key) throws IOException {
+        Cursor cursor = range(key, Arrays.copyOf(key, key.length + 1));
+        boolean found = false;
+        try {
+            found = cursor.next();
+        } finally {
+            if (!found) {
+                cursor.close();
+            }
+        }
+        if (found) {
+            exchange.respondStream(new ValueBody(cursor));
+        } else {
+            exchange.respond(Status.NOT_FOUND);
+        }
+    }
+
+    /** Answers a small value on the spot, while it is pinned. */
+    private static final class ValueAnswer implements ValueReader<IOException> {
+
+        private final Exchange exchange;
+        private boolean large;
+
+        ValueAnswer(Exchange exchange) {
+            this.exchange = exchange;
+        }
+
+        @Override
+        public void accept(MemorySegment value) throws IOException {
+            if (value.byteSize() > STREAM_VALUES_ABOVE_BYTES) {
+                large = true;
+            } else {
+                exchange.respondValue(value);
+            }
+        }
+    }
+}

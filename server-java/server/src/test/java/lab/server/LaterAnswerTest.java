@@ -1,0 +1,183 @@
+package lab.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import lab.server.api.Answering;
+import lab.server.api.Entities;
+import lab.server.api.Exchange;
+import lab.server.api.KeyValueApi;
+import lab.server.api.LocalEntities;
+import lab.server.onenio.KeyValueServer;
+import lab.storage.Bytes;
+import lab.storage.Cursor;
+import lab.storage.memory.MemoryStorage;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Requests that are answered later, by other threads, are answered in order, each once, and harm no other connection. */
+class LaterAnswerTest {
+
+    private static final int REQUESTS = 2_000;
+
+    private final ExecutorService threads = Executors.newFixedThreadPool(4);
+    private final Answering answering = new Answering();
+    private final AtomicInteger handled = new AtomicInteger();
+    private KeyValueServer server;
+    private int port;
+    private RawClient client;
+
+    @BeforeEach
+    void start() throws IOException {
+        KeyValueApi api = new KeyValueApi(new LaterEntities(), answering, () -> "{}", 1_000);
+        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = probe.getLocalPort();
+        }
+        server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16), api, 1_000_000);
+        server.start();
+        client = new RawClient(port);
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        client.close();
+        server.stop();
+        threads.close();
+    }
+
+    @Test
+    void requestsSentAtOnceAreAnsweredInOrder() throws Exception {
+        StringBuilder all = new StringBuilder();
+        for (int i = 0; i < REQUESTS; i++) {
+            String value = "value".repeat(i % 100) + i;
+            all.append("PUT /v0/entity?id=k").append(i).append(" HTTP/1.1\r\nContent-Length: ").append(value.length())
+                    .append("\r\n\r\n").append(value);
+            all.append("GET /v0/entity?id=k").append(i).append(" HTTP/1.1\r\n\r\n");
+        }
+        all.append("GET /v0/entities?start=k HTTP/1.1\r\n\r\nGET /v0/entity?id=none HTTP/1.1\r\n\r\n");
+        Thread sender = Thread.ofVirtual().start(() -> {
+            try {
+                client.send(all.toString());
+            } catch (IOException e) {
+                throw new java.io.UncheckedIOException(e);
+            }
+        });
+        for (int i = 0; i < REQUESTS; i++) {
+            assertEquals(201, client.read().status());
+            assertEquals("value".repeat(i % 100) + i, client.read().text());
+        }
+        assertTrue(client.read().body().length > REQUESTS);
+        assertEquals(404, client.read().status());
+        sender.join();
+    }
+
+    @Test
+    void clientThatClosesItsHalfGetsItsAnswers() throws Exception {
+        for (int i = 0; i < 200; i++) {
+            try (RawClient other = new RawClient(port)) {
+                other.send("PUT /v0/entity?id=half HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"
+                        + "GET /v0/entity?id=half HTTP/1.1\r\n\r\n");
+                other.endOutput();
+                assertEquals(201, other.read().status());
+                assertEquals("x", other.read().text());
+                assertTrue(other.isEnded());
+            }
+        }
+    }
+
+    @Test
+    void clientThatGoesAwayBeforeItsAnswerHarmsNobody() throws Exception {
+        int clients = 200;
+        for (int i = 0; i < clients; i++) {
+            try (RawClient gone = new RawClient(port)) {
+                gone.send("GET /v0/entity?id=slow HTTP/1.1\r\n\r\n".repeat(3));
+            }
+        }
+        assertEquals(404, client.ask("GET", "/v0/entity?id=slow").status());
+        assertEquals(0, answering.failures());
+    }
+
+    @Test
+    void failureOfALaterAnswerIsA500() throws Exception {
+        assertEquals(500, client.ask("DELETE", "/v0/entity?id=a").status());
+        assertEquals(404, client.ask("GET", "/v0/entity?id=a").status());
+        assertEquals(1, answering.failures());
+    }
+
+    @Test
+    void connectionIsClosedAfterALaterAnswerIfTheClientAsks() throws Exception {
+        client.send("GET /v0/entity?id=a HTTP/1.1\r\nConnection: close\r\n\r\n");
+        assertEquals("close", client.read().fields().get("connection"));
+        assertTrue(client.isEnded());
+    }
+
+    /** Answers some requests at once and most of them on another thread, some a little later. */
+    private final class LaterEntities implements Entities {
+
+        private final MemoryStorage storage = new MemoryStorage();
+        private final LocalEntities local = new LocalEntities(storage);
+
+        private void later(Exchange exchange, Answering.Action action) throws IOException {
+            if (handled.incrementAndGet() % 7 == 0) {
+                answering.answer(exchange, action);
+                return;
+            }
+            threads.execute(() -> {
+                try {
+                    if (ThreadLocalRandom.current().nextInt(10) == 0) {
+                        Thread.sleep(0, 100_000);
+                    }
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+                answering.answerLater(exchange, action);
+            });
+        }
+
+        @Override
+        public int nodes() {
+            return 1;
+        }
+
+        @Override
+        public int defaultFrom() {
+            return 1;
+        }
+
+        @Override
+        public int defaultAck(int from) {
+            return 1;
+        }
+
+        @Override
+        public void get(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+            later(exchange, () -> local.get(exchange, key, from, ack));
+        }
+
+        @Override
+        public void put(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+            later(exchange, () -> local.put(exchange, key, from, ack));
+        }
+
+        @Override
+        public void delete(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+            later(exchange, () -> {
+                throw new IllegalStateException("the later answer of " + Bytes.text(MemorySegment.ofArray(key)) + " fails");
+            });
+        }
+
+        @Override
+        public Cursor range(byte[] start, byte[] end) {
+            return local.range(start, end);
+        }
+    }
+}
