@@ -2,7 +2,6 @@ package lab.server;
 
 import java.nio.file.Path;
 import lab.storage.Storage;
-import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
 import lab.storage.memory.MemoryStorage;
 import lab.storage.memory.NoopStorage;
@@ -31,12 +30,13 @@ enum Engine {
         return needsFolder;
     }
 
-    Storage open(Path folder, LsmOptions lsmOptions) {
+    Storage open(StoreFlags flags) {
+        Path folder = flags.data();
         return switch (this) {
-            case LSM -> new LsmStorage(folder, lsmOptions);
+            case LSM -> new LsmStorage(folder, flags.lsm());
             case ROCKSDB -> new RocksDbStorage(folder);
             case MEMORY -> new MemoryStorage();
-            case NOOP -> new NoopStorage();
+            case NOOP -> new NoopStorage(flags.handlerDelayUs());
         };
     }
 

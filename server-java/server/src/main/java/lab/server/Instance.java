@@ -5,7 +5,6 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.function.Supplier;
 import lab.server.api.Json;
-import lab.server.onenio.KeyValueServer;
 import lab.storage.Storage;
 import lab.storage.StorageStats;
 
@@ -19,26 +18,26 @@ final class Instance {
     private final Storage storage;
     private final Supplier<Map<String, Object>> requests;
 
-    Instance(Options options, int port, Storage storage, Supplier<Map<String, Object>> requests) {
+    Instance(Options options, int port, Storage storage, Map<String, Object> transport,
+            Supplier<Map<String, Object>> requests) {
         this.storage = storage;
         this.requests = requests;
         Build build = Build.read();
         facts.put("instance", UUID.randomUUID().toString());
         facts.put("port", port);
-        facts.put("host", options.host());
+        facts.put("host", options.network().host());
         facts.put("pid", ProcessHandle.current().pid());
         facts.put("build", build.hash());
-        facts.put("transport", KeyValueServer.nativeTransport() ? "native" : "java");
+        facts.putAll(transport);
         facts.put("one_nio", build.oneNioVersion());
         facts.put("engine", storage.engine());
         facts.put("engine_settings", storage.settings());
-        facts.put("selectors", options.selectors());
-        facts.put("max_value_bytes", options.maxValueBytes());
+        facts.put("max_value_bytes", options.network().maxValueBytes());
         facts.put("jvm", System.getProperty("java.vm.version") + " " + System.getProperty("java.vendor.version", "")
                 .replaceFirst("-.*", ""));
         facts.put("gc", Collector.name());
         facts.put("heap_max_bytes", Runtime.getRuntime().maxMemory());
-        facts.put("data", options.data() == null ? null : options.data().toString());
+        facts.put("data", options.store().data() == null ? null : options.store().data().toString());
     }
 
     int port() {

@@ -49,7 +49,7 @@ public final class Main implements Callable<Integer> {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(server), "stop"));
         System.out.println(server.instance().readyLine());
         System.out.flush();
-        // The threads of one-nio keep the process alive.
+        // The threads of the front keep the process alive.
         return 0;
     }
 

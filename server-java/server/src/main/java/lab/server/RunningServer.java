@@ -6,9 +6,11 @@ import java.net.ServerSocket;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import lab.server.api.Answering;
+import lab.server.api.Front;
 import lab.server.api.KeyValueApi;
 import lab.server.api.LocalEntities;
-import lab.server.onenio.KeyValueServer;
+import lab.server.execution.Dispatcher;
+import lab.server.execution.Execution;
 import lab.storage.Storage;
 import lab.storage.StorageException;
 
@@ -21,7 +23,9 @@ final class RunningServer implements AutoCloseable {
     private final Storage storage;
     private final Answering answering = new Answering();
     private final KeyValueApi api;
-    private final KeyValueServer server;
+    private final Execution execution;
+    private final Dispatcher dispatcher;
+    private final Front front;
     private final Instance instance;
     private boolean closed;
 
@@ -32,19 +36,22 @@ final class RunningServer implements AutoCloseable {
      * @throws StorageException   if the store cannot be opened
      */
     RunningServer(Options options) {
-        storage = options.engine().open(options.data(), options.lsm());
+        storage = options.store().engine().open(options.store());
+        api = new KeyValueApi(new LocalEntities(storage), answering, this::status, MAX_KEY_BYTES);
+        execution = options.execution().create();
+        dispatcher = new Dispatcher(api, execution);
         try {
-            api = new KeyValueApi(new LocalEntities(storage), answering, this::status, MAX_KEY_BYTES);
-            int[] port = {options.port()};
-            server = bind(options, port);
-            instance = new Instance(options, port[0], storage, this::requests);
+            int[] port = {options.network().port()};
+            front = bind(options.network(), port);
+            instance = new Instance(options, port[0], storage, transport(options.network()), this::requests);
         } catch (RuntimeException e) {
+            execution.close();
             storage.close();
             throw e;
         }
-        server.start();
+        front.start();
         try {
-            SelfCheck.awaitAnswer(options.host(), instance.port(), instance.id());
+            SelfCheck.awaitAnswer(options.network().host(), instance.port(), instance.id());
         } catch (RuntimeException e) {
             close();
             throw e;
@@ -52,20 +59,27 @@ final class RunningServer implements AutoCloseable {
     }
 
     /** One-nio cannot say which port it got for 0, so a free one is looked for and then asked for by number. */
-    private KeyValueServer bind(Options options, int[] port) {
+    private Front bind(NetworkFlags network, int[] port) {
         for (int attempt = 1; ; attempt++) {
-            if (options.port() == 0) {
-                port[0] = freePort(options.host());
+            if (network.port() == 0) {
+                port[0] = freePort(network.host());
             }
             try {
-                return new KeyValueServer(new KeyValueServer.Address(options.host(), port[0], options.selectors(),
-                        options.backlog()), api, options.maxValueBytes());
+                return network.front().open(network, port[0], dispatcher);
             } catch (IOException e) {
-                if (options.port() != 0 || attempt == FREE_PORT_ATTEMPTS) {
-                    throw new PortTakenException(options.host(), port[0], e);
+                if (network.port() != 0 || attempt == FREE_PORT_ATTEMPTS) {
+                    throw new PortTakenException(network.host(), port[0], e);
                 }
             }
         }
+    }
+
+    private Map<String, Object> transport(NetworkFlags network) {
+        Map<String, Object> facts = new LinkedHashMap<>();
+        facts.put("front", network.front().toString());
+        facts.putAll(front.facts());
+        facts.putAll(execution.settings());
+        return facts;
     }
 
     private static int freePort(String host) {
@@ -86,9 +100,11 @@ final class RunningServer implements AutoCloseable {
 
     private Map<String, Object> requests() {
         Map<String, Object> requests = new LinkedHashMap<>();
-        requests.put("answered", server.getRequestsProcessed());
+        requests.put("answered", front.answered());
         requests.put("failed", answering.failures());
-        requests.put("connections", server.getConnections());
+        requests.putAll(dispatcher.counters());
+        int connections = front.connections();
+        requests.put("connections", connections == Front.UNKNOWN_CONNECTIONS ? null : connections);
         return requests;
     }
 
@@ -98,7 +114,8 @@ final class RunningServer implements AutoCloseable {
         if (!closed) {
             closed = true;
             try {
-                server.stop();
+                front.close();
+                execution.close();
             } finally {
                 storage.close();
             }

@@ -116,10 +116,43 @@ class ConnectionTest {
     }
 
     @Test
-    void bodyInChunksIsRefused() throws Exception {
-        client.send("PUT /v0/entity?id=a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
-        assertEquals(411, client.read().status());
-        assertTrue(client.isEnded());
+    void bodyMayComeInChunks() throws Exception {
+        client.send("PUT /v0/entity?id=a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "3\r\nabc\r\n00A;name=\"x\"\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n");
+        assertEquals(201, client.read().status());
+        assertEquals("abc0123456789", client.ask("GET", "/v0/entity?id=a").text());
+        client.send("PUT /v0/entity?id=b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+        assertEquals(201, client.read().status());
+        assertEquals("", client.ask("GET", "/v0/entity?id=b").text());
+    }
+
+    @Test
+    void chunkedBodyMayHaveTheLimitAndNotMore() throws Exception {
+        byte[] value = new byte[LIMIT_BYTES];
+        new java.util.Random(3).nextBytes(value);
+        client.putInChunks("/v0/entity?id=limit", value, 1_000);
+        assertEquals(201, client.read().status());
+        assertArrayEquals(value, client.ask("GET", "/v0/entity?id=limit").body());
+        client.putInChunks("/v0/entity?id=large", new byte[3 * LIMIT_BYTES], 9_999);
+        RawClient.Answer refused = client.read();
+        assertEquals(413, refused.status());
+        assertTrue(refused.text().contains("--max-value-bytes"), refused.text());
+        assertEquals(404, client.ask("GET", "/v0/entity?id=large").status());
+    }
+
+    @Test
+    void chunksThatCannotBeReadEndTheConnectionWithAnAnswer() throws Exception {
+        String head = "PUT /v0/entity?id=a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n";
+        for (String request : new String[] {head + "\r\nxyz\r\n", head + "\r\n3\r\nabcd\r\n",
+                head + "\r\nfffffffffffffffff\r\n", head + "\r\n\r\n", head + "Content-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+                head.replace("chunked", "gzip, chunked") + "\r\n", head.replace("1.1", "1.0") + "\r\n"}) {
+            try (RawClient other = new RawClient(server.port())) {
+                other.send(request);
+                assertEquals(400, other.read().status(), request);
+                assertTrue(other.isEnded(), request);
+            }
+        }
+        assertEquals(404, client.ask("GET", "/v0/entity?id=a").status());
     }
 
     @Test

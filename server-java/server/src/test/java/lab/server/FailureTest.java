@@ -11,7 +11,13 @@ import java.util.Map;
 import lab.server.api.Answering;
 import lab.server.api.KeyValueApi;
 import lab.server.api.LocalEntities;
+import lab.server.execution.Dispatcher;
+import lab.server.execution.Execution;
+import lab.server.execution.ExecutionKind;
+import lab.server.execution.ExecutionSettings;
+import lab.server.execution.QueueKind;
 import lab.server.onenio.KeyValueServer;
+import lab.server.onenio.Limits;
 import lab.storage.Cursor;
 import lab.storage.Storage;
 import lab.storage.StorageStats;
@@ -34,7 +40,9 @@ class FailureTest {
         try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = probe.getLocalPort();
         }
-        server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16), api, 1_000_000);
+        Execution execution = ExecutionKind.SELECTOR.create(new ExecutionSettings(1, QueueKind.ARRAY, 1, 0));
+        server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16),
+                new Limits(1_000_000, 100_000, 0, 0), new Dispatcher(api, execution));
         server.start();
         client = new RawClient(port);
     }

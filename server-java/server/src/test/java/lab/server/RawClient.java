@@ -71,6 +71,18 @@ public final class RawClient implements AutoCloseable {
         return read(false);
     }
 
+    /** Sends a PUT whose body comes in chunks. */
+    public void putInChunks(String target, byte[] body, int chunkBytes) throws IOException {
+        send("PUT " + target + " HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for (int at = 0; at < body.length; at += chunkBytes) {
+            int length = Math.min(chunkBytes, body.length - at);
+            send(Integer.toHexString(length) + "\r\n");
+            send(java.util.Arrays.copyOfRange(body, at, at + length));
+            send("\r\n");
+        }
+        send("0\r\n\r\n");
+    }
+
     /** Reads an answer. */
     public Answer read() throws IOException {
         return read(false);

@@ -41,7 +41,10 @@ public final class Answering {
         } catch (RuntimeException | Error e) {
             failures.increment();
             LOG.error("{} {} failed", exchange.method(), exchange.target(), e);
-            exchange.respond(Status.INTERNAL_ERROR, "The server failed: " + e.getMessage() + "\nIts log has the cause.");
+            if (!exchange.isAnswered()) {
+                exchange.respond(Status.INTERNAL_ERROR, "The server failed: " + e.getMessage()
+                        + "\nIts log has the cause.");
+            }
         }
     }
 

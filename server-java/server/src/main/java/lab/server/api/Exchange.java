@@ -5,8 +5,9 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * One request and the way to answer it, whatever carries it. Exactly one of the {@code respond} methods is called, once:
- * by the thread that handles the request, or later by any other. Until then the request can be read; afterwards the
- * object may already stand for another one.
+ * by the thread that handles the request, or later by any other. Until then the request can be read. Once it was answered
+ * and the handler has returned, the object may stand for another one; so only the handler itself may ask
+ * {@link #isAnswered()}.
  *
  * <p>They throw {@link IOException} if the connection is broken; then no other answer is possible. Whoever answers later
  * says so with {@link #abort}; {@link Answering} does it.
@@ -27,6 +28,9 @@ public interface Exchange {
 
     /** Body of the request; empty if it has none. The bytes belong to whoever asks and are not changed later. */
     MemorySegment body();
+
+    /** Whether one of the {@code respond} methods was called for this request. */
+    boolean isAnswered();
 
     /** Answers without a body. */
     void respond(Status status) throws IOException;

@@ -42,6 +42,11 @@ public final class KeyValueApi {
         this.maxKeyBytes = maxKeyBytes;
     }
 
+    /** Whether a request is answered from what is known, so that it needs no thread of its own and is never refused. */
+    public static boolean isAnsweredAtOnce(Exchange exchange) {
+        return Query.hasPath(exchange.target(), STATUS);
+    }
+
     /**
      * Answers one request, or sees to it that another thread will.
      *

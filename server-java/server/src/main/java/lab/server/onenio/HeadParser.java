@@ -70,6 +70,7 @@ final class HeadParser {
             case 't' -> {
                 if (isField(TRANSFER_ENCODING, buffer, from, to)) {
                     request.chunkedBody = true;
+                    request.transferEncoding = value(TRANSFER_ENCODING, buffer, from, to);
                 }
             }
             case 'e' -> {
@@ -85,6 +86,20 @@ final class HeadParser {
             default -> {
                 // Not needed.
             }
+        }
+    }
+
+    /** Rejects a body in chunks whose end two readers could see at different places, and other codings. */
+    static void checkChunked(ReceivedRequest request) {
+        if (!request.transferEncoding.equalsIgnoreCase("chunked")) {
+            request.reject(Status.BAD_REQUEST, "The header field Transfer-Encoding is '" + request.transferEncoding
+                    + "'; only chunked is taken.");
+            request.keepAlive = false;
+        } else if (request.contentLength >= 0 || !request.isHttp11()) {
+            request.reject(Status.BAD_REQUEST, "The body comes in chunks and the request has "
+                    + (request.isHttp11() ? "a Content-Length too; send one of them." : "the version HTTP/1.0, which "
+                    + "knows no chunks; send Content-Length."));
+            request.keepAlive = false;
         }
     }
 

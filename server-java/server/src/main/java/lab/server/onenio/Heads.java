@@ -13,6 +13,8 @@ final class Heads {
     private static final byte[] OK_LENGTH = ascii("HTTP/1.1 200 OK\r\nContent-Length: ");
     private static final byte[] END_KEEP_ALIVE = ascii("\r\nConnection: Keep-Alive\r\n\r\n");
     private static final byte[] END_CLOSE = ascii("\r\nConnection: close\r\n\r\n");
+    /** Seconds. A queue that is full now is so for a fraction of that; less cannot be said. */
+    private static final String RETRY = "Retry-After: 1\r\n";
     private static final int TEN = 10;
 
     static {
@@ -37,6 +39,7 @@ final class Heads {
      */
     static String head(Status status, long length, String fields, boolean keepAlive) {
         return "HTTP/1.1 " + status.code() + ' ' + status.reason() + "\r\nContent-Length: " + length + "\r\n" + fields
+                + (status == Status.UNAVAILABLE ? RETRY : "")
                 + "Connection: " + (keepAlive ? "Keep-Alive" : "close") + "\r\n\r\n";
     }
 

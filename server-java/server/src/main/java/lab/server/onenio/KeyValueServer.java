@@ -1,37 +1,42 @@
 package lab.server.onenio;
 
 import java.io.IOException;
-import lab.server.api.KeyValueApi;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import lab.server.api.Front;
+import lab.server.execution.Dispatcher;
 import one.nio.http.HttpServer;
 import one.nio.http.HttpServerConfig;
 import one.nio.http.HttpSession;
-import one.nio.http.Request;
 import one.nio.net.Socket;
 import one.nio.os.NativeLibrary;
 import one.nio.server.AcceptorConfig;
+import one.nio.server.RejectedSessionException;
 
-/** The key-value API over one-nio. Requests are handled on the selector threads. */
-public final class KeyValueServer extends HttpServer {
+/** The key-value API over one-nio. Selector threads read, parse and write; who handles, the dispatcher decides. */
+public final class KeyValueServer extends HttpServer implements Front {
 
     /** Large bodies together may take this part of the heap while they are received. */
     private static final int BODY_HEAP_SHARE = 8;
 
-    private final KeyValueApi api;
-    private final int maxValueBytes;
+    private final Address address;
+    private final Limits limits;
+    private final Dispatcher dispatcher;
     private final BodyMemory bodyMemory = new BodyMemory(Runtime.getRuntime().maxMemory() / BODY_HEAP_SHARE);
 
     /**
      * Binds the port. {@link #start()} begins to answer.
      *
-     * @param address       where and how to listen
-     * @param api           what answers
-     * @param maxValueBytes larger bodies are answered with 413
+     * @param address    where and how to listen
+     * @param limits     what a connection may ask
+     * @param dispatcher what answers
      * @throws IOException if the port cannot be bound
      */
-    public KeyValueServer(Address address, KeyValueApi api, int maxValueBytes) throws IOException {
-        super(config(address));
-        this.api = api;
-        this.maxValueBytes = maxValueBytes;
+    public KeyValueServer(Address address, Limits limits, Dispatcher dispatcher) throws IOException {
+        super(config(address, limits));
+        this.address = address;
+        this.limits = limits;
+        this.dispatcher = dispatcher;
     }
 
     /**
@@ -39,18 +44,13 @@ public final class KeyValueServer extends HttpServer {
      *
      * @param host      name or number of the interface
      * @param port      number of the port
-     * @param selectors threads that read, handle and write
+     * @param selectors threads that read and write
      * @param backlog   connections that may wait to be accepted
      */
     public record Address(String host, int port, int selectors, int backlog) {
     }
 
-    /** Whether one-nio's own epoll transport is in use; otherwise it is that of the JDK. */
-    public static boolean nativeTransport() {
-        return NativeLibrary.IS_SUPPORTED;
-    }
-
-    private static HttpServerConfig config(Address address) {
+    private static HttpServerConfig config(Address address, Limits limits) {
         AcceptorConfig acceptor = new AcceptorConfig();
         acceptor.address = address.host();
         acceptor.port = address.port();
@@ -59,6 +59,7 @@ public final class KeyValueServer extends HttpServer {
         config.acceptors = new AcceptorConfig[] {acceptor};
         config.selectors = address.selectors();
         config.closeSessions = true;
+        config.keepAlive = limits.idleMs();
         return config;
     }
 
@@ -69,18 +70,33 @@ public final class KeyValueServer extends HttpServer {
     }
 
     @Override
-    public HttpSession createSession(Socket socket) {
-        return new KeyValueSession(socket, this, maxValueBytes, bodyMemory);
+    public HttpSession createSession(Socket socket) throws RejectedSessionException {
+        if (limits.connections() > 0 && getConnections() >= limits.connections()) {
+            throw new RejectedSessionException("There are " + limits.connections() + " connections already.");
+        }
+        return new KeyValueSession(socket, this, limits, bodyMemory, dispatcher);
     }
 
     @Override
-    public void handleRequest(Request request, HttpSession session) throws IOException {
-        KeyValueSession exchange = (KeyValueSession) session;
-        ReceivedRequest received = (ReceivedRequest) request;
-        if (received.rejection != null) {
-            exchange.respond(received.rejection, received.rejectionText);
-        } else {
-            api.handle(exchange);
-        }
+    public long answered() {
+        return getRequestsProcessed();
+    }
+
+    @Override
+    public int connections() {
+        return getConnections();
+    }
+
+    @Override
+    public Map<String, Object> facts() {
+        Map<String, Object> facts = new LinkedHashMap<>();
+        facts.put("transport", NativeLibrary.IS_SUPPORTED ? "native" : "java");
+        facts.put("selectors", address.selectors());
+        return facts;
+    }
+
+    @Override
+    public void close() {
+        stop();
     }
 }

@@ -4,38 +4,142 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.atomic.AtomicReference;
 import lab.server.api.Body;
 import lab.server.api.Exchange;
 import lab.server.api.Method;
 import lab.server.api.Status;
+import lab.server.execution.Dispatcher;
+import lab.server.execution.Job;
 import one.nio.http.Request;
 import one.nio.http.Response;
+import one.nio.net.Session;
 import one.nio.net.Socket;
 
 /**
- * One connection, and the exchange of the request that it handles. Answers are written as bytes: one-nio's
- * {@link Response} builds a list of texts first, and changes the object that it is given. Any thread may answer; the lock
- * of the session keeps it apart from the selector.
+ * One connection, and the exchange of the request that it handles: there is one at a time, so a request costs no objects
+ * beside its own bytes, and waits in a queue as the session itself. Answers are written as bytes: one-nio's
+ * {@link Response} builds a list of texts first, and changes the object that it is given.
+ *
+ * <p>A request is done when it was answered and its handler has returned, in whichever order; until then the session is
+ * not used for the next one.
  */
-final class KeyValueSession extends ReceivingSession implements Exchange {
+final class KeyValueSession extends ReceivingSession implements Exchange, Job {
 
     private static final MemorySegment NO_BYTES = MemorySegment.ofArray(Response.EMPTY);
     private static final String TEXT_FIELD = "Content-Type: text/plain; charset=utf-8\r\n";
     private static final String JSON_FIELD = "Content-Type: application/json; charset=utf-8\r\n";
 
     private final KeyValueServer owner;
+    private final Dispatcher dispatcher;
+    /** Where a pool leaves an answer for the selector that waits for it with the monitor held; null in other modes. */
+    private final AtomicReference<Object> handover;
+    private volatile boolean answered;
+    private boolean handlerReturned;
+    private boolean abandoned;
+    private long waitsSinceNanos;
 
-    KeyValueSession(Socket socket, KeyValueServer owner, int maxBodyBytes, BodyMemory bodyMemory) {
-        super(socket, owner, maxBodyBytes, bodyMemory);
+    /** What {@link #handover} holds while the selector waits, and when it has stopped to. */
+    private enum Selector { WAITS, GONE }
+
+    KeyValueSession(Socket socket, KeyValueServer owner, Limits limits, BodyMemory bodyMemory, Dispatcher dispatcher) {
+        super(socket, owner, limits, bodyMemory);
         this.owner = owner;
+        this.dispatcher = dispatcher;
+        this.handover = dispatcher.execution().callerWaits() ? new AtomicReference<>(Selector.GONE) : null;
     }
 
-    private ReceivedRequest current() throws IOException {
-        Request request = handling;
-        if (request == null) {
-            throw new IOException("This request was already answered.");
+    @Override
+    void begin(ReceivedRequest request) throws IOException {
+        answered = false;
+        handlerReturned = false;
+        if (request.rejection != null) {
+            respond(request.rejection, request.rejectionText);
+            handlerReturned();
+        } else if (handover == null) {
+            dispatcher.dispatch(this);
+        } else {
+            handover.set(Selector.WAITS);
+            try {
+                dispatcher.dispatch(this);
+            } finally {
+                if (handover.getAndSet(Selector.GONE) instanceof Session.QueueItem answer) {
+                    send(answer);
+                }
+            }
         }
-        return (ReceivedRequest) request;
+    }
+
+    /** Handles the request unless its connection was closed while it waited. */
+    @Override
+    public void handle() {
+        if (socket.isOpen()) {
+            work(dispatcher::serve);
+        } else {
+            abandoned = true;
+            handlerReturned();
+        }
+    }
+
+    @Override
+    public void refuse() {
+        work(dispatcher::answerRefused);
+    }
+
+    @Override
+    public void expire() {
+        work(dispatcher::answerExpired);
+    }
+
+    private interface Work {
+        void on(Exchange exchange) throws IOException;
+    }
+
+    private void work(Work work) {
+        try {
+            work.on(this);
+        } catch (IOException e) {
+            // The connection is broken, which was said and done where it broke.
+        } finally {
+            handlerReturned();
+        }
+    }
+
+    private void handlerReturned() {
+        if (handover != null && handover.get() != Selector.GONE) {
+            // The selector has the monitor; it is told by the end of the wait.
+            handlerReturned = true;
+            return;
+        }
+        synchronized (this) {
+            handlerReturned = true;
+            doneIfAnswered();
+        }
+    }
+
+    private void doneIfAnswered() {
+        if (handlerReturned && (answered || abandoned) && handling != null) {
+            try {
+                requestDone();
+            } catch (IOException e) {
+                handleException(e);
+            }
+        }
+    }
+
+    @Override
+    public void waitsSince(long nanos) {
+        waitsSinceNanos = nanos;
+    }
+
+    @Override
+    public long waitsSince() {
+        return waitsSinceNanos;
+    }
+
+    @Override
+    public boolean isAnswered() {
+        return answered;
     }
 
     @Override
@@ -65,25 +169,22 @@ final class KeyValueSession extends ReceivingSession implements Exchange {
     }
 
     @Override
-    public synchronized void respond(Status status) throws IOException {
-        ReceivedRequest request = current();
-        byte[] bytes = Heads.empty(status, request.keepAlive);
-        write(bytes, 0, bytes.length);
-        answered(request);
+    public void respond(Status status) throws IOException {
+        deliver(Heads.empty(status, current().keepAlive));
     }
 
     @Override
-    public synchronized void respond(Status status, String text) throws IOException {
+    public void respond(Status status, String text) throws IOException {
         respond(status, TEXT_FIELD, (text + "\n").getBytes(StandardCharsets.UTF_8));
     }
 
     @Override
-    public synchronized void respondMethodNotAllowed(String allow) throws IOException {
+    public void respondMethodNotAllowed(String allow) throws IOException {
         respond(Status.METHOD_NOT_ALLOWED, "Allow: " + allow + "\r\n", Response.EMPTY);
     }
 
     @Override
-    public synchronized void respondJson(String json) throws IOException {
+    public void respondJson(String json) throws IOException {
         respond(Status.OK, JSON_FIELD, json.getBytes(StandardCharsets.UTF_8));
     }
 
@@ -94,28 +195,25 @@ final class KeyValueSession extends ReceivingSession implements Exchange {
         byte[] bytes = new byte[head.length + bodyBytes];
         System.arraycopy(head, 0, bytes, 0, head.length);
         System.arraycopy(body, 0, bytes, head.length, bodyBytes);
-        write(bytes, 0, bytes.length);
-        answered(request);
+        deliver(bytes);
     }
 
     @Override
-    public synchronized void respondValue(MemorySegment value) throws IOException {
+    public void respondValue(MemorySegment value) throws IOException {
         ReceivedRequest request = current();
         int length = (int) value.byteSize();
         byte[] bytes = new byte[Heads.okBytes(length, request.keepAlive) + length];
         int at = Heads.putOk(bytes, length, request.keepAlive);
         MemorySegment.copy(value, ValueLayout.JAVA_BYTE, 0, bytes, at, length);
-        write(bytes, 0, bytes.length);
-        answered(request);
+        deliver(bytes);
     }
 
     @Override
-    public synchronized void respondStream(Body body) throws IOException {
-        StreamItem item;
+    public void respondStream(Body body) throws IOException {
         ReceivedRequest request;
         try {
             request = current();
-        } catch (IOException e) {
+        } catch (IllegalStateException e) {
             body.close();
             throw e;
         }
@@ -125,21 +223,56 @@ final class KeyValueSession extends ReceivingSession implements Exchange {
         }
         String head = body.length() == Body.UNKNOWN_LENGTH ? Heads.streamHead(chunked, request.keepAlive)
                 : Heads.head(Status.OK, body.length(), "", request.keepAlive);
-        item = new StreamItem(Heads.ascii(head), body, chunked);
-        write(item);
-        answered(request);
+        deliver(new StreamItem(Heads.ascii(head), body, chunked));
     }
 
     @Override
     public void abort(Exception cause) {
-        handleException(cause);
+        synchronized (this) {
+            handleException(cause);
+            answered = true;
+            doneIfAnswered();
+        }
     }
 
-    private void answered(ReceivedRequest request) throws IOException {
+    private ReceivedRequest current() {
+        if (answered) {
+            throw new IllegalStateException("This request was already answered.");
+        }
+        return (ReceivedRequest) handling;
+    }
+
+    private void deliver(byte[] bytes) throws IOException {
+        deliver(new ArrayQueueItem(bytes, 0, bytes.length, 0));
+    }
+
+    private void deliver(QueueItem answer) throws IOException {
+        if (handover != null) {
+            answered = true;
+            if (handover.compareAndSet(Selector.WAITS, answer)) {
+                return;
+            }
+        }
+        synchronized (this) {
+            answered = true;
+            send(answer);
+        }
+    }
+
+    /** Writes as much of an answer as the socket takes; the selector writes the rest. */
+    private void send(QueueItem answer) throws IOException {
+        boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
+        try {
+            write(answer);
+        } catch (IOException e) {
+            handleException(e);
+            doneIfAnswered();
+            throw e;
+        }
         owner.incRequestsProcessed();
-        if (!request.keepAlive) {
+        if (!keepAlive) {
             endAfterAnswer();
         }
-        nextInPipeline();
+        doneIfAnswered();
     }
 }

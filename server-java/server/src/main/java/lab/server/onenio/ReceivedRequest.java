@@ -14,6 +14,7 @@ final class ReceivedRequest extends Request {
     /** Length of the body as announced, or -1. */
     long contentLength = -1;
     boolean chunkedBody;
+    String transferEncoding;
     boolean expectsContinue;
     /** Whether another node of the cluster sent it. */
     boolean internal;

@@ -3,6 +3,8 @@ package lab.storage.memory;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import lab.storage.Cursor;
 import lab.storage.Storage;
 import lab.storage.StorageStats;
@@ -18,20 +20,51 @@ public final class NoopStorage implements Storage {
     private static final byte[] VALUE = "10000".getBytes(StandardCharsets.US_ASCII);
 
     private final MemorySegment value = MemorySegment.ofArray(VALUE).asReadOnly();
+    private final long delayNanos;
+
+    /** Does nothing at once. */
+    public NoopStorage() {
+        this(0);
+    }
+
+    /**
+     * Does nothing after a wait, which blocks the thread as a slow disk would.
+     *
+     * @param delayUs wait in each get, put and delete
+     */
+    public NoopStorage(int delayUs) {
+        delayNanos = TimeUnit.MICROSECONDS.toNanos(delayUs);
+    }
+
+    private void delay() {
+        if (delayNanos == 0) {
+            return;
+        }
+        long end = System.nanoTime() + delayNanos;
+        for (long left = delayNanos; left > 0; left = end - System.nanoTime()) {
+            LockSupport.parkNanos(left);
+            if (Thread.currentThread().isInterrupted()) {
+                return;
+            }
+        }
+    }
 
     @Override
     public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
+        delay();
         reader.accept(value);
         return true;
     }
 
     @Override
     public void put(MemorySegment key, MemorySegment value) {
-        // Forgotten on purpose.
+        delay();
+        // The value is forgotten on purpose.
     }
 
     @Override
     public void delete(MemorySegment key) {
+        delay();
         // There is nothing to delete.
     }
 
@@ -72,7 +105,7 @@ public final class NoopStorage implements Storage {
 
     @Override
     public Map<String, Object> settings() {
-        return Map.of("value_bytes", VALUE.length);
+        return Map.of("value_bytes", VALUE.length, "handler_delay_us", TimeUnit.NANOSECONDS.toMicros(delayNanos));
     }
 
     @Override

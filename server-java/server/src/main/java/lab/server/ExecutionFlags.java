@@ -1,0 +1,67 @@
+package lab.server;
+
+import static lab.server.Flags.require;
+
+import lab.server.execution.Execution;
+import lab.server.execution.ExecutionKind;
+import lab.server.execution.ExecutionSettings;
+import lab.server.execution.QueueKind;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Option;
+
+/** On which threads requests are handled. */
+final class ExecutionFlags {
+
+    private static final int THREADS_A_CORE = 4;
+
+    @Option(names = "--execution", defaultValue = "selector", converter = KindConverter.class, paramLabel = "MODE",
+            description = "Where requests are handled: selector (on the thread that read them), pool (handed to a pool), "
+                    + "virtual (a virtual thread each), blocking-pool (on a pool, while the selector waits; as "
+                    + "report 3). Default: ${DEFAULT-VALUE}.")
+    private ExecutionKind kind;
+
+    @Option(names = "--pool-threads", defaultValue = "0", paramLabel = "N",
+            description = "pool, blocking-pool: threads. Default: 0, for pool " + THREADS_A_CORE
+                    + " for each core, for blocking-pool one (as report 3).")
+    private int threads;
+
+    @Option(names = "--queue", defaultValue = "array", converter = QueueConverter.class, paramLabel = "KIND",
+            description = "pool: array, linked (oldest first), or lifo (newest first). Default: ${DEFAULT-VALUE}.")
+    private QueueKind queue;
+
+    @Option(names = "--queue-size", defaultValue = "1024", paramLabel = "N",
+            description = "pool: requests that may wait; virtual: requests that may be under way. Further ones are "
+                    + "answered with 503 and Retry-After. Default: ${DEFAULT-VALUE}.")
+    private int queueSize;
+
+    @Option(names = "--deadline-ms", defaultValue = "0", paramLabel = "MS",
+            description = "pool, virtual: a request that waited this long for a thread is answered with 503 and not "
+                    + "served. Default: 0, never.")
+    private int deadlineMs;
+
+    void validate() {
+        require(threads >= 0, "--pool-threads is " + threads + ", but must be at least 1, or 0 for the default.");
+        require(queueSize > 0, "--queue-size is " + queueSize + ", but must be at least 1.");
+        require(deadlineMs >= 0, "--deadline-ms is " + deadlineMs + ", but must be at least 1, or 0 for never.");
+    }
+
+    Execution create() {
+        int cores = Runtime.getRuntime().availableProcessors();
+        int chosen = threads > 0 ? threads : kind == ExecutionKind.BLOCKING_POOL ? cores : cores * THREADS_A_CORE;
+        return kind.create(new ExecutionSettings(chosen, queue, queueSize, deadlineMs));
+    }
+
+    private static final class KindConverter implements ITypeConverter<ExecutionKind> {
+        @Override
+        public ExecutionKind convert(String text) {
+            return Flags.byFlag(ExecutionKind.class, text);
+        }
+    }
+
+    private static final class QueueConverter implements ITypeConverter<QueueKind> {
+        @Override
+        public QueueKind convert(String text) {
+            return Flags.byFlag(QueueKind.class, text);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+package lab.server;
+
+import static lab.server.Flags.require;
+
+import java.nio.file.Path;
+import lab.storage.lsm.LsmOptions;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Option;
+
+/** Which store, where, and how it is set. */
+final class StoreFlags {
+
+    @Option(names = "--engine", required = true, converter = EngineConverter.class, paramLabel = "ENGINE",
+            description = "Storage engine: lsm, rocksdb, memory or noop.")
+    private Engine engine;
+
+    @Option(names = "--data", paramLabel = "DIR",
+            description = "Folder of the store; made if it is missing. Needed by engines that keep files.")
+    private Path data;
+
+    @Option(names = "--flush-threshold-bytes", defaultValue = "0", paramLabel = "BYTES",
+            description = "lsm: size at which a memtable is written to disk; two are held at most. "
+                    + "Default: 0, an eighth of the heap.")
+    private long flushThresholdBytes;
+
+    @Option(names = "--compaction", defaultValue = "size-tiered", converter = CompactionConverter.class,
+            paramLabel = "MODE", description = "lsm: off or size-tiered. Default: ${DEFAULT-VALUE}.")
+    private LsmOptions.Compaction compaction;
+
+    @Option(names = "--handler-delay-us", defaultValue = "0", paramLabel = "US",
+            description = "noop: wait this long in each request, as a slow store would. A test aid: it shows what a way "
+                    + "of handling requests does while handlers wait. Default: ${DEFAULT-VALUE}.")
+    private int handlerDelayUs;
+
+    void validate() {
+        require(flushThresholdBytes >= 0, "--flush-threshold-bytes is " + flushThresholdBytes
+                + ", but must be at least 1, or 0 for the default.");
+        require(data != null || !engine.needsFolder(), "--engine " + engine + " needs a folder; add --data DIR.");
+        require(handlerDelayUs >= 0, "--handler-delay-us is " + handlerDelayUs + ", but must be at least 0.");
+        require(handlerDelayUs == 0 || engine == Engine.NOOP, "--handler-delay-us is for --engine noop, but the engine "
+                + "is " + engine + ".");
+        lsm();
+    }
+
+    Engine engine() {
+        return engine;
+    }
+
+    Path data() {
+        return data;
+    }
+
+    LsmOptions lsm() {
+        return LsmOptions.forHeap(flushThresholdBytes, compaction, Runtime.getRuntime().maxMemory());
+    }
+
+    int handlerDelayUs() {
+        return handlerDelayUs;
+    }
+
+    private static final class EngineConverter implements ITypeConverter<Engine> {
+        @Override
+        public Engine convert(String text) {
+            return Flags.byFlag(Engine.class, text);
+        }
+    }
+
+    private static final class CompactionConverter implements ITypeConverter<LsmOptions.Compaction> {
+        @Override
+        public LsmOptions.Compaction convert(String text) {
+            return Flags.byFlag(LsmOptions.Compaction.class, text);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+package lab.server.api;
+
+import java.util.Map;
+
+/**
+ * What carries HTTP requests to the API and the answers back. The port is bound when a front is made; it answers from
+ * {@link #start()} on.
+ */
+public interface Front extends AutoCloseable {
+
+    /** The transport does not tell how many connections there are. */
+    int UNKNOWN_CONNECTIONS = -1;
+
+    /** Begins to answer. */
+    void start();
+
+    /** Requests answered so far, in whatever way. */
+    long answered();
+
+    /** Connections that are open now, or {@link #UNKNOWN_CONNECTIONS}. */
+    int connections();
+
+    /** Facts about the transport for the ready line; names carry units. */
+    Map<String, Object> facts();
+
+    /** Stops to answer and closes every connection. Requests that are being handled go on, unheard. */
+    @Override
+    void close();
+}

@@ -1,0 +1,246 @@
+package lab.server.jdk;
+
+import com.sun.net.httpserver.HttpExchange;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.atomic.LongAdder;
+import lab.server.api.Body;
+import lab.server.api.Exchange;
+import lab.server.api.Method;
+import lab.server.api.Status;
+import lab.server.execution.Dispatcher;
+import lab.server.execution.Job;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** One request that the JDK's server has read. Written with blocking writes, by whoever answers. */
+final class JdkExchange implements Exchange, Job {
+
+    private static final int BUFFER_BYTES = 32 * 1024;
+    private static final int NO_BODY = -1;
+    private static final int CHUNKED = 0;
+    private static final byte[] NO_BYTES = {};
+    private static final Logger LOG = LoggerFactory.getLogger(JdkExchange.class);
+
+    private final HttpExchange exchange;
+    private final Dispatcher dispatcher;
+    private final LongAdder counter;
+    private final String target;
+    private byte[] body = NO_BYTES;
+    private volatile boolean answered;
+    private long waitsSinceNanos;
+
+    private JdkExchange(HttpExchange exchange, Dispatcher dispatcher, LongAdder counter) {
+        this.exchange = exchange;
+        this.dispatcher = dispatcher;
+        this.counter = counter;
+        this.target = exchange.getRequestURI().toString();
+    }
+
+    /** Reads the body and has the request handled. */
+    static void begin(HttpExchange exchange, int maxBodyBytes, Dispatcher dispatcher, LongAdder answered)
+            throws IOException {
+        JdkExchange request = new JdkExchange(exchange, dispatcher, answered);
+        try {
+            if (request.receive(maxBodyBytes)) {
+                dispatcher.dispatch(request);
+            } else {
+                request.respond(Status.TOO_LARGE, "The body has more than " + maxBodyBytes
+                        + " bytes. Start the server with a larger --max-value-bytes, or send less.");
+            }
+        } catch (OutOfMemoryError e) {
+            LOG.error("{} {} found no memory for its body", exchange.getRequestMethod(), request.target, e);
+            request.respond(Status.UNAVAILABLE, "There is no memory for the body at this moment. Come again later.");
+        }
+    }
+
+    /** Reads the body; one that is too large is read and thrown away, since the JDK would else close the connection. */
+    private boolean receive(int maxBodyBytes) throws IOException {
+        InputStream in = exchange.getRequestBody();
+        String announced = exchange.getRequestHeaders().getFirst("Content-Length");
+        boolean tooLarge = announced != null && Long.parseLong(announced) > maxBodyBytes;
+        if (!tooLarge) {
+            body = in.readNBytes(maxBodyBytes);
+            tooLarge = body.length == maxBodyBytes && in.read() >= 0;
+        }
+        if (tooLarge) {
+            body = NO_BYTES;
+            in.transferTo(OutputStream.nullOutputStream());
+        }
+        return !tooLarge;
+    }
+
+    @Override
+    public void handle() {
+        work(dispatcher::serve);
+    }
+
+    @Override
+    public void refuse() {
+        work(dispatcher::answerRefused);
+    }
+
+    @Override
+    public void expire() {
+        work(dispatcher::answerExpired);
+    }
+
+    private interface Work {
+        void on(Exchange exchange) throws IOException;
+    }
+
+    private void work(Work work) {
+        try {
+            work.on(this);
+        } catch (IOException e) {
+            LOG.debug("The connection of {} {} is broken", exchange.getRequestMethod(), target, e);
+            exchange.close();
+        }
+    }
+
+    @Override
+    public void waitsSince(long nanos) {
+        waitsSinceNanos = nanos;
+    }
+
+    @Override
+    public long waitsSince() {
+        return waitsSinceNanos;
+    }
+
+    @Override
+    public Method method() {
+        return switch (exchange.getRequestMethod()) {
+            case "GET" -> Method.GET;
+            case "PUT" -> Method.PUT;
+            case "DELETE" -> Method.DELETE;
+            default -> Method.OTHER;
+        };
+    }
+
+    @Override
+    public String target() {
+        return target;
+    }
+
+    @Override
+    public boolean internal() {
+        return exchange.getRequestHeaders().containsKey(INTERNAL_FIELD);
+    }
+
+    @Override
+    public MemorySegment body() {
+        return MemorySegment.ofArray(body);
+    }
+
+    @Override
+    public boolean isAnswered() {
+        return answered;
+    }
+
+    @Override
+    public void respond(Status status) throws IOException {
+        send(status, NO_BYTES);
+    }
+
+    @Override
+    public void respond(Status status, String text) throws IOException {
+        exchange.getResponseHeaders().set("Content-Type", "text/plain; charset=utf-8");
+        if (status == Status.UNAVAILABLE) {
+            exchange.getResponseHeaders().set("Retry-After", "1");
+        }
+        send(status, (text + "\n").getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Override
+    public void respondMethodNotAllowed(String allow) throws IOException {
+        exchange.getResponseHeaders().set("Allow", allow);
+        send(Status.METHOD_NOT_ALLOWED, NO_BYTES);
+    }
+
+    @Override
+    public void respondJson(String json) throws IOException {
+        exchange.getResponseHeaders().set("Content-Type", "application/json; charset=utf-8");
+        send(Status.OK, json.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Override
+    public void respondValue(MemorySegment value) throws IOException {
+        send(Status.OK, value.toArray(ValueLayout.JAVA_BYTE));
+    }
+
+    private void send(Status status, byte[] bytes) throws IOException {
+        answerOnce();
+        if (bytes.length == 0 || exchange.getRequestMethod().equals("HEAD")) {
+            exchange.sendResponseHeaders(status.code(), NO_BODY);
+            exchange.close();
+        } else {
+            exchange.sendResponseHeaders(status.code(), bytes.length);
+            try (OutputStream out = exchange.getResponseBody()) {
+                out.write(bytes);
+            }
+        }
+        counter.increment();
+    }
+
+    private void answerOnce() {
+        if (answered) {
+            throw new IllegalStateException("This request was already answered.");
+        }
+        answered = true;
+    }
+
+    @Override
+    public void respondStream(Body source) throws IOException {
+        try (source) {
+            byte[] buffer = new byte[BUFFER_BYTES];
+            // The first piece is read before the head is sent, so that a failure to read can still be answered.
+            int length = source.read(buffer, 0, buffer.length);
+            answerOnce();
+            exchange.sendResponseHeaders(Status.OK.code(), source.length() == Body.UNKNOWN_LENGTH ? CHUNKED
+                    : source.length());
+            OutputStream out = exchange.getResponseBody();
+            try {
+                for (; length > 0; length = source.read(buffer, 0, buffer.length)) {
+                    out.write(buffer, 0, length);
+                }
+            } catch (RuntimeException e) {
+                cutShort();
+                throw e;
+            }
+            out.close();
+            counter.increment();
+        }
+    }
+
+    @Override
+    public void abort(Exception cause) {
+        if (!(cause instanceof IOException)) {
+            LOG.error("{} {} could not be answered", exchange.getRequestMethod(), target, cause);
+        }
+        exchange.close();
+    }
+
+    /**
+     * Ends the connection without the last chunk, the only way left to say that half a body is not all of it. The JDK has
+     * no call for that; but it gives a connection up when the answer's stream cannot be closed.
+     */
+    private void cutShort() {
+        exchange.setStreams(null, new OutputStream() {
+            @Override
+            public void write(int b) throws IOException {
+                throw new IOException("This answer was cut short.");
+            }
+
+            @Override
+            public void close() throws IOException {
+                throw new IOException("This answer was cut short.");
+            }
+        });
+        exchange.close();
+    }
+}

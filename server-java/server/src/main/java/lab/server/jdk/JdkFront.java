@@ -1,0 +1,89 @@
+package lab.server.jdk;
+
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.LongAdder;
+import lab.server.api.Front;
+import lab.server.execution.Dispatcher;
+
+/**
+ * The key-value API over {@code com.sun.net.httpserver}.
+ *
+ * <p>That server has one thread that waits for connections, and reads each request with blocking reads. Where requests
+ * are handled on the thread that reads them, this is that one thread, so a client that sends slowly holds all others up:
+ * that is how report 2 had it, and nobody should. With a pool or with virtual threads, each request is read on a virtual
+ * thread of its own before it is handed over.
+ */
+public final class JdkFront implements Front {
+
+    /** Above so many idle connections the JDK closes each after its answer; its default is 200. */
+    private static final String MAX_IDLE_PROPERTY = "sun.net.httpserver.maxIdleConnections";
+    private static final String MAX_IDLE = "20000";
+    /** Since JDK 20 the default; before, an answer in two writes waits for the client's delayed acknowledgement. */
+    private static final String NODELAY_PROPERTY = "sun.net.httpserver.nodelay";
+
+    private final HttpServer server;
+    private final ExecutorService readers;
+    private final LongAdder answered = new LongAdder();
+
+    static {
+        if (System.getProperty(MAX_IDLE_PROPERTY) == null) {
+            System.setProperty(MAX_IDLE_PROPERTY, MAX_IDLE);
+        }
+    }
+
+    /**
+     * Binds the port.
+     *
+     * @param address      where to listen
+     * @param backlog      connections that may wait to be accepted
+     * @param maxBodyBytes larger bodies are answered with 413
+     * @param dispatcher   what answers
+     * @throws IOException if the port cannot be bound
+     */
+    public JdkFront(InetSocketAddress address, int backlog, int maxBodyBytes, Dispatcher dispatcher)
+            throws IOException {
+        server = HttpServer.create(address, backlog);
+        server.createContext("/", exchange -> JdkExchange.begin(exchange, maxBodyBytes, dispatcher, answered));
+        boolean onDispatcher = dispatcher.execution().onCaller() || dispatcher.execution().callerWaits();
+        readers = onDispatcher ? null : Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("reader").factory());
+        server.setExecutor(readers);
+    }
+
+    @Override
+    public void start() {
+        server.start();
+    }
+
+    @Override
+    public long answered() {
+        return answered.sum();
+    }
+
+    /** The JDK does not tell. */
+    @Override
+    public int connections() {
+        return UNKNOWN_CONNECTIONS;
+    }
+
+    @Override
+    public Map<String, Object> facts() {
+        Map<String, Object> facts = new LinkedHashMap<>();
+        facts.put("transport", "jdk.httpserver");
+        facts.put("nodelay", System.getProperty(NODELAY_PROPERTY, "default"));
+        return facts;
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+        if (readers != null) {
+            readers.shutdown();
+        }
+    }
+}

@@ -1,0 +1,12 @@
+package lab.server.onenio;
+
+/**
+ * What a connection may ask of the server.
+ *
+ * @param bodyBytes   larger bodies are answered with 413
+ * @param headBytes   requests with larger heads are answered with 431
+ * @param connections further ones are closed at once; 0 for no limit
+ * @param idleMs      a connection on which nothing happens for this long is closed; 0 for never
+ */
+public record Limits(int bodyBytes, int headBytes, int connections, int idleMs) {
+}

@@ -1,0 +1,118 @@
+package lab.server.onenio;
+
+import java.io.IOException;
+import java.util.Arrays;
+import one.nio.http.HttpServer;
+import one.nio.http.HttpSession;
+import one.nio.net.Socket;
+import one.nio.net.SocketClosedException;
+
+/**
+ * A connection that reads no faster than it answers: nothing more is read while a request is handled, while answers wait
+ * to be sent, nor while a large body waits for memory. Requests of one connection are so handled one after the other and
+ * answered in their order, whichever threads handle them, and a client that sends and never reads costs one buffer.
+ *
+ * <p>Everything here runs with the monitor of the session held, on its selector, or on the thread that has answered.
+ */
+abstract class PacedSession extends HttpSession {
+
+    private static final byte[] NO_BYTES = {};
+
+    /** Size of the selector's buffer, which one-nio fixes. */
+    private int bufferBytes;
+    /** Bytes that were read but not used yet; fewer than the buffer holds. */
+    private byte[] rest = NO_BYTES;
+    private boolean inReceive;
+
+    PacedSession(Socket socket, HttpServer server) {
+        super(socket, server);
+    }
+
+    /**
+     * Takes the next piece of what was received.
+     *
+     * @param buffer bytes from the connection
+     * @param at     position of the first that was not taken yet
+     * @param end    position after the last
+     * @return position after what was taken, or -1 if more bytes are needed first
+     */
+    abstract int step(byte[] buffer, int at, int end) throws IOException;
+
+    /** Whether reading must wait for something else than an answer. */
+    abstract boolean isHeldUp();
+
+    final int bufferBytes() {
+        return bufferBytes;
+    }
+
+    private boolean mayReceive() {
+        return queueHead == null && handling == null && !isHeldUp() && !closing && socket.isOpen();
+    }
+
+    @Override
+    protected void processRead(byte[] buffer) throws IOException {
+        if (!mayReceive()) {
+            // What the client sends too early stays in the socket. No event must come for it until it is wanted.
+            listen(queueHead == null ? 0 : WRITEABLE);
+            return;
+        }
+        bufferBytes = buffer.length;
+        int length = rest.length;
+        System.arraycopy(rest, 0, buffer, 0, length);
+        rest = NO_BYTES;
+        try {
+            length += read(buffer, length, buffer.length - length);
+        } catch (SocketClosedException e) {
+            handleSocketClosed();
+            return;
+        }
+        receive(buffer, length);
+    }
+
+    @Override
+    protected void processWrite() throws Exception {
+        super.processWrite();
+        resume();
+    }
+
+    /** Goes on with what was received meanwhile, then reads again. */
+    final void resume() throws IOException {
+        if (inReceive || !mayReceive()) {
+            return;
+        }
+        if (rest.length > 0) {
+            // The client may have sent all it wants to send, so no event would come for these bytes.
+            byte[] bytes = rest;
+            rest = NO_BYTES;
+            receive(bytes, bytes.length);
+        }
+        if (mayReceive()) {
+            listen(READABLE);
+        }
+    }
+
+    private void receive(byte[] buffer, int length) throws IOException {
+        int at = 0;
+        inReceive = true;
+        try {
+            while (at < length && mayReceive()) {
+                int next = step(buffer, at, length);
+                if (next < 0) {
+                    break;
+                }
+                at = next;
+            }
+        } finally {
+            inReceive = false;
+        }
+        if (at < length && !closing && socket.isOpen()) {
+            rest = Arrays.copyOfRange(buffer, at, length);
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        super.close();
+        rest = NO_BYTES;
+    }
+}
