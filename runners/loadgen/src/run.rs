@@ -7,6 +7,7 @@ use crate::launch::{launch, prepare_sources, prepare_workers};
 use crate::lua::{Script, done, ended};
 use crate::record::{Collector, Pool, Summary};
 use crate::report::hlog::HlogWriter;
+use crate::report::slices::SlicesWriter;
 use crate::report::{Outcome, console, hgrm, json};
 use crate::signal::Interrupt;
 use crate::usage::{Cpu, yield_to_everybody};
@@ -38,6 +39,7 @@ pub fn run(config: &Config) -> Result<u8> {
         hgrm::create(path)?;
     }
     let mut log = config.hlog.as_deref().map(HlogWriter::create).transpose().map_err(Error::CouldNotRun)?;
+    let mut slices = config.slices.as_deref().map(SlicesWriter::create).transpose()?;
     let interrupt = Interrupt::install()?;
     let pool = Pool::default();
     let shared = Shared { interrupt: interrupt.clone(), abort: Arc::new(AtomicBool::new(false)), pool: pool.clone() };
@@ -56,7 +58,10 @@ pub fn run(config: &Config) -> Result<u8> {
     if let Some(log) = &mut log {
         log.begin(start_unix_us).map_err(Error::CouldNotRun)?;
     }
-    let collector = Collector::new(config.threads, pool, log, live_line(config));
+    if let Some(slices) = &mut slices {
+        slices.begin(start_unix_us).map_err(Error::CouldNotRun)?;
+    }
+    let collector = Collector::new(config.threads, pool, log, slices, live_line(config));
     let collecting = std::thread::spawn(move || collect(collector, &seconds));
     for start in &starts {
         // A worker that has ended already tells why when it is joined.

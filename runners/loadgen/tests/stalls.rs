@@ -36,6 +36,33 @@ fn a_freeze_in_the_middle_is_in_the_distribution() {
     assert_eq!(above(&run, "service", 250_000.0), 1);
 }
 
+#[test]
+fn a_freeze_stands_in_the_slices_when_its_answers_came() {
+    let scratch = support::Scratch::new();
+    let file = scratch.0.join("out.slices");
+    let server = freezing(Duration::from_millis(500), Duration::from_millis(1000));
+    let run = run(&format!("-t1 -c1 -R 1000 -d 2s --slices {} {}", file.display(), server.url("/")));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let head = format!("#loadgen-slices/1 start_unix_us={} slices_per_s=10", run.count("/start_unix_us"));
+    assert_eq!(text.lines().next(), Some(head.as_str()));
+    let slices: Vec<(usize, u64, f64)> = text.lines().skip(1).map(slice).collect();
+    assert_eq!(slices.iter().map(|(index, ..)| *index).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+    assert_eq!(slices.iter().map(|(_, count, _)| count).sum::<u64>(), 2000);
+    assert!(slices[6..9].iter().all(|(_, count, _)| *count == 0), "{slices:?}");
+    let longest = slices.iter().max_by(|one, other| one.2.total_cmp(&other.2)).unwrap();
+    assert!((9..12).contains(&longest.0) && longest.2 > 460_000.0, "{longest:?}");
+}
+
+/// A line as its slice, its answers, and the longest of them in microseconds.
+fn slice(line: &str) -> (usize, u64, f64) {
+    let mut fields = line.split(' ');
+    let index = fields.next().unwrap().parse().unwrap();
+    let bins: Vec<(f64, u64)> = fields
+        .map(|field| field.split_once(':').map(|(us, count)| (us.parse().unwrap(), count.parse().unwrap())).unwrap())
+        .collect();
+    (index, bins.iter().map(|(_, count)| count).sum(), bins.iter().map(|(us, _)| *us).fold(0.0, f64::max))
+}
+
 /// Requests slower than `us`, from the spectrum.
 fn above(run: &support::Run, kind: &str, us: f64) -> u64 {
     let spectrum = run.json["spectrum"][kind].as_array().unwrap();

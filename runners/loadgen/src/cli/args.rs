@@ -61,6 +61,9 @@ pub(super) struct Args {
     /// Write an HdrHistogram V2 log, one interval a second
     #[arg(long, value_name = "FILE")]
     pub(super) hlog: Option<PathBuf>,
+    /// Write response times in coarse bins, ten slices a second, as text
+    #[arg(long, value_name = "FILE")]
+    pub(super) slices: Option<PathBuf>,
     /// Write response times as an HdrHistogram percentile table (FILE), and service times beside it (FILE.service)
     #[arg(long, value_name = "FILE")]
     pub(super) hgrm: Option<PathBuf>,

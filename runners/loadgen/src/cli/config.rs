@@ -50,6 +50,8 @@ pub struct Config {
     pub json: Option<PathBuf>,
     /// Where the histogram log goes.
     pub hlog: Option<PathBuf>,
+    /// Where response times by tenths of a second go.
+    pub slices: Option<PathBuf>,
     /// Where the percentile table goes.
     pub hgrm: Option<PathBuf>,
     /// What the run must meet.

@@ -110,6 +110,7 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         wrk_compat: args.wrk_compat,
         json: args.json,
         hlog: args.hlog,
+        slices: args.slices,
         hgrm: args.hgrm,
         objectives,
         io: args.io,

@@ -2,6 +2,7 @@
 
 use super::{Counts, Distribution, Histogram, Interval, Pair};
 use crate::report::hlog::HlogWriter;
+use crate::report::slices::SlicesWriter;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -85,7 +86,7 @@ pub struct Collected {
     pub seconds: Vec<Summary>,
     /// Answers a second of each worker in each full second: wrk's `Req/Sec`.
     pub thread_rates: Vec<f64>,
-    /// Why the HdrHistogram log is not whole, if it is not.
+    /// Why the HdrHistogram log or the slices are not whole, if they are not.
     pub log_error: Option<String>,
 }
 
@@ -113,6 +114,7 @@ pub struct Collector {
     open: BTreeMap<u32, (Box<Interval>, usize)>,
     collected: Collected,
     log: Option<HlogWriter>,
+    slices: Option<SlicesWriter>,
     pool: Pool,
     /// Added to by each closed second; told to whoever watches.
     on_second: Box<dyn FnMut(&Summary) + Send>,
@@ -124,11 +126,12 @@ impl Collector {
         workers: usize,
         pool: Pool,
         log: Option<HlogWriter>,
+        slices: Option<SlicesWriter>,
         on_second: Box<dyn FnMut(&Summary) + Send>,
     ) -> Self {
         let collected =
             Collected { total: Interval::new(0), seconds: Vec::new(), thread_rates: Vec::new(), log_error: None };
-        Collector { workers, open: BTreeMap::new(), collected, log, pool, on_second }
+        Collector { workers, open: BTreeMap::new(), collected, log, slices, pool, on_second }
     }
 
     /// Takes one second of one worker; `whole` says that it lasted a full second.
@@ -167,6 +170,11 @@ impl Collector {
         self.collected.total.add(&interval);
         if let Some(log) = &mut self.log
             && let Err(error) = log.write(f64::from(index), duration_s, &sum, &interval)
+        {
+            self.collected.log_error.get_or_insert(error);
+        }
+        if let Some(slices) = &mut self.slices
+            && let Err(error) = slices.write(index, duration_s, &interval.slices)
         {
             self.collected.log_error.get_or_insert(error);
         }

@@ -1,6 +1,6 @@
 //! What one worker saw in one second.
 
-use super::Histogram;
+use super::{Histogram, Slices};
 
 /// Longest time that is told apart, in nanoseconds: one hour, as in wrk2. Longer ones count as this.
 pub const MAX_NS: u64 = 3_600_000_000_000;
@@ -148,6 +148,8 @@ pub struct Interval {
     pub by_class: [Option<Box<Pair>>; CLASSES],
     /// Actual minus intended start where the connection was free in time: the generator's own lateness.
     pub lag: Histogram,
+    /// Response times by tenths of this second.
+    pub slices: Slices,
     /// How long the censored requests had waited, from their intended start and, where sent, from the send.
     pub waiting: Pair,
 }
@@ -161,6 +163,7 @@ impl Interval {
             status: Box::new([0; 1000]),
             by_class: Default::default(),
             lag: new_histogram(),
+            slices: Slices::new(),
             waiting: Pair::new(),
         }
     }
@@ -172,13 +175,15 @@ impl Interval {
         self.status.fill(0);
         self.by_class.iter_mut().flatten().for_each(|pair| pair.clear());
         self.lag.reset();
+        self.slices.clear();
         self.waiting.clear();
     }
 
-    /// Records a complete answer.
+    /// Records a complete answer that came `offset_ns` after the start of this second.
     #[inline]
-    pub fn record_answer(&mut self, status: u16, response_ns: u64, service_ns: u64) {
+    pub fn record_answer(&mut self, status: u16, offset_ns: u64, response_ns: u64, service_ns: u64) {
         self.counts.completed += 1;
+        self.slices.record(offset_ns, response_ns);
         self.status[usize::from(status) % 1000] += 1;
         if status >= 400 {
             self.counts.errors.status += 1;
@@ -211,6 +216,7 @@ impl Interval {
             }
         }
         add(&mut self.lag, &other.lag);
+        self.slices.add(&other.slices);
         self.waiting.add(&other.waiting);
     }
 

@@ -7,10 +7,12 @@
 mod collector;
 mod distribution;
 mod interval;
+mod slices;
 
 pub use collector::{Collected, Collector, Pool, Summary, Times};
 pub use distribution::{Distribution, Percentile};
 pub use interval::{CLASSES, Counts, DIGITS, Errors, Interval, Pair, new_histogram};
+pub use slices::{SLICES, Slices, middle_ns};
 
 /// Histogram of nanoseconds.
 pub type Histogram = hdrhistogram::Histogram<u64>;

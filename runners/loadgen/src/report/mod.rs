@@ -5,6 +5,7 @@ pub mod hgrm;
 pub mod hlog;
 pub mod json;
 mod outcome;
+pub mod slices;
 mod spectrum;
 
 pub use outcome::{Outcome, Verdict};

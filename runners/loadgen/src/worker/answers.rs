@@ -87,7 +87,8 @@ impl Worker {
         self.last_answer_ns = now;
         let (response_ns, service_ns) = (now.saturating_sub(connection.intended_ns), now - connection.since_ns);
         if self.window.records(connection.intended_ns) {
-            self.interval.record_answer(answer.status, response_ns, service_ns);
+            let offset_ns = self.window.since_second(now, self.interval.index);
+            self.interval.record_answer(answer.status, offset_ns, response_ns, service_ns);
             self.interval.counts.errors.timeout +=
                 u64::from(service_ns > self.plan.timeout_ns && !connection.timed_out);
             self.interval.counts.errors.parse += u64::from(connection.parser.has_surplus());

@@ -34,6 +34,12 @@ impl Window {
         let last_ns = self.end_ns.saturating_sub(1).max(self.start_ns);
         (moment_ns.clamp(self.start_ns, last_ns).saturating_sub(self.start_ns) / NS_PER_S) as u32
     }
+
+    /// Time since a second of the window began; zero before.
+    #[inline]
+    pub fn since_second(&self, moment_ns: u64, second: u32) -> u64 {
+        moment_ns.saturating_sub(self.start_ns + u64::from(second) * NS_PER_S)
+    }
 }
 
 #[cfg(test)]
