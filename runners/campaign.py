@@ -14,7 +14,8 @@ from runners.launch.server import RunningServer
 from runners.launch.workshop import Workshop
 from runners.measure import machine
 from runners.measure.fill import check_filled, fill_by_hand
-from runners.measure.load import Generator, Loadgen, LoadSpec, Wrk2, planned_s
+from runners.measure.generators import generators
+from runners.measure.load import Generator, LoadSpec, planned_s
 from runners.measure.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.measure.step import Instrument, measure_step, skipped_meta
 from runners.plan.experiment import AROUND_A_LOAD_S
@@ -31,10 +32,8 @@ FILL_BOUND_S = 120.0
 
 
 def _generator(shop: Workshop, name: str) -> Generator:
-    if shop.loadgen is not None and name == "loadgen":
-        return Loadgen(shop.loadgen.path, shop.loadgen.version)
-    assert shop.wrk2 is not None  # the workshop refuses to open without either
-    return Wrk2(shop.wrk2.path, shop.wrk2.version)
+    found = generators(shop)
+    return found[name] if name in found else found["wrk2"]  # the workshop refuses to open without either
 
 
 class Campaign:

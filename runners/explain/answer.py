@@ -54,8 +54,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
 
 
 def _connections(step: Step) -> str:
-    count = step.meta.get("connections")
-    return "one connection" if count == 1 else f"{words.count(count)} connections"
+    return words.connections(step.meta.get("connections"))
 
 
 def headline(answers: list[tuple[str, str, Finding]]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from runners.explain import facts, words
+from runners.explain import facts, resolution, words
 from runners.explain.conclusion import Check
 from runners.explain.steady import steadiness
 from runners.read.run import Run, Step
@@ -36,6 +36,7 @@ def checks(run: Run) -> tuple[Check, ...]:
         _over("errors", [*clean, *profiled], _errors),
         _over("generator kept up", measured, _kept_up),
         _over("instrument floor", clean, lambda step: _floor(step, facts.floor(run, step.workload))),
+        _over("resolution", clean, lambda step: _resolution(step, facts.floor(run, step.workload))),
         _over("steady", clean, _steady),
         _over("transport", clean, _transport),
         _over("profiler", profiled, _profiler),
@@ -139,6 +140,15 @@ def _floor(step: Step, floor: Step | None) -> _Verdict:
     if words.known(ours) and words.known(theirs) and abs(ours - theirs) > 0.01 * ours:
         return _Verdict(False, f"{text}, but at {words.rate(theirs)} instead of {words.rate(ours)}")
     return _Verdict(True, f"{text} at {words.rate(theirs)}")
+
+
+def _resolution(step: Step, floor: Step | None) -> _Verdict:
+    """The sentence that every report prints; of a floor at another rate it would be about something else."""
+    resolved = resolution.of_floor(floor)
+    same = floor is not None and floor.meta.get("connections") == step.meta.get("connections")
+    if resolved is None or not same or abs(resolved.rate_rps - facts.offered_rps(step)) > 0.01 * resolved.rate_rps:
+        return _Verdict(None, resolution.UNKNOWN)
+    return _Verdict(True, resolved.sentence())
 
 
 def _steady(step: Step) -> _Verdict:

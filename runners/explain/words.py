@@ -183,6 +183,11 @@ def seconds(value: float | None) -> str:
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}{NBSP}s"
 
 
+def connections(number: float | None) -> str:
+    """one connection, 64 connections."""
+    return "one connection" if number == 1 else f"{count(number)} connections"
+
+
 def level(percentile: float) -> str:
     """A percentile's name: p50, p99.9, max."""
     return "max" if percentile >= 1 else f"p{percentile * 100:.6g}"

@@ -7,12 +7,14 @@ Linux). The guard has a session of its own, so Ctrl-C in the lab's terminal does
 
     python -I guard.py SOCKET_FD GRACE_S COMMAND...
 
-It writes the child's pid and a newline to the socket, and ends with the child's exit code (128 + signal if killed).
+It writes the child's pid and a newline to the socket, at its end the processor time in seconds that the child and what
+it started took, and a newline; and it ends with the child's exit code (128 + signal if killed).
 """
 
 import contextlib
 import ctypes
 import os
+import resource
 import select
 import signal
 import socket
@@ -65,11 +67,15 @@ def main(arguments: list[str]) -> int:
         woken = os.read(wake_read, 4096) if wake_read in ready else b""
         if deadline is None and (lab.fileno() in ready or signal.SIGTERM in woken):
             _signal_group(child.pid, signal.SIGTERM)
+            _signal_group(child.pid, signal.SIGCONT)  # a frozen child hears no SIGTERM
             deadline = time.monotonic() + grace_s
         elif deadline is not None and time.monotonic() >= deadline:
             _signal_group(child.pid, signal.SIGKILL)
             deadline = time.monotonic() + grace_s
     _signal_group(child.pid, signal.SIGKILL)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with contextlib.suppress(OSError):  # the lab may be gone
+        lab.sendall(f"{used.ru_utime + used.ru_stime:.6f}\n".encode())
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 

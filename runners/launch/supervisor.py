@@ -9,7 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +23,23 @@ GRACE_S = 8.0
 _START_TIMEOUT_S = 10.0
 
 
+@dataclass(slots=True)
+class Frozen:
+    """When a process was frozen: wall clock in microseconds since 1970, length by the monotonic clock."""
+
+    start_unix_us: int = 0
+    end_unix_us: int = 0
+    length_us: float = 0.0
+    _monotonic_ns: int = 0
+
+    def began(self) -> None:
+        self.start_unix_us, self._monotonic_ns = time.time_ns() // 1000, time.monotonic_ns()
+
+    def ended(self) -> None:
+        self.end_unix_us = time.time_ns() // 1000
+        self.length_us = (time.monotonic_ns() - self._monotonic_ns) / 1000
+
+
 class Child:
     """A process under its guard. `pid` is the process itself, not the guard."""
 
@@ -28,21 +47,23 @@ class Child:
         self.command = tuple(command)
         self._guard = guard
         self._lab_end = lab_end
+        self._said = b""  # what the guard wrote after the pid
         self.pid = self._read_pid()
 
     def _read_pid(self) -> int:
         self._lab_end.settimeout(_START_TIMEOUT_S)
         text = b""
         with contextlib.suppress(OSError):
-            while not text.endswith(b"\n"):
+            while b"\n" not in text:
                 more = self._lab_end.recv(32)
                 if not more:
                     break
                 text += more
-        if not text.endswith(b"\n"):
+        pid, newline, self._said = text.partition(b"\n")
+        if not newline:
             self.stop()
             raise ToolError(self.command[0], "can't be started", "check that it is there and may be executed")
-        return int(text)
+        return int(pid)
 
     @property
     def stdout(self) -> IO[bytes]:
@@ -62,6 +83,27 @@ class Child:
         """Whether it ended within that time. Sleeps on the guard's socket: no polling beside a measurement."""
         ready, _, _ = select.select([self._lab_end], [], [], timeout_s)
         return bool(ready)
+
+    @property
+    def cpu_s(self) -> float | None:
+        """Processor time of the process and of what it started, in seconds, once it has ended and before `stop`."""
+        if not self._said and self.poll() is not None and self._lab_end.fileno() >= 0:
+            with contextlib.suppress(OSError):
+                self._said = self._lab_end.recv(64)
+        return float(self._said) if self._said.endswith(b"\n") else None
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[Frozen]:
+        """Stop the process where it stands (SIGSTOP) while the body runs; the times are complete after it."""
+        times = Frozen()
+        os.kill(self.pid, signal.SIGSTOP)
+        times.began()
+        try:
+            yield times
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGCONT)
+            times.ended()
 
     def interrupt(self) -> None:
         """Ask the process itself to finish early and still write what it has (SIGINT)."""

@@ -9,23 +9,28 @@ from pathlib import Path
 
 from runners.errors import LabError, ToolError
 from runners.launch.build import ServerBuild, build_loadgen, build_server
-from runners.launch.toolchain import Jdk, Tool, find_tool, find_wrk2, require_jdk
+from runners.launch.toolchain import Jdk, Tool, find_tool, find_wrk, find_wrk2, require_jdk
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """The tools of one run. `loadgen` is None where only wrk2 is there, `wrk2` where it was not found."""
+    """The tools of one run. `loadgen` is None where only wrk2 is there, `wrk2` and `wrk` where they were not found.
+
+    `reference` is the crate's program of simplest clients; it comes with `loadgen`.
+    """
 
     jdk: Jdk
     server: ServerBuild
     loadgen: Tool | None
     wrk2: Tool | None
+    wrk: Tool | None = None
+    reference: Tool | None = None
 
     def versions(self) -> dict[str, str]:
         """What the manifest says about tools."""
         found = {"java": f"{self.jdk.version} ({self.jdk.vendor})", "python": platform.python_version()}
         rustc = find_tool("rustc")
-        for name, tool in (("loadgen", self.loadgen), ("wrk2", self.wrk2), ("rustc", rustc)):
+        for name, tool in (("loadgen", self.loadgen), ("wrk2", self.wrk2), ("wrk", self.wrk), ("rustc", rustc)):
             if tool is not None:
                 found[name] = tool.version
         found["server_sources"] = self.server.source_hash
@@ -38,6 +43,11 @@ def loadgen_tool(path: Path) -> Tool:
     if tool is None:
         raise ToolError(str(path), "it does not run", "build it again with `lab build --force`")
     return Tool("loadgen", path, tool.version.split()[-1] if tool.version else "unknown")
+
+
+def _reference(loadgen: Tool) -> Tool | None:
+    path = loadgen.path.with_name("loadgen-reference")
+    return Tool("loadgen-reference", path, loadgen.version) if path.exists() else None
 
 
 def prepare(generator: str, say: Callable[[str], None], force: bool = False) -> Workshop:
@@ -56,4 +66,4 @@ def prepare(generator: str, say: Callable[[str], None], force: bool = False) -> 
         say(f"our load generator is not to be had ({error.cause}); wrk2 takes its place")
     if generator == "wrk2" and wrk2 is None:
         raise ToolError("wrk2", "it was not found", "put wrk2 on PATH, or run with generator=loadgen")
-    return Workshop(jdk, server, loadgen, wrk2)
+    return Workshop(jdk, server, loadgen, wrk2, find_wrk(), _reference(loadgen) if loadgen is not None else None)

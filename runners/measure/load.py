@@ -1,8 +1,7 @@
-"""Send a load: one interface, behind it our generator and wrk2."""
+"""Send a load: one interface for every generator, and one way to run them. The generators are in generators.py."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,24 +10,21 @@ from typing import Protocol
 
 from runners.errors import MeasureError
 from runners.launch.supervisor import pinned, start
-from runners.launch.toolchain import shown
 
 TICK_S = 1.0
-#: wrk2 leaves its first ten seconds (and 5 ms a connection) out of the histogram, not out of its request count.
-WRK2_CALIBRATION_S = 10.0
-#: Far above what a connection carries, so that each waits for its answers as in a closed loop. Of such a run only the
-#: achieved rate means anything.
-WRK2_CLOSED_LOOP_RPS = 1_000_000.0
 _USAGE, _COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
 _FINISH_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """What to send. `rate_rps` None: closed loop. `requests`: stop after so many, `duration_s` is then a bound."""
+    """What to send. `rate_rps` None: closed loop. `requests`: stop after so many, `duration_s` is then a bound.
+
+    `script` None: GET `url`, the same again and again.
+    """
 
     url: str
-    script: Path
+    script: Path | None
     rate_rps: float | None
     duration_s: float
     warmup_s: float = 0.0
@@ -49,70 +45,32 @@ class LoadFiles:
 
 
 class Generator(Protocol):
-    """A load generator: its name, its version, and the command line for a load."""
+    """A load generator: its name, its version, and the command line for a load.
+
+    `lead_s` is how long it sends before it records; `command` raises MeasureError for a load that it can't send.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def version(self) -> str: ...
+    def lead_s(self, spec: LoadSpec) -> float: ...
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Loadgen:
-    """The lab's own generator."""
-
-    path: Path
-    version: str
-    name: str = "loadgen"
-
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        rate = ["-R", f"{spec.rate_rps:g}"] if spec.rate_rps is not None else []
-        warmup = ["--warmup", f"{spec.warmup_s:g}s"] if spec.warmup_s else []
-        count = ["-n", str(spec.requests)] if spec.requests is not None else []
-        return [
-            shown(self.path),
-            *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{spec.duration_s:g}s"),
-            *rate,
-            *warmup,
-            *count,
-            *("-s", shown(spec.script), "-L", "--json", shown(files.json), "--hlog", shown(files.hlog)),
-            spec.url,
-            *(["--", *spec.script_arguments] if spec.script_arguments else []),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Wrk2:
-    """wrk2, where it is found. It takes whole seconds and whole rates, and warms up by itself."""
-
-    path: Path
-    version: str
-    name: str = "wrk2"
-
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        if spec.requests is not None:
-            raise MeasureError("wrk2", "it can't stop after a number of requests", "use the lab's own generator")
-        rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
-        seconds = math.ceil(spec.duration_s + max(spec.warmup_s, WRK2_CALIBRATION_S))
-        return [
-            shown(self.path),
-            *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{seconds}s"),
-            *("-R", str(round(rate_rps)), "-s", shown(spec.script), "-L"),
-            spec.url,
-            *(["--", *spec.script_arguments] if spec.script_arguments else []),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended. Times are wall clock, microseconds since 1970, of the whole process, warm-up included."""
+    """How a load ended. Times are wall clock, microseconds since 1970, of the whole process, warm-up included.
+
+    `cpu_s` is the processor time of the whole process, None where it is not known.
+    """
 
     command: tuple[str, ...]
     exit_code: int
     started_unix_us: int
     ended_unix_us: int
     stopped_early: bool
+    cpu_s: float | None = None
 
     @property
     def interrupted(self) -> bool:
@@ -121,8 +79,7 @@ class LoadOutcome:
 
 def planned_s(generator: Generator, spec: LoadSpec) -> float:
     """How long a load will take."""
-    warmup_s = max(spec.warmup_s, WRK2_CALIBRATION_S) if generator.name == "wrk2" else spec.warmup_s
-    return spec.duration_s + warmup_s
+    return generator.lead_s(spec) + spec.duration_s
 
 
 def run_load(
@@ -155,6 +112,7 @@ def run_load(
                     child.wait_up_to(_FINISH_S)
                     break
             code = child.stop() if stopped_early else child.wait(_FINISH_S)
+            cpu_s = child.cpu_s
         except BaseException:
             child.interrupt()
             child.wait_up_to(_FINISH_S)
@@ -166,4 +124,4 @@ def run_load(
         text = files.stderr.read_text(errors="replace").strip() or files.console.read_text(errors="replace").strip()
         remedy = "mend the script or the flags" if code == _USAGE else "check that the server is up and reachable"
         raise MeasureError(f"{generator.name} (exit {code})", text or "it said nothing", remedy)
-    return LoadOutcome(tuple(command), code, started, ended, stopped_early)
+    return LoadOutcome(tuple(command), code, started, ended, stopped_early, cpu_s)

@@ -167,6 +167,7 @@ def _meta(server: RunningServer, load: LoadSpec, instrument: Instrument, outcome
             "version": instrument.generator.version,
             "command": list(outcome.command),
             "exit_code": outcome.exit_code,
+            "cpu_s": outcome.cpu_s,
             "cpus": list(instrument.cpus) if instrument.cpus else None,
         },
         "server": {

@@ -1,4 +1,4 @@
-"""The load generator's JSON report (schema `loadgen/1`) to frames. Latencies are in microseconds."""
+"""The JSON report of the load generator, or of its reference clients, to frames. Latencies are in microseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from runners.read.columns import frame
 from runners.read.errors import ReadError, why
 from runners.read.samples import beyond
 
-SCHEMA = "loadgen/1"
+#: Our generator, and its reference clients: the same fields, as many as they know.
+SCHEMAS = ("loadgen/1", "loadgen-reference/1")
 KINDS = ("response", "service")
 LEVEL_NAMES = {
     "p50": 0.5,
@@ -36,7 +37,7 @@ INTERVAL_NAMES = {
 
 
 def read_load_json(path: Path) -> LoadReport:
-    """Read a report. Raises ReadError when it is no JSON or has another schema than `loadgen/1`."""
+    """Read a report. Raises ReadError when it is no JSON or has a schema that is not known."""
     remedy = "run the step again; the console output may still be read"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -45,10 +46,10 @@ def read_load_json(path: Path) -> LoadReport:
     except ValueError as error:
         raise ReadError(path, f"is no JSON ({error})", remedy) from error
     schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
+    if schema not in SCHEMAS:
         raise ReadError(
             path,
-            f"has schema {schema!r}, but this lab reads {SCHEMA!r}",
+            f"has schema {schema!r}, but this lab reads {SCHEMAS[0]!r}",
             "read it with the version of the lab that wrote it",
         )
     return LoadReport(document)

@@ -24,6 +24,7 @@ from runners.read.wrk_console import find_reports
 from runners.store import PARTIAL, RunFolder, StepFolder, StoreError
 
 EVENTS = ("cpu", "alloc", "lock")
+REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
 _UNREADABLE = "unreadable"
 _T = TypeVar("_T")
 
@@ -106,9 +107,12 @@ class _Reader:
         files = (self.folder.load_json, self.folder.hlog, self.folder.console)
         if not self.meta.get("valid") and not any(file.exists() for file in files):
             return complete({"summary": frame("summary")} | self._profile())  # skipped; its metadata says why
-        own = (self.meta.get("generator") or {}).get("tool", "loadgen") == "loadgen"
+        tool = (self.meta.get("generator") or {}).get("tool", "loadgen")
+        own = tool == "loadgen"
         if own or self.folder.load_json.exists():
             load = self.tried(lambda: read_load_json(self.folder.load_json), None)
+        elif tool in REFERENCES:
+            load = self.tried(lambda: read_load_json(self.folder.console), None)
         if own or self.folder.hlog.exists():
             log = self.tried(lambda: read_hdr_log(self.folder.hlog), None)
         if log and log.torn:

@@ -26,6 +26,8 @@ fn both_kinds_keep_their_rate() {
             "{line}"
         );
         let p50 = |kind: &str| report["latency_us"][kind]["p50"].as_f64().unwrap();
+        let last = report["spectrum"]["response"].as_array().and_then(|rows| rows.last()).unwrap();
+        assert_eq!((last[1].as_f64(), last[2].as_u64()), (Some(1.0), Some(1000)), "{line}");
         assert!(p50("service") > 0.0 && p50("service") <= p50("response"), "{line}: {report}");
     }
 }

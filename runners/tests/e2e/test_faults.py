@@ -18,7 +18,8 @@ from runners.campaign import Campaign
 from runners.errors import LabError, MeasureError, ServerError
 from runners.launch.server import RunningServer, ServerSpec, launch
 from runners.launch.workshop import Workshop, prepare
-from runners.measure.load import LoadFiles, Loadgen, LoadSpec, run_load
+from runners.measure.generators import Loadgen
+from runners.measure.load import LoadFiles, LoadSpec, run_load
 from runners.measure.profiler import Profiler, ProfileSpec
 from runners.plan.rate import Rate
 from runners.plan.size import Size

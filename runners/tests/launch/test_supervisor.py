@@ -129,3 +129,39 @@ def test_pinning_is_part_of_the_command_line() -> None:
     assert pinned(["java"], (0,), Path("/usr/bin/taskset")) == ["/usr/bin/taskset", "-c", "0", "java"]
     assert pinned(["java"], None, Path("/usr/bin/taskset")) == ["java"]
     assert pinned(["java"], (0,), None) == ["java"]
+
+
+HEART = """
+import sys, time
+with open(sys.argv[1], "a", buffering=1) as out:
+    while True:
+        print(time.time(), file=out)
+        time.sleep(0.005)
+"""
+
+
+def test_a_frozen_process_stands_still_for_the_time_that_is_told(tmp_path: Path) -> None:
+    beats = tmp_path / "beats"
+    child = start([sys.executable, "-c", HEART, str(beats)])
+    try:
+        while not beats.exists() or beats.stat().st_size < 200:
+            time.sleep(0.01)
+        with child.frozen() as frozen:
+            time.sleep(0.3)
+        time.sleep(0.1)
+    finally:
+        child.stop()
+    times_us = [float(line) * 1e6 for line in beats.read_text().splitlines()[:-1]]
+    assert frozen.length_us >= 300_000
+    assert frozen.end_unix_us - frozen.start_unix_us >= 299_000
+    slack_us = 2_000  # a process that runs on another core stops when it is interrupted there
+    assert not [at for at in times_us if frozen.start_unix_us + slack_us < at < frozen.end_unix_us - slack_us]
+    assert max(times_us) > frozen.end_unix_us
+
+
+def test_a_frozen_process_is_stopped_within_its_grace() -> None:
+    child = start([sys.executable, "-c", "import time; time.sleep(60)"], grace_s=5)
+    os.kill(child.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    assert child.stop(5) == 128 + signal.SIGTERM
+    assert time.monotonic() - began < 4

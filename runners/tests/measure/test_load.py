@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
 import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from runners.errors import MeasureError
-from runners.measure.load import LoadFiles, Loadgen, LoadSpec, Wrk2, planned_s, run_load
+from runners.measure.generators import Loadgen, Reference, Wrk, Wrk2
+from runners.measure.load import LoadFiles, LoadSpec, planned_s, run_load
 
 SPEC = LoadSpec("http://127.0.0.1:1", Path("put.lua"), 8000.0, 14.0, warmup_s=5.0)
 
@@ -23,6 +27,9 @@ class Script:
     source: str
     name: str = "script"
     version: str = "1"
+
+    def lead_s(self, spec: LoadSpec) -> float:
+        return spec.warmup_s
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
         return [sys.executable, "-c", self.source]
@@ -48,9 +55,45 @@ def test_a_closed_loop_and_a_count_have_no_rate(tmp_path: Path) -> None:
 def test_wrk2_runs_long_enough_to_calibrate(tmp_path: Path) -> None:
     wrk2 = Wrk2(Path("wrk2"), "4.0.0")
     command = wrk2.command(SPEC, files(tmp_path))
-    assert command[command.index("-d") + 1] == "24s" and planned_s(wrk2, SPEC) == 24
+    assert command[command.index("-d") + 1] == "24s" and planned_s(wrk2, SPEC) == pytest.approx(24.005)
     with pytest.raises(MeasureError, match="number of requests"):
         wrk2.command(LoadSpec("http://x", Path("f"), 1, 1, requests=5), files(tmp_path))
+
+
+def test_wrk_has_no_rate(tmp_path: Path) -> None:
+    wrk = Wrk(Path("wrk"), "4.1.0")
+    with pytest.raises(MeasureError, match=r"closed loop and can't hold a rate \(8000/s was asked for\)"):
+        wrk.command(SPEC, files(tmp_path))
+    command = wrk.command(LoadSpec("http://x", None, None, 2.2, 1.0, connections=4), files(tmp_path))
+    assert command == ["wrk", "-t", "1", "-c", "4", "-d", "3s", "--latency", "http://x"]
+
+
+def test_a_reference_client_sends_one_fixed_request_at_a_rate(tmp_path: Path) -> None:
+    spec = LoadSpec("http://x/a", None, 5000.0, 2.0, 0.5)
+    command = Reference(Path("ref"), "1", "blocking").command(spec, files(tmp_path))
+    assert command == shlex.split("ref --kind blocking -c 1 -d 2s -R 5000 --warmup 0.5s http://x/a")
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"rate_rps": None}, "closed loop"),
+        ({"script": Path("put.lua")}, "runs no script"),
+        ({"requests": 5}, "number of requests"),
+        ({"threads": 2}, "one thread"),
+        ({"connections": 2}, "one connection"),
+    ],
+)
+def test_a_reference_client_refuses_what_it_can_not_send(tmp_path: Path, change: dict[str, Any], cause: str) -> None:
+    spec = dataclasses.replace(LoadSpec("http://x", None, 10.0, 1.0), **change)
+    with pytest.raises(MeasureError, match=cause):
+        Reference(Path("ref"), "1", "blocking").command(spec, files(tmp_path))
+
+
+def test_the_processor_time_of_the_whole_process_is_known(tmp_path: Path) -> None:
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    outcome = run_load(Script(busy), SPEC, files(tmp_path))
+    assert outcome.cpu_s is not None and 0.3 <= outcome.cpu_s < 1.0
 
 
 def test_output_is_kept_as_printed_and_ticks_come(tmp_path: Path) -> None:

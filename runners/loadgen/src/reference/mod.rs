@@ -7,10 +7,11 @@ mod blocking;
 #[cfg(target_os = "linux")]
 mod epoll;
 
-use crate::clock::{ask_for_exact_timers, monotonic_ns, seconds_to_ns};
+use crate::clock::{ask_for_exact_timers, monotonic_ns, seconds_to_ns, unix_us_at};
 use crate::error::{Error, Result};
 use crate::http::Parser;
 use crate::record::{Distribution, Pair, new_histogram};
+use crate::report::json::spectrum;
 use crate::target::Target;
 use crate::units::{parse_count, parse_seconds};
 use crate::usage::Cpu;
@@ -139,11 +140,14 @@ fn report(args: &Args, window: &Window, recorded: &Recorded) -> Value {
     let elapsed_s = monotonic_ns().saturating_sub(window.start_ns) as f64 / 1e9;
     let cpu = recorded.at_window_start.map_or_else(Cpu::default, |start| Cpu::of_thread().since(start));
     let completed = recorded.times.response.len();
+    let response = Distribution::new(recorded.times.response.clone(), &new_histogram());
+    let service = Distribution::new(recorded.times.service.clone(), &new_histogram());
     json!({
         "schema": "loadgen-reference/1",
         "version": env!("CARGO_PKG_VERSION"),
         "kind": if args.kind == Kind::Blocking { "blocking" } else { "epoll" },
         "url": args.url,
+        "start_unix_us": unix_us_at(window.start_ns),
         "connections": args.connections,
         "offered_rps": args.rate,
         "warmup_s": args.warmup,
@@ -151,16 +155,13 @@ fn report(args: &Args, window: &Window, recorded: &Recorded) -> Value {
         "elapsed_s": elapsed_s,
         "requests": {"sent": recorded.sent, "completed": completed},
         "achieved_rps": completed as f64 / elapsed_s,
-        "latency_us": {
-            "response": distribution(&recorded.times.response),
-            "service": distribution(&recorded.times.service),
-        },
+        "latency_us": {"response": distribution(&response), "service": distribution(&service)},
+        "spectrum": {"response": spectrum(&response), "service": spectrum(&service)},
         "generator": {"cpu_user_s": cpu.user_s, "cpu_system_s": cpu.system_s},
     })
 }
 
-fn distribution(times: &crate::record::Histogram) -> Value {
-    let times = Distribution::new(times.clone(), &new_histogram());
+fn distribution(times: &Distribution) -> Value {
     let mut fields = Map::new();
     fields.insert("count".into(), json!(times.histogram().len()));
     fields.insert("min".into(), json!(times.min_us()));

@@ -159,7 +159,8 @@ fn distribution(times: &Distribution) -> Value {
     Value::Object(fields)
 }
 
-fn spectrum(times: &Distribution) -> Vec<(f64, f64, u64)> {
+/// The percentile spectrum as rows of microseconds, percentile (0 to 1) and requests up to there.
+pub(crate) fn spectrum(times: &Distribution) -> Vec<(f64, f64, u64)> {
     points(times).iter().map(|point| (point.value_us, point.percentile, point.total_count)).collect()
 }
 
