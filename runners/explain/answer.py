@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from runners.explain import facts, words
+from runners.explain import effective, facts, words
 from runners.explain.bounds import difference
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.run import Run, Step
@@ -120,6 +120,30 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     }
     steps = (step.name, floor.name)
     return Finding("L01", Severity.NOTE, words.sentence(text), evidence, steps, Anchor.spectrum(step.workload))
+
+
+def one_excursion(step: Step, level: float = 0.99) -> Finding | None:
+    """Says so when a percentile is that of one second, and so tells when something happened rather than how often."""
+    value = facts.quoted(step, level)
+    seen = effective.excursion(step, level) if value is not None else None
+    if value is None or seen is None:
+        return None
+    text = (
+        f"One second, {words.seconds(seen.t_s)} after the start, makes the {words.level(level)} of "
+        f"{facts.title(step)}: without it {words.latency(seen.without_us)} in place of {words.latency(value.value)}"
+    )
+    blocks = effective.blocks_of(step)
+    evidence: dict[str, words.Value] = {
+        "value_us": value.value,
+        "without_us": seen.without_us,
+        "t_s": seen.t_s,
+        "samples": facts.samples(step),
+        "worth_independent": effective.worth(blocks, level) if blocks is not None else None,
+    }
+    remedy = "Measure longer, or repeat: one run can't tell how often this happens."
+    return Finding(
+        "L03", Severity.WARNING, words.sentence(text), evidence, (step.name,), Anchor.timeline(step.workload), remedy
+    )
 
 
 def engines_apart(steps: list[Step]) -> Iterator[Finding]:

@@ -87,6 +87,8 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
         for each in steps:
             if finding := answer.over_floor(each, facts.floor(run, work)):
                 yield finding
+            if finding := answer.one_excursion(each):
+                yield finding
         yield from answer.engines_apart(steps)
     for work in workloads:
         profiles = [step for engine in engines if (step := facts.profiled(run, engine, work)) is not None]

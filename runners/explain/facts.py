@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from runners.explain import words
+from runners.explain import effective, words
 from runners.explain.bounds import Bounded
 from runners.read.run import Run, Step
 
@@ -76,14 +76,18 @@ def why_not(step: Step) -> str:
 
 
 def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """A percentile (0..1) in microseconds with its bounds; None if it was not recorded."""
+    """A percentile (0..1) in microseconds with its bounds; None if it was not recorded.
+
+    Bounds of response times count neighbouring requests as dependent (see `effective`), where the log allows.
+    """
     rows = step.frames["percentiles"]
     rows = rows[(rows["kind"] == kind) & ((rows["percentile"] - level).abs() < 1e-9)]
     if rows.empty:
         return None
     row = rows.iloc[0]
     at_least = not pd.isna(row["at_least"]) and bool(row["at_least"])
-    return Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), at_least)
+    recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), at_least)
+    return effective.interval(step, level, recorded) if kind == RESPONSE else recorded
 
 
 def written(value: Bounded) -> str:

@@ -15,6 +15,7 @@ RULES = {
     "A06": "Was an engine held up for a while, so that it fell short of a rate that it carries?",
     "L01": "How much of the median is the server, and how much the instrument's floor?",
     "L02": "Do the engines differ in p99 by more than their intervals?",
+    "L03": "Does one short excursion make a percentile?",
     "P01": "Which parts of the work take the most CPU, memory or waiting?",
     "P02": "Does a part of the work take another share in one engine than in the other?",
     "P03": "What did the profiler cost?",

@@ -55,6 +55,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "errors": NUMBER,
         "completed": NUMBER,
     },
+    "histograms": {"t_s": NUMBER, "kind": TEXT, "value_us": NUMBER, "count": COUNT},
     "shares": {
         "event": TEXT,
         "category": TEXT,

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
-from runners.read.columns import frame
+from runners.read.columns import COLUMNS, frame
 from runners.read.errors import ReadError, why
 from runners.read.samples import Samples
 
@@ -83,6 +83,19 @@ class HdrLog:
                 if interval.kind != CENSORED
             ),
         )
+
+    def histograms_frame(self) -> pd.DataFrame:
+        """Response times by interval, value by value; requests without an answer count with the time they waited."""
+        parts = [each for each in self.intervals if each.kind in (UNTAGGED, CENSORED) and each.samples.total]
+        if not parts:
+            return frame("histograms")
+        rows = {
+            "t_s": np.repeat([each.t_s for each in parts], [len(each.samples.counts) for each in parts]),
+            "kind": np.repeat([each.kind for each in parts], [len(each.samples.counts) for each in parts]),
+            "value_us": np.concatenate([each.samples.values_us for each in parts]),
+            "count": np.concatenate([each.samples.counts for each in parts]),
+        }
+        return pd.DataFrame(rows).astype(COLUMNS["histograms"])
 
 
 def read_hdr_log(path: Path) -> HdrLog:

@@ -76,6 +76,8 @@ def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame
         except Exception as error:  # pyarrow has many errors for one cause: this is no Parquet file
             unreadable.append(f"{folder.frame(name).name}: {error}; read again from the raw files")
             return None
+        if content is None and folder.frame("summary").exists() and not folder.load_json.exists():
+            content = frame(name)  # kept by an earlier lab, without its raw files: what it did not store is not known
         if content is None or list(content.columns) != list(columns):
             return None
         frames[name] = content
@@ -143,6 +145,7 @@ class _Reader:
             frames |= {name: self.tried(read, frame(name)) for name, read in sources.items()}
         if log is not None:
             frames["percentiles"] = log.percentiles_frame()
+            frames["histograms"] = log.histograms_frame()
             if load is None or frames["spectrum"].empty:
                 frames["spectrum"] = log.spectrum_frame()
             if load is None or frames["intervals"].empty:

@@ -25,6 +25,7 @@ class Step:
       make the value a lower bound; NA where the output does not tell).
     - ``intervals``: one row a second and kind; `t_s`, `kind`, `count`, `p50_us`, `p90_us`, `p99_us`, `p999_us`,
       `max_us`, `errors`, `completed`.
+    - ``histograms``: `t_s`, `kind` (response | censored), `value_us`, `count`: one row a value and line of the log.
     - ``shares``: `event` (cpu | alloc | lock), `category`, `samples`, `weight`, `share`, `low`, `high` (95 %).
     - ``frames``: `event`, `frame`, `samples` (stacks that hold the frame), `share`, `self_share`, `low`, `high`.
     - ``stacks``: `event`, `stack` (frames joined by ';', root first), `count` (samples; bytes for alloc, ns for lock).

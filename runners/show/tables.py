@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from runners.explain import facts, words
+from runners.explain import effective, facts, words
 from runners.explain.conclusion import Comparison
 from runners.explain.facts import quotable
 from runners.read.run import Run, Step
@@ -64,9 +64,10 @@ def percentiles(workload: str, steps: Sequence[Step], floor: Step | None) -> Tab
                 cells += [numbers.latency(number(service, "value_us")), numbers.count(beyond)]
         rows.append(tuple(cells))
     note = f"* fewer than {FEW} samples beyond it. " if few else ""
-    note += (
-        "Response time counts from the intended start, service time from the actual send. Bounds are 95 % and treat "
-        "requests as independent: where one stall holds up many, they are too narrow."
+    note += "Response time counts from the intended start, service time from the actual send. Bounds are 95 % and " + (
+        "count requests that share a stall as one; ? is a side that this run does not bound."
+        if all(effective.blocks_of(step) for step in shown)
+        else "treat requests as independent: where one stall holds up many, they are too narrow."
     )
     return Table(f"{workload.upper()}: percentiles", tuple(head), tuple(rows), note)
 

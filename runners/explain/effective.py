@@ -1,0 +1,171 @@
+"""How many independent requests a step's requests are worth, and the interval that this leaves a percentile.
+
+Requests close to each other share their fate: one stall holds up hundreds. Order-statistic bounds count each request
+as if it were alone, and are then far too narrow. Here the intervals of the log are joined to batches of 1, 2, 4, …
+intervals (batch means: C. Alexopoulos and A. Seila, 1998, *Output data analysis*, in Handbook of Simulation), the share
+of requests beyond the percentile is taken in each, and the variance of its mean is compared with what independent
+requests would give. The largest such ratio, the design effect, over all batch lengths that leave at least five
+batches counts: if neighbouring batches are still alike, longer ones tell. With few batches the variance is itself
+uncertain, so the ratio is raised by Student's t against the normal (E. Korn and B. Graubard, 1998, *Confidence
+intervals for proportions with small expected number of positive counts estimated from survey data*, Survey
+Methodology 24).
+
+`worth` is the number of requests over that effect. The exact binomial (Clopper-Pearson) bounds of the share beyond,
+for that many requests, are read back as latencies (R. Woodruff, 1952, *Confidence intervals for medians and other
+position measures*, JASA 47). A side is open where they ask for more than the slowest request.
+
+What it assumes: what happens in the run is typical, and dependence is short against a fifth of it. One run can't
+tell of an event that it did not see.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import beta, norm, t
+
+from runners.explain.bounds import Bounded
+from runners.read.run import Step
+from runners.read.samples import rank
+
+FEWEST_BATCHES = 5
+CONFIDENCE = 0.95
+#: A second makes a percentile when most of what lies beyond it came in that second, and it falls this far without it.
+MADE_BY = 0.5
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Latencies by stretch of time: `counts[i, j]` requests of `values_us[j]` in the stretch that began at `t_s[i]`."""
+
+    t_s: npt.NDArray[np.float64]
+    values_us: npt.NDArray[np.float64]
+    counts: Counts
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    def index(self, level: float) -> int:
+        """Where in `values_us` the percentile lies."""
+        return int(np.searchsorted(np.cumsum(self.counts.sum(axis=0)), rank(self.total, level)))
+
+    def percentile(self, level: float) -> float:
+        return float(self.values_us[self.index(level)])
+
+    def without(self, chosen: npt.NDArray[np.bool_]) -> Blocks:
+        """All stretches but those."""
+        return Blocks(self.t_s[~chosen], self.values_us, self.counts[~chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Excursion:
+    """One second that makes a percentile: when it began, and what the percentile is without it."""
+
+    t_s: float
+    value_us: float
+    without_us: float
+
+
+_kept: dict[int, tuple[weakref.ref[pd.DataFrame], Blocks]] = {}
+
+
+def blocks_of(step: Step) -> Blocks | None:
+    """The response times of a step by stretch of time; None where only percentiles were recorded."""
+    frame = step.frames.get("histograms")
+    if frame is None or frame.empty:
+        return None
+    kept = _kept.get(id(frame))
+    if kept is not None and kept[0]() is frame:
+        return kept[1]
+    times, rows = np.unique(frame["t_s"].to_numpy(float), return_inverse=True)
+    values, columns = np.unique(frame["value_us"].to_numpy(float), return_inverse=True)
+    counts = np.zeros((len(times), len(values)), np.int64)
+    np.add.at(counts, (rows, columns), frame["count"].to_numpy(np.int64))
+    found = Blocks(times, values, counts)
+    key = id(frame)
+    _kept[key] = (weakref.ref(frame, lambda _: _kept.pop(key, None)), found)
+    return found
+
+
+def design_effect(over: Counts, totals: Counts) -> float:
+    """By how much the variance of a share exceeds that of independent requests; 1 or more.
+
+    `over` of `totals` requests in each stretch of time, in order.
+    """
+    share = over.sum() / totals.sum()
+    if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
+        return math.nan
+    independent = share * (1 - share) / totals.sum()
+    worst, length = 1.0, 1
+    while len(over) // length >= FEWEST_BATCHES:
+        batches = len(over) // length
+        joined = [part[: batches * length].reshape(batches, length).sum(axis=1) for part in (over, totals)]
+        own = joined[0].sum() / joined[1].sum()
+        residuals = joined[0] - own * joined[1]
+        variance = batches / (batches - 1) * float((residuals**2).sum()) / float(joined[1].sum()) ** 2
+        uncertain = float(t.ppf(0.5 + CONFIDENCE / 2, batches - 1) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
+        worst = max(worst, variance / independent * uncertain)
+        length *= 2
+    return worst
+
+
+def worth(blocks: Blocks, level: float) -> float:
+    """How many independent requests would tell as much on this percentile; NaN when there are too few stretches."""
+    at = blocks.index(level)
+    beyond = blocks.counts[:, at + 1 :].sum(axis=1)
+    if not beyond.any():  # the percentile is the slowest value itself
+        beyond = blocks.counts[:, at:].sum(axis=1)
+    return blocks.total / design_effect(beyond, blocks.counts.sum(axis=1))
+
+
+def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
+    """The 95 % bounds of a percentile in microseconds; NaN on a side that the run does not bound."""
+    independent = worth(blocks, level)
+    if not math.isfinite(independent) or not 0 < level < 1:
+        return math.nan, math.nan
+    tail, beyond = (1 - CONFIDENCE) / 2, (1 - level) * independent
+    least = float(beta.ppf(tail, beyond, independent - beyond + 1))
+    most = float(beta.ppf(1 - tail, beyond + 1, independent - beyond))
+    total, cumulated = blocks.total, np.cumsum(blocks.counts.sum(axis=0))
+    low = math.floor(total * (1 - most))
+    high = math.ceil(total * (1 - least))
+    at = [float(blocks.values_us[np.searchsorted(cumulated, max(1, position))]) for position in (low, min(high, total))]
+    return (at[0] if low >= 1 else math.nan), (at[1] if total * least >= 1 else math.nan)
+
+
+def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
+    """A recorded percentile with the bounds of its effective sample; as it is where the log does not tell."""
+    blocks = blocks_of(step)
+    if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
+        return recorded
+    low, high = bounds(blocks, level)
+    return Bounded(
+        recorded.value,
+        min(low, recorded.low, recorded.value) if math.isfinite(low + recorded.low) else math.nan,
+        max(high, recorded.high, recorded.value) if math.isfinite(high + recorded.high) else math.nan,
+        recorded.at_least,
+    )
+
+
+def excursion(step: Step, level: float) -> Excursion | None:
+    """The one second that makes a percentile, if there is one."""
+    blocks = blocks_of(step)
+    if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
+        return None
+    value = blocks.percentile(level)
+    beyond = blocks.counts[:, max(0, blocks.index(level)) :].sum(axis=1)
+    reach = [(blocks.t_s >= at) & (blocks.t_s < at + 1.0) for at in blocks.t_s]
+    caught = [int(beyond[chosen].sum()) for chosen in reach]
+    worst = int(np.argmax(caught))
+    if reach[worst].all() or caught[worst] <= MADE_BY * beyond.sum():
+        return None
+    without = blocks.without(reach[worst]).percentile(level)
+    return Excursion(float(blocks.t_s[worst]), value, without) if without < MADE_BY * value else None
