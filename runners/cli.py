@@ -93,6 +93,50 @@ def keep(run_folder: Path) -> None:
     click.echo(f"kept in {kept.path}; the README's findings are of this run now")
 
 
+@lab.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option("--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file instead.")
+@click.option("--select", multiple=True, metavar="CODES", help="Only these rules, by code or beginning: RAT,TIM001.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="All but these rules.")
+@click.option("--explain", metavar="CODE", help="Print the page of a rule.")
+def audit(
+    paths: tuple[Path, ...],
+    form: str,
+    output: Path | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    explain: str | None,
+) -> None:
+    """Find every wrk, wrk2 or loadgen output in files, folders or run folders, and say what is wrong with it.
+
+    Reads Markdown, text, HTML and notebooks in any language. Exit 1 if an error was found, 2 for wrong usage.
+    """
+    from runners.explain.audit import registry
+    from runners.explain.audit.audit import audit as examine
+    from runners.read.outputs import find_in
+    from runners.show.audit import WRITERS
+
+    try:
+        rules = registry.chosen(select, ignore)
+        if explain is not None:
+            click.echo(registry.page(explain).rstrip())
+            return
+    except registry.UnknownRuleError as error:
+        raise click.UsageError(str(error)) from error
+    if not paths:
+        raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
+    found = examine([each for path in paths for each in find_in(path)], rules)
+    text = WRITERS[form](found)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+        click.echo(f"{found.summary} Written to {output}.")
+    if found.failed:
+        sys.exit(EXIT_PROBLEM)
+
+
 def main() -> None:
     """Entry point: errors that a user can act on are one message and a non-zero exit, never a trace."""
     try:

@@ -13,10 +13,14 @@ No p-value is given: with millions of samples every real distribution differs "s
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+
+Floats = npt.NDArray[np.float64]
 
 UP_TO = 0.9
 FEWEST_ROWS = 8
@@ -49,14 +53,23 @@ class TimerFit:
 
 def fit(spectrum: pd.DataFrame) -> TimerFit | None:
     """Fit one kind of a `spectrum` frame; None when fewer than three rows lie below p90."""
-    rows = spectrum[spectrum["percentile"] <= UP_TO]
-    if len(rows) < 3 or spectrum["kind"].nunique() > 1:
+    if spectrum["kind"].nunique() > 1:
         return None
-    x = rows["percentile"].to_numpy(float)
-    y = rows["value_us"].to_numpy(float)
-    slope, start = (float(value) for value in np.polyfit(x, y, 1))
+    return straight_line(spectrum["percentile"].to_numpy(float), spectrum["value_us"].to_numpy(float))
+
+
+def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
+    """Fit percentiles (0..1) and their latencies; None when fewer than three of them lie below p90."""
+    x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
+    below = (x <= UP_TO) & np.isfinite(y)
+    x, y = x[below], y[below]
+    if len(x) < 3 or x[0] == x[-1]:
+        return None
+    middle = x - x.mean()
+    slope = float(middle @ y / (middle @ middle))
+    start = float(y.mean() - slope * x.mean())
     residual = y - (slope * x + start)
     total = float(((y - y.mean()) ** 2).sum())
     r_squared = 1 - float((residual**2).sum()) / total if total else math.nan
     deviation = float(np.abs(residual).max()) / slope if slope > 0 else math.inf
-    return TimerFit(slope, start, r_squared, deviation, len(rows))
+    return TimerFit(slope, start, r_squared, deviation, len(x))

@@ -7,7 +7,7 @@ to no part of the output is kept as a diagnostic.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 LOADGEN_PREFIX = "loadgen:"
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_QUOTE = re.compile(r"^\s*(?:>\s)+")
+_QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
 _V = r"([+-]?[\w.μµ]+)"
 _N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
@@ -95,6 +95,7 @@ class _Builder:
     pending: list[str] = field(default_factory=list)  # foreign lines: diagnostics if the output goes on
     last_line: int = 0
     ended: bool = False
+    layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and loadgen) `50.000%`
 
     @property
     def current(self) -> _Distribution:
@@ -141,7 +142,7 @@ class _Builder:
             last_line=self.last_line,
             **said,
         )
-        return replace(report, tool=_tool(report))
+        return replace(report, tool=_tool(report) or self.layout)
 
 
 def _differ(asked: int | None, said: int | None) -> bool:
@@ -155,12 +156,14 @@ def _stats(match: re.Match[str], read: Callable[[str], float | None]) -> ThreadS
 def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
     builder.in_uncorrected = "ncorrected" in (match[1] or "")
     builder.current.label = (match[1] or "").removeprefix("HdrHistogram - ") or None
+    builder.layout = "wrk2" if match[1] else "wrk"
 
 
 def _take_row(builder: _Builder, match: re.Match[str]) -> None:
     value = units.time_us(match[2])
     if value is not None:
         builder.current.rows.append((round(float(match[1]) / 100, 9), value))
+        builder.layout = builder.layout or ("wrk2" if match[1][-4:-3] == "." else None)
 
 
 _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
@@ -207,8 +210,20 @@ def _tool(report: ConsoleReport) -> str | None:
     return None
 
 
+def clean(line: str) -> str:
+    """A line without colours, marks of quotation and no-break spaces."""
+    if "\x1b" in line:
+        line = _ANSI.sub("", line)
+    return _QUOTE.sub("", line).replace("\u00a0", " ")
+
+
 def find_reports(text: str) -> list[ConsoleReport]:
     """Every output in a text, in order. An empty list when there is none."""
+    return find_in_lines(enumerate(text.splitlines(), start=1))
+
+
+def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
+    """Every output in numbered lines, in order."""
     found: list[ConsoleReport] = []
     builder: _Builder | None = None
     command: tuple[int, CommandLine] | None = None
@@ -220,8 +235,8 @@ def find_reports(text: str) -> list[ConsoleReport]:
             found.append(builder.finish())
         builder = None
 
-    for number, raw in enumerate(text.splitlines(), start=1):
-        line = _QUOTE.sub("", _ANSI.sub("", raw)).replace("\u00a0", " ")
+    for number, raw in lines:
+        line = clean(raw)
         recognised = _recognise(line) if len(line) <= LONGEST_LINE else None
         if recognised is None:
             whole = continued + line

@@ -1,0 +1,141 @@
+"""CMP: before and after."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from runners.explain import words
+from runners.explain.audit.figures import achieved_rps, at
+from runners.explain.audit.rule import Group, Rule, Seen
+from runners.explain.words import Severity
+from runners.read.outputs import Output
+
+#: Runs of one setting on one machine seldom agree more closely; without repeats nothing smaller can be claimed.
+NOISE = 0.05
+SEVERAL = 2
+#: Past forms of "removed, replaced, changed ...": the audit reads English and Russian here, and nothing else.
+_CHANGED = re.compile(
+    r"\b(?:removed|replaced|added|changed|increased|reduced|decreased|disabled|enabled|switched|upgraded|rewr(?:ote|itten)"
+    r"|(?:убран|замен[её]н|добавлен|измен[её]н|увеличен|уменьшен|отключ[её]н|включ[её]н|переписан|удал[её]н)[аоы]?"
+    r"|(?:убрал|заменил|добавил|изменил|увеличил|уменьшил|отключил|включил|переписал|удалил)[аи]?)\b",
+    re.IGNORECASE,
+)
+
+
+def pairs(group: Group) -> Iterator[tuple[Output, Output]]:
+    """Outputs that a report compares: the two columns of a table at one rate, and before and after of one setting."""
+    for output in group:
+        if output.columns == 2 and output.column == 1:
+            first = next((each for each in group if _other_column(each, output)), None)
+            if first is not None and first.offered_rps == output.offered_rps:
+                yield first, output
+    sides: dict[tuple[object, ...], dict[str, list[Output]]] = {}
+    for output in group:
+        if output.change and output.columns == 1:
+            key = (output.script, output.threads, output.connections, output.offered_rps)
+            sides.setdefault(key, {}).setdefault(output.change, []).append(output)
+    for side in sides.values():
+        if len(side.get("before", ())) == 1 and len(side.get("after", ())) == 1:
+            yield side["before"][0], side["after"][0]
+
+
+def _other_column(first: Output, second: Output) -> bool:
+    return first.path == second.path and first.line == second.line and first.column == 0 and first.columns == 2
+
+
+def _change_of(before: float | None, after: float | None) -> float | None:
+    return after / before - 1 if before and after is not None else None
+
+
+def _within_noise(group: Group) -> Iterator[Seen]:
+    for before, after in pairs(group):
+        median = _change_of(at(before, 0.5), at(after, 0.5))
+        rate = _change_of(achieved_rps(before), achieved_rps(after))
+        known = [change for change in (median, rate) if change is not None]
+        if not known or any(abs(change) > NOISE for change in known):
+            continue
+        parts = []
+        if median is not None:
+            parts.append(f"the median by {words.percent(median)}")
+        if rate is not None:
+            parts.append(f"the rate by {words.percent(rate)}")
+        text = (
+            f"it differs from {before.place} in {words.listed(parts)}, with one run of each: runs of one setting "
+            "may differ as much"
+        )
+        evidence: dict[str, words.Value] = {
+            "before": before.place,
+            "p50_change": None if median is None else round(median, 5),
+            "rate_change": None if rate is None else round(rate, 5),
+        }
+        yield Seen(after, text, evidence)
+
+
+def _several_changes(group: Group) -> Iterator[Seen]:
+    yield from _settings_changed(group)
+    for position, output in enumerate(group):
+        if output.column:
+            continue  # the text above a table is that of its first column
+        same = _last_at_same_rate(group[:position], output)
+        changes = [found[0] for line in output.text_above for found in _CHANGED.finditer(line.text)]
+        if same is None or len(changes) < SEVERAL:
+            continue
+        text = (
+            f"{words.count(len(changes))} changes are named between it and {same.place} at the same "
+            f"{words.rate(output.offered_rps)} ({words.listed(changes)}): which of them did it can't be told"
+        )
+        evidence: dict[str, words.Value] = {"before": same.place, "changes": len(changes)}
+        yield Seen(output, text, evidence)
+
+
+def _last_at_same_rate(earlier: Sequence[Output], output: Output) -> Output | None:
+    if output.offered_rps is None:
+        return None
+    part = output.headings[:2]
+    return next((e for e in reversed(earlier) if e.offered_rps == output.offered_rps and e.headings[:2] == part), None)
+
+
+def _settings_changed(group: Group) -> Iterator[Seen]:
+    """Before and after of one script that were run with other settings too."""
+    for after in group:
+        if after.change != "after" or not after.script or after.columns > 1:
+            continue
+        others = [each for each in group if each.change == "before" and each.script == after.script]
+        changed = [_changed(before, after) for before in others]
+        if not others or min(len(names) for names in changed) < SEVERAL:
+            continue
+        before, names = min(zip(others, changed, strict=True), key=lambda each: len(each[1]))
+        text = f"besides the change itself, {words.listed(names)} differ from {before.place}"
+        yield Seen(after, text, {"before": before.place, "settings_changed": len(names)})
+
+
+def _changed(before: Output, after: Output) -> list[str]:
+    settings = (
+        ("threads", before.threads, after.threads),
+        ("connections", before.connections, after.connections),
+        ("duration", before.duration_s, after.duration_s),
+        ("offered rate", before.offered_rps, after.offered_rps),
+        ("generator", before.tool, after.tool),
+    )
+    return [name for name, was, became in settings if was is not None and became is not None and was != became]
+
+
+RULES = (
+    Rule(
+        "CMP001",
+        "within-noise",
+        f"Before and after differ by less than {NOISE * 100:g} %, with one run of each",
+        Severity.WARNING,
+        "repeat both, interleaved, until the interval of the difference leaves out zero (lab compare)",
+        _within_noise,
+    ),
+    Rule(
+        "CMP002",
+        "several-changes",
+        "Before and after differ in more than one thing",
+        Severity.WARNING,
+        "change one thing at a time, and measure after each",
+        _several_changes,
+    ),
+)
