@@ -24,7 +24,7 @@ _NAMED = rf"(?:[pP]\s?(?P<p>{_LEVEL})|(?P<percent>{_LEVEL})\s?(?:%|th|-?й|-?ы�
 _ARROW_ROW = re.compile(
     rf"^\s*(?:[-*|]\s+)?{_NAMED}\s*[:|]?\s+(?P<times>{_TIME}(?:\s*{_ARROW}\s*{_TIME})+)\s*\|?\s*[;,.]?\s*$"
 )
-_PAIR = re.compile(rf"(?<![\w.]){_TIME}\s*{_ARROW}\s*{_TIME}(?![\w.])")
+_PAIR = re.compile(rf"(?<![\w.]){_TIME}\s*{_ARROW}\s*{_TIME}(?!\w|\.\d)")
 _SPLIT = re.compile(_ARROW)
 _NAMED_LEVELS = {"median": 0.5, "p50": 0.5, "медиана": 0.5, "max": 1.0, "maximum": 1.0, "макс": 1.0, "p100": 1.0}
 _HEAD_LEVEL = re.compile(

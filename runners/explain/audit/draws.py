@@ -17,14 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.explain import words
-from runners.explain.audit.luajit import integers
+from runners.explain.audit.luajit import fractions, integers
 from runners.explain.audit.rule import Group, Rule, Seen, each
 from runners.explain.words import Severity
 from runners.read.outputs import Output
 
 MOST_DRAWS = 4_500_000  # of one thread; a longer replay costs more than it tells
 LIKELY_ACCIDENT = 0.1
+FAR = 5.0  # standard deviations: further off, the replay can't agree
 LONGEST_SCRIPT_BYTES = 64 * 1024
+_POWERS = tuple(10**power for power in range(2, 8))
 ROUND = tuple(digit * 10**power for power in range(2, 8) for digit in (1, 2, 3, 5))
 SAME_WRITES = 3e-4  # outputs that one number of writes explains agree on it this closely
 NEAR_WRITES = 0.03  # threads of one run differ by this much in how many requests they send
@@ -33,17 +35,52 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
-    """A hypothesis that gives an error count exactly. `accident` is the chance that a wrong one of its form would."""
+class Hypothesis:
+    """Which keys were never written: those whose draw lies `below` a fraction of the range, or else all above it."""
 
-    keys: int
-    absent: str
-    expected: float
-    stdev: float
+    words: str
+    fraction: float
+    below: bool
 
     @property
-    def accident(self) -> float:
-        return min(1.0, 1 / (self.stdev * math.sqrt(2 * math.pi))) if self.stdev else 1.0
+    def chance(self) -> float:
+        """The share of draws that ask for an absent key."""
+        return self.fraction if self.below else 1 - self.fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A hypothesis that gives an error count exactly. `accident` is the chance that a wrong one would have."""
+
+    hypothesis: Hypothesis
+    expected: float
+    stdev: float
+    accident: float
+
+
+def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
+    """Key 1 alone is absent, or only the keys up to a power of ten were written.
+
+    Of a range that is not known only the written share can be told: random(1, K) <= m is a draw below m / K.
+    """
+    known = ranges or ROUND
+    found = [
+        Hypothesis(f"key 1 of {words.count(keys)}, which was never written", 1 / keys, below=True) for keys in known
+    ]
+    if ranges:
+        written = sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys})
+        return found + [
+            Hypothesis(
+                f"keys above {words.count(top)} of {words.count(keys)}, which were never written",
+                top / keys,
+                below=False,
+            )
+            for top, keys in written
+        ]
+    return found + [
+        Hypothesis(f"keys that were never written, if only 1 in {words.count(one)} was", 1 / one, below=False)
+        for one in (10, 100, 1_000)
+    ]
 
 
 def _each_thread(requests: int, threads: int) -> list[int]:
@@ -53,38 +90,25 @@ def _each_thread(requests: int, threads: int) -> list[int]:
 
 
 @lru_cache(maxsize=4_096)
-def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ROUND) -> Replay | None:
-    """The hypothesis that gives exactly `errors` in `requests` draws, or None.
-
-    Either key 1 alone is absent (a counter's first request, which the generator throws away), or only the keys up to a
-    power of ten were written.
-    """
+def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
+    """The hypothesis that gives exactly `errors` in `requests` draws (of `ranges`, where the script tells), or None."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
-    share = errors / requests
     parts = _each_thread(requests, threads)
-    for keys in ranges:
-        tries = [(f"key 1 of {words.count(keys)}", 1 / keys, 1, True)]
-        if keys in _POWERS:
-            tries += [
-                (f"the keys above {words.count(top)} of {words.count(keys)}", 1 - top / keys, top, False)
-                for top in _POWERS
-                if top < keys
-            ]
-        for absent, chance, limit, single in tries:
-            stdev = math.sqrt(requests * chance * (1 - chance))
-            if abs(errors - requests * chance) > 5 * stdev or abs(share - chance) > chance / 2:
-                continue
-            drawn = integers(max(parts) + 1, keys)
-            missing = drawn == limit if single else drawn > limit
-            counted = sum(int(missing[(1 if index == 0 else 0) :][:part].sum()) for index, part in enumerate(parts))
-            found = Replay(keys, absent, requests * chance, stdev)
-            if counted == errors and found.accident <= LIKELY_ACCIDENT:
-                return found
+    tried = 0
+    for guess in _hypotheses(ranges):
+        expected = requests * guess.chance
+        stdev = math.sqrt(expected * (1 - guess.chance))
+        if abs(errors - expected) > FAR * stdev:
+            continue
+        tried += 1
+        drawn = fractions(max(parts) + 1) < guess.fraction
+        absent = drawn if guess.below else ~drawn
+        counted = sum(int(absent[(1 if index == 0 else 0) :][:part].sum()) for index, part in enumerate(parts))
+        accident = min(1.0, tried / (stdev * math.sqrt(2 * math.pi)))
+        if counted == errors and accident <= LIKELY_ACCIDENT:
+            return Replay(guess, expected, stdev, accident)
     return None
-
-
-_POWERS = tuple(10**power for power in range(2, 8))
 
 
 def _unseeded(output: Output) -> Iterator[Seen]:
@@ -94,18 +118,17 @@ def _unseeded(output: Output) -> Iterator[Seen]:
     drawn = _ranges_of_script(output)
     if drawn == ():
         return  # the script is here, and seeds its numbers or draws none
-    found = replay(errors, requests, output.threads or 1, drawn or ROUND)
+    found = replay(errors, requests, output.threads or 1, drawn or ())
     if found is None:
         return
     text = (
-        f"{words.count(errors)} is exactly how often the script's unseeded random(1, {words.count(found.keys)}) asks "
-        f"for {found.absent} in {words.count(requests)} requests: these keys were never written, and every run repeats "
-        "the count"
+        f"{words.count(errors)} is exactly how often the script's unseeded random numbers ask for "
+        f"{found.hypothesis.words}, in {words.count(requests)} requests: every run repeats the count"
     )
     evidence: dict[str, words.Value] = {
         "non_2xx": errors,
         "requests": requests,
-        "keys": found.keys,
+        "absent_share": round(found.hypothesis.chance, 6),
         "expected": round(found.expected, 1),
         "stdev": round(found.stdev, 1),
         "chance_of_an_accident": round(found.accident, 4),
@@ -129,7 +152,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
         return None
     if "randomseed" in text:
         return ()
-    return tuple(sorted({int(match[1]) for match in _RANDOM.finditer(text)} - {0}))
+    return tuple(sorted({int(match[1]) for match in _RANDOM.finditer(text)} - {0, 1}))
 
 
 @lru_cache(maxsize=4)

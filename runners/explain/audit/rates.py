@@ -107,7 +107,12 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
                 f"{words.rate(slow)} to {words.rate(fast)}: something else than the load changed, or the generator's "
                 "own waiting is measured"
             )
-            evidence: dict[str, words.Value] = {"rates_rps": f"{slow:g} {fast:g}", "p50_us": f"{before:g} {after:g}"}
+            evidence: dict[str, words.Value] = {
+                "rate_rps_before": slow,
+                "rate_rps": fast,
+                "p50_us_before": before,
+                "p50_us": after,
+            }
             yield Seen(second, text, evidence)
 
 

@@ -1,0 +1,167 @@
+"""Each rule sees its fault where it was planted, and nothing in an output without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.explain.audit.audit import audit, examine
+from runners.explain.audit.registry import PAGES, RULES, UnknownRuleError, chosen, page
+from runners.explain.words import Severity
+from runners.read.documents import text_document
+from runners.read.outputs import find_in, outputs_of
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY
+
+ALWAYS = {"SMP004"}  # one output repeats nothing
+QUIET = ALWAYS | {"RUN004"}  # and wrk2 leaves its warm-up out
+OF_CLOSED = ALWAYS | {"RAT004"}
+
+
+def codes(text: str) -> set[str]:
+    return {remark.code for remark in examine(outputs_of(text_document(text)).outputs)}
+
+
+def replaced(text: str, *pairs: tuple[str, str]) -> str:
+    for old, new in pairs:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def test_a_healthy_output_has_only_what_every_single_output_has() -> None:
+    assert codes(HEALTHY) == QUIET
+    assert codes(CLOSED) == OF_CLOSED
+
+
+def test_a_repeated_setting_is_a_repeat() -> None:
+    assert codes(f"{HEALTHY}\n{HEALTHY}") == QUIET - {"SMP004"}
+
+
+PERCENTILES = "50.000%  650us\n 75.000%  960us\n 90.000%  1.14ms\n 99.900%  9.00ms\n"
+TABLE = "50.000% 2.00ms -> 1.50ms\n 99.000% 9ms -> 9ms\n"
+
+PLANTED: dict[str, tuple[str, set[str]]] = {
+    "TIM001": (PERCENTILES, {"SMP002"}),
+    "TIM002": (replaced(PERCENTILES, ("650us", "1.60ms"), ("960us", "1.70ms"), ("1.14ms", "1.80ms")), {"SMP002"}),
+    "NET001": (
+        replaced(CLOSED, ("   10.02ms", "   43.97ms"), ("10.20ms", "44.20ms"), ("11.58ms", "45ms"), ("24.10", "48.10"))
+        .replace("Latency    10.00ms", "Latency    44.00ms")
+        .replace("12000 requests", "2727 requests")
+        .replace("200.00", "45.45"),
+        OF_CLOSED,
+    ),
+    "RAT001": (replaced(HEALTHY, ("-R2000", "-R2100")), QUIET),
+    "RAT002": (" 50.000%  926.21ms\n 90.000%    1.76s\n100.000%    1.83s\n", {"SMP002"}),
+    "RAT003": (replaced(CLOSED, ("-d1m", "-d1m -R5000")), OF_CLOSED),
+    "RAT004": (CLOSED, OF_CLOSED),
+    "RAT005": (f"RPS 1 000 -> 2 000\n {TABLE}", {"SMP002", "TIM002"}),
+    "ERR001": (replaced(CLOSED, ("Requests/sec", "  Non-2xx or 3xx responses: 700\nRequests/sec")), OF_CLOSED),
+    "ERR002": (
+        replaced(CLOSED, ("-t2 -c2", "-t1 -c1"), ("2 threads and 2", "1 threads and 1"))
+        .replace("12000 requests in 1.00m", "1335 requests in 6.68s")
+        .replace("Requests/sec:    200.00", "  Non-2xx or 3xx responses: 1188\nRequests/sec:    200.00"),
+        OF_CLOSED | {"ERR001", "SUM004"},
+    ),
+    "ERR004": (
+        replaced(CLOSED, ("Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 3\nRequests/sec")),
+        OF_CLOSED,
+    ),
+    "RUN001": (replaced(HEALTHY, ("-d60", "-d10"), ("Running 1m", "Running 10s")), QUIET | {"SUM003"}),
+    "RUN002": (replaced(HEALTHY, ("-t1", "-t3"), ("1 threads", "3 threads")), QUIET),
+    "RUN003": (replaced(HEALTHY, ("  Detailed", "unable to connect to h\n  Detailed")), QUIET),
+    "RUN005": ("\n".join(HEALTHY.splitlines()[:4]), ALWAYS),
+    "SMP001": (replaced(HEALTHY, ("100.000%", " 99.990%   55.20ms\n100.000%")), QUIET),
+    "SMP002": ("50.000% 5.00ms\n 99.000% 9.00ms\n", ALWAYS),
+    "SMP003": (replaced(CLOSED, ("48.51ms", " 1.98s ")), OF_CLOSED),
+    "CMP001": (f"# before\n{CLOSED}\n# after\n{CLOSED.replace('10.02ms', '10.10ms')}", OF_CLOSED),
+    "CMP002": (
+        f"# Load\n{HEALTHY}\nThen the lock was removed and the pool was replaced.\n{HEALTHY}",
+        QUIET,
+    ),
+    "SUM001": (replaced(HEALTHY, ("Requests/sec:   2000.00", "Requests/sec:   2020.00")), QUIET),
+    "SUM002": (replaced(HEALTHY, ("75.000%    6.10ms", "75.000%    4.10ms")), QUIET | {"SUM003"}),
+    "SUM003": (replaced(HEALTHY, ("Total count    =        99920", "Total count    =        99000")), QUIET),
+    "SUM004": (replaced(CLOSED, ("Latency    10.00ms", "Latency    14.00ms")), OF_CLOSED),
+}
+
+
+@pytest.mark.parametrize("code", PLANTED)
+def test_a_planted_fault_is_seen_and_brings_no_others(code: str) -> None:
+    text, beside = PLANTED[code]
+    found = codes(text)
+    assert code in found
+    assert found - {code} <= beside | ALWAYS
+
+
+def test_an_error_count_that_no_unseeded_draw_gives_is_only_errors() -> None:
+    text, _ = PLANTED["ERR002"]
+    assert "ERR002" not in codes(text.replace("1188", "1189"))
+
+
+def script_beside(folder: Path, script: str) -> set[str]:
+    (folder / "get.lua").write_text(script, encoding="utf-8")
+    (folder / "report.md").write_text(PLANTED["ERR002"][0], encoding="utf-8")
+    return {remark.code for remark in audit(find_in(folder / "report.md")).remarks}
+
+
+def test_a_script_beside_the_report_is_believed(tmp_path: Path) -> None:
+    assert "ERR002" in script_beside(tmp_path, "return math.random(1, 10000)")
+    assert "ERR002" not in script_beside(tmp_path, "math.randomseed(7) return math.random(1, 10000)")
+    assert "ERR002" not in script_beside(tmp_path, "return math.random(1, 5000)")
+
+
+def mixed(size_of_mixed: int) -> str:
+    def run(script: str, size: int) -> str:
+        text = CLOSED.replace("get.lua", script).replace("980.46KB", f"{12_000 * size / 1024:.2f}KB")
+        return text.replace("Transfer/sec:     16.34KB", "")
+
+    return "\n".join([run("put.lua", 118), run("get.lua", 84), run("put_get.lua", size_of_mixed)])
+
+
+def test_a_mixed_load_of_one_kind_is_told_from_a_mix() -> None:
+    assert "ERR005" in codes(mixed(83))
+    assert "ERR005" in codes(mixed(118))
+    assert "ERR005" not in codes(mixed(101))
+
+
+def test_an_evenly_spread_latency_of_a_closed_loop_is_not_the_generators_timer() -> None:
+    assert "TIM001" not in codes(
+        CLOSED.replace("10.02ms", "550us").replace("10.20ms", "825us").replace("11.58ms", "990us")
+    )
+
+
+def test_a_generators_own_word_on_lost_time_is_repeated() -> None:
+    late = f"{HEALTHY}loadgen: did not keep up: a thread used 99 % of a core\nloadgen: censored 12\n"
+    remarks = {remark.code: remark for remark in examine(outputs_of(text_document(late)).outputs)}
+    assert "did not keep up" in remarks["RUN003"].seen.text
+    assert remarks["SMP003"].severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_every_rule_has_its_page_and_is_planted_somewhere(code: str) -> None:
+    text = page(code)
+    for part in ("What it sees", "Why it matters", "Cure", "Source"):
+        assert f"**{part}.**" in text
+    assert text.startswith(f"# {code}: ")
+    assert code in PLANTED or code in {"ERR003", "ERR005", "RUN004", "SMP004"}
+
+
+def test_there_is_no_page_without_a_rule() -> None:
+    assert {path.stem for path in PAGES.glob("*.md")} == set(RULES)
+
+
+def test_rules_are_chosen_by_code_or_its_beginning() -> None:
+    every = tuple(RULES.values())
+    assert chosen() == every
+    assert {rule.code for rule in chosen(["RAT,tim001"])} == {c for c in RULES if c.startswith("RAT")} | {"TIM001"}
+    assert {rule.code for rule in chosen([], ["RAT"])} == {c for c in RULES if not c.startswith("RAT")}
+    for wrong in (["XYZ"], [""], ["RAT001x"]):
+        with pytest.raises(UnknownRuleError, match="TIM001"):
+            chosen(wrong)
+
+
+def test_remarks_come_in_the_order_of_the_text() -> None:
+    found = examine(outputs_of(text_document(f"{CLOSED}\n{HEALTHY}\n{CLOSED}")).outputs)
+    lines = [remark.output.line for remark in found]
+    assert lines == sorted(lines)
