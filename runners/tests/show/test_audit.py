@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 from runners.cli import lab
 from runners.explain.audit.registry import RULES, page
 from runners.read.published import ROOT
-from runners.tests.fixtures.fake_run import complete_run
+from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
-from runners.tests.show.outside import outside_references
+from runners.tests.show.outside import Page
 
 FAULTY = HEALTHY.replace("-R2000", "-R3000")
 
@@ -88,7 +88,7 @@ def test_the_page_is_one_offline_file_with_every_finding(tmp_path: Path) -> None
     result = run(ROOT, "--format", "html", "--output", target)
     html = target.read_text(encoding="utf-8")
     assert (result.exit_code, str(target) in result.stdout) == (1, True)
-    assert outside_references(html) == []
+    assert Page(html).outside() == []
     assert len(re.findall(r'<li class="(?:error|warning|note)">', html)) == len(
         json.loads(run(ROOT, "--format", "json").stdout)["findings"]
     )
@@ -97,7 +97,7 @@ def test_the_page_is_one_offline_file_with_every_finding(tmp_path: Path) -> None
 
 
 def test_a_run_folder_is_audited_by_its_loads_with_their_commands(tmp_path: Path) -> None:
-    folder = complete_run(tmp_path)
+    folder = make_run(tmp_path)
     document = json.loads(run(folder.path, "--format", "json").stdout)
     names = {Path(each["file"]).parent.name for each in document["runs"]}
     steps = {step.name for step in folder.steps() if step.read_meta()["kind"] in ("load", "floor")}
