@@ -16,6 +16,8 @@ public interface Exchange {
 
     /** Header field with which a node marks a request to another one, whatever its value: it is answered from there. */
     String INTERNAL_FIELD = "Lab-Internal";
+    /** The body of such a request may be longer than the largest value by what nodes add to it. */
+    int INTERNAL_EXTRA_BYTES = 16;
 
     /** Method of the request. */
     Method method();

@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import lab.storage.Cursor;
 
 /** One large value, read from where it lies instead of being copied to the heap as a whole. */
-final class ValueBody implements Body {
+public final class ValueBody implements Body {
 
     private final Cursor cursor;
     private final MemorySegment value;
@@ -14,7 +14,7 @@ final class ValueBody implements Body {
     /**
      * @param cursor on the entry; closed with this body
      */
-    ValueBody(Cursor cursor) {
+    public ValueBody(Cursor cursor) {
         this.cursor = cursor;
         this.value = cursor.value();
     }

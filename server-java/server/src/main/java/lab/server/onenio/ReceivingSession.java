@@ -1,6 +1,7 @@
 package lab.server.onenio;
 
 import java.io.IOException;
+import lab.server.api.Exchange;
 import lab.server.api.Status;
 import lab.storage.HeapFootprint;
 import one.nio.http.HttpServer;
@@ -101,7 +102,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
         } else if (request.chunkedBody) {
             body = new ChunkedBody(limits.bodyBytes(), limits.headBytes());
             askForBody();
-        } else if (request.contentLength > limits.bodyBytes()) {
+        } else if (request.contentLength > limits.bodyBytes() + (request.internal ? Exchange.INTERNAL_EXTRA_BYTES : 0)) {
             rejectBody(new SkippedBody(request.contentLength), request.contentLength > MAX_SKIP_BYTES);
         } else if (request.contentLength <= BodyMemory.UNCOUNTED_BYTES) {
             body = new FixedBody((int) request.contentLength);

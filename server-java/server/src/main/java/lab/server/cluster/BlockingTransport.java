@@ -1,0 +1,151 @@
+package lab.server.cluster;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.http.HttpTimeoutException;
+import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Clients that wait for each answer, each call on a thread of a pool with a bounded queue. Nothing else runs on these
+ * threads and answering another node needs none of them, so nodes that wait for each other never wait in a circle.
+ */
+final class BlockingTransport implements PeerTransport {
+
+    private static final Logger LOG = LoggerFactory.getLogger(BlockingTransport.class);
+
+    /**
+     * An answer as it came.
+     *
+     * @param body never null
+     */
+    record Answer(int status, byte[] body) {
+    }
+
+    /** A connection, or a pool of them, to one node. */
+    interface Caller extends AutoCloseable {
+        /** Sends a call and waits for its answer. */
+        Answer ask(PeerCall call) throws IOException, InterruptedException;
+
+        @Override
+        void close();
+    }
+
+    private static final int STOP_TIMEOUTS = 3;
+
+    private final Function<String, Caller> callers;
+    private final List<Caller> opened = new CopyOnWriteArrayList<>();
+    private final ThreadPoolExecutor threads;
+    private final long timeoutNanos;
+    /** Reproduces a published fault: only one call of this node at a time. Null without it. */
+    private final Lock oneAtATime;
+
+    /**
+     * @param callers   makes what asks one node
+     * @param threads   calls that may wait for an answer at the same time
+     * @param queue     calls that may wait for a thread
+     * @param oneAtATime whether one lock is held during each call
+     */
+    BlockingTransport(Function<String, Caller> callers, int threads, int queue, int timeoutMs, boolean oneAtATime) {
+        this.callers = callers;
+        this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMs);
+        this.oneAtATime = oneAtATime ? new ReentrantLock() : null;
+        AtomicInteger number = new AtomicInteger();
+        this.threads = new ThreadPoolExecutor(threads, threads, 0, TimeUnit.SECONDS, new ArrayBlockingQueue<>(queue),
+                task -> {
+                    Thread thread = new Thread(task, "peer-call-" + number.getAndIncrement());
+                    thread.setDaemon(true);
+                    return thread;
+                }, new ThreadPoolExecutor.AbortPolicy());
+    }
+
+    @Override
+    public PeerClient to(String url) {
+        Caller caller = callers.apply(url);
+        opened.add(caller);
+        return call -> {
+            try {
+                threads.execute(new Task(caller, call));
+            } catch (RejectedExecutionException e) {
+                call.fail(PeerFailure.OVERLOADED);
+            }
+        };
+    }
+
+    @Override
+    public void close() {
+        threads.shutdown();
+        threads.getQueue().removeIf(task -> {
+            ((Task) task).call.fail(PeerFailure.OVERLOADED);
+            return true;
+        });
+        threads.shutdownNow();
+        try {
+            // A caller that cannot be interrupted ends by its time-out: one for a connection, one for the answer.
+            if (!threads.awaitTermination(STOP_TIMEOUTS * timeoutNanos, TimeUnit.NANOSECONDS)) {
+                LOG.warn("A call to another node did not end in time");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        opened.forEach(Caller::close);
+    }
+
+    private final class Task implements Runnable {
+
+        private final Caller caller;
+        private final PeerCall call;
+
+        Task(Caller caller, PeerCall call) {
+            this.caller = caller;
+            this.call = call;
+        }
+
+        @Override
+        public void run() {
+            if (System.nanoTime() - call.startNanos() > timeoutNanos) {
+                // It spent its time in the queue, which says nothing about the other node.
+                call.fail(PeerFailure.OVERLOADED);
+                return;
+            }
+            Answer answer;
+            try {
+                answer = ask();
+            } catch (InterruptedIOException | HttpTimeoutException e) {
+                call.fail(PeerFailure.TIMED_OUT);
+                return;
+            } catch (IOException e) {
+                LOG.debug("A call failed", e);
+                call.fail(PeerFailure.UNREACHABLE);
+                return;
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                call.fail(PeerFailure.UNREACHABLE);
+                return;
+            }
+            call.end(answer.status(), answer.body());
+        }
+
+        private Answer ask() throws IOException, InterruptedException {
+            if (oneAtATime == null) {
+                return caller.ask(call);
+            }
+            oneAtATime.lock();
+            try {
+                return caller.ask(call);
+            } finally {
+                oneAtATime.unlock();
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+package lab.server.cluster;
+
+import java.net.http.HttpClient;
+
+/** The clients between nodes that {@code --client} knows. */
+public enum ClientKind {
+
+    /** Ours: one thread, one connection to each node, many calls on it at once; no thread waits. */
+    PIPELINED("pipelined", false) {
+        @Override
+        PeerTransport open(ClusterSettings settings) {
+            return new PipelinedTransport(settings.peerTimeoutMs(), MAX_CALLS);
+        }
+    },
+
+    /** One-nio's: a pool of connections, and a thread waits for each answer. */
+    ONE_NIO("one-nio", true) {
+        @Override
+        PeerTransport open(ClusterSettings settings) {
+            return new BlockingTransport(url -> new OneNioCaller(url, settings.peerThreads(), settings.peerTimeoutMs()),
+                    settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
+        }
+    },
+
+    /** {@code java.net.http}; a thread waits for each answer. */
+    JDK("jdk", true) {
+        @Override
+        PeerTransport open(ClusterSettings settings) {
+            return new BlockingTransport(url -> {
+                HttpClient client = JdkCaller.client(settings.peerTimeoutMs()).build();
+                return new JdkCaller(client, url, settings.peerTimeoutMs());
+            }, settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
+        }
+    },
+
+    /** {@code java.net.http} without waiting threads. */
+    JDK_ASYNC("jdk-async", false) {
+        @Override
+        PeerTransport open(ClusterSettings settings) {
+            return new JdkAsyncTransport(settings.peerThreads(), settings.peerTimeoutMs(), MAX_CALLS);
+        }
+    };
+
+    /** Calls under way to one node, of a client that needs no thread for each. */
+    static final int MAX_CALLS = 4096;
+    /** Calls that wait for a thread, of a client that needs one for each; as many as in the published report. */
+    static final int QUEUED_CALLS = 128;
+
+    private final String flag;
+    private final boolean blocking;
+
+    ClientKind(String flag, boolean blocking) {
+        this.flag = flag;
+        this.blocking = blocking;
+    }
+
+    abstract PeerTransport open(ClusterSettings settings);
+
+    /** Whether a thread waits for each answer. */
+    public boolean blocking() {
+        return blocking;
+    }
+
+    /** As written on the command line. */
+    @Override
+    public String toString() {
+        return flag;
+    }
+}

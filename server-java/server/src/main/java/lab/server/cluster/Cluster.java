@@ -1,0 +1,85 @@
+package lab.server.cluster;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import lab.server.api.Answering;
+import lab.server.api.Entities;
+import lab.storage.Storage;
+
+/** This node's part of a cluster: its replica, and its view of the other nodes. */
+public final class Cluster implements AutoCloseable {
+
+    private final Topology topology;
+    private final ClusterSettings settings;
+    private final PeerTransport transport;
+    private final ScheduledExecutorService prober;
+    private final List<Peer> peers = new ArrayList<>();
+    private final ReplicatedEntities entities;
+
+    /**
+     * Asks no other node before a request needs it, so nodes may start in any order.
+     *
+     * @param storage   holds records, no plain values; closed by the caller, after this object
+     * @param answering answers where answering fails
+     */
+    public Cluster(Topology topology, ClusterSettings settings, Storage storage, Answering answering) {
+        this.topology = topology;
+        this.settings = settings;
+        this.transport = settings.client().open(settings);
+        this.prober = Executors.newSingleThreadScheduledExecutor(Thread.ofPlatform().daemon().name("peer-probe")
+                .factory());
+        Peer[] byPosition = new Peer[topology.size()];
+        for (int node = 0; node < byPosition.length; node++) {
+            if (node != topology.self()) {
+                String url = topology.nodes().get(node);
+                byPosition[node] = new Peer(url, transport.to(url), prober, settings.peerRetryMs());
+                peers.add(byPosition[node]);
+            }
+        }
+        Replicas replicas = new Replicas(new VersionedStore(storage), new HybridClock(topology.self()), byPosition,
+                topology.self());
+        entities = new ReplicatedEntities(replicas, settings.hashing().place(topology.nodes()), answering,
+                topology.size(), settings.from(), settings.ack(), settings.readRepair());
+    }
+
+    /** What answers the requests of clients and of other nodes. */
+    public Entities entities() {
+        return entities;
+    }
+
+    /** What does not change: the nodes and how they work, for the ready line. */
+    public Map<String, Object> facts() {
+        Map<String, Object> facts = new LinkedHashMap<>();
+        facts.put("self", topology.selfUrl());
+        facts.put("topology", topology.nodes());
+        facts.put("hashing", settings.hashing().toString());
+        facts.put("replication_from", settings.from());
+        facts.put("replication_ack", settings.ack());
+        facts.put("read_repair", settings.readRepair());
+        facts.put("client", settings.client().toString());
+        facts.put("client_lock", settings.clientLock());
+        facts.put("peer_threads", settings.peerThreads());
+        facts.put("peer_timeout_ms", settings.peerTimeoutMs());
+        facts.put("peer_retry_ms", settings.peerRetryMs());
+        return facts;
+    }
+
+    /** What changes: where requests were served, and the other nodes as this one sees them, for {@code /v0/status}. */
+    public Map<String, Object> status() {
+        Map<String, Object> status = facts();
+        status.put("served", entities.status());
+        status.put("peers", peers.stream().map(Peer::status).toList());
+        return status;
+    }
+
+    /** Ends all calls to other nodes. Called when no request comes any more, before the store is closed. */
+    @Override
+    public void close() {
+        prober.shutdownNow();
+        transport.close();
+    }
+}

@@ -1,0 +1,18 @@
+package lab.server.cluster;
+
+/**
+ * How a cluster works; the same on all of its nodes.
+ *
+ * @param hashing       how keys are placed
+ * @param from          replicas of a key, unless a request says it
+ * @param ack           replicas that must have answered, unless a request says it
+ * @param readRepair    whether a read writes the freshest version to the replicas that are behind
+ * @param client        how nodes ask each other
+ * @param clientLock    whether one lock is held during each call, as in a published fault; for blocking clients
+ * @param peerThreads   threads that wait for answers of other nodes, or read them
+ * @param peerTimeoutMs longest wait for the answer of another node
+ * @param peerRetryMs   time between probes of a node that is set aside
+ */
+public record ClusterSettings(Hashing hashing, int from, int ack, boolean readRepair, ClientKind client,
+        boolean clientLock, int peerThreads, int peerTimeoutMs, int peerRetryMs) {
+}

@@ -1,0 +1,57 @@
+package lab.server.cluster;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+
+/** The JDK's client, {@code java.net.http}, over HTTP/1.1; blocking, or not. */
+final class JdkCaller implements BlockingTransport.Caller {
+
+    private final HttpClient client;
+    private final String url;
+    private final Duration timeout;
+
+    /**
+     * @param client closed with this object
+     */
+    JdkCaller(HttpClient client, String url, int timeoutMs) {
+        this.client = client;
+        this.url = url;
+        this.timeout = Duration.ofMillis(timeoutMs);
+    }
+
+    /** Settings that both ways to use the client share. */
+    static HttpClient.Builder client(int timeoutMs) {
+        return HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
+                .connectTimeout(Duration.ofMillis(timeoutMs)).followRedirects(HttpClient.Redirect.NEVER)
+                .proxy(HttpClient.Builder.NO_PROXY);
+    }
+
+    private HttpRequest request(PeerCall call) {
+        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url + PeerRequest.target(call)))
+                .timeout(timeout).header(PeerRequest.MARK_NAME, PeerRequest.MARK_VALUE);
+        return (call.kind() == PeerCall.Kind.PUT
+                ? request.PUT(HttpRequest.BodyPublishers.ofByteArray(call.record())) : request.GET()).build();
+    }
+
+    @Override
+    public BlockingTransport.Answer ask(PeerCall call) throws IOException, InterruptedException {
+        HttpResponse<byte[]> response = client.send(request(call), HttpResponse.BodyHandlers.ofByteArray());
+        return new BlockingTransport.Answer(response.statusCode(), response.body());
+    }
+
+    /** Sends without waiting. */
+    CompletableFuture<HttpResponse<byte[]>> askLater(PeerCall call) {
+        return client.sendAsync(request(call), HttpResponse.BodyHandlers.ofByteArray());
+    }
+
+    @Override
+    public void close() {
+        client.shutdownNow();
+        client.close();
+    }
+}

@@ -1,0 +1,46 @@
+package lab.server.cluster;
+
+import java.io.IOException;
+import java.net.ProtocolException;
+import one.nio.http.HttpClient;
+import one.nio.http.HttpException;
+import one.nio.http.Request;
+import one.nio.http.Response;
+import one.nio.net.ConnectionString;
+import one.nio.pool.PoolException;
+
+/** One-nio's client: blocking, with a pool of connections. */
+final class OneNioCaller implements BlockingTransport.Caller {
+
+    private static final String MARK = PeerRequest.MARK_NAME + ": " + PeerRequest.MARK_VALUE;
+
+    private final HttpClient client;
+
+    OneNioCaller(String url, int connections, int timeoutMs) {
+        client = new HttpClient(new ConnectionString(url + "?clientMinPoolSize=0&clientMaxPoolSize=" + connections
+                + "&timeout=" + timeoutMs + "&readTimeout=" + timeoutMs + "&connectTimeout=" + timeoutMs));
+    }
+
+    @Override
+    public BlockingTransport.Answer ask(PeerCall call) throws IOException, InterruptedException {
+        String target = PeerRequest.target(call);
+        try {
+            Response response = call.kind() == PeerCall.Kind.PUT ? client.put(target, call.record(), MARK)
+                    : client.invoke(client.createRequest(Request.METHOD_GET, target, MARK));
+            byte[] body = response.getBody();
+            return new BlockingTransport.Answer(response.getStatus(), body == null ? Response.EMPTY : body);
+        } catch (PoolException e) {
+            if (e.getCause() instanceof IOException cause) {
+                throw cause;
+            }
+            throw new IOException(e);
+        } catch (HttpException e) {
+            throw (IOException) new ProtocolException(e.getMessage()).initCause(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        client.close();
+    }
+}

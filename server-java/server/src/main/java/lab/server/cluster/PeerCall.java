@@ -1,0 +1,104 @@
+package lab.server.cluster;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * One question to another node and what becomes of it. Ends once, with an answer or with a failure, on whatever thread
+ * the client has; what comes later is ignored. All calls may be repeated without harm, because they carry their version.
+ *
+ * <p>The flag that it extends says whether it has ended.
+ */
+@SuppressWarnings("serial")
+abstract class PeerCall extends AtomicBoolean {
+
+    /** What is asked. */
+    enum Kind {
+        /** The record of a key. */
+        GET,
+        /** To store a record. */
+        PUT,
+        /** Whether the node is there. */
+        PROBE
+    }
+
+    private static final int OK = 200;
+    private static final int CREATED = 201;
+    private static final int NOT_FOUND = 404;
+
+    private final Kind kind;
+    private final byte[] key;
+    private final byte[] record;
+    private Peer peer;
+    private long startNanos;
+
+    /**
+     * @param key    null for a probe
+     * @param record what to store, or null
+     */
+    PeerCall(Kind kind, byte[] key, byte[] record) {
+        this.kind = kind;
+        this.key = key;
+        this.record = record;
+    }
+
+    final Kind kind() {
+        return kind;
+    }
+
+    final byte[] key() {
+        return key;
+    }
+
+    final byte[] record() {
+        return record;
+    }
+
+    /** When it was sent, by {@link System#nanoTime()}. */
+    final long startNanos() {
+        return startNanos;
+    }
+
+    final void start(Peer to, long nowNanos) {
+        peer = to;
+        startNanos = nowNanos;
+    }
+
+    /**
+     * Ends it with an answer.
+     *
+     * @param body the record, for a GET that found one
+     */
+    final void end(int status, byte[] body) {
+        if (compareAndSet(false, true)) {
+            boolean expected = switch (kind) {
+                case GET -> status == OK || status == NOT_FOUND;
+                case PUT -> status == CREATED;
+                case PROBE -> status == OK;
+            };
+            peer.ended(this, expected ? null : PeerFailure.REFUSED);
+            if (expected) {
+                answered(status == OK ? body : null);
+            } else {
+                failed(PeerFailure.REFUSED);
+            }
+        }
+    }
+
+    /** Ends it without an answer. */
+    final void fail(PeerFailure failure) {
+        if (compareAndSet(false, true)) {
+            peer.ended(this, failure);
+            failed(failure);
+        }
+    }
+
+    /**
+     * Called when the node has answered.
+     *
+     * @param found the record that a GET found, else null
+     */
+    abstract void answered(byte[] found);
+
+    /** Called when there will be no answer that counts. */
+    abstract void failed(PeerFailure failure);
+}

@@ -1,0 +1,71 @@
+package lab.server.cluster;
+
+import java.nio.charset.StandardCharsets;
+import lab.server.api.Exchange;
+import lab.server.api.KeyValueApi;
+
+/** How a call looks in HTTP, whichever client sends it. */
+final class PeerRequest {
+
+    /** Marks the request as one of another node. */
+    static final String MARK_NAME = Exchange.INTERNAL_FIELD;
+    static final String MARK_VALUE = "1";
+
+    private static final byte[] ENTITY = ascii(KeyValueApi.ENTITY + "?id=");
+    private static final byte[] STATUS = ascii(KeyValueApi.STATUS);
+    private static final byte[] HEX = ascii("0123456789ABCDEF");
+    private static final int ESCAPE_BYTES = 3;
+    private static final int HEX_BITS = 4;
+    private static final int HEX_MASK = 15;
+
+    private PeerRequest() {
+    }
+
+    /** Path and query of a call. */
+    static String target(PeerCall call) {
+        byte[] bytes = new byte[maxTargetBytes(call)];
+        return new String(bytes, 0, putTarget(call, bytes, 0), StandardCharsets.US_ASCII);
+    }
+
+    /** The target has at most this many bytes. */
+    static int maxTargetBytes(PeerCall call) {
+        return call.key() == null ? STATUS.length : ENTITY.length + ESCAPE_BYTES * call.key().length;
+    }
+
+    /**
+     * Writes path and query of a call.
+     *
+     * @return position after them
+     */
+    static int putTarget(PeerCall call, byte[] out, int at) {
+        byte[] key = call.key();
+        if (key == null) {
+            return put(STATUS, out, at);
+        }
+        int end = put(ENTITY, out, at);
+        for (byte b : key) {
+            if (isPlain(b)) {
+                out[end++] = b;
+            } else {
+                out[end++] = '%';
+                out[end++] = HEX[b >> HEX_BITS & HEX_MASK];
+                out[end++] = HEX[b & HEX_MASK];
+            }
+        }
+        return end;
+    }
+
+    private static boolean isPlain(byte b) {
+        return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
+                || b == '-' || b == '.' || b == '_' || b == '~';
+    }
+
+    static int put(byte[] bytes, byte[] out, int at) {
+        System.arraycopy(bytes, 0, out, at, bytes.length);
+        return at + bytes.length;
+    }
+
+    static byte[] ascii(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+}

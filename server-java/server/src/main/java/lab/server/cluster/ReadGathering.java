@@ -1,0 +1,73 @@
+package lab.server.cluster;
+
+import java.io.IOException;
+import lab.server.api.Answering;
+import lab.server.api.Exchange;
+
+/** The records that the replicas have for one key; the freshest is the answer. */
+final class ReadGathering extends Gathering {
+
+    private final byte[] key;
+    private final int[] nodes;
+    private final Replicas replicas;
+    /** What each replica answered, if the ones that are behind are to be repaired; else null. */
+    private final byte[][] found;
+    private final boolean[] answered;
+    private byte[] freshest;
+
+    /**
+     * @param nodes  positions of the replicas
+     * @param repair whether to write the freshest record to the replicas that have an older one
+     */
+    ReadGathering(Exchange exchange, Answering answering, int ack, byte[] key, int[] nodes, Replicas replicas,
+            boolean repair) {
+        super(exchange, answering, nodes.length, ack);
+        this.key = key;
+        this.nodes = nodes;
+        this.replicas = replicas;
+        this.found = repair ? new byte[nodes.length][] : null;
+        this.answered = repair ? new boolean[nodes.length] : null;
+    }
+
+    @Override
+    PeerCall call(int at) {
+        return new Call(PeerCall.Kind.GET, key, null, at);
+    }
+
+    @Override
+    byte[] local(VersionedStore store) {
+        return store.get(key);
+    }
+
+    @Override
+    void take(int at, byte[] record) {
+        if (found != null) {
+            found[at] = record;
+            answered[at] = true;
+        }
+        if (Replicas.version(record) > Replicas.version(freshest)) {
+            freshest = record;
+        }
+    }
+
+    @Override
+    void answer(Exchange to) throws IOException {
+        byte[] record;
+        synchronized (this) {
+            record = freshest;
+        }
+        ReplicatedEntities.respondRecord(to, record);
+    }
+
+    @Override
+    void settled() {
+        if (found == null || freshest == null) {
+            return;
+        }
+        for (int at = 0; at < nodes.length; at++) {
+            if (answered[at] && Replicas.version(found[at]) < Replicas.version(freshest)) {
+                replicas.repair(nodes[at], key, freshest);
+            }
+        }
+    }
+}

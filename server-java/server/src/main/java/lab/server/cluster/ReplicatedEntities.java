@@ -1,0 +1,217 @@
+package lab.server.cluster;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+import lab.server.api.Answering;
+import lab.server.api.Entities;
+import lab.server.api.Exchange;
+import lab.server.api.Status;
+import lab.server.api.ValueBody;
+import lab.storage.Bytes;
+import lab.storage.Cursor;
+import lab.storage.ValueReader;
+
+/**
+ * The entries of a cluster. Whichever node a client asks coordinates: it stamps the version, asks the replicas of the key
+ * in parallel and answers when enough of them have. Requests of another coordinator are answered from the own store alone.
+ */
+final class ReplicatedEntities implements Entities {
+
+    /** Larger values are sent from where they lie, piece by piece. */
+    private static final int STREAM_VALUES_ABOVE_BYTES = 32 * 1024;
+
+    private final Replicas replicas;
+    private final Placement placement;
+    private final Answering answering;
+    private final int nodes;
+    private final int defaultFrom;
+    private final int defaultAck;
+    private final boolean readRepair;
+    private final LongAdder local = new LongAdder();
+    private final LongAdder proxied = new LongAdder();
+    private final LongAdder replicated = new LongAdder();
+    private final LongAdder internal = new LongAdder();
+
+    /**
+     * @param defaultFrom replicas of a request that does not say it
+     * @param defaultAck  replicas that must have answered, of a request that does not say how many are asked
+     */
+    ReplicatedEntities(Replicas replicas, Placement placement, Answering answering, int nodes, int defaultFrom,
+            int defaultAck, boolean readRepair) {
+        this.replicas = replicas;
+        this.placement = placement;
+        this.answering = answering;
+        this.nodes = nodes;
+        this.defaultFrom = defaultFrom;
+        this.defaultAck = defaultAck;
+        this.readRepair = readRepair;
+    }
+
+    @Override
+    public int nodes() {
+        return nodes;
+    }
+
+    @Override
+    public int defaultFrom() {
+        return defaultFrom;
+    }
+
+    @Override
+    public int defaultAck(int from) {
+        return from == defaultFrom ? defaultAck : from / 2 + 1;
+    }
+
+    @Override
+    public void get(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+        if (exchange.internal()) {
+            internal.increment();
+            respondLocal(exchange, key, true);
+            return;
+        }
+        if (from > 1) {
+            replicated.increment();
+            int[] at = placement.replicas(key, from);
+            new ReadGathering(exchange, answering, ack, key, at, replicas, readRepair).start(replicas, at);
+            return;
+        }
+        int owner = placement.owner(key);
+        if (replicas.isSelf(owner)) {
+            local.increment();
+            respondLocal(exchange, key, false);
+        } else {
+            proxied.increment();
+            int[] at = {owner};
+            new ReadGathering(exchange, answering, 1, key, at, replicas, false).start(replicas, at);
+        }
+    }
+
+    @Override
+    public void put(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+        if (exchange.internal()) {
+            internal.increment();
+            byte[] record = Bytes.array(exchange.body());
+            replicas.clock().observe(Replicas.version(record));
+            replicas.store().put(key, record);
+            exchange.respond(Status.CREATED);
+        } else {
+            write(exchange, key, StampedRecord.ofValue(replicas.clock().next(), exchange.body()), from, ack, Status.CREATED);
+        }
+    }
+
+    @Override
+    public void delete(Exchange exchange, byte[] key, int from, int ack) throws IOException {
+        write(exchange, key, StampedRecord.ofTombstone(replicas.clock().next()), from, ack, Status.ACCEPTED);
+    }
+
+    private void write(Exchange exchange, byte[] key, byte[] record, int from, int ack, Status success)
+            throws IOException {
+        if (from > 1) {
+            replicated.increment();
+            new WriteGathering(exchange, answering, from, ack, key, record, success)
+                    .start(replicas, placement.replicas(key, from));
+            return;
+        }
+        int owner = placement.owner(key);
+        if (replicas.isSelf(owner)) {
+            local.increment();
+            replicas.store().put(key, record);
+            exchange.respond(success);
+        } else {
+            proxied.increment();
+            new WriteGathering(exchange, answering, 1, 1, key, record, success).start(replicas, new int[] {owner});
+        }
+    }
+
+    @Override
+    public Cursor range(byte[] start, byte[] end) {
+        return new ValueCursor(replicas.store().records(start, end));
+    }
+
+    /** Answers a client with the value of a record, or 404 if it is none or a tombstone. */
+    static void respondRecord(Exchange exchange, byte[] record) throws IOException {
+        MemorySegment segment = record == null ? null : MemorySegment.ofArray(record);
+        if (segment == null || StampedRecord.isTombstone(segment)) {
+            exchange.respond(Status.NOT_FOUND);
+        } else {
+            exchange.respondValue(StampedRecord.value(segment));
+        }
+    }
+
+    /**
+     * Answers from the own store.
+     *
+     * @param whole whether to answer with the whole record, as another node wants it
+     */
+    private void respondLocal(Exchange exchange, byte[] key, boolean whole) throws IOException {
+        RecordAnswer answer = new RecordAnswer(exchange, whole);
+        if (!replicas.store().get(key, answer)) {
+            exchange.respond(Status.NOT_FOUND);
+        } else if (answer.large) {
+            streamLocal(exchange, key, whole);
+        }
+    }
+
+    /** The record may have changed since its size was seen; what the cursor shows is what is answered. */
+    private void streamLocal(Exchange exchange, byte[] key, boolean whole) throws IOException {
+        Cursor records = replicas.store().records(key, Arrays.copyOf(key, key.length + 1));
+        Cursor cursor = whole ? records : new ValueCursor(records);
+        boolean found = false;
+        try {
+            found = cursor.next();
+        } finally {
+            if (!found) {
+                cursor.close();
+            }
+        }
+        if (found) {
+            exchange.respondStream(new ValueBody(cursor));
+        } else {
+            exchange.respond(Status.NOT_FOUND);
+        }
+    }
+
+    /** Requests by where they were served, for {@code /v0/status}. */
+    Map<String, Object> status() {
+        long here = local.sum();
+        long elsewhere = proxied.sum();
+        Map<String, Object> status = new LinkedHashMap<>();
+        status.put("local", here);
+        status.put("proxied", elsewhere);
+        status.put("proxied_share", here + elsewhere == 0 ? null : elsewhere / (double) (here + elsewhere));
+        status.put("replicated", replicated.sum());
+        status.put("internal", internal.sum());
+        status.put("read_repairs", replicas.repairs());
+        return status;
+    }
+
+    /** Answers a small record on the spot, while it is pinned. */
+    private static final class RecordAnswer implements ValueReader<IOException> {
+
+        private final Exchange exchange;
+        private final boolean whole;
+        private boolean large;
+
+        RecordAnswer(Exchange exchange, boolean whole) {
+            this.exchange = exchange;
+            this.whole = whole;
+        }
+
+        @Override
+        public void accept(MemorySegment record) throws IOException {
+            if (record.byteSize() > STREAM_VALUES_ABOVE_BYTES) {
+                large = true;
+            } else if (whole) {
+                exchange.respondValue(record);
+            } else if (StampedRecord.isTombstone(record)) {
+                exchange.respond(Status.NOT_FOUND);
+            } else {
+                exchange.respondValue(StampedRecord.value(record));
+            }
+        }
+    }
+}

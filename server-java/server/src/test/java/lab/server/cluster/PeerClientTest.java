@@ -1,0 +1,265 @@
+package lab.server.cluster;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Every client between nodes: what is asked arrives, what is answered comes back, and nothing is waited for too long. */
+class PeerClientTest {
+
+    private static final int TIMEOUT_MS = 300;
+    private static final int RETRY_MS = 50;
+    private static final int PATIENCE_S = 20;
+    private static final byte[] NO_BYTES = {};
+
+    private final ScheduledExecutorService prober = Executors.newSingleThreadScheduledExecutor();
+    private final List<AutoCloseable> opened = new ArrayList<>();
+
+    private Peer peer(ClientKind kind, String url) {
+        return peer(kind, url, TIMEOUT_MS);
+    }
+
+    private Peer peer(ClientKind kind, String url, int timeoutMs) {
+        PeerTransport transport = kind.open(new ClusterSettings(Hashing.RENDEZVOUS, 1, 1, false, kind, false, 4,
+                timeoutMs, RETRY_MS));
+        opened.addFirst(transport);
+        return new Peer(url, transport.to(url), prober, RETRY_MS);
+    }
+
+    private FakeNode node(FakeNode.Script script) throws IOException {
+        FakeNode node = new FakeNode(script);
+        opened.add(node);
+        return node;
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        prober.shutdownNow();
+        for (AutoCloseable one : opened) {
+            one.close();
+        }
+    }
+
+    /** A call whose end can be waited for: the record found, null for none, or the failure. */
+    private static final class Asked extends PeerCall {
+
+        private static final long serialVersionUID = 1L;
+
+        private final transient CompletableFuture<Object> end = new CompletableFuture<>();
+
+        Asked(Kind kind, byte[] key, byte[] record) {
+            super(kind, key, record);
+        }
+
+        @Override
+        void answered(byte[] found) {
+            end.complete(found);
+        }
+
+        @Override
+        void failed(PeerFailure failure) {
+            end.complete(failure);
+        }
+
+        Object await() throws Exception {
+            return end.get(PATIENCE_S, TimeUnit.SECONDS);
+        }
+    }
+
+    private static Asked get(Peer peer, String key) {
+        Asked call = new Asked(PeerCall.Kind.GET, key.getBytes(StandardCharsets.UTF_8), null);
+        peer.send(call);
+        return call;
+    }
+
+    private static Asked put(Peer peer, byte[] key, byte[] record) {
+        Asked call = new Asked(PeerCall.Kind.PUT, key, record);
+        peer.send(call);
+        return call;
+    }
+
+    private static void awaitUp(Peer peer) throws InterruptedException {
+        for (int i = 0; peer.isAside() && i < PATIENCE_S * 100; i++) {
+            Thread.sleep(10);
+        }
+        assertFalse(peer.isAside(), "the node is not taken back");
+    }
+
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void recordsAndKeysOfAnyBytesArriveAndComeBack(ClientKind kind) throws Exception {
+        ConcurrentHashMap<String, byte[]> stored = new ConcurrentHashMap<>();
+        FakeNode node = node(request -> {
+            String target = request.line().split(" ")[1];
+            if (request.line().startsWith("PUT ")) {
+                stored.put(target, request.body());
+                return FakeNode.response(201, NO_BYTES);
+            }
+            byte[] found = stored.get(target);
+            return FakeNode.response(found == null ? 404 : 200, found == null ? NO_BYTES : found);
+        });
+        Peer peer = peer(kind, node.url(), 10_000);
+        Random random = new Random(3);
+        for (int size : new int[] {0, 1, 9, 1_000, 65_000, 65_536, 70_000, 3_000_000}) {
+            byte[] key = new byte[1 + random.nextInt(40)];
+            random.nextBytes(key);
+            byte[] record = new byte[size];
+            random.nextBytes(record);
+            assertNull(put(peer, key, record).await());
+            Asked got = new Asked(PeerCall.Kind.GET, key, null);
+            peer.send(got);
+            assertArrayEquals(record, (byte[]) got.await(), "size " + size);
+        }
+        assertNull(get(peer, "none").await());
+        assertNull(put(peer, "a b&c".getBytes(StandardCharsets.US_ASCII), NO_BYTES).await());
+        assertTrue(stored.containsKey("/v0/entity?id=a%20b%26c"), stored.keySet().toString());
+        assertTrue(node.seen().stream().allMatch(FakeNode.Seen::marked), "every request is marked as internal");
+    }
+
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void callsSentAtOnceGetTheirOwnAnswers(ClientKind kind) throws Exception {
+        FakeNode node = node(request -> FakeNode.response(200,
+                request.line().split(" ")[1].getBytes(StandardCharsets.US_ASCII)));
+        Peer peer = peer(kind, node.url(), 10_000);
+        for (int round = 0; round < 20; round++) {
+            List<Asked> calls = new ArrayList<>();
+            for (int i = 0; i < 100; i++) {
+                calls.add(get(peer, "key" + round + "-" + i));
+            }
+            for (int i = 0; i < calls.size(); i++) {
+                byte[] answer = assertInstanceOf(byte[].class, calls.get(i).await());
+                assertEquals("/v0/entity?id=key" + round + "-" + i, new String(answer, StandardCharsets.US_ASCII));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void nodeWithoutAListenerFailsAndIsSetAsideUntilItIsBack(ClientKind kind) throws Exception {
+        int port;
+        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = probe.getLocalPort();
+        }
+        Peer peer = peer(kind, "http://127.0.0.1:" + port);
+        assertEquals(PeerFailure.UNREACHABLE, get(peer, "a").await());
+        assertEquals(PeerFailure.SET_ASIDE, get(peer, "a").await());
+        opened.add(new FakeNode(port, request -> FakeNode.response(200, NO_BYTES)));
+        awaitUp(peer);
+        assertInstanceOf(byte[].class, get(peer, "a").await());
+    }
+
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void nodeThatKeepsSilentCostsOneTimeOutAndIsTakenBackWhenItAnswers(ClientKind kind) throws Exception {
+        AtomicBoolean silent = new AtomicBoolean(true);
+        CountDownLatch over = new CountDownLatch(1);
+        FakeNode node = node(request -> {
+            if (silent.get()) {
+                over.await();
+            }
+            return FakeNode.response(200, NO_BYTES);
+        });
+        Peer peer = peer(kind, node.url());
+        assertEquals(PeerFailure.TIMED_OUT, get(peer, "a").await());
+        for (int i = 0; i < 1_000; i++) {
+            assertEquals(PeerFailure.SET_ASIDE, get(peer, "a").await());
+        }
+        assertTrue(node.seen().stream().filter(seen -> seen.line().contains("entity")).count() <= 1,
+                "nobody was sent to a node that was set aside");
+        silent.set(false);
+        over.countDown();
+        awaitUp(peer);
+        assertInstanceOf(byte[].class, get(peer, "a").await());
+    }
+
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void connectionThatBreaksFailsItsCallsAndTheNextOnesGoOverANewOne(ClientKind kind) throws Exception {
+        FakeNode node = node(request -> request.line().contains("break") ? null : FakeNode.response(200, NO_BYTES));
+        Peer peer = peer(kind, node.url());
+        for (int i = 0; i < 3; i++) {
+            assertInstanceOf(byte[].class, get(peer, "good").await());
+            assertEquals(PeerFailure.UNREACHABLE, get(peer, "break").await());
+            awaitUp(peer);
+        }
+        assertTrue(node.connections() > 1);
+    }
+
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void nodeThatFailsOrTalksNonsenseIsNoAnswer(ClientKind kind) throws Exception {
+        FakeNode node = node(request -> request.line().contains("nonsense")
+                ? "SSH-2.0-OpenSSH\r\n\r\n".getBytes(StandardCharsets.US_ASCII)
+                : FakeNode.response(request.line().contains("status") ? 200 : 500, NO_BYTES));
+        Peer peer = peer(kind, node.url());
+        assertEquals(PeerFailure.REFUSED, get(peer, "a").await());
+        assertEquals(PeerFailure.REFUSED, put(peer, new byte[] {1}, NO_BYTES).await());
+        assertFalse(peer.isAside(), "a node that answers is there");
+        assertEquals(PeerFailure.UNREACHABLE, get(peer, "nonsense").await());
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = ClientKind.class, names = {"PIPELINED", "JDK_ASYNC"})
+    void callsThatNobodyAnswersTakeNoThread(ClientKind kind) throws Exception {
+        CountDownLatch over = new CountDownLatch(1);
+        FakeNode node = node(request -> {
+            over.await();
+            return FakeNode.response(200, NO_BYTES);
+        });
+        Peer peer = peer(kind, node.url(), 5_000);
+        int before = Thread.activeCount();
+        List<Asked> calls = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            calls.add(get(peer, "key" + i));
+        }
+        assertTrue(Thread.activeCount() - before < 20, "threads " + Thread.activeCount() + ", before " + before);
+        over.countDown();
+        for (Asked call : calls) {
+            assertInstanceOf(byte[].class, call.await());
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void callsUnderWayFailWhenTheNodeStops(ClientKind kind) throws Exception {
+        CountDownLatch over = new CountDownLatch(1);
+        FakeNode node = node(request -> {
+            over.await();
+            return FakeNode.response(200, NO_BYTES);
+        });
+        // One-nio's client cannot be interrupted, so it ends by its time-out; the others end at once.
+        Peer peer = peer(kind, node.url(), kind == ClientKind.ONE_NIO ? 1_000 : 60_000);
+        List<Asked> calls = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            calls.add(get(peer, "key" + i));
+        }
+        prober.shutdownNow();
+        opened.removeFirst().close();
+        for (Asked call : calls) {
+            assertInstanceOf(PeerFailure.class, call.end.getNow("still under way"));
+        }
+        over.countDown();
+    }
+}
