@@ -35,7 +35,7 @@ enum Engine {
         return switch (this) {
             case LSM -> new LsmStorage(folder, flags.lsm());
             case ROCKSDB -> new RocksDbStorage(folder);
-            case MEMORY -> new MemoryStorage();
+            case MEMORY -> new MemoryStorage(flags.heapBytes() / 4 * 3);
             case NOOP -> new NoopStorage(flags.handlerDelayUs());
         };
     }

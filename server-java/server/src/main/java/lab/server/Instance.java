@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.function.Supplier;
 import lab.server.api.Json;
+import lab.server.cluster.Cluster;
 import lab.storage.Storage;
 import lab.storage.StorageStats;
 
@@ -17,9 +18,14 @@ final class Instance {
     private final Map<String, Object> facts = new LinkedHashMap<>();
     private final Storage storage;
     private final Supplier<Map<String, Object>> requests;
+    private final Cluster cluster;
 
-    Instance(Options options, int port, Storage storage, Map<String, Object> transport,
-            Supplier<Map<String, Object>> requests) {
+    /**
+     * @param cluster null if the node is alone
+     */
+    Instance(Options options, int port, Node node, Storage storage, Map<String, Object> transport,
+            Supplier<Map<String, Object>> requests, Cluster cluster) {
+        this.cluster = cluster;
         this.storage = storage;
         this.requests = requests;
         Build build = Build.read();
@@ -37,7 +43,10 @@ final class Instance {
                 .replaceFirst("-.*", ""));
         facts.put("gc", Collector.name());
         facts.put("heap_max_bytes", Runtime.getRuntime().maxMemory());
-        facts.put("data", options.store().data() == null ? null : options.store().data().toString());
+        facts.put("data", node.data() == null ? null : node.data().toString());
+        if (cluster != null) {
+            facts.put("cluster", cluster.facts());
+        }
     }
 
     int port() {
@@ -48,8 +57,9 @@ final class Instance {
         return (String) facts.get("instance");
     }
 
-    String readyLine() {
-        return Json.write(withEvent("ready"));
+    /** What is printed when it answers. */
+    Map<String, Object> ready() {
+        return withEvent("ready");
     }
 
     String status() {
@@ -63,6 +73,9 @@ final class Instance {
         store.put("disk_bytes", stats.diskBytes());
         status.put("store", store);
         status.put("requests", requests.get());
+        if (cluster != null) {
+            status.put("cluster", cluster.status());
+        }
         return Json.write(status);
     }
 

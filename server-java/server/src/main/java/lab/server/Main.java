@@ -38,22 +38,22 @@ public final class Main implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        RunningServer server;
+        RunningNodes server;
         try {
             options.validate();
-            server = new RunningServer(options);
+            server = new RunningNodes(options);
         } catch (IllegalArgumentException | PortTakenException | StorageException e) {
             System.err.println(e.getMessage());
             return EXIT_CANNOT_START;
         }
         Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(server), "stop"));
-        System.out.println(server.instance().readyLine());
+        System.out.println(server.readyLine());
         System.out.flush();
         // The threads of the front keep the process alive.
         return 0;
     }
 
-    private static void stop(RunningServer server) {
+    private static void stop(RunningNodes server) {
         try {
             server.close();
         } catch (RuntimeException e) {

@@ -8,7 +8,7 @@ import picocli.CommandLine.Option;
 /** Where the server listens, what carries the requests, and what a client may ask of it. */
 final class NetworkFlags {
 
-    private static final int MAX_PORT = 65535;
+    static final int MAX_PORT = 65535;
     private static final int LARGEST_VALUE_BYTES = 1 << 30;
     private static final int SMALLEST_HEAD_BYTES = 1024;
     /** One-nio takes anything less for seconds. */

@@ -17,10 +17,14 @@ final class Options {
     @ArgGroup(validate = false, heading = "%nThreads:%n")
     private final ExecutionFlags execution = new ExecutionFlags();
 
+    @ArgGroup(validate = false, heading = "%nCluster:%n")
+    private final ClusterFlags cluster = new ClusterFlags();
+
     void validate() {
         store.validate();
         network.validate();
         execution.validate();
+        cluster.validate(network);
     }
 
     StoreFlags store() {
@@ -33,5 +37,9 @@ final class Options {
 
     ExecutionFlags execution() {
         return execution;
+    }
+
+    ClusterFlags cluster() {
+        return cluster;
     }
 }

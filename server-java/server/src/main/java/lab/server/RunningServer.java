@@ -6,9 +6,12 @@ import java.net.ServerSocket;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import lab.server.api.Answering;
+import lab.server.api.Entities;
 import lab.server.api.Front;
 import lab.server.api.KeyValueApi;
 import lab.server.api.LocalEntities;
+import lab.server.cluster.Cluster;
+import lab.server.cluster.Topology;
 import lab.server.execution.Dispatcher;
 import lab.server.execution.Execution;
 import lab.storage.Storage;
@@ -20,13 +23,17 @@ final class RunningServer implements AutoCloseable {
     private static final int MAX_KEY_BYTES = 64 * 1024;
     private static final int FREE_PORT_ATTEMPTS = 20;
 
+    private final Node node;
     private final Storage storage;
+    /** Null if the node is alone. */
+    private final Cluster cluster;
     private final Answering answering = new Answering();
     private final KeyValueApi api;
     private final Execution execution;
     private final Dispatcher dispatcher;
     private final Front front;
     private final Instance instance;
+    private boolean stopped;
     private boolean closed;
 
     /**
@@ -35,18 +42,24 @@ final class RunningServer implements AutoCloseable {
      * @throws PortTakenException if the port cannot be had
      * @throws StorageException   if the store cannot be opened
      */
-    RunningServer(Options options) {
-        storage = options.store().engine().open(options.store());
-        api = new KeyValueApi(new LocalEntities(storage), answering, this::status, MAX_KEY_BYTES);
+    RunningServer(Options options, Node node) {
+        this.node = node;
+        StoreFlags store = options.store().forNode(node.data(), node.shares());
+        storage = store.engine().open(store);
+        cluster = node.topology() == null ? null : new Cluster(node.topology(),
+                options.cluster().settings(node.topology().size()), storage, answering);
+        Entities entities = cluster == null ? new LocalEntities(storage) : cluster.entities();
+        api = new KeyValueApi(entities, answering, this::status, MAX_KEY_BYTES);
         execution = options.execution().create();
         dispatcher = new Dispatcher(api, execution);
         try {
-            int[] port = {options.network().port()};
+            int[] port = {node.port()};
             front = bind(options.network(), port);
-            instance = new Instance(options, port[0], storage, transport(options.network()), this::requests);
+            instance = new Instance(options, port[0], node, storage, transport(options.network()), this::requests,
+                    cluster);
         } catch (RuntimeException e) {
             execution.close();
-            storage.close();
+            closeStore();
             throw e;
         }
         front.start();
@@ -61,13 +74,13 @@ final class RunningServer implements AutoCloseable {
     /** One-nio cannot say which port it got for 0, so a free one is looked for and then asked for by number. */
     private Front bind(NetworkFlags network, int[] port) {
         for (int attempt = 1; ; attempt++) {
-            if (network.port() == 0) {
+            if (node.port() == 0) {
                 port[0] = freePort(network.host());
             }
             try {
                 return network.front().open(network, port[0], dispatcher);
             } catch (IOException e) {
-                if (network.port() != 0 || attempt == FREE_PORT_ATTEMPTS) {
+                if (node.port() != 0 || attempt == FREE_PORT_ATTEMPTS) {
                     throw new PortTakenException(network.host(), port[0], e);
                 }
             }
@@ -88,6 +101,11 @@ final class RunningServer implements AutoCloseable {
         } catch (IOException e) {
             throw new PortTakenException(host, 0, e);
         }
+    }
+
+    /** The cluster that it is part of, or null. */
+    Topology topology() {
+        return node.topology();
     }
 
     Instance instance() {
@@ -114,11 +132,29 @@ final class RunningServer implements AutoCloseable {
         if (!closed) {
             closed = true;
             try {
-                front.close();
-                execution.close();
+                stopAnswering();
             } finally {
-                storage.close();
+                closeStore();
             }
+        }
+    }
+
+    /** Ends connections and requests; the store stays open. */
+    synchronized void stopAnswering() {
+        if (!stopped) {
+            stopped = true;
+            front.close();
+            execution.close();
+        }
+    }
+
+    private void closeStore() {
+        try {
+            if (cluster != null) {
+                cluster.close();
+            }
+        } finally {
+            storage.close();
         }
     }
 }

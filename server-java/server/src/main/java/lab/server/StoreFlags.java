@@ -8,7 +8,7 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 
 /** Which store, where, and how it is set. */
-final class StoreFlags {
+final class StoreFlags implements Cloneable {
 
     @Option(names = "--engine", required = true, converter = EngineConverter.class, paramLabel = "ENGINE",
             description = "Storage engine: lsm, rocksdb, memory or noop.")
@@ -32,6 +32,9 @@ final class StoreFlags {
                     + "of handling requests does while handlers wait. Default: ${DEFAULT-VALUE}.")
     private int handlerDelayUs;
 
+    /** Nodes of this process that share its heap. */
+    private int shares = 1;
+
     void validate() {
         require(flushThresholdBytes >= 0, "--flush-threshold-bytes is " + flushThresholdBytes
                 + ", but must be at least 1, or 0 for the default.");
@@ -40,6 +43,28 @@ final class StoreFlags {
         require(handlerDelayUs == 0 || engine == Engine.NOOP, "--handler-delay-us is for --engine noop, but the engine "
                 + "is " + engine + ".");
         lsm();
+    }
+
+    /**
+     * The same settings for one of several nodes in this process.
+     *
+     * @param folder folder of the node, or null
+     * @param nodes  nodes that share the heap
+     */
+    StoreFlags forNode(Path folder, int nodes) {
+        try {
+            StoreFlags copy = (StoreFlags) clone();
+            copy.data = folder;
+            copy.shares = nodes;
+            return copy;
+        } catch (CloneNotSupportedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Heap that a store may plan with. */
+    long heapBytes() {
+        return Runtime.getRuntime().maxMemory() / shares;
     }
 
     Engine engine() {
@@ -51,7 +76,7 @@ final class StoreFlags {
     }
 
     LsmOptions lsm() {
-        return LsmOptions.forHeap(flushThresholdBytes, compaction, Runtime.getRuntime().maxMemory());
+        return LsmOptions.forHeap(flushThresholdBytes, compaction, heapBytes());
     }
 
     int handlerDelayUs() {

@@ -8,10 +8,10 @@ import picocli.CommandLine;
 /** A server in this process, on a free port, for a test. */
 public final class TestServer implements AutoCloseable {
 
-    private final RunningServer server;
+    private final RunningNodes nodes;
 
-    private TestServer(RunningServer server) {
-        this.server = server;
+    private TestServer(RunningNodes nodes) {
+        this.nodes = nodes;
     }
 
     /** Starts an engine; further flags may follow. */
@@ -21,16 +21,31 @@ public final class TestServer implements AutoCloseable {
         args.addAll(List.of(flags));
         Options options = CommandLine.populateCommand(new Options(), args.toArray(new String[0]));
         options.validate();
-        return new TestServer(new RunningServer(options));
+        return new TestServer(new RunningNodes(options));
     }
 
     /** Port that it answers on. */
     public int port() {
-        return server.instance().port();
+        return nodes.port();
+    }
+
+    /** Ports of all nodes. */
+    public List<Integer> ports() {
+        return nodes.servers().stream().map(server -> server.instance().port()).toList();
+    }
+
+    /** The line that says that all nodes answer. */
+    public String readyLine() {
+        return nodes.readyLine();
+    }
+
+    /** Stops one node. */
+    public void stop(int node) {
+        nodes.servers().get(node).close();
     }
 
     @Override
     public void close() {
-        server.close();
+        nodes.close();
     }
 }

@@ -2,7 +2,7 @@ package lab.server.api;
 
 import java.util.Map;
 
-/** Writes maps, texts, numbers, booleans and null as JSON on one line. */
+/** Writes maps, lists, texts, numbers, booleans and null as JSON on one line. */
 public final class Json {
 
     private static final int FIRST_PRINTABLE = 0x20;
@@ -31,6 +31,16 @@ public final class Json {
                     separator = ",";
                 }
                 out.append('}');
+            }
+            case Iterable<?> list -> {
+                out.append('[');
+                String separator = "";
+                for (Object element : list) {
+                    out.append(separator);
+                    append(out, element);
+                    separator = ",";
+                }
+                out.append(']');
             }
             case Boolean flag -> out.append(flag);
             case Double number when !Double.isFinite(number) -> out.append("null");

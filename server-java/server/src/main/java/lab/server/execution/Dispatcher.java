@@ -29,9 +29,13 @@ public final class Dispatcher {
         return execution;
     }
 
-    /** Has a request handled or refused; returns before, after or while that is done. */
+    /**
+     * Has a request handled or refused; returns before, after or while that is done. What other nodes ask is handled on
+     * this thread: their threads may wait for it, and here never wait for them, so there is no circle; and one connection
+     * carries many of these requests, which a hand-off each would make slower than they come.
+     */
     public <R extends Exchange & Job> void dispatch(R request) {
-        if (KeyValueApi.isAnsweredAtOnce(request)) {
+        if (KeyValueApi.isAnsweredAtOnce(request) || request.internal()) {
             request.handle();
         } else if (!execution.execute(request)) {
             refused.increment();

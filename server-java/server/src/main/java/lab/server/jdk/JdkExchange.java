@@ -46,7 +46,7 @@ final class JdkExchange implements Exchange, Job {
             throws IOException {
         JdkExchange request = new JdkExchange(exchange, dispatcher, answered);
         try {
-            if (request.receive(maxBodyBytes)) {
+            if (request.receive(request.internal() ? maxBodyBytes + INTERNAL_EXTRA_BYTES : maxBodyBytes)) {
                 dispatcher.dispatch(request);
             } else {
                 request.respond(Status.TOO_LARGE, "The body has more than " + maxBodyBytes

@@ -1,0 +1,158 @@
+package lab.server;
+
+import static lab.server.Flags.require;
+
+import java.nio.file.Path;
+import java.util.List;
+import lab.server.cluster.ClientKind;
+import lab.server.cluster.ClusterSettings;
+import lab.server.cluster.Hashing;
+import lab.server.cluster.Topology;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Option;
+
+/** Which nodes there are, where they keep what, and how they ask each other. Without these flags the server is alone. */
+final class ClusterFlags {
+
+    private static final int THREADS_A_CORE = 4;
+    private static final int LONGEST_MS = 3_600_000;
+
+    @Option(names = "--nodes", defaultValue = "1", paramLabel = "N",
+            description = "Nodes of a cluster in this one process, on --port and the ports after it, or on free ones "
+                    + "with --port 0. Default: ${DEFAULT-VALUE}, no cluster.")
+    private int nodes;
+
+    @Option(names = "--topology", split = ",", paramLabel = "URL",
+            description = "Nodes of a cluster of processes, http://HOST:PORT of each, separated by commas; the same on "
+                    + "all of them.")
+    private List<String> topology;
+
+    @Option(names = "--self", paramLabel = "URL",
+            description = "Which node of --topology this process is. It listens on that port.")
+    private String self;
+
+    @Option(names = "--hashing", converter = HashingConverter.class, paramLabel = "KIND",
+            description = "Where keys lie: rendezvous (murmur3), modulo, or objects-hash (as report 5 first had it: one "
+                    + "node gets all keys). Default: rendezvous.")
+    private Hashing hashing;
+
+    @Option(names = "--replication-from", paramLabel = "N",
+            description = "Replicas of a key, unless a request says from. Default: all nodes.")
+    private Integer from;
+
+    @Option(names = "--replication-ack", paramLabel = "N",
+            description = "Replicas that must have answered, unless a request says ack. Default: more than half.")
+    private Integer ack;
+
+    @Option(names = "--read-repair",
+            description = "A read writes the freshest version to the replicas that it finds behind.")
+    private boolean readRepair;
+
+    @Option(names = "--client", converter = ClientConverter.class, paramLabel = "KIND",
+            description = "How nodes ask each other: pipelined (ours, asynchronous), jdk-async, or one-nio and jdk, "
+                    + "where a thread waits for each answer. Default: pipelined.")
+    private ClientKind client;
+
+    @Option(names = "--client-lock",
+            description = "one-nio, jdk: hold one lock during each call, as report 5 first had it.")
+    private boolean clientLock;
+
+    @Option(names = "--peer-threads", paramLabel = "N",
+            description = "one-nio, jdk: calls to other nodes at a time; 128 more may wait. jdk-async: threads for "
+                    + "answers. Default: " + THREADS_A_CORE + " for each core.")
+    private Integer peerThreads;
+
+    @Option(names = "--peer-timeout-ms", paramLabel = "MS",
+            description = "Longest wait for the answer of another node. Default: 1000.")
+    private Integer peerTimeoutMs;
+
+    @Option(names = "--peer-retry-ms", paramLabel = "MS",
+            description = "A node that did not answer is set aside and probed this often. Default: 500.")
+    private Integer peerRetryMs;
+
+    void validate(NetworkFlags network) {
+        require(nodes >= 1 && nodes <= Topology.MAX_NODES, "--nodes is " + nodes + ", but must be 1 to "
+                + Topology.MAX_NODES + ".");
+        require(nodes == 1 || topology == null, "--nodes and --topology are two ways to make a cluster; give one.");
+        require((topology == null) == (self == null), "--topology and --self belong together; give both or none.");
+        require(network.port() + nodes - 1 <= NetworkFlags.MAX_PORT, "--nodes is " + nodes + ", but from --port "
+                + network.port() + " on there are not that many ports.");
+        if (!isCluster()) {
+            require(hashing == null && from == null && ack == null && !readRepair && client == null && !clientLock
+                    && peerThreads == null && peerTimeoutMs == null && peerRetryMs == null, "--hashing, --replication-*,"
+                    + " --read-repair, --client* and --peer-* are for a cluster; add --nodes N, or --topology and --self.");
+            return;
+        }
+        int size = topology == null ? nodes : ofProcesses().size();
+        ClusterSettings settings = settings(size);
+        require(settings.from() >= 1 && settings.from() <= size, "--replication-from is " + settings.from()
+                + ", but must be 1 to " + size + ", the number of nodes.");
+        require(settings.ack() >= 1 && settings.ack() <= settings.from(), "--replication-ack is " + settings.ack()
+                + ", but must be 1 to " + settings.from() + ", the number of replicas.");
+        require(!clientLock || settings.client().blocking(), "--client-lock is for --client one-nio and jdk, but the "
+                + "client is " + settings.client() + ".");
+        require(settings.peerThreads() >= 1, "--peer-threads is " + settings.peerThreads()
+                + ", but must be at least 1.");
+        requireTime("--peer-timeout-ms", settings.peerTimeoutMs());
+        requireTime("--peer-retry-ms", settings.peerRetryMs());
+    }
+
+    private static void requireTime(String flag, int value) {
+        require(value >= 1 && value <= LONGEST_MS, flag + " is " + value + ", but must be 1 to " + LONGEST_MS + ".");
+    }
+
+    boolean isCluster() {
+        return nodes > 1 || topology != null;
+    }
+
+    /** Nodes in this process. */
+    int inProcess() {
+        return nodes;
+    }
+
+    /** The cluster that {@code --topology} and {@code --self} describe, or null without them. */
+    Topology ofProcesses() {
+        return topology == null ? null : Topology.of(topology, self);
+    }
+
+    /**
+     * Where a node keeps its data: in a folder of its own below {@code --data}. So the store of a server that is alone,
+     * whose values have no versions, is never taken for that of a node.
+     *
+     * @param number number of the node in this process, from 1
+     */
+    Path folder(Path data, int number) {
+        if (data == null || !isCluster()) {
+            return data;
+        }
+        return data.resolve(topology == null ? "node-" + number : "node");
+    }
+
+    /**
+     * All settings, with the defaults for a number of nodes.
+     *
+     * @param size nodes of the cluster
+     */
+    ClusterSettings settings(int size) {
+        int replicas = from == null ? size : from;
+        return new ClusterSettings(hashing == null ? Hashing.RENDEZVOUS : hashing, replicas,
+                ack == null ? replicas / 2 + 1 : ack, readRepair, client == null ? ClientKind.PIPELINED : client,
+                clientLock,
+                peerThreads == null ? Runtime.getRuntime().availableProcessors() * THREADS_A_CORE : peerThreads,
+                peerTimeoutMs == null ? 1_000 : peerTimeoutMs, peerRetryMs == null ? 500 : peerRetryMs);
+    }
+
+    private static final class HashingConverter implements ITypeConverter<Hashing> {
+        @Override
+        public Hashing convert(String text) {
+            return Flags.byFlag(Hashing.class, text);
+        }
+    }
+
+    private static final class ClientConverter implements ITypeConverter<ClientKind> {
+        @Override
+        public ClientKind convert(String text) {
+            return Flags.byFlag(ClientKind.class, text);
+        }
+    }
+}
