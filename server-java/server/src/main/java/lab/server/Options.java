@@ -1,23 +1,24 @@
 package lab.server;
 
-import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Mixin;
 
 /**
  * What the command line says. Every setting is a flag; there is no file and no variable. Each concern has a group of its
- * own; a group checks what the parser cannot.
+ * own; a group checks what the parser cannot. They are mixins, not picocli's argument groups: a group loses its other flags
+ * when one is given twice, and forgets that one is required.
  */
 final class Options {
 
-    @ArgGroup(validate = false, heading = "%nStore:%n")
+    @Mixin
     private final StoreFlags store = new StoreFlags();
 
-    @ArgGroup(validate = false, heading = "%nNetwork:%n")
+    @Mixin
     private final NetworkFlags network = new NetworkFlags();
 
-    @ArgGroup(validate = false, heading = "%nThreads:%n")
+    @Mixin
     private final ExecutionFlags execution = new ExecutionFlags();
 
-    @ArgGroup(validate = false, heading = "%nCluster:%n")
+    @Mixin
     private final ClusterFlags cluster = new ClusterFlags();
 
     void validate() {

@@ -108,6 +108,7 @@ class ProcessTest {
         assertRefused("--data", "--engine", "lsm");
         assertRefused("--port is 70000", "--engine", "noop", "--port", "70000");
         assertRefused("--no-such-flag", "--engine", "noop", "--no-such-flag");
+        assertRefused("--port", "--engine", "noop", "--nodes", "2", "--port", "0", "--port", "1");
         assertRefused("-Xmx of at least", "--engine", "noop", "--flush-threshold-bytes", "1000000000");
     }
 
