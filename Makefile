@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: report reports lab test bench bench-loadgen lint pins doctor clean
+.PHONY: report reports lab test bench bench-loadgen bench-server lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -36,10 +36,13 @@ pins: $(READY)
 test: $(READY)
 	@$(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen
+bench: bench-loadgen bench-server
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen
+
+bench-server: $(READY)
+	@$(BIN)/python -m runners.bench.server
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -2,6 +2,10 @@ package lab.server;
 
 import java.nio.file.Path;
 import lab.storage.Storage;
+import lab.storage.files.FileLayout;
+import lab.storage.files.FilesStorage;
+import lab.storage.leveldb.LevelDbSettings;
+import lab.storage.leveldb.LevelDbStorage;
 import lab.storage.lsm.LsmStorage;
 import lab.storage.memory.MemoryStorage;
 import lab.storage.memory.NoopStorage;
@@ -13,6 +17,10 @@ enum Engine {
     LSM("lsm", true),
     /** RocksDB with its defaults. */
     ROCKSDB("rocksdb", true),
+    /** LevelDB in Java, as report 3 had it. */
+    LEVELDB("leveldb", true),
+    /** One file a key, as report 2 had it. */
+    FILES("files", true),
     /** A sorted map on the heap. */
     MEMORY("memory", false),
     /** Nothing. */
@@ -35,6 +43,8 @@ enum Engine {
         return switch (this) {
             case LSM -> new LsmStorage(folder, flags.lsm());
             case ROCKSDB -> new RocksDbStorage(folder);
+            case LEVELDB -> new LevelDbStorage(folder, flags.isTuned() ? LevelDbSettings.TUNED : LevelDbSettings.PUBLISHED);
+            case FILES -> new FilesStorage(folder, flags.isTuned() ? FileLayout.FANNED : FileLayout.FLAT);
             case MEMORY -> new MemoryStorage(flags.heapBytes() / 4 * 3);
             case NOOP -> new NoopStorage(flags.handlerDelayUs());
         };

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import lab.server.api.Json;
 import lab.server.cluster.Topology;
+import lab.storage.Storage;
 
 /** The nodes of this process, one or several, from the first request to a clean stop. */
 final class RunningNodes implements AutoCloseable {
@@ -46,6 +47,15 @@ final class RunningNodes implements AutoCloseable {
                 throw e;
             }
         }
+    }
+
+    /**
+     * Starts one node in front of a store that is open already.
+     *
+     * @param storage closed with the node, or if it cannot start
+     */
+    RunningNodes(Options options, Storage storage) {
+        servers.add(new RunningServer(options, alone(options), storage));
     }
 
     private static Node alone(Options options) {

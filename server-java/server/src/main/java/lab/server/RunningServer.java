@@ -43,9 +43,17 @@ final class RunningServer implements AutoCloseable {
      * @throws StorageException   if the store cannot be opened
      */
     RunningServer(Options options, Node node) {
+        this(options, node, open(options, node));
+    }
+
+    /**
+     * Serves a store that is open already.
+     *
+     * @param storage closed with this server, or if it cannot start
+     */
+    RunningServer(Options options, Node node, Storage storage) {
         this.node = node;
-        StoreFlags store = options.store().forNode(node.data(), node.shares());
-        storage = store.engine().open(store);
+        this.storage = storage;
         cluster = node.topology() == null ? null : new Cluster(node.topology(),
                 options.cluster().settings(node.topology().size()), storage, answering);
         Entities entities = cluster == null ? new LocalEntities(storage) : cluster.entities();
@@ -69,6 +77,11 @@ final class RunningServer implements AutoCloseable {
             close();
             throw e;
         }
+    }
+
+    private static Storage open(Options options, Node node) {
+        StoreFlags store = options.store().forNode(node.data(), node.shares());
+        return store.engine().open(store);
     }
 
     /** One-nio cannot say which port it got for 0, so a free one is looked for and then asked for by number. */

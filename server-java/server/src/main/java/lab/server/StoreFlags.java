@@ -11,12 +11,16 @@ import picocli.CommandLine.Option;
 final class StoreFlags implements Cloneable {
 
     @Option(names = "--engine", required = true, converter = EngineConverter.class, paramLabel = "ENGINE",
-            description = "Storage engine: lsm, rocksdb, memory or noop.")
+            description = "Storage engine: lsm, rocksdb, leveldb, files, memory or noop.")
     private Engine engine;
 
     @Option(names = "--data", paramLabel = "DIR",
             description = "Folder of the store; made if it is missing. Needed by engines that keep files.")
     private Path data;
+
+    @Option(names = "--preset", defaultValue = "published", converter = PresetConverter.class, paramLabel = "PRESET",
+            description = "leveldb, files: published (set as in the reports) or tuned. Default: ${DEFAULT-VALUE}.")
+    private Preset preset;
 
     @Option(names = "--flush-threshold-bytes", defaultValue = "0", paramLabel = "BYTES",
             description = "lsm: size at which a memtable is written to disk; two are held at most. "
@@ -75,12 +79,23 @@ final class StoreFlags implements Cloneable {
         return data;
     }
 
+    boolean isTuned() {
+        return preset == Preset.TUNED;
+    }
+
     LsmOptions lsm() {
         return LsmOptions.forHeap(flushThresholdBytes, compaction, heapBytes());
     }
 
     int handlerDelayUs() {
         return handlerDelayUs;
+    }
+
+    private static final class PresetConverter implements ITypeConverter<Preset> {
+        @Override
+        public Preset convert(String text) {
+            return Flags.byFlag(Preset.class, text);
+        }
     }
 
     private static final class EngineConverter implements ITypeConverter<Engine> {

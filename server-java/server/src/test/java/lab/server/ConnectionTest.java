@@ -11,20 +11,30 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** What a connection does with bytes that come in any pieces, and when it stays open. */
+/** What a connection of one-nio does with bytes that come in any pieces, and when it stays open. */
+@ParameterizedClass
+@MethodSource("lab.server.Mode#onOneNio")
 class ConnectionTest {
 
     private static final int LIMIT_BYTES = 100_000;
+
+    private final Mode mode;
 
     @TempDir
     private Path folder;
     private TestServer server;
     private RawClient client;
 
+    ConnectionTest(Mode mode) {
+        this.mode = mode;
+    }
+
     @BeforeEach
     void start() throws Exception {
-        server = TestServer.start("memory", folder, "--max-value-bytes", Integer.toString(LIMIT_BYTES));
+        server = TestServer.start("memory", folder, mode.flags("--max-value-bytes", Integer.toString(LIMIT_BYTES)));
         client = new RawClient(server.port());
     }
 
@@ -144,7 +154,8 @@ class ConnectionTest {
     void chunksThatCannotBeReadEndTheConnectionWithAnAnswer() throws Exception {
         String head = "PUT /v0/entity?id=a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n";
         for (String request : new String[] {head + "\r\nxyz\r\n", head + "\r\n3\r\nabcd\r\n",
-                head + "\r\nfffffffffffffffff\r\n", head + "\r\n\r\n", head + "Content-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+                head + "\r\nfffffffffffffffff\r\n", head + "\r\n\r\n",
+                head + "Content-Length: 3\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
                 head.replace("chunked", "gzip, chunked") + "\r\n", head.replace("1.1", "1.0") + "\r\n"}) {
             try (RawClient other = new RawClient(server.port())) {
                 other.send(request);

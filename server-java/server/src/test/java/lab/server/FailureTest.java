@@ -5,19 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.util.Map;
-import lab.server.api.Answering;
-import lab.server.api.KeyValueApi;
-import lab.server.api.LocalEntities;
-import lab.server.execution.Dispatcher;
-import lab.server.execution.Execution;
-import lab.server.execution.ExecutionKind;
-import lab.server.execution.ExecutionSettings;
-import lab.server.execution.QueueKind;
-import lab.server.onenio.KeyValueServer;
-import lab.server.onenio.Limits;
 import lab.storage.Cursor;
 import lab.storage.Storage;
 import lab.storage.StorageStats;
@@ -25,32 +13,32 @@ import lab.storage.ValueReader;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** A store that fails gives answers, not silence. */
+/** A store that fails gives answers, not silence, whatever front and execution mode. */
+@ParameterizedClass
+@MethodSource("lab.server.Mode#onMemory")
 class FailureTest {
 
-    private KeyValueServer server;
+    private final Mode mode;
+    private TestServer server;
     private RawClient client;
-    private final Answering answering = new Answering();
+
+    FailureTest(Mode mode) {
+        this.mode = mode;
+    }
 
     @BeforeEach
     void start() throws IOException {
-        KeyValueApi api = new KeyValueApi(new LocalEntities(new FailingStorage()), answering, () -> "{}", 1_000);
-        int port;
-        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = probe.getLocalPort();
-        }
-        Execution execution = ExecutionKind.SELECTOR.create(new ExecutionSettings(1, QueueKind.ARRAY, 1, 0));
-        server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16),
-                new Limits(1_000_000, 100_000, 0, 0), new Dispatcher(api, execution));
-        server.start();
-        client = new RawClient(port);
+        server = TestServer.start(new FailingStorage(), mode.flags());
+        client = new RawClient(server.port());
     }
 
     @AfterEach
     void stop() throws IOException {
         client.close();
-        server.stop();
+        server.close();
     }
 
     @Test
@@ -61,7 +49,7 @@ class FailureTest {
         assertEquals(500, client.ask("GET", "/v0/entity?id=a").status());
         assertEquals(500, client.ask("DELETE", "/v0/entity?id=a").status());
         assertEquals(200, client.ask("GET", "/v0/status").status());
-        assertEquals(3, answering.failures());
+        assertEquals(3, server.counter("failed"));
     }
 
     @Test
@@ -80,11 +68,6 @@ class FailureTest {
         } catch (NumberFormatException e) {
             throw new AssertionError("the stream went on with something that is no chunk", e);
         }
-    }
-
-    @Test
-    void keyThatIsTooLongIsRefused() throws IOException {
-        assertEquals(413, client.ask("GET", "/v0/entity?id=" + "k".repeat(1_001)).status());
     }
 
     private static final class FailingStorage implements Storage {

@@ -115,6 +115,11 @@ class LaterAnswerTest {
     }
 
     @Test
+    void keyThatIsTooLongIsRefused() throws Exception {
+        assertEquals(413, client.ask("GET", "/v0/entity?id=" + "k".repeat(1_001)).status());
+    }
+
+    @Test
     void failureOfALaterAnswerIsA500() throws Exception {
         assertEquals(500, client.ask("DELETE", "/v0/entity?id=a").status());
         assertEquals(404, client.ask("GET", "/v0/entity?id=a").status());

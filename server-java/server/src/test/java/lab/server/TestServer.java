@@ -1,12 +1,18 @@
 package lab.server;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import lab.storage.Storage;
 import picocli.CommandLine;
 
 /** A server in this process, on a free port, for a test. */
 public final class TestServer implements AutoCloseable {
+
+    private static final long TIMEOUT_NANOS = 20_000_000_000L;
 
     private final RunningNodes nodes;
 
@@ -16,12 +22,43 @@ public final class TestServer implements AutoCloseable {
 
     /** Starts an engine; further flags may follow. */
     public static TestServer start(String engine, Path folder, String... flags) {
-        List<String> args = new ArrayList<>(List.of("--engine", engine, "--data", folder.toString(), "--port", "0",
+        return new TestServer(new RunningNodes(options(engine, folder.toString(), flags)));
+    }
+
+    /** Starts a server in front of a store of the test; further flags may follow. */
+    public static TestServer start(Storage storage, String... flags) {
+        return new TestServer(new RunningNodes(options("noop", ".", flags), storage));
+    }
+
+    private static Options options(String engine, String folder, String... flags) {
+        List<String> args = new ArrayList<>(List.of("--engine", engine, "--data", folder, "--port", "0",
                 "--selectors", "2"));
         args.addAll(List.of(flags));
         Options options = CommandLine.populateCommand(new Options(), args.toArray(new String[0]));
         options.validate();
-        return new TestServer(new RunningNodes(options));
+        return options;
+    }
+
+    /** A counter of the status. */
+    public long counter(String name) throws IOException {
+        try (RawClient client = new RawClient(port())) {
+            Matcher matcher = Pattern.compile('"' + name + "\":(\\d+)").matcher(client.ask("GET", "/v0/status").text());
+            if (!matcher.find()) {
+                throw new AssertionError("No counter " + name);
+            }
+            return Long.parseLong(matcher.group(1));
+        }
+    }
+
+    /** Waits until a counter of the status has a value. */
+    public void awaitCounter(String name, long value) throws IOException, InterruptedException {
+        long end = System.nanoTime() + TIMEOUT_NANOS;
+        for (long seen = counter(name); seen != value; seen = counter(name)) {
+            if (System.nanoTime() > end) {
+                throw new AssertionError(name + " is " + seen + " and does not become " + value);
+            }
+            Thread.sleep(2);
+        }
     }
 
     /** Port that it answers on. */

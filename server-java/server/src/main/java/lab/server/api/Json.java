@@ -18,35 +18,41 @@ public final class Json {
     }
 
     private static void append(StringBuilder out, Object value) {
-        switch (value) {
-            case null -> out.append("null");
-            case Map<?, ?> map -> {
-                out.append('{');
-                String separator = "";
-                for (Map.Entry<?, ?> entry : map.entrySet()) {
-                    out.append(separator);
-                    appendText(out, entry.getKey().toString());
-                    out.append(':');
-                    append(out, entry.getValue());
-                    separator = ",";
-                }
-                out.append('}');
-            }
-            case Iterable<?> list -> {
-                out.append('[');
-                String separator = "";
-                for (Object element : list) {
-                    out.append(separator);
-                    append(out, element);
-                    separator = ",";
-                }
-                out.append(']');
-            }
-            case Boolean flag -> out.append(flag);
-            case Double number when !Double.isFinite(number) -> out.append("null");
-            case Number number -> out.append(number);
-            default -> appendText(out, value.toString());
+        if (value instanceof Map<?, ?> map) {
+            appendObject(out, map);
+        } else if (value instanceof Iterable<?> list) {
+            appendList(out, list);
+        } else if (value == null || value instanceof Double number && !Double.isFinite(number)) {
+            out.append("null");
+        } else if (value instanceof Boolean || value instanceof Number) {
+            out.append(value);
+        } else {
+            appendText(out, value.toString());
         }
+    }
+
+    private static void appendObject(StringBuilder out, Map<?, ?> map) {
+        out.append('{');
+        String separator = "";
+        for (Map.Entry<?, ?> entry : map.entrySet()) {
+            out.append(separator);
+            appendText(out, entry.getKey().toString());
+            out.append(':');
+            append(out, entry.getValue());
+            separator = ",";
+        }
+        out.append('}');
+    }
+
+    private static void appendList(StringBuilder out, Iterable<?> list) {
+        out.append('[');
+        String separator = "";
+        for (Object element : list) {
+            out.append(separator);
+            append(out, element);
+            separator = ",";
+        }
+        out.append(']');
     }
 
     private static void appendText(StringBuilder out, String text) {

@@ -9,7 +9,7 @@ import java.util.Arrays;
  * <p>Values are percent-encoded UTF-8; {@code +} is a space, as in forms. Of parameters with the same name the first
  * counts.
  */
-final class Query {
+public final class Query {
 
     private static final int ASCII_END = 0x80;
     private static final int ESCAPE_CHARS = 3;
@@ -19,7 +19,7 @@ final class Query {
     }
 
     /** Whether the path of the target is this one. */
-    static boolean hasPath(String target, String path) {
+    public static boolean hasPath(String target, String path) {
         return target.startsWith(path)
                 && (target.length() == path.length() || target.charAt(path.length()) == '?');
     }
@@ -30,7 +30,7 @@ final class Query {
      * @return null if the target does not have it
      * @throws BadRequestException if it is not well encoded
      */
-    static byte[] bytes(String target, String name) {
+    public static byte[] bytes(String target, String name) {
         int from = find(target, name);
         return from < 0 ? null : decode(target, from, end(target, from));
     }
@@ -41,7 +41,7 @@ final class Query {
      * @param ifAbsent the number if the target does not have it
      * @throws BadRequestException if it is not a number that an int can hold
      */
-    static int number(String target, String name, int ifAbsent) {
+    public static int number(String target, String name, int ifAbsent) {
         int from = find(target, name);
         if (from < 0) {
             return ifAbsent;

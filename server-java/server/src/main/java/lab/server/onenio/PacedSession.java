@@ -49,6 +49,14 @@ abstract class PacedSession extends HttpSession {
         return queueHead == null && handling == null && !isHeldUp() && !closing && socket.isOpen();
     }
 
+    /** Does nothing if another thread has closed the connection since the selector saw its event. */
+    @Override
+    public synchronized void process(byte[] buffer) throws Exception {
+        if (socket.isOpen()) {
+            super.process(buffer);
+        }
+    }
+
     @Override
     protected void processRead(byte[] buffer) throws IOException {
         if (!mayReceive()) {

@@ -23,7 +23,6 @@ import org.junit.jupiter.api.io.TempDir;
 public abstract class ConcurrencyConformance {
 
     private static final int WRITERS = 4;
-    private static final int WRITES_EACH = 5_000;
 
     /** Folder of the store under test. */
     @TempDir
@@ -32,11 +31,16 @@ public abstract class ConcurrencyConformance {
     /** Opens the engine in a folder, with memtables so small that flushes happen all the time. */
     protected abstract Storage open(Path folder);
 
+    /** Writes of each thread; fewer for an engine that takes long for one. */
+    protected int writesEach() {
+        return 5_000;
+    }
+
     @Test
     void noWriteIsLostUnderConcurrentWriters() throws Exception {
         try (Storage storage = open(folder)) {
             together(writer -> {
-                for (int i = 0; i < WRITES_EACH; i++) {
+                for (int i = 0; i < writesEach(); i++) {
                     storage.put(utf8("writer" + writer + "/" + i), utf8("value" + i));
                     if (i % 3 == 0) {
                         storage.delete(utf8("writer" + writer + "/" + i));
@@ -44,7 +48,7 @@ public abstract class ConcurrencyConformance {
                 }
             });
             for (int writer = 0; writer < WRITERS; writer++) {
-                for (int i = 0; i < WRITES_EACH; i++) {
+                for (int i = 0; i < writesEach(); i++) {
                     byte[] value = storage.get(utf8("writer" + writer + "/" + i));
                     assertEquals(i % 3 == 0 ? null : "value" + i,
                             value == null ? null : Bytes.text(MemorySegment.ofArray(value)));
@@ -57,7 +61,7 @@ public abstract class ConcurrencyConformance {
     void lastWriteOfEachThreadIsWhatItReads() throws Exception {
         try (Storage storage = open(folder)) {
             together(writer -> {
-                for (int i = 0; i < WRITES_EACH; i++) {
+                for (int i = 0; i < writesEach(); i++) {
                     storage.put(utf8("hot" + writer), utf8(Integer.toString(i)));
                     assertEquals(Integer.toString(i), text(storage, "hot" + writer));
                 }
@@ -72,7 +76,7 @@ public abstract class ConcurrencyConformance {
             AtomicBoolean done = new AtomicBoolean();
             together(thread -> {
                 if (thread == 0) {
-                    for (int i = 1; i <= WRITES_EACH; i++) {
+                    for (int i = 1; i <= writesEach(); i++) {
                         storage.put(utf8("x"), utf8(Integer.toString(i)));
                         storage.put(utf8("y"), utf8(Integer.toString(i)));
                     }

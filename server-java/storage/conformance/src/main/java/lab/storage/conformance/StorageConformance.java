@@ -221,6 +221,20 @@ public abstract class StorageConformance {
     }
 
     @Test
+    void cursorStaysAtItsEnd() {
+        put("a", "1");
+        put("b", "2");
+        try (Cursor bounded = storage.range(null, utf8("b")); Cursor unbounded = storage.range(utf8("b"), null)) {
+            assertTrue(bounded.next());
+            assertTrue(unbounded.next());
+            for (int i = 0; i < 3; i++) {
+                assertFalse(bounded.next());
+                assertFalse(unbounded.next());
+            }
+        }
+    }
+
+    @Test
     void largeKeysAndValuesAreKept() {
         byte[] value = new byte[LARGE_VALUE_BYTES];
         new Random(1).nextBytes(value);
@@ -254,6 +268,6 @@ public abstract class StorageConformance {
         assertFalse(storage.engine().isEmpty());
         assertFalse(storage.settings().isEmpty());
         assertTrue(storage.stats().entriesEstimate() > 0);
-        assertTrue(storage.stats().memtableBytes() > 0);
+        assertTrue(storage.stats().memtableBytes() + storage.stats().diskBytes() > 0);
     }
 }

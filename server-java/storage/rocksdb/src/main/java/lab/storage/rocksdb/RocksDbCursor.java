@@ -18,6 +18,7 @@ final class RocksDbCursor implements Cursor {
     private final RocksIterator iterator;
     private final byte[] from;
     private boolean started;
+    private boolean ended;
     private boolean closed;
 
     RocksDbCursor(RocksDB db, MemorySegment from, MemorySegment to) {
@@ -31,7 +32,7 @@ final class RocksDbCursor implements Cursor {
 
     @Override
     public boolean next() {
-        if (closed) {
+        if (closed || ended) {
             return false;
         }
         if (started) {
@@ -45,6 +46,8 @@ final class RocksDbCursor implements Cursor {
         if (iterator.isValid()) {
             return true;
         }
+        // To move on from there would crash the process.
+        ended = true;
         try {
             iterator.status();
         } catch (RocksDBException e) {

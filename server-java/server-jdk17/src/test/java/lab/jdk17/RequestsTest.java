@@ -1,0 +1,75 @@
+package lab.jdk17;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What this server has beside the contract that the other servers share; that one is tested with theirs. */
+class RequestsTest {
+
+    private final HttpClient client = HttpClient.newHttpClient();
+
+    @TempDir
+    private Path folder;
+
+    private HttpResponse<String> put(Jdk17Server server, String value) throws Exception {
+        return client.send(HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + server.port() + "/v0/entity?id=a"))
+                .PUT(BodyPublishers.ofString(value)).build(), BodyHandlers.ofString());
+    }
+
+    @Test
+    void answersHaveATextWhereThatIsAsked() throws Exception {
+        try (Jdk17Server server = Jdk17Server.start("--engine", "memory", "--port", "0", "--answer-text")) {
+            HttpResponse<String> answer = put(server, "1");
+            assertEquals(201, answer.statusCode());
+            assertTrue(answer.body().length() > 1, answer.body());
+        }
+        try (Jdk17Server server = Jdk17Server.start("--engine", "memory", "--port", "0")) {
+            assertEquals("", put(server, "1").body());
+        }
+    }
+
+    @Test
+    void valueAboveTheLimitIsRefused() throws Exception {
+        try (Jdk17Server server = Jdk17Server.start("--engine", "memory", "--port", "0", "--max-value-bytes", "10")) {
+            assertEquals(201, put(server, "x".repeat(10)).statusCode());
+            assertEquals(413, put(server, "x".repeat(11)).statusCode());
+            assertEquals(413, put(server, "x".repeat(1_000_000)).statusCode());
+            assertEquals(201, put(server, "").statusCode());
+        }
+    }
+
+    @Test
+    void filesStayAfterTheServer() throws Exception {
+        for (String value : new String[] {"1", "2"}) {
+            try (Jdk17Server server = Jdk17Server.start("--data", folder.toString(), "--port", "0")) {
+                assertEquals(201, put(server, value).statusCode());
+            }
+            assertEquals(value, Files.readString(folder.resolve("a")));
+        }
+    }
+
+    @Test
+    void wrongFlagsAreRefusedWithTheirName() {
+        IllegalArgumentException refused = assertThrows(IllegalArgumentException.class,
+                () -> Jdk17Server.start("--engine", "files", "--port", "0"));
+        assertTrue(refused.getMessage().contains("--data"), refused.getMessage());
+        try (Jdk17Server first = Jdk17Server.start("--engine", "noop", "--port", "0")) {
+            String port = Integer.toString(first.port());
+            refused = assertThrows(IllegalArgumentException.class,
+                    () -> Jdk17Server.start("--engine", "noop", "--port", port));
+            assertTrue(refused.getMessage().contains(port), refused.getMessage());
+        }
+    }
+}

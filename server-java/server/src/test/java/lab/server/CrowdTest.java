@@ -1,0 +1,108 @@
+package lab.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Clients that do nothing, or that do it slowly, hold nobody up. */
+@ParameterizedClass
+@MethodSource("lab.server.Mode#withManyReaders")
+class CrowdTest {
+
+    private static final int IDLE_CONNECTIONS = Mode.LONG ? 10_000 : 1_000;
+    private static final int SLOW_CLIENTS = 200;
+    private static final int REQUESTS = 200;
+
+    private final Mode mode;
+
+    @TempDir
+    private Path folder;
+
+    CrowdTest(Mode mode) {
+        this.mode = mode;
+    }
+
+    private static void assertServes(RawClient client) throws IOException {
+        for (int i = 0; i < REQUESTS; i++) {
+            assertEquals(201, client.ask("PUT", "/v0/entity?id=key" + i, new byte[10]).status());
+            assertEquals(200, client.ask("GET", "/v0/entity?id=key" + i).status());
+        }
+    }
+
+    @Test
+    void halfRequestsHoldNobodyUp() throws Exception {
+        List<RawClient> slow = new ArrayList<>();
+        try (TestServer server = TestServer.start("memory", folder, mode.flags());
+                RawClient client = new RawClient(server.port())) {
+            for (int i = 0; i < SLOW_CLIENTS; i++) {
+                RawClient half = new RawClient(server.port());
+                half.send(switch (i % 4) {
+                    case 0 -> "GET /v0/ent";
+                    case 1 -> "PUT /v0/entity?id=slow HTTP/1.1\r\nContent-Length: 5";
+                    case 2 -> "PUT /v0/entity?id=slow HTTP/1.1\r\nContent-Length: 5\r\n\r\nval";
+                    default -> "PUT /v0/entity?id=slow HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nva";
+                });
+                slow.add(half);
+            }
+            assertServes(client);
+            // Who comes to an end after all is answered.
+            slow.get(2).send("ue");
+            assertEquals(201, slow.get(2).read().status());
+            slow.get(3).send("l\r\n0\r\n\r\n");
+            assertEquals(201, slow.get(3).read().status());
+            assertEquals("val", client.ask("GET", "/v0/entity?id=slow").text());
+        } finally {
+            for (RawClient half : slow) {
+                half.close();
+            }
+        }
+    }
+
+    @Test
+    void clientThatSendsByteByByteGetsItsAnswerWhileOthersAreServed() throws Exception {
+        try (TestServer server = TestServer.start("memory", folder, mode.flags());
+                RawClient slow = new RawClient(server.port()); RawClient client = new RawClient(server.port())) {
+            for (byte b : "PUT /v0/entity?id=slow HTTP/1.1\r\nContent-Length: 5\r\n\r\nvalue".getBytes()) {
+                slow.send(new byte[] {b});
+                assertEquals(404, client.ask("GET", "/v0/entity?id=none").status());
+            }
+            assertEquals(201, slow.read().status());
+        }
+    }
+
+    /** In a process of its own, since both ends in one would need twice the file descriptors. */
+    @Test
+    void idleConnectionsHoldNobodyUp() throws Exception {
+        List<RawClient> idle = new ArrayList<>();
+        List<String> flags = new ArrayList<>(List.of(mode.flags("--engine", "memory", "--port", "0")));
+        try (ServerProcess server = ServerProcess.start(folder.resolve("errors.log"), List.of("-Xmx256m",
+                "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"),
+                flags.toArray(new String[0]))) {
+            int port = ServerProcess.port(server.readyLine());
+            for (int i = 0; i < IDLE_CONNECTIONS; i++) {
+                RawClient one = new RawClient(port);
+                idle.add(one);
+                if (i % 10 == 0) {
+                    assertEquals(404, one.ask("GET", "/v0/entity?id=none").status());
+                }
+            }
+            try (RawClient client = new RawClient(port)) {
+                assertServes(client);
+            }
+            assertEquals(200, idle.getFirst().ask("GET", "/v0/entity?id=key0").status());
+            assertEquals(200, idle.getLast().ask("GET", "/v0/entity?id=key0").status());
+            assertEquals("", server.errorText());
+        } finally {
+            for (RawClient one : idle) {
+                one.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package lab.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a client may not ask of one-nio, and how it is told. */
+class LimitTest {
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void connectionsAboveTheLimitAreClosedAndTheOthersServed() throws Exception {
+        try (TestServer server = TestServer.start("memory", folder, "--max-connections", "3")) {
+            List<RawClient> clients = new ArrayList<>();
+            // The server asks itself once when it starts; that connection may still be there.
+            server.awaitCounter("connections", 1);
+            for (int i = 0; i < 3; i++) {
+                RawClient client = new RawClient(server.port());
+                assertEquals(404, client.ask("GET", "/v0/entity?id=a").status());
+                clients.add(client);
+            }
+            try (RawClient tooMuch = new RawClient(server.port())) {
+                assertThrows(IOException.class, () -> tooMuch.ask("GET", "/v0/entity?id=a"));
+            }
+            assertEquals(404, clients.getFirst().ask("GET", "/v0/entity?id=a").status());
+            clients.removeLast().close();
+            awaitRoom(server);
+            for (RawClient client : clients) {
+                client.close();
+            }
+        }
+    }
+
+    private static void awaitRoom(TestServer server) throws Exception {
+        for (int i = 0; ; i++) {
+            try (RawClient client = new RawClient(server.port())) {
+                assertEquals(404, client.ask("GET", "/v0/entity?id=a").status());
+                return;
+            } catch (IOException e) {
+                assertTrue(i < 1_000, "there is still no room");
+                Thread.sleep(5);
+            }
+        }
+    }
+
+    @Test
+    void idleConnectionIsClosedAndBusyOnesAreNot() throws Exception {
+        try (TestServer server = TestServer.start("memory", folder, "--idle-timeout-ms", "1000");
+                RawClient idle = new RawClient(server.port()); RawClient half = new RawClient(server.port());
+                RawClient busy = new RawClient(server.port())) {
+            assertEquals(404, idle.ask("GET", "/v0/entity?id=a").status());
+            half.send("GET /v0/ent");
+            AtomicBoolean done = new AtomicBoolean();
+            Thread asker = Thread.ofVirtual().start(() -> {
+                try {
+                    while (!done.get()) {
+                        busy.ask("GET", "/v0/entity?id=a");
+                    }
+                } catch (IOException e) {
+                    throw new java.io.UncheckedIOException(e);
+                }
+            });
+            assertTrue(idle.isEnded());
+            assertTrue(half.isEnded());
+            done.set(true);
+            asker.join();
+            try (RawClient other = new RawClient(server.port())) {
+                assertEquals(404, other.ask("GET", "/v0/entity?id=a").status());
+            }
+        }
+    }
+
+    @Test
+    void headAboveTheLimitIsRefused() throws Exception {
+        try (TestServer server = TestServer.start("memory", folder, "--max-head-bytes", "1024");
+                RawClient client = new RawClient(server.port())) {
+            assertEquals(404, client.ask("GET", "/v0/entity?id=" + "k".repeat(900)).status());
+            RawClient.Answer refused = client.ask("GET", "/v0/entity?id=" + "k".repeat(1_024));
+            assertEquals(431, refused.status());
+            assertTrue(refused.text().contains("--max-head-bytes"), refused.text());
+            assertTrue(client.isEnded());
+        }
+    }
+
+    @Test
+    void chunkedBodiesLargerThanTheirShareOfTheHeapWaitForEachOther() throws Exception {
+        int clients = 8;
+        byte[] value = new byte[1 << 20];
+        try (TestServer server = TestServer.start("memory", folder, "--max-value-bytes", "100000000")) {
+            List<Thread> senders = new ArrayList<>();
+            for (int i = 0; i < clients; i++) {
+                String target = "/v0/entity?id=large" + i;
+                senders.add(Thread.ofVirtual().start(() -> {
+                    try (RawClient client = new RawClient(server.port())) {
+                        client.putInChunks(target, value, 50_000);
+                        assertEquals(201, client.read().status());
+                    } catch (IOException e) {
+                        throw new java.io.UncheckedIOException(e);
+                    }
+                }));
+            }
+            for (Thread sender : senders) {
+                sender.join();
+            }
+            try (RawClient client = new RawClient(server.port())) {
+                for (int i = 0; i < clients; i++) {
+                    assertEquals(value.length, client.ask("GET", "/v0/entity?id=large" + i).body().length);
+                }
+            }
+        }
+    }
+}

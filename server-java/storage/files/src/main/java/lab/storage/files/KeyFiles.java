@@ -1,0 +1,287 @@
+package lab.storage.files;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import lab.storage.StorageException;
+
+/**
+ * One file a key. A value is written to a file of its own and then moved to its place, so a reader and a process that is
+ * killed find the old value or the new one, never a half. Nothing is synced to the disk, as in report 2.
+ *
+ * <p>Knows byte arrays only, so that it runs on a JDK 17 too.
+ */
+public final class KeyFiles implements AutoCloseable {
+
+    private static final String LOCK = ".lock";
+    private static final String UNFINISHED = ".new";
+    private static final int STRIPES = 64;
+    private static final int LENGTH_BYTES = Integer.BYTES;
+
+    private final Path root;
+    private final FileLayout layout;
+    private final FileChannel lockChannel;
+    /** Writers share it; taking a snapshot needs it alone. */
+    private final ReentrantReadWriteLock writes = new ReentrantReadWriteLock();
+    private final ReentrantLock[] stripes = new ReentrantLock[STRIPES];
+    private final FileSnapshots snapshots;
+    private final AtomicLong unfinished = new AtomicLong();
+    private final AtomicLong count = new AtomicLong();
+    private final AtomicLong bytes = new AtomicLong();
+
+    /**
+     * Opens a folder, which is made if it is missing.
+     *
+     * @throws StorageException if another process uses it, or if it cannot be used
+     */
+    public KeyFiles(Path root, FileLayout layout) {
+        this.root = root;
+        this.layout = layout;
+        Arrays.setAll(stripes, i -> new ReentrantLock());
+        try {
+            Files.createDirectories(root);
+            lockChannel = lock();
+            snapshots = new FileSnapshots(root);
+            Files.createDirectories(root.resolve(UNFINISHED));
+            try (DirectoryStream<Path> left = Files.newDirectoryStream(root.resolve(UNFINISHED))) {
+                for (Path file : left) {
+                    Files.delete(file);
+                }
+            }
+            for (int i = 0; i < layout.folders(); i++) {
+                Files.createDirectories(layout.folder(root, i));
+            }
+            for (Path file : files()) {
+                count.incrementAndGet();
+                bytes.addAndGet(Files.size(file));
+            }
+        } catch (IOException e) {
+            throw new StorageException("The folder " + root + " cannot be used: " + e
+                    + ". Check that this user may write to it, or choose another with --data.", e);
+        }
+    }
+
+    private FileChannel lock() throws IOException {
+        FileChannel channel = FileChannel.open(root.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        try {
+            FileLock lock = channel.tryLock();
+            if (lock != null) {
+                return channel;
+            }
+        } catch (OverlappingFileLockException e) {
+            // This process has it.
+        }
+        channel.close();
+        throw new StorageException("The folder " + root + " is in use by another process. Stop that process, or choose "
+                + "another folder with --data.");
+    }
+
+    /** Files of all keys, in no order. */
+    private List<Path> files() throws IOException {
+        List<Path> found = new ArrayList<>();
+        if (layout.folders() == 0) {
+            addFiles(root, found);
+        }
+        for (int i = 0; i < layout.folders(); i++) {
+            addFiles(layout.folder(root, i), found);
+        }
+        return found;
+    }
+
+    private static void addFiles(Path folder, List<Path> found) throws IOException {
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
+            for (Path entry : entries) {
+                if (entry.getFileName().toString().charAt(0) != '.') {
+                    found.add(entry);
+                }
+            }
+        }
+    }
+
+    /** The value of a key, or null. */
+    public byte[] get(byte[] key) {
+        String name = FileNames.of(key);
+        return read(layout.file(root, name), name);
+    }
+
+    private byte[] read(Path file, String name) {
+        try {
+            byte[] content = Files.readAllBytes(file);
+            return FileNames.isHashed(name) ? Arrays.copyOfRange(content, LENGTH_BYTES
+                    + ByteBuffer.wrap(content).getInt(), content.length) : content;
+        } catch (NoSuchFileException e) {
+            return null;
+        } catch (IOException e) {
+            throw failed("read", file, e);
+        }
+    }
+
+    /** Stores a value, replacing an older one. */
+    public void put(byte[] key, byte[] value) {
+        String name = FileNames.of(key);
+        Path file = layout.file(root, name);
+        Path fresh = root.resolve(UNFINISHED).resolve(Long.toString(unfinished.incrementAndGet()));
+        writes.readLock().lock();
+        ReentrantLock stripe = stripe(name);
+        stripe.lock();
+        try {
+            try (FileChannel channel = FileChannel.open(fresh, StandardOpenOption.CREATE_NEW,
+                    StandardOpenOption.WRITE)) {
+                if (FileNames.isHashed(name)) {
+                    ByteBuffer head = ByteBuffer.allocate(LENGTH_BYTES + key.length).putInt(key.length).put(key);
+                    writeAll(channel, head.flip());
+                }
+                writeAll(channel, ByteBuffer.wrap(value));
+                long oldBytes = forget(file, name);
+                bytes.addAndGet(channel.size() - oldBytes);
+            }
+            Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
+            count.incrementAndGet();
+        } catch (IOException e) {
+            fresh.toFile().delete();
+            throw failed("write", file, e);
+        } finally {
+            stripe.unlock();
+            writes.readLock().unlock();
+        }
+    }
+
+    private static void writeAll(FileChannel channel, ByteBuffer bytes) throws IOException {
+        while (bytes.hasRemaining()) {
+            channel.write(bytes);
+        }
+    }
+
+    /** Keeps a file that is about to go for the snapshots that see it, and counts it out; gives its size. */
+    private long forget(Path file, String name) throws IOException {
+        long oldBytes = file.toFile().length();
+        if (oldBytes > 0 || file.toFile().exists()) {
+            count.decrementAndGet();
+            snapshots.keep(name, file);
+        }
+        return oldBytes;
+    }
+
+    /** Removes a key, if it is there. */
+    public void delete(byte[] key) {
+        String name = FileNames.of(key);
+        Path file = layout.file(root, name);
+        writes.readLock().lock();
+        ReentrantLock stripe = stripe(name);
+        stripe.lock();
+        try {
+            bytes.addAndGet(-forget(file, name));
+            Files.deleteIfExists(file);
+        } catch (IOException e) {
+            throw failed("delete", file, e);
+        } finally {
+            stripe.unlock();
+            writes.readLock().unlock();
+        }
+    }
+
+    private ReentrantLock stripe(String name) {
+        int hash = name.hashCode();
+        return stripes[(hash ^ hash >>> 16) & STRIPES - 1];
+    }
+
+    /**
+     * The keys of a range in order, as they are now, with their values. Costs a list of all names and holds the keys of
+     * the range in memory; values are read one by one.
+     *
+     * @param from first key, or null
+     * @param to   key before which it ends, or null
+     */
+    public FileCursor range(byte[] from, byte[] to) {
+        List<byte[]> keys = new ArrayList<>();
+        long snapshot;
+        writes.writeLock().lock();
+        try {
+            for (Path file : files()) {
+                String name = file.getFileName().toString();
+                byte[] key = FileNames.isHashed(name) ? hashedKey(file) : FileNames.key(name);
+                if ((from == null || Arrays.compareUnsigned(key, from) >= 0)
+                        && (to == null || Arrays.compareUnsigned(key, to) < 0)) {
+                    keys.add(key);
+                }
+            }
+            snapshot = snapshots.open();
+        } catch (IOException e) {
+            throw failed("list", root, e);
+        } finally {
+            writes.writeLock().unlock();
+        }
+        keys.sort(Arrays::compareUnsigned);
+        return new FileCursor(this, keys, snapshot);
+    }
+
+    private static byte[] hashedKey(Path file) throws IOException {
+        try (FileChannel channel = FileChannel.open(file)) {
+            ByteBuffer length = ByteBuffer.allocate(LENGTH_BYTES);
+            channel.read(length, 0);
+            ByteBuffer key = ByteBuffer.allocate(length.getInt(0));
+            channel.read(key, LENGTH_BYTES);
+            return key.array();
+        }
+    }
+
+    /** The value that a key had when a snapshot was taken, in which it was present. */
+    byte[] get(byte[] key, long snapshot) {
+        String name = FileNames.of(key);
+        ReentrantLock stripe = stripe(name);
+        stripe.lock();
+        try {
+            Path kept = snapshots.find(name, snapshot);
+            return read(kept == null ? layout.file(root, name) : kept, name);
+        } finally {
+            stripe.unlock();
+        }
+    }
+
+    void release(long snapshot) {
+        try {
+            snapshots.close(snapshot);
+        } catch (IOException e) {
+            throw failed("delete", root, e);
+        }
+    }
+
+    private StorageException failed(String what, Path file, IOException e) {
+        return new StorageException("Cannot " + what + " " + file + ": " + e
+                + ". Check the disk's room and the rights of this user.", e);
+    }
+
+    /** Number of keys. */
+    public long count() {
+        return count.get();
+    }
+
+    /** Bytes of the files. */
+    public long bytes() {
+        return bytes.get();
+    }
+
+    /** Lets other processes use the folder. May be called twice. */
+    @Override
+    public void close() {
+        try {
+            lockChannel.close();
+        } catch (IOException e) {
+            throw failed("close", root.resolve(LOCK), e);
+        }
+    }
+}

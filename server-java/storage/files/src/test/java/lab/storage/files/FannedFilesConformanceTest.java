@@ -1,0 +1,13 @@
+package lab.storage.files;
+
+import java.nio.file.Path;
+import lab.storage.Storage;
+import lab.storage.conformance.DurableConformance;
+
+class FannedFilesConformanceTest extends DurableConformance {
+
+    @Override
+    protected Storage open(Path folder) {
+        return new FilesStorage(folder, FileLayout.FANNED);
+    }
+}

@@ -1,0 +1,196 @@
+package lab.storage.leveldb;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import lab.storage.Bytes;
+import lab.storage.Cursor;
+import lab.storage.Storage;
+import lab.storage.StorageException;
+import lab.storage.StorageStats;
+import lab.storage.ValueReader;
+import org.iq80.leveldb.CompressionType;
+import org.iq80.leveldb.DBException;
+import org.iq80.leveldb.Options;
+import org.iq80.leveldb.impl.DbImpl;
+
+/**
+ * The engine {@code leveldb}: LevelDB in Java. It writes a log that is not synced, has no bloom filter and no cache of
+ * blocks, and one lock for all writers.
+ */
+public final class LevelDbStorage implements Storage {
+
+    private static final int SAMPLE_ENTRIES = 1_000;
+
+    private final Path folder;
+    private final LevelDbSettings settings;
+    private final DbImpl db;
+    private final long entriesAtOpen;
+    private final AtomicLong written = new AtomicLong();
+    private boolean closed;
+
+    /**
+     * Opens a folder, which is made if it is missing.
+     *
+     * @throws StorageException if another process uses it, or if it cannot be read
+     */
+    public LevelDbStorage(Path folder, LevelDbSettings settings) {
+        this.folder = folder;
+        this.settings = settings;
+        Options options = new Options().createIfMissing(true).compressionType(CompressionType.NONE)
+                .writeBufferSize(settings.writeBufferBytes());
+        try {
+            Files.createDirectories(folder);
+            db = new DbImpl(options, folder.toFile());
+        } catch (IOException | DBException | OverlappingFileLockException e) {
+            throw openFailed(folder, e);
+        }
+        entriesAtOpen = estimateEntries();
+    }
+
+    private static StorageException openFailed(Path folder, Exception e) {
+        return e instanceof OverlappingFileLockException || String.valueOf(e.getMessage()).contains("lock")
+                ? new StorageException("The folder " + folder + " is in use by another process (" + e
+                        + "). Stop that process, or choose another folder with --data.", e)
+                : new StorageException("The folder " + folder + " cannot be opened by LevelDB: " + e.getMessage()
+                        + ". Check that this user may write to it and that it holds a LevelDB store or nothing.", e);
+    }
+
+    private StorageException failed(String what, Exception e) {
+        return new StorageException("LevelDB in " + folder + " cannot " + what + ": " + e.getMessage()
+                + ". See the file LOG in that folder.", e);
+    }
+
+    /** LevelDB does not count; what lies on disk is divided by the size of the first entries. */
+    private long estimateEntries() {
+        long entries = 0;
+        long bytes = 0;
+        try (Cursor cursor = range(null, null)) {
+            while (entries < SAMPLE_ENTRIES && cursor.next()) {
+                entries++;
+                bytes += cursor.key().byteSize() + cursor.value().byteSize();
+            }
+        }
+        return entries < SAMPLE_ENTRIES ? entries : Math.max(entries, diskBytes() / Math.max(1, bytes / entries));
+    }
+
+    @Override
+    public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
+        byte[] value = get(key);
+        if (value == null) {
+            return false;
+        }
+        reader.accept(MemorySegment.ofArray(value));
+        return true;
+    }
+
+    @Override
+    public byte[] get(MemorySegment key) {
+        try {
+            return db.get(Bytes.array(key));
+        } catch (DBException e) {
+            throw failed("read", e);
+        }
+    }
+
+    @Override
+    public void put(MemorySegment key, MemorySegment value) {
+        try {
+            db.put(Bytes.array(key), Bytes.array(value));
+            written.getAndIncrement();
+        } catch (DBException e) {
+            throw failed("write", e);
+        }
+    }
+
+    @Override
+    public void delete(MemorySegment key) {
+        try {
+            db.delete(Bytes.array(key));
+        } catch (DBException e) {
+            throw failed("delete", e);
+        }
+    }
+
+    @Override
+    public Cursor range(MemorySegment from, MemorySegment to) {
+        return new LevelDbCursor(db, from == null ? null : Bytes.array(from), to == null ? null : Bytes.array(to));
+    }
+
+    @Override
+    public void flush() {
+        try {
+            db.flushMemTable();
+        } catch (DBException e) {
+            throw failed("flush", e);
+        }
+    }
+
+    @Override
+    public String engine() {
+        return "leveldb";
+    }
+
+    @Override
+    public Map<String, Object> settings() {
+        Map<String, Object> all = new LinkedHashMap<>();
+        all.put("preset", settings.toString());
+        all.put("wal", "buffered");
+        all.put("write_buffer_bytes", settings.writeBufferBytes());
+        all.put("compression", "none");
+        all.put("bloom_bits_per_key", 0);
+        return all;
+    }
+
+    /** Entries are an estimate: those at the start, by their size, and every write since. */
+    @Override
+    public StorageStats stats() {
+        return new StorageStats(entriesAtOpen + written.get(), 0, tables(), diskBytes());
+    }
+
+    private int tables() {
+        int[] tables = {0};
+        eachFile((name, size) -> tables[0] += name.endsWith(".sst") ? 1 : 0);
+        return tables[0];
+    }
+
+    private long diskBytes() {
+        long[] bytes = {0};
+        eachFile((name, size) -> bytes[0] += name.endsWith(".sst") || name.endsWith(".log") ? size : 0);
+        return bytes[0];
+    }
+
+    private interface FileReader {
+        void file(String name, long size);
+    }
+
+    private void eachFile(FileReader reader) {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
+            for (Path file : files) {
+                try {
+                    reader.file(file.getFileName().toString(), Files.size(file));
+                } catch (NoSuchFileException e) {
+                    // Compaction has just deleted it.
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("The files in " + folder + " cannot be listed.", e);
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            db.close();
+        }
+    }
+}
