@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 from runners.errors import MeasureError, ServerError
@@ -17,7 +18,7 @@ from runners.measure.fill import check_filled, fill_by_hand
 from runners.measure.generators import generators
 from runners.measure.load import Generator, LoadSpec, planned_s
 from runners.measure.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
-from runners.measure.step import Instrument, measure_step, skipped_meta
+from runners.measure.step import Instrument, Tick, measure_step, skipped_meta
 from runners.plan.experiment import AROUND_A_LOAD_S
 from runners.plan.rate import Rate
 from runners.plan.size import Size
@@ -77,22 +78,49 @@ class Campaign:
         )
         label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
         extra = {"label": label, "kind": kind, "workload": workload.name, "rate_basis": rate.basis if rate else None}
-        text = label + (f" at {rate.rps:,.0f}/s" if rate else ", closed loop")
+        step = self.measured(name, extra, server, load, profile=profile)
+        self._progress.say(line(step))
+        return step
+
+    def measured(
+        self,
+        name: str,
+        extra: dict[str, Any],
+        server: RunningServer,
+        load: LoadSpec,
+        generator: Generator | None = None,
+        *,
+        profile: ProfileSpec | None = None,
+        tick: Tick = lambda _elapsed_s: None,
+        after: Callable[[StepFolder], dict[str, Any]] = lambda _folder: {},
+    ) -> Step:
+        """Measure any load, with another generator than the run's if one is given, and keep it.
+
+        `extra` goes into the step's metadata; it holds a `label`. `tick` is called at the start and once a second;
+        `after` when the load is over, for what is only known then.
+        """
+        instrument = dataclasses.replace(self._instrument, generator=generator) if generator else self._instrument
+        text = extra["label"] + (f" at {load.rate_rps:,.0f}/s" if load.rate_rps and not generator else "")
+        text += ", closed loop" if load.rate_rps is None and not generator else ""
         folder = self._folder.begin_step(name)
         try:
-            with self._progress.part(text, planned_s(self._instrument.generator, load) + AROUND_A_LOAD_S) as part:
+            with self._progress.part(text, planned_s(instrument.generator, load) + AROUND_A_LOAD_S) as part:
+
+                def both(elapsed_s: float) -> None:
+                    tick(elapsed_s)
+                    part.tick(elapsed_s)
+
                 try:
-                    meta = measure_step(folder, server, load, self._instrument, profile, part.tick)
+                    meta = measure_step(folder, server, load, instrument, profile, both)
                 except ServerError as gone:
-                    meta = skipped_meta(server, load, self._instrument, gone)
-                step = self._keep(folder, {**extra, **meta})
+                    meta = skipped_meta(server, load, instrument, gone)
+                step = self._keep(folder, {**extra, **meta, **after(folder)})
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
             raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
         self._taken[name] = step
-        self._progress.say(line(step))
         return step
 
     def _keep(self, folder: StepFolder, meta: dict[str, Any]) -> Step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,17 @@ from runners.launch.build import git_state
 from runners.launch.server import RunningServer, ServerSpec
 from runners.launch.server import launch as launch_server
 from runners.measure import machine
+from runners.measure.generators import generators
 from runners.measure.profiler import ProfileSpec
 from runners.plan.experiment import REPORT_S, Experiment, experiment
 from runners.plan.parameter import Value, validate
+from runners.plan.proof import PROOFS
 from runners.plan.rate import Rate, choose_rate
 from runners.plan.setting import Setting
 from runners.plan.size import SIZES
 from runners.plan.workload import GET, PUT, Workload
 from runners.progress import Progress, sink
+from runners.proving import Proving
 from runners.read.published import published
 from runners.read.run import Run, Step
 from runners.rewrite import write_report
@@ -33,6 +37,11 @@ from runners.show.cell import draw, in_notebook
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
 __all__ = ["GET", "PUT", "Lab", "Run", "Setting", "Step", "Workload", "published", "show"]
+
+
+def _listed(parameters: Mapping[str, Value], name: str) -> tuple[str, ...]:
+    """The parts of a parameter that is a list; none where it says so, or where the experiment has no such parameter."""
+    return tuple(part for part in str(parameters.get(name, "")).split(",") if part not in ("", "none"))
 
 
 class Lab:
@@ -45,11 +54,13 @@ class Lab:
     ) -> None:
         self.plan, self.parameters, self.folder = plan, parameters, folder
         self.size = SIZES[str(parameters["size"])]
-        self.engines = tuple(str(parameters["engines"]).split(","))
-        self.events = tuple(event for event in str(parameters["profile"]).split(",") if event not in ("", "none"))
+        self.engines = _listed(parameters, "engines")
+        self.events = _listed(parameters, "profile")
         self._shop, self._progress = shop, bar
         self._server_cpus, generator_cpus = machine.pinning()
-        self._campaign = Campaign(shop, str(parameters["generator"]), generator_cpus, self.size, folder, bar)
+        self._campaign = Campaign(
+            shop, str(parameters.get("generator", "loadgen")), generator_cpus, self.size, folder, bar
+        )
         self._server: RunningServer | None = None
         self._launches = 0
         self._floors: dict[str, Step] = {}
@@ -64,10 +75,9 @@ class Lab:
         checked = validate(plan.parameters, parameters)
         if cls._current is not None:
             cls._current.close()
-        size, engines = SIZES[str(checked["size"])], str(checked["engines"]).split(",")
-        profiled = checked["profile"] not in ("", "none")
-        bar = Progress(plan.planned_s(size, len(engines), profiled), sink(notebook=in_notebook()))
-        shop = workshop.prepare(str(checked["generator"]), bar.say)
+        size, engines, profiled = SIZES[str(checked["size"])], _listed(checked, "engines"), _listed(checked, "profile")
+        bar = Progress(plan.planned_s(size, len(engines), bool(profiled)), sink(notebook=in_notebook()))
+        shop = workshop.prepare(str(checked.get("generator", "loadgen")), bar.say)
         facts = machine.facts()
         manifest: dict[str, Any] = {
             "title": plan.title,
@@ -150,6 +160,27 @@ class Lab:
         self._floors[workload.name] = step
         draw(lambda: show.spectrum(step))
         return step
+
+    def prove_floors(self, server: RunningServer) -> list[Step]:
+        """Experiment 00: what every generator that is found reads of this server, round by round."""
+        proving = self._proving()
+        proving.warm(server)
+        steps = proving.floors(server)
+        draw(lambda: show.floors(steps))
+        return steps
+
+    def prove_stalls(self, server: RunningServer) -> list[Step]:
+        """Experiment 00: what every generator that is found says of a server that stands still at known times."""
+        steps = self._proving().stalls(server)
+        draw(lambda: show.stall(steps))
+        return steps
+
+    def _proving(self) -> Proving:
+        found, asked = generators(self._shop), _listed(self.parameters, "generators")
+        if missing := [name for name in asked if name not in found]:
+            self._progress.say(f"Not on this machine, and so left out: {words.listed(missing)}")
+        chosen = {name: generator for name, generator in found.items() if name in asked}
+        return Proving(self._campaign, PROOFS[self.size.name], chosen)
 
     def fill(self, server: RunningServer, workload: Workload) -> None:
         """Write the ids that the workload will ask for, once each, and read some of them back."""

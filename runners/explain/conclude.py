@@ -9,7 +9,7 @@ from runners.explain.checks import checks
 from runners.explain.conclusion import Conclusion
 from runners.explain.next_steps import next_steps
 from runners.explain.steady import steadiness
-from runners.explain.telling import tellings
+from runners.explain.tellers import tellings
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run, Step
@@ -48,7 +48,7 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
             *(finding for telling in told for finding in telling.findings),
             *_findings(run, engines, workloads, [finding for _, _, finding in answers]),
         ),
-        checks=checks(run),
+        checks=(*(check for telling in told for check in telling.checks), *checks(run)),
         comparison=tuple(comparisons),
         missed=(*(finding for telling in told for finding in telling.missed), *missed),
         next_steps=(*(finding for telling in told for finding in telling.next_steps), *next_steps(run)),

@@ -88,17 +88,21 @@ def of_rounds(
     good = [step for step in rounds if facts.quotable(step)]
     if not good:
         return None
+    rate_rps, connections = facts.offered_rps(good[0]), int(good[0].meta.get("connections") or 0)
+    tick_us = tick_of(good[0])
+    if tick_us is not None:
+        return Resolution(rate_rps, connections, tick_us, tick_us, f"the tick of {facts.tool(good[0])}")
     least = []
     for level, own in zip((MEDIAN, TAIL), own_delay, strict=True):
         values = [value.value for step in good if (value := facts.at(step, level)) is not None]
-        limits = [UNIT_US, wavering_us(values), tick_of(good[0]) or 0.0]
+        limits = [UNIT_US, wavering_us(values)]
         if own is not None:
             limits.append(max(abs(side) for side in (own.low, own.high, own.value) if math.isfinite(side)))
         if math.isnan(limits[1]):
             return None
         least.append(max(limits))
     basis = f"from {words.count(len(good))} rounds" + (f" beside {against}" if against else "")
-    return Resolution(facts.offered_rps(good[0]), int(good[0].meta.get("connections") or 0), least[0], least[1], basis)
+    return Resolution(rate_rps, connections, least[0], least[1], basis)
 
 
 def tick_of(step: Step) -> float | None:

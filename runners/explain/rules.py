@@ -1,7 +1,8 @@
 """The rules of report 1: a code and the question that each one answers.
 
 A the answer · L latency · P profile · W why the tail is what it is · S steadiness · M what the published report
-missed · N what to try next. A rule makes a finding only where the frames hold evidence for it.
+missed · I the instrument itself · N what to try next. A rule makes a finding only where the frames hold evidence
+for it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ RULES = {
     "M03": "Is a part of the published requests missing from the published histogram?",
     "M04": "On how few samples do the published percentiles rest?",
     "M05": "Was the published measurement repeated?",
+    "I01": "What does our generator resolve at this rate?",
+    "I02": "What does wrk2 resolve at this rate?",
+    "I03": "What does our generator add to the simplest honest client?",
+    "I04": "Does a generator wake by a tick, and does its spectrum show it?",
+    "I05": "Does our generator see the whole of a stall, in the middle and at the end?",
+    "I06": "Do the other generators?",
+    "I07": "What processor time do the generators take?",
+    "I08": "Which generators were not there?",
+    "I09": "Which intervals need more rounds?",
     "N01": "Was the rate too high?",
     "N02": "Did the JVM's pauses make the tail?",
     "N03": "What is left of the tail without a cause?",

@@ -1,12 +1,11 @@
-"""What each kind of experiment adds to a conclusion: a teller looks at a run and gives its findings, or nothing."""
+"""What one kind of experiment adds to a conclusion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from runners.explain.conclusion import Check
 from runners.explain.words import Finding
-from runners.read.run import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +16,4 @@ class Telling:
     findings: tuple[Finding, ...] = ()
     missed: tuple[Finding, ...] = ()
     next_steps: tuple[Finding, ...] = ()
-
-
-Teller = Callable[[Run], Telling | None]
-
-#: In the order in which their findings stand.
-TELLERS: tuple[Teller, ...] = ()
-
-
-def tellings(run: Run) -> list[Telling]:
-    """What there is to say beyond the rules that every run is asked."""
-    told = (teller(run) for teller in TELLERS)
-    return [telling for telling in told if telling is not None]
+    checks: tuple[Check, ...] = ()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
 from runners.plan.parameter import Parameter, Value
+from runners.plan.proof import GENERATORS as ALL
+from runners.plan.proof import PROOFS
 from runners.plan.size import SIZES, Size
 from runners.plan.workload import GET, PUT, Workload
 
@@ -29,6 +31,13 @@ COMMON = (
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
 )
 
+#: Experiment 00: no store and no workload, but every generator that is found.
+INSTRUMENT = (
+    *(parameter for parameter in COMMON if parameter.name == "size"),
+    Parameter("generators", ",".join(ALL), "who sends the load, as far as found", choices=ALL, several=True),
+    *(parameter for parameter in COMMON if parameter.name in ("heap_mb", "selectors", "port")),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
@@ -40,9 +49,13 @@ class Experiment:
     published: str
     parameters: tuple[Parameter, ...]
     workloads: tuple[Workload, ...]
+    #: Of an experiment that is not made of loads of engines: how long its own steps take.
+    own_planned_s: Callable[[Size], float] | None = None
 
     def planned_s(self, size: Size, engines: int, profiled: bool) -> float:
         """About how long a run takes, for the progress bar."""
+        if self.own_planned_s is not None:
+            return self.own_planned_s(size) + REPORT_S
         loads = len(self.workloads) * engines * (2 if profiled else 1) * (size.load_s() + AROUND_A_LOAD_S)
         floors = len(self.workloads) * (size.warmup_s + size.floor_s + AROUND_A_LOAD_S)
         probes = len(self.workloads) * engines * (size.probe_s + AROUND_A_LOAD_S)
@@ -60,6 +73,15 @@ class Experiment:
 EXPERIMENTS = {
     experiment.number: experiment
     for experiment in (
+        Experiment(
+            "00",
+            "00_instrument.ipynb",
+            "The instrument: what it can resolve, and what it sees of a stall",
+            "report-1",
+            INSTRUMENT,
+            (),
+            lambda size: PROOFS[size.name].planned_s(),
+        ),
         Experiment(
             "01",
             "01_single_connection.ipynb",

@@ -8,10 +8,26 @@ are imported from its full path.
 
 from runners.show.blocks import checks, conclusion
 from runners.show.flamegraph import flamegraph
+from runners.show.floors import floors
 from runners.show.probe import probes, rates
 from runners.show.report import render
 from runners.show.shares import shares
 from runners.show.spectrum import spectrum
+from runners.show.staircase import staircase
+from runners.show.stall import stall
 from runners.show.timeline import timeline
 
-__all__ = ["checks", "conclusion", "flamegraph", "probes", "rates", "render", "shares", "spectrum", "timeline"]
+__all__ = [
+    "checks",
+    "conclusion",
+    "flamegraph",
+    "floors",
+    "probes",
+    "rates",
+    "render",
+    "shares",
+    "spectrum",
+    "staircase",
+    "stall",
+    "timeline",
+]

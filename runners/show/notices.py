@@ -12,8 +12,11 @@ from runners.show import numbers
 from runners.show.shares import events_of
 
 
-def notices(run: Run) -> list[str]:
-    """What a reader must know before the first number: an unfinished run, invalid steps, missing profiles."""
+def notices(run: Run, told_otherwise: bool = False) -> list[str]:
+    """What a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
+
+    `told_otherwise`: the experiment has sections of its own, so a run without a load step lacks nothing.
+    """
     found = []
     status = str(run.manifest.get("status", "not known"))
     if status != "complete":
@@ -34,7 +37,7 @@ def notices(run: Run) -> list[str]:
         if not any(events_of([other]) for other in profiled):
             unprofiled.append((step.name, "there is no profile of this load."))
     found += _grouped(unprofiled)
-    if not run.find(kind="load"):
+    if not run.find(kind="load") and not told_otherwise:
         found.append("No load step is in this run, so there is no latency to show.")
     return found
 

@@ -165,16 +165,17 @@ def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) 
     loads = run.find(kind="load")
     names = list(dict.fromkeys(step.workload for step in loads))
     rows = probe.carried(run, published)
+    own = sections(run, conclusion)
     return Page(
         run=run,
         conclusion=conclusion,
-        notices=tuple(notices(run)),
+        notices=tuple(notices(run, told_otherwise=bool(own))),
         workloads=tuple(_workload(run, name, by_workload.get(name)) for name in names),
         costs=tuple(shown for name in names if (shown := _cost(run, name)) is not None),
         profiles=tuple(_profiles(loads)),
         rates=Shown("rates", probe.rates(run, published), pd.DataFrame(rows), ()) if rows else None,
         commands=tuple(_command(step) for step in run.steps),
-        sections=sections(run, conclusion),
+        sections=own,
     )
 
 

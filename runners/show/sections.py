@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from runners.explain.conclusion import Conclusion
 from runners.read.run import Run
+from runners.show.instrument import BUILDERS as INSTRUMENT
 from runners.show.section import Section
 
 Builder = Callable[[Run, Conclusion], Section | None]
 
 #: In the order in which the sections stand in a report.
-BUILDERS: tuple[Builder, ...] = ()
+BUILDERS: tuple[Builder, ...] = INSTRUMENT
 
 
 def sections(run: Run, conclusion: Conclusion) -> tuple[Section, ...]:

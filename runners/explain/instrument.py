@@ -1,0 +1,258 @@
+"""What experiment 00 concludes: what each generator adds, resolves, sees of a stall, and costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from runners.explain import facts, rounds, words
+from runners.explain import resolution as resolving
+from runners.explain import stall as stalling
+from runners.explain.bounds import Bounded
+from runners.explain.conclusion import Check
+from runners.explain.rounds import NAMES, Floor
+from runners.explain.stall import Stall
+from runners.explain.telling import Telling
+from runners.explain.timer import fit
+from runners.explain.words import Finding, Severity
+from runners.read.run import Run, Step
+
+OURS = "loadgen"
+FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
+ALL = ("blocking", "epoll", "loadgen", "wrk2", "wrk")
+STALL_ORDER = ("loadgen", "wrk2", "wrk", "blocking", "epoll")
+SEEN = (0.95, 1.05)  # of what the schedule expects: the whole of a stall
+
+
+def tell(run: Run) -> Telling | None:
+    """The conclusions of a run that holds rounds of generators or their stalls."""
+    found, stalls = rounds.of_run(run), stalling.stalls(run.find(kind="stall"))
+    if not found and not stalls:
+        return None
+    resolved = list(_resolved(found))
+    return Telling(
+        answer=_answer(found, stalls),
+        findings=(*resolved, *_added(found), *_timer(found), *_stalls(stalls), *_cpu(found)),
+        next_steps=tuple(_next(run, found)),
+        checks=tuple(_checks(run, found, resolved)),
+    )
+
+
+def name(tool: str) -> str:
+    return NAMES.get(tool, tool)
+
+
+def amount(value: Bounded) -> str:
+    return words.latency_interval(value.value, value.low, value.high)
+
+
+def adds(value: Bounded, quantity: str) -> str:
+    """What is added to a quantity, in words that say so when nothing is seen."""
+    if value.low <= 0 <= value.high:
+        return (
+            f"adds nothing that can be seen to {quantity} ({words.latency(value.low)} to {words.latency(value.high)})"
+        )
+    if value.value < 0:
+        return f"takes {amount(Bounded(-value.value, -value.high, -value.low))} from {quantity}"
+    return f"adds {amount(value)} to {quantity}"
+
+
+def _point(floor: Floor) -> str:
+    return f"{words.rate(floor.rate_rps)} on {words.connections(floor.connections)}"
+
+
+def _lead(found: Sequence[Floor]) -> list[tuple[Floor, dict[str, Floor]]]:
+    """Ours and all others at the highest rate of each number of connections: the points of the answer."""
+    last = dict(rounds.points(found))  # rates ascend
+    points = [rounds.at_point(found, connections, rate) for connections, rate in last.items()]
+    return [(point[OURS], point) for point in points if OURS in point and point[OURS].good]
+
+
+def _answer(found: Sequence[Floor], stalls: Sequence[Stall]) -> str:
+    parts = []
+    for ours, point in _lead(found):
+        reference = rounds.reference_of(point)
+        more = rounds.added(ours, reference, resolving.MEDIAN) if reference else None
+        if reference is None or more is None:
+            continue
+        text = f"At {_point(ours)} {OURS} {adds(more, f'the median of {name(reference.tool)}')}"
+        wrk2 = point.get("wrk2")
+        ticks = rounds.added(wrk2, reference, resolving.MEDIAN) if wrk2 else None
+        if ticks is not None:
+            text += f", wrk2 {adds(ticks, 'it')}"
+        parts.append(text)
+    seen = {one.tool: one for one in stalls}
+    if OURS in seen:
+        text = f"Of what a frozen server makes wait, {OURS} counts {words.percent(seen[OURS].seen_share)}"
+        if "wrk2" in seen:
+            text += f", wrk2 {words.percent(seen['wrk2'].seen_share)}"
+        parts.append(text)
+    return " ".join(words.sentence(part) for part in parts) or "No generator gave a floor that may be quoted."
+
+
+def _resolved(found: Sequence[Floor]) -> Iterator[Finding]:
+    """The sentence that every report prints, at each point."""
+    for connections, rate in rounds.points(found):
+        point = rounds.at_point(found, connections, rate)
+        for tool in (OURS, "wrk2"):
+            resolved = rounds.resolved(point[tool], rounds.reference_of(point)) if tool in point else None
+            if resolved is not None:
+                evidence: dict[str, words.Value] = {"p50_us": resolved.p50_us, "p99_us": resolved.p99_us}
+                steps = tuple(step.name for step in point[tool].good)
+                sentence = resolved.sentence().replace("this instrument", f"This instrument ({tool})", 1) + "."
+                code = "I01" if tool == OURS else "I02"
+                yield Finding(code, Severity.NOTE, sentence, evidence, steps, FLOORS)
+
+
+def _added(found: Sequence[Floor]) -> Iterator[Finding]:
+    """What ours adds to the simplest client, in the median and in p99, at each point."""
+    for connections, rate in rounds.points(found):
+        point = rounds.at_point(found, connections, rate)
+        reference, ours = rounds.reference_of(point), point.get(OURS)
+        if reference is None or ours is None:
+            continue
+        p50, p99 = (rounds.added(ours, reference, level) for level in (resolving.MEDIAN, resolving.TAIL))
+        own, their = ours.at(resolving.MEDIAN), reference.at(resolving.MEDIAN)
+        if p50 is None or p99 is None or own is None or their is None:
+            continue
+        text = (
+            f"At {_point(ours)} {OURS} {adds(p50, f'the median of {name(reference.tool)}')}, "
+            f"{words.latency(own.value)} against {words.latency(their.value)}, and {adds(p99, 'its p99')}, "
+            f"over {words.count(len(ours.good))} interleaved rounds"
+        )
+        evidence: dict[str, words.Value] = {
+            "p50_us": own.value,
+            "reference_p50_us": their.value,
+            "added_p50_us": p50.value,
+            "added_p99_us": p99.value,
+        }
+        yield Finding("I03", Severity.GOOD, words.sentence(text), evidence, (), FLOORS)
+
+
+def _p99(step: Step) -> float:
+    value = facts.at(step, resolving.TAIL)
+    return value.value if value is not None else math.inf
+
+
+def _timer(found: Sequence[Floor]) -> Iterator[Finding]:
+    """wrk2's tick, in its own spectrum."""
+    for floor in found:
+        step = min(floor.good, key=_p99, default=None)
+        if floor.tool != "wrk2" or step is None:
+            continue
+        rows = step.frames["spectrum"]
+        line, median = fit(rows[rows["kind"] == facts.RESPONSE]), facts.at(step, resolving.MEDIAN)
+        if line is None or median is None or not line.is_millisecond_timer:
+            continue
+        text = (
+            f"wrk2's median of {words.latency(median.value)} at {_point(floor)} is its timer: up to p90 its latencies "
+            f"climb in a straight line (R\u00b2 {line.r_squared:.4f}) over {words.latency(line.width_us)}, for it "
+            "wakes once a millisecond"
+        )
+        evidence: dict[str, words.Value] = {"width_us": line.width_us, "r_squared": line.r_squared}
+        yield Finding("I04", Severity.WARNING, words.sentence(text), evidence, (step.name,), STAIRCASE)
+        return
+
+
+def _stalls(stalls: Sequence[Stall]) -> Iterator[Finding]:
+    """Ours first, then those that it would take the place of."""
+    for one in sorted(stalls, key=lambda one: STALL_ORDER.index(one.tool) if one.tool in STALL_ORDER else math.inf):
+        evidence: dict[str, words.Value] = {
+            "counted": one.counted_above(one.long_s),
+            "expected": one.expected_above(one.long_s),
+            "max_us": one.max_us,
+            "censored": one.censored,
+        }
+        whole = SEEN[0] <= one.seen_share <= SEEN[1]
+        ours = one.tool == OURS
+        severity = (Severity.GOOD if whole else Severity.WARNING) if ours else Severity.NOTE
+        text = words.sentence(_account(one, whole))
+        yield Finding("I05" if ours else "I06", severity, text, evidence, (f"stall-{one.tool}",), STALL)
+
+
+def _account(one: Stall, whole: bool) -> str:
+    lengths = words.listed(words.seconds(round(freeze.length_s, 2)) for freeze in one.freezes)
+    frozen = f"of a server that stands still for {lengths}, the last to the end,"
+    if not words.known(one.rate_rps):
+        return (
+            f"{frozen} {one.tool} can say one thing, its longest answer of {words.latency(one.max_us)}: in closed "
+            "loop it sends nothing in the meantime, so nothing else had to wait"
+        )
+    text = (
+        f"{frozen} {name(one.tool)} counts {words.count(one.counted_above(one.long_s))} of the "
+        f"{words.count(one.expected_above(one.long_s))} requests that the schedule makes wait longer than "
+        f"{words.latency(one.long_s * 1e6)} ({words.percent(one.seen_share)}); its longest is "
+        f"{words.latency(one.max_us)}"
+    )
+    if words.known(one.censored):
+        return f"{text}, and it counts {words.count(one.censored)} that had no answer when the load ended"
+    return text if whole else f"{text}, and what had no answer when the load ended is in no figure of it"
+
+
+def _cpu(found: Sequence[Floor]) -> Iterator[Finding]:
+    """At the highest rate: what a million requests cost each."""
+    paced = [floor for floor in found if not floor.closed and floor.good]
+    if not paced:
+        return
+    top = max(paced, key=lambda floor: floor.rate_rps)
+    point = rounds.at_point(found, top.connections, top.rate_rps)
+    costs = {tool: cost for tool, floor in point.items() if (cost := floor.cpu_s_a_million()) is not None}
+    if len(costs) < 2:
+        return
+    parts = [f"{name(tool)} {words.seconds(cost.value)}" for tool, cost in costs.items()]
+    text = f"A million requests at {_point(top)} take {words.listed(parts)} of processor time"
+    evidence: dict[str, words.Value] = {f"cpu_s {tool}": cost.value for tool, cost in costs.items()}
+    yield Finding("I07", Severity.NOTE, words.sentence(text), evidence, (), CPU)
+
+
+def _next(run: Run, found: Sequence[Floor]) -> Iterator[Finding]:
+    asked = str((run.manifest.get("parameters") or {}).get("generators") or "").split(",")
+    missing = [tool for tool in ALL if tool in asked and tool not in {floor.tool for floor in found}]
+    if missing:
+        text = f"Put {words.listed(missing)} on PATH and run again: not found here, so nothing is said of them"
+        yield Finding("I08", Severity.NOTE, words.sentence(text), {}, (), "checks")
+    few = sorted({floor.tool for floor in found if 0 < len(floor.good) < rounds.ENOUGH_ROUNDS})
+    if few:
+        text = (
+            f"Run a larger size for intervals of 95 %: {words.listed(few)} had fewer than "
+            f"{rounds.ENOUGH_ROUNDS} rounds at some rate, so the smallest and largest are given"
+        )
+        yield Finding("I09", Severity.NOTE, words.sentence(text), {}, (), FLOORS)
+
+
+def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> Iterator[Check]:
+    tools = list(dict.fromkeys([*(floor.tool for floor in found), *(facts.tool(s) for s in run.find(kind="stall"))]))
+    missing = [tool for tool in ALL if tool not in tools]
+    text = f"found: {words.listed(tools)}" + (
+        f"; not found or not asked for: {words.listed(missing)}" if missing else ""
+    )
+    yield Check("generators", None if missing else True, words.sentence(text))
+    steps = [step for floor in found for step in floor.rounds]
+    bad = [step for step in steps if not facts.quotable(step) and words.known(facts.offered_rps(step))]
+    held = min((facts.held_share(step) for step in steps if words.known(facts.held_share(step))), default=math.nan)
+    text = f"{words.count(len(steps))} rounds, the least of them held {words.percent(held)} of its rate"
+    if bad:
+        text += "; left out: " + "; ".join(f"{step.label} ({facts.why_not(step)})" for step in bad)
+    yield Check("rounds", not bad, words.sentence(text), tuple(step.name for step in bad))
+    yield _errors(steps)
+    ours = [step for step in steps if facts.tool(step) == OURS]
+    kept = [step for step in ours if bool(step.frames["summary"]["kept_up"].fillna(value=False).iloc[0])]
+    if ours:
+        text = (
+            f"{words.count(len(kept))} of {words.count(len(ours))} rounds of {OURS}; the other generators do not tell"
+        )
+        yield Check("generator kept up", len(kept) == len(ours), words.sentence(text))
+    mine = [finding for finding in resolved if finding.code == "I01"]
+    texts = " ".join(finding.sentence for finding in mine) or words.sentence(resolving.UNKNOWN)
+    yield Check("resolution", True if mine else None, texts)
+    sent = [samples for step in steps if (samples := facts.samples(step))]
+    if sent:
+        text = f"{words.count(min(sent))} to {words.count(max(sent))} samples a round"
+        yield Check("samples", min(sent) >= 1_000, words.sentence(text))
+
+
+def _errors(steps: Sequence[Step]) -> Check:
+    columns = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
+    counts = {column: sum(v for s in steps if words.known(v := facts.number(s, column))) for column in columns}
+    parts = [f"{words.count(count)} {column.replace('_', ' ')}" for column, count in counts.items() if count]
+    return Check("errors", not parts, words.sentence(words.listed(parts) or "none"))

@@ -1,0 +1,20 @@
+"""Who adds to a conclusion: a teller looks at a run and gives what its kind of experiment has to say, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from runners.explain import instrument
+from runners.explain.telling import Telling
+from runners.read.run import Run
+
+Teller = Callable[[Run], Telling | None]
+
+#: In the order in which their findings stand.
+TELLERS: tuple[Teller, ...] = (instrument.tell,)
+
+
+def tellings(run: Run) -> list[Telling]:
+    """What there is to say beyond the rules that every run is asked."""
+    told = (teller(run) for teller in TELLERS)
+    return [telling for telling in told if telling is not None]
