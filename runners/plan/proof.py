@@ -45,7 +45,7 @@ class Proof:
     wrk2_rounds: int
     warmup_s: float
     window_s: float
-    stall_rate_rps: float = 2_000.0
+    stall_rate_rps: float = 1_000.0
     stall_s: float = 4.0
     freezes: tuple[Freeze, ...] = (Freeze(1.0, 0.5), Freeze(3.0, 1.4))
 
