@@ -11,7 +11,8 @@ READY := $(VENV)/ready
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
 
-reports: report
+reports: $(READY)
+	@for number in $$($(BIN)/lab experiments); do $(BIN)/lab run $$number || exit; done
 
 lab: $(READY)
 	@$(BIN)/lab build

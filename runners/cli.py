@@ -45,6 +45,16 @@ def build(force: bool) -> None:
 
 
 @lab.command()
+@click.option("--titles", is_flag=True, help="Their titles too.")
+def experiments(titles: bool) -> None:
+    """List the experiments' numbers, one a line."""
+    from runners.plan.experiment import EXPERIMENTS
+
+    for one in EXPERIMENTS.values():
+        click.echo(f"{one.number}  {one.title}" if titles else one.number)
+
+
+@lab.command()
 @click.argument("experiment")
 @click.option("--size", help="smoke | quick | full")
 @click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter; may be given again.")
@@ -89,8 +99,10 @@ def keep(run_folder: Path) -> None:
     kept = keep_reference(RunFolder.open(run_folder))
     readme = ROOT / "README.md"
     findings = readme_findings(kept, shown(kept.report_md))
-    readme.write_text(with_findings(readme.read_text(encoding="utf-8"), findings), encoding="utf-8")
-    click.echo(f"kept in {kept.path}; the README's findings are of this run now")
+    before = readme.read_text(encoding="utf-8")
+    after = with_findings(before, findings, str(kept.manifest()["experiment"]))
+    readme.write_text(after, encoding="utf-8")
+    click.echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
 
 
 @lab.command()

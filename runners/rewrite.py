@@ -14,7 +14,12 @@ from runners.read.reading import read_run
 from runners.read.run import Run
 from runners.store import RunFolder, write_json
 
-BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -->"
+END = "<!-- end of findings -->"
+
+
+def begin(experiment_number: str) -> str:
+    """The line of README.md after which an experiment's findings stand, up to END."""
+    return f"<!-- findings of {experiment_number}: written by `lab keep` -->"
 
 
 def _concluded(folder: RunFolder) -> tuple[Run, Conclusion, dict[str, ConsoleReport]]:
@@ -46,8 +51,8 @@ def readme_findings(folder: RunFolder, link: str) -> str:
     )
 
 
-def with_findings(readme: str, findings: str) -> str:
-    """README's text with the part between its two markers replaced."""
-    before, _, rest = readme.partition(BEGIN)
+def with_findings(readme: str, findings: str, experiment_number: str) -> str:
+    """README's text with the part between an experiment's markers replaced; as it is, if it has no such markers."""
+    before, marker, rest = readme.partition(begin(experiment_number))
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{findings}\n{END}{after}"
+    return f"{before}{marker}\n{findings}\n{END}{after}" if marker else readme

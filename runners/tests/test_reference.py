@@ -8,19 +8,24 @@ from pathlib import Path
 import pytest
 
 from runners.launch.toolchain import ROOT, shown
-from runners.rewrite import BEGIN, END, readme_findings, with_findings, write_report
+from runners.rewrite import END, begin, readme_findings, with_findings, write_report
 from runners.store import REFERENCE, RunFolder, StoreError, keep_reference, runs
 
+KEPT = [folder.name for folder in runs(REFERENCE)]
+IN_README = [number for number in KEPT if begin(number) in (ROOT / "README.md").read_text(encoding="utf-8")]
 
-def test_the_readmes_findings_are_the_reference_runs_own_words() -> None:
-    kept = RunFolder.open(REFERENCE / "01")
+
+@pytest.mark.parametrize("number", IN_README)
+def test_the_readmes_findings_are_the_reference_runs_own_words(number: str) -> None:
+    kept = RunFolder.open(REFERENCE / number)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert with_findings(readme, readme_findings(kept, shown(kept.report_md))) == readme
+    assert with_findings(readme, readme_findings(kept, shown(kept.report_md)), number) == readme
 
 
-def test_a_reference_report_can_be_made_again_from_what_is_committed(tmp_path: Path) -> None:
-    copy = RunFolder(tmp_path / "01")
-    shutil.copytree(REFERENCE / "01", copy.path)
+@pytest.mark.parametrize("number", KEPT)
+def test_a_reference_report_can_be_made_again_from_what_is_committed(number: str, tmp_path: Path) -> None:
+    copy = RunFolder(tmp_path / number)
+    shutil.copytree(REFERENCE / number, copy.path)
     before = copy.report_md.read_text(encoding="utf-8")
     write_report(copy)
     assert copy.report_md.read_text(encoding="utf-8") == before
@@ -42,5 +47,7 @@ def test_only_a_complete_run_is_kept(tmp_path: Path) -> None:
 
 
 def test_only_what_stands_between_the_markers_is_replaced() -> None:
-    text = f"head\n{BEGIN}\nold\n{END}\ntail"
-    assert with_findings(text, "new") == f"head\n{BEGIN}\nnew\n{END}\ntail"
+    one, two = (f"{begin(number)}\nold\n{END}\n" for number in ("00", "01"))
+    new = f"{begin('01')}\nnew\n{END}\n"
+    assert with_findings(f"head\n{one}{two}tail", "new", "01") == f"head\n{one}{new}tail"
+    assert with_findings(f"head\n{one}tail", "new", "01") == f"head\n{one}tail"

@@ -1,0 +1,226 @@
+"""Every generator that is found, before servers that do something known: what its distribution says of it.
+
+What is true of a generator that others use is stated as it is: wrk2 and wrk lose a stall that lasts to the end.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from runners.campaign import Campaign
+from runners.explain import facts
+from runners.explain.stall import Stall, stall
+from runners.launch.server import RunningServer, ServerSpec, launch
+from runners.launch.supervisor import Child, start
+from runners.launch.workshop import Workshop, prepare
+from runners.measure import machine
+from runners.measure.generators import generators
+from runners.measure.load import Generator, LoadFiles, LoadSpec, run_load
+from runners.plan.proof import GENERATORS, Freeze, Proof
+from runners.plan.size import SIZES
+from runners.progress import Progress
+from runners.proving import Proving
+from runners.read.load_json import read_load_json
+from runners.read.run import Step
+from runners.read.wrk_console import read_console
+from runners.store import RunFolder
+from runners.tests.e2e.disturbance import undisturbed
+from runners.tests.test_progress import Memory
+
+pytestmark = pytest.mark.e2e
+EXACT = ("blocking", "epoll", "loadgen")  # paced without a tick, response time from the intended start
+TICK_US = 1_000.0
+RATE_RPS = 2_000.0
+PROOF = Proof((), 0, 0, warmup_s=0.3, window_s=1.0, stall_rate_rps=RATE_RPS, stall_s=3.0)
+MIDDLE, END = Freeze(0.7, 0.4), Freeze(2.4, 1.0)
+CYCLE_US = [20_000] * 16 + [40_000] * 3 + [80_000]
+
+
+@pytest.fixture(scope="module")
+def shop() -> Workshop:
+    return prepare("loadgen", print)
+
+
+@pytest.fixture(scope="module")
+def server(shop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    folder = tmp_path_factory.mktemp("noop")
+    cpus, _ = machine.pinning()
+    spec = ServerSpec(
+        shop.jdk.java, shop.server.dist, "noop", folder / "server", folder / "data", cpus=cpus,
+        taskset=machine.taskset(),
+    )  # fmt: skip
+    running = launch(spec)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def campaign(shop: Workshop, tmp_path: Path) -> Campaign:
+    run = RunFolder.create(tmp_path / "runs", "00", "smoke", {"title": "t"})
+    return Campaign(shop, "loadgen", machine.pinning()[1], SIZES["smoke"], run, Progress(10.0, Memory()))
+
+
+def found(shop: Workshop, name: str) -> Generator:
+    every = generators(shop)
+    if name not in every:
+        pytest.skip(f"{name} is not on this machine")
+    return every[name]
+
+
+@dataclass
+class Frozen:
+    """Freezes the server under a generator's load and gives its account, and what the test itself used."""
+
+    campaign: Campaign
+    server: RunningServer
+    generator: Generator
+    freeze: Freeze
+
+    def __call__(self) -> tuple[tuple[Stall, Step], float]:
+        own = psutil.Process(), psutil.Process(self.server.pid)
+        before_s = sum(sum(process.cpu_times()[:2]) for process in own)
+        proving = Proving(self.campaign, replace(PROOF, freezes=(self.freeze,)), {self.generator.name: self.generator})
+        (step,) = proving.stalls(self.server)
+        seen = stall(step)
+        assert seen is not None
+        used_s = sum(sum(process.cpu_times()[:2]) for process in own) - before_s
+        return (seen, step), used_s + float(step.meta["generator"]["cpu_s"])
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
+    name: str, shop: Workshop, campaign: Campaign, server: RunningServer
+) -> None:
+    def check(seen: tuple[Stall, Step]) -> None:
+        one, step = seen
+        (freeze,) = one.freezes
+        late_us = one.max_us - freeze.length_s * 1e6
+        if name == "wrk2":
+            assert -TICK_US <= late_us <= 2.5 * TICK_US, f"{late_us:.0f} us"  # its sends wait for its tick
+        else:
+            assert abs(late_us) <= 1_000, f"{late_us:.0f} us"
+        if name == "wrk":
+            p99 = facts.at(step, 0.99)
+            assert p99 is not None and p99.value < 10_000  # one request of thousands waited: the one under way
+        if name in EXACT:
+            service = facts.at(step, 0.5, facts.SERVICE)
+            assert service is not None
+            # While the backlog is answered, what falls due waits for it: at this share of its time the server is busy.
+            busy = RATE_RPS * service.value / 1e6
+            expected = one.expected_above(one.long_s)
+            counted = one.counted_above(one.long_s)
+            assert 0.98 * expected <= counted <= 1.05 * expected / (1 - busy), f"{counted:.0f} of {expected:.0f}"
+
+    undisturbed(Frozen(campaign, server, found(shop, name), MIDDLE), check)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
+    name: str, shop: Workshop, campaign: Campaign, server: RunningServer
+) -> None:
+    def check(seen: tuple[Stall, Step]) -> None:
+        one, step = seen
+        (freeze,) = one.freezes
+        assert freeze.at_end and freeze.length_s == pytest.approx(0.6, abs=0.05)
+        errors = [facts.number(step, column) for column in ("connect_errors", "read_errors", "timeouts", "non_2xx")]
+        assert not any(value > 0 for value in errors)
+        if name == "loadgen":
+            assert abs(one.max_us - freeze.longest_s * 1e6) <= 1_000, f"{one.max_us:.0f} us"
+            assert one.censored == pytest.approx(one.expected_censored, abs=4)
+            top = facts.at(step, 1.0)
+            assert top is not None and top.at_least
+        elif name == "blocking":  # it waits for the thaw, and then has one late answer to show
+            assert one.max_us >= 0.9e6 * END.length_s and one.counted_above(0.1) <= 3
+        else:  # exit code 0, no error, and nothing of the stall
+            assert one.max_us < 0.5e6 * freeze.length_s, f"{one.max_us:.0f} us"
+            assert step.meta["generator"]["exit_code"] == 0
+
+    undisturbed(Frozen(campaign, server, found(shop, name), END), check)
+
+
+@dataclass
+class Delayed:
+    """Loads a fresh server of known delays; gives the generator's percentiles and the server's own, microseconds."""
+
+    shop: Workshop
+    generator: Generator
+    folder: Path
+
+    def __call__(self) -> tuple[dict[float, tuple[float, float]], float]:
+        order = np.random.default_rng(1).permutation(CYCLE_US)
+        source = Path(__file__).with_name("DelayServer.java")
+        child = start([str(self.shop.jdk.java), str(source), ",".join(map(str, order))], stdout=subprocess.PIPE)
+        try:
+            url = f"http://127.0.0.1:{int(child.stdout.readline())}"
+            return self._load(url, child)
+        finally:
+            child.stop()
+
+    def _load(self, url: str, child: Child) -> tuple[dict[float, tuple[float, float]], float]:
+        name = self.generator.name
+        files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog")))
+        connections, rate = (1, 10.0) if name == "blocking" else (16, None if name == "wrk" else 100.0)
+        spec = LoadSpec(f"{url}/delayed", None, rate, 5.0, connections=connections)
+        outcome = run_load(self.generator, spec, files)
+        with urllib.request.urlopen(f"{url}/recorded", timeout=10) as answer:
+            took_us = [float(pair.split(":")[1]) for pair in answer.read().decode().split(",")]
+        ordered = sorted(took_us)
+        if name == "loadgen":
+            frame = read_load_json(files.json).percentiles_frame()
+        elif name in ("blocking", "epoll"):
+            frame = read_load_json(files.console).percentiles_frame()
+        else:
+            frame = read_console(files.console.read_text()).percentiles_frame()
+        rows = frame[(frame["kind"] == facts.RESPONSE) & frame["percentile"].isin([0.5, 0.75, 0.9, 0.99])]
+        pairs = {
+            level: (value, ordered[max(0, math.ceil(level * len(ordered) - 1e-9) - 1)])
+            for level, value in zip(rows["percentile"], rows["value_us"], strict=True)
+        }
+        server_s = sum(psutil.Process(child.pid).cpu_times()[:2])
+        return pairs, float(outcome.cpu_s or 0.0) + server_s
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_known_delays_are_read_within_a_hundredth_or_20_us(name: str, shop: Workshop, tmp_path: Path) -> None:
+    def check(pairs: dict[float, tuple[float, float]]) -> None:
+        assert set(pairs) == {0.5, 0.75, 0.9, 0.99}
+        for level, (read_us, true_us) in pairs.items():
+            slack_us = max(20.0, 0.01 * true_us)
+            if name == "wrk2":  # late by its tick, and by no more
+                assert -slack_us <= read_us - true_us <= slack_us + 1.2 * TICK_US, (level, read_us, true_us)
+            else:
+                assert abs(read_us - true_us) <= slack_us, (level, read_us, true_us)
+
+    undisturbed(Delayed(shop, found(shop, name), tmp_path), check)
+
+
+@pytest.mark.parametrize("name", ["wrk2", "wrk"])
+def test_its_console_and_ours_read_to_the_same_frames(
+    name: str, shop: Workshop, server: RunningServer, tmp_path: Path
+) -> None:
+    said = {}
+    for tool in ("loadgen", name):
+        files = LoadFiles(*(tmp_path / f"{tool}-{part}" for part in ("out", "err", "json", "hlog")))
+        rate = None if name == "wrk" else 500.0
+        run_load(found(shop, tool), LoadSpec(f"{server.url}/v0/entity?id=1", None, rate, 1.0), files)
+        said[tool] = read_console(files.console.read_text())
+    ours, theirs = said["loadgen"], said[name]
+    assert (ours.tool, theirs.tool) == ("loadgen", name if name == "wrk2" else None)
+    for frame in ("summary_frame", "percentiles_frame", "spectrum_frame"):
+        mine, other = getattr(ours, frame)(), getattr(theirs, frame)()
+        assert mine.dtypes.to_dict() == other.dtypes.to_dict(), frame
+    report = read_load_json(tmp_path / "loadgen-json").percentiles_frame().set_index(["kind", "percentile"])
+    for _, row in ours.percentiles_frame().iterrows():  # the unit is the same: microseconds, to the digits printed
+        told = float(report.loc[(row["kind"], row["percentile"]), "value_us"])
+        assert row["value_us"] == pytest.approx(told, rel=0.006, abs=0.006)
+    p50 = theirs.percentiles_frame().set_index("percentile")["value_us"][0.5]
+    assert 5 < p50 < 20_000
