@@ -145,18 +145,22 @@ def _timer(found: Sequence[Floor]) -> Iterator[Finding]:
         if line is None or median is None or not line.is_millisecond_timer:
             continue
         text = (
-            f"wrk2's median of {words.latency(median.value)} at {_point(floor)} is its timer: up to p90 its latencies "
-            f"climb in a straight line (R\u00b2 {line.r_squared:.4f}) over {words.latency(line.width_us)}, for it "
-            "wakes once a millisecond"
+            f"the median of wrk2, {words.latency(median.value)} at {_point(floor)}, is its timer: it wakes once a "
+            f"millisecond, so up to p90 its latencies climb in a straight line (R\u00b2 {line.r_squared:.4f}) over "
+            f"{words.latency(line.width_us)}"
         )
         evidence: dict[str, words.Value] = {"width_us": line.width_us, "r_squared": line.r_squared}
         yield Finding("I04", Severity.WARNING, words.sentence(text), evidence, (step.name,), STAIRCASE)
         return
 
 
+def ordered(stalls: Sequence[Stall]) -> list[Stall]:
+    """Ours, those that it would take the place of, then the simplest clients."""
+    return sorted(stalls, key=lambda one: STALL_ORDER.index(one.tool) if one.tool in STALL_ORDER else math.inf)
+
+
 def _stalls(stalls: Sequence[Stall]) -> Iterator[Finding]:
-    """Ours first, then those that it would take the place of."""
-    for one in sorted(stalls, key=lambda one: STALL_ORDER.index(one.tool) if one.tool in STALL_ORDER else math.inf):
+    for one in ordered(stalls):
         evidence: dict[str, words.Value] = {
             "counted": one.counted_above(one.long_s),
             "expected": one.expected_above(one.long_s),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from runners.explain import facts, rounds, timer, words
@@ -46,14 +47,24 @@ def title(lines: Sequence[tuple[str, TimerFit | None]]) -> str:
     climbing = [(name, line) for name, line in lines if line is not None and line.is_millisecond_timer]
     if not climbing:
         return "No generator shows a tick: latencies are flat in the percentile"
-    parts = [f"{name} climbs {words.latency(line.width_us)} in a straight line" for name, line in climbing]
-    return f"{words.listed(parts)}: a timer of 1 ms"
+    widths = [f"{name} ({words.latency(line.width_us)})" for name, line in climbing]
+    verb = "climbs" if len(widths) == 1 else "climb"
+    return f"{words.listed(widths)} {verb} in a straight line: a timer of 1 ms"
 
 
 def _top(drawn: Sequence[tuple[str, TimerFit | None, float]]) -> float:
     """Where the tick is to be seen: the height of the climbing lines, else of all."""
     climbing = [top for _, line, top in drawn if line is not None and line.is_millisecond_timer]
     return max(climbing or [top for _, _, top in drawn])
+
+
+def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
+    """A stair a tenth of the requests: all of the same height."""
+    at = np.arange(0, _STEPS) / _STEPS
+    axes.step(at, line.start_us + line.width_us * at, where="post", color=colour, linewidth=0.8, alpha=0.6, zorder=1)
+    text = f"each 10 % adds {words.latency(line.width_us / _STEPS)}"
+    middle = (0.5, line.start_us + line.width_us * 0.5)
+    axes.annotate(text, middle, xytext=(14, -16), textcoords="offset points", fontsize=8, color=colour)
 
 
 @style.styled
@@ -71,24 +82,17 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
         axes.plot(rows["percentile"], rows["value_us"], color=colour, linestyle=dash, label=name)
         found = fit(spectrum[spectrum["kind"] == facts.RESPONSE])
         drawn.append((name, found, float(rows[rows["percentile"] <= timer.UP_TO]["value_us"].max())))
-        if found is not None and found.is_millisecond_timer:
-            at = np.arange(1, _STEPS) / _STEPS
-            where = found.start_us + found.width_us * at
-            axes.step(at, where, where="post", color=colour, linewidth=0.8, alpha=0.6, zorder=1)
-            axes.annotate(
-                f"each 10 % adds {words.latency(found.width_us / _STEPS)}",
-                (0.5, found.start_us + found.width_us * 0.5),
-                xytext=(12, -14),
-                textcoords="offset points",
-                fontsize=8,
-                color=colour,
-            )
+        ticks = [other for _, other, _ in drawn if other is not None and other.is_millisecond_timer]
+        if found is not None and found.is_millisecond_timer and len(ticks) == 1:  # one staircase can be read, two not
+            _stairs(axes, found, colour)
 
     for step in chosen(steps):
         tool = facts.tool(step)
         line(step.frames["spectrum"], label_of(tool), colour_of(tool), "-")
     if published is not None:
-        line(published.spectrum_frame(), f"published, at {words.rate(published.rate_rps)}", style.INK, (0, (1, 1.2)))
+        line(
+            published.spectrum_frame(), f"published (wrk2, {words.rate(published.rate_rps)})", style.INK, (0, (1, 1.2))
+        )
     if not drawn:
         axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
         axes.set_axis_off()
@@ -102,7 +106,7 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
     axes.set_xlabel(f"percentile (linear, up to p{100 * UP_TO:g})")
     axes.set_ylabel("response time (linear)")
     heading = title([(name, found) for name, found, _ in drawn])
-    axes.set_title(heading)
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.legend(loc="outside lower center", ncols=5)
     figure.alt = f"Latency over the percentile on linear axes. {heading}."
     return figure

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from runners.explain import words
+from runners.explain.instrument import ordered
 from runners.explain.stall import Stall, stalls
 from runners.read.run import Step
 from runners.show import numbers, style
@@ -22,8 +23,9 @@ _POINTS = 400
 
 def title(seen: Sequence[Stall]) -> str:
     """The result: the part of the waits that each generator with a schedule counts."""
-    parts = [f"{label_of(one.tool)} {words.percent(one.seen_share)}" for one in seen if words.known(one.seen_share)]
-    return f"Of the long waits, counted by {', '.join(parts)}" if parts else "No stall was seen"
+    paced = [one for one in ordered(seen) if words.known(one.seen_share)]
+    parts = [f"{label_of(one.tool)} {words.percent(one.seen_share)}" for one in paced]
+    return f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
 
 
 def _strip(axes: Axes, one: Stall, length_s: float) -> None:
@@ -52,7 +54,8 @@ def _waits(axes: Axes, seen: Sequence[Stall], longest_s: float) -> None:
             waits, expected, color=style.FLOOR, linewidth=7, alpha=0.55, solid_capstyle="butt",
             label="must wait, by the schedule",
         )  # fmt: skip
-    for one in seen:
+        _lost(axes, paced, best, waits)
+    for one in reversed(ordered(seen)):
         colour = colour_of(one.tool)
         counted = np.array([one.counted_above(wait) for wait in waits])
         if np.isfinite(counted).any():
@@ -70,6 +73,20 @@ def _waits(axes: Axes, seen: Sequence[Stall], longest_s: float) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
     axes.set_xlabel("response time (s)")
     axes.set_ylabel("requests that took longer")
+
+
+def _lost(axes: Axes, paced: Sequence[Stall], best: Stall, waits: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+    """What wrk2's distribution lacks, where it lacks much."""
+    wrk2 = next((one for one in paced if one.tool == "wrk2" and one.seen_share < 0.9), None)
+    if wrk2 is None:
+        return
+    expected = np.array([best.expected_above(wait) for wait in waits])
+    counted = np.array([wrk2.counted_above(wait) for wait in waits])
+    axes.fill_between(waits, counted, expected, color=colour_of("wrk2"), alpha=0.07, linewidth=0)
+    middle = len(waits) * 2 // 5
+    height = (expected[middle] + counted[middle]) / 2
+    text = "waited, and is in no figure of wrk2:\nhad no answer when the load ended"
+    axes.text(waits[middle], height, text, ha="center", va="center", fontsize=8, color=colour_of("wrk2"))
 
 
 @style.styled

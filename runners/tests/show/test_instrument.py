@@ -35,8 +35,8 @@ def test_the_figures_say_their_result(tmp_path: Path) -> None:
     run = run_of(tmp_path, EVERY)
     rounds, stalls = run.find(kind="round"), run.find(kind="stall")
     assert "blocking client 5" in show.floors(rounds).alt
-    assert "wrk2 climbs 1.1" in show.staircase(rounds).alt
-    assert "published, at" in show.staircase([], published("report-1/put")).alt
+    assert "wrk2 (1.1" in show.staircase(rounds).alt
+    assert "published (wrk2, 25" in show.staircase([], published("report-1/put")).alt
     assert "wrk2 25" in show.stall(stalls).alt and "loadgen (ours)" in show.stall(stalls).alt
 
 
