@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: report reports lab test bench bench-loadgen bench-server lint pins doctor clean
+.PHONY: report reports lab test bench bench-loadgen bench-server bench-audit lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -37,13 +37,16 @@ pins: $(READY)
 test: $(READY)
 	@$(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server
+bench: bench-loadgen bench-server bench-audit
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen
 
 bench-server: $(READY)
 	@$(BIN)/python -m runners.bench.server
+
+bench-audit: $(READY)
+	@$(BIN)/python -m runners.bench.audit
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

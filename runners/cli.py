@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from runners import __version__
 from runners.errors import LabError
+
+if TYPE_CHECKING:
+    from runners.explain.audit.audit import Audit
 
 EXIT_PROBLEM = 1
 EXIT_USAGE = 2
@@ -127,7 +131,6 @@ def audit(
     from runners.explain.audit import registry
     from runners.explain.audit.audit import audit as examine
     from runners.read.outputs import find_in
-    from runners.show.audit import WRITERS
 
     try:
         rules = registry.chosen(select, ignore)
@@ -139,7 +142,7 @@ def audit(
     if not paths:
         raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
     found = examine([each for path in paths for each in find_in(path)], rules)
-    text = WRITERS[form](found)
+    text = _written(found, form)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -147,6 +150,16 @@ def audit(
         click.echo(f"{found.summary} Written to {output}.")
     if found.failed:
         sys.exit(EXIT_PROBLEM)
+
+
+def _written(found: Audit, form: str) -> str:
+    from runners.explain.audit import listing
+
+    if form != "html":
+        return listing.as_json(found) if form == "json" else listing.as_text(found)
+    from runners.show.audit import as_html  # here, because figures take longer to load than an audit takes
+
+    return as_html(found)
 
 
 def main() -> None:

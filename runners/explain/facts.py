@@ -9,10 +9,10 @@ import pandas as pd
 
 from runners.explain import effective, words
 from runners.explain.bounds import Bounded
+from runners.read.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.read.run import Run, Step
 
 HELD = 0.99  # a rate is held when at least this share of what was offered was answered
-ENOUGH_BEYOND = 10  # a percentile with fewer samples beyond it is an anecdote
 RESPONSE, SERVICE = "response", "service"
 ENGINE_NAMES = {"rocksdb": "RocksDB", "lsm": "LSM", "memory": "memory", "noop": "noop"}
 

@@ -6,15 +6,24 @@ Latencies are in microseconds, except in the spectra, which the tools print in m
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from runners.read.columns import frame
 from runners.read.command_line import CommandLine
-from runners.read.samples import LEVELS, beyond
+from runners.read.levels import LEVELS, beyond
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESPONSE, SERVICE = "response", "service"
+
+
+def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows as a frame of a step. Loaded when a frame is asked for: an output alone is read without pandas."""
+    from runners.read import columns
+
+    return columns.frame(name, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from runners.read.documents import Line
 
 REACH_LINES = 40  # text further above than this is about something else
 LONGEST_LINE = 2_000
+LONGEST_LIST = 150  # characters; a longer list of rates is no list of columns
 _NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'_]\d{3})+(?!\w)|\d{1,9}(?:[.,]\d{1,3})?(?:\s?[kKкК])?(?!\w)(?![.,]\d))"
 _SEPARATOR = r"\s*(?:->|=>|\u2192|,|;|/|and|und|et|и)\s*"
 _LIST = rf"(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))*"
@@ -21,8 +22,9 @@ _UNIT = (
     r"(?:RPS|QPS|TPS|r/s|req(?:uest)?s?\s?/\s?s(?:ec(?:ond)?)?|requests per second|Anfragen/s"
     r"|запрос\w*\s?(?:/|в)\s?с\w*)"
 )
-_AFTER_UNIT = re.compile(rf"(?<!\w){_UNIT}(?!\w)\s*(?:=|:|\u2013|-)?\s*(?P<list>{_LIST})", re.IGNORECASE)
-_BEFORE_UNIT = re.compile(rf"(?<![\w.,-])(?P<list>{_LIST})\s*{_UNIT}(?!\w)", re.IGNORECASE)
+_AFTER_UNIT = re.compile(rf"{_UNIT}(?!\w)\s*(?:=|:|\u2013|-)?\s*(?P<list>{_LIST})", re.IGNORECASE)
+_BEFORE_UNIT = re.compile(rf"(?<![\w.,-])(?P<list>{_LIST})\s*$", re.IGNORECASE)
+_UNIT_WORD = re.compile(rf"(?<![^\W\d]){_UNIT}(?!\w)", re.IGNORECASE)
 _ONLY_LIST = re.compile(rf"^\s*(?P<list>(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))+)\s*:?\s*$")
 _FLAG = re.compile(r"(?<![\w-])(?:-R\s?|--rate[ =])(\d{1,9}[kKmM]?)(?!\w)")
 _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
@@ -79,17 +81,29 @@ def stated(above: Sequence[Line], columns: int, duration_s: float | None) -> Sta
                 return Stated((float(match["second"]),), match[0], line.number)
         for match in reversed(list(_FLAG.finditer(text))):
             return Stated(_numbers(match[1]) * columns, match[0], line.number)
-        found = [match for pattern in (_AFTER_UNIT, _BEFORE_UNIT) for match in pattern.finditer(text)]
-        named_unit = re.search(_UNIT, "".join(each.text for each in above[max(0, position - 2) : position])) is not None
-        if not found and named_unit and (alone := _ONLY_LIST.match(text)):
-            found = [alone]
-        for match in sorted(found, key=lambda each: -each.start()):
-            rates = _numbers(match["list"])
+        found = _beside_unit(text)
+        named_unit = any(_UNIT_WORD.search(each.text) for each in above[max(0, position - 2) : position])
+        if not found and named_unit and len(text) <= LONGEST_LIST and (alone := _ONLY_LIST.match(text)):
+            found = [(alone["list"], alone[0])]
+        for listed, words in reversed(found):
+            rates = _numbers(listed)
             if len(rates) == columns or len(rates) == 1:
-                return Stated(rates if len(rates) == columns else rates * columns, match[0].strip(), line.number)
+                return Stated(rates if len(rates) == columns else rates * columns, words.strip(), line.number)
         if found:
             return None  # rates, but not one a column: which is which is not said
     return None
+
+
+def _beside_unit(text: str) -> list[tuple[str, str]]:
+    """Each list of numbers before or after a unit of rate, with the words that hold it, in the order of the text."""
+    found = []
+    for unit in _UNIT_WORD.finditer(text):
+        start = max(0, unit.start() - LONGEST_LIST)
+        if before := _BEFORE_UNIT.search(text, start, unit.start()):
+            found.append((before["list"], text[before.start() : unit.end()]))
+        elif after := _AFTER_UNIT.match(text, unit.start(), unit.end() + LONGEST_LIST):
+            found.append((after["list"], after[0]))
+    return found
 
 
 def is_call(words: str) -> bool:

@@ -21,22 +21,13 @@ import pandas as pd
 from scipy.stats import binom
 
 from runners.read.columns import frame
+from runners.read.levels import LEVELS as LEVELS  # the names that belong to samples are found here too
+from runners.read.levels import beyond as beyond
+from runners.read.levels import rank as rank
 
-LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0)
 TICKS_PER_HALF_DISTANCE = 5
-_EPSILON = 1e-9  # a rank of 99.00000001 is 99: fractions such as 0.99 are not exact in binary
 
 Integers = npt.NDArray[np.int64]
-
-
-def rank(count: int, percentile: float) -> int:
-    """1-based rank of the sample that is the `percentile` (0..1) of `count` samples."""
-    return min(count, max(1, math.ceil(percentile * count - _EPSILON)))
-
-
-def beyond(count: int, percentile: float) -> int:
-    """How many of `count` samples lie above that rank."""
-    return count - rank(count, percentile) if count else 0
 
 
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:

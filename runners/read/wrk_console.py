@@ -192,7 +192,16 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
 _STARTS = frozenset({"running", "distribution", "row", "requests", "stats_head", "latency", "spectrum_head", "threads"})
 
 
+#: A piece that some pattern needs; most lines of a report have none, and need not be tried on each pattern.
+_HINT = re.compile(
+    r"\d\.\d|Running|threads and|calibration|Thread Stats|Latency|Req/Sec|%|Percentile|#\[|-{20}|requests in"
+    rf"|Socket errors|Non-2xx|/sec:|{LOADGEN_PREFIX}"
+)
+
+
 def _recognise(line: str) -> tuple[str, re.Match[str]] | None:
+    if not _HINT.search(line):
+        return None
     for name, pattern in _PATTERNS.items():
         if match := pattern.search(line):
             return name, match

@@ -71,15 +71,14 @@ def _scripts(group: Group) -> Iterator[_Script]:
 def _one_kind(group: Group) -> Iterator[Seen]:
     """A script named after two others (put_get beside put and get) whose answers all have the size of one's."""
     scripts = list(_scripts(group))
+    alone: dict[str, list[float]] = {}
+    for each_script in scripts:
+        if len(each_script.kinds) == 1:
+            alone.setdefault(min(each_script.kinds), []).append(each_script.size)
+    usual = {kind: sorted(sizes)[len(sizes) // 2] for kind, sizes in alone.items()}
     for mixed in scripts:
-        if len(mixed.kinds) != 2:
-            continue
-        sizes = {}
-        for kind in sorted(mixed.kinds):
-            alone = [each.size for each in scripts if each.kinds == {kind}]
-            if alone:
-                sizes[kind] = sorted(alone)[len(alone) // 2]
-        if len(sizes) != 2:
+        sizes = {kind: usual[kind] for kind in sorted(mixed.kinds) if kind in usual}
+        if len(mixed.kinds) != 2 or len(sizes) != 2:
             continue
         (first, first_size), (second, second_size) = sizes.items()
         if abs(first_size - second_size) < APART * max(first_size, second_size):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import pairwise
 
 from runners.explain import words
 from runners.explain.audit.figures import achieved_rps, at
@@ -14,6 +15,7 @@ from runners.read.outputs import Output
 #: Runs of one setting on one machine seldom agree more closely; without repeats nothing smaller can be claimed.
 NOISE = 0.05
 SEVERAL = 2
+MOST_COMPARED = 100  # outputs of one script that a later one is compared with
 #: Past forms of "removed, replaced, changed ...": the audit reads English and Russian here, and nothing else.
 _CHANGED = re.compile(
     r"\b(?:removed|replaced|added|changed|increased|reduced|decreased|disabled|enabled|switched|upgraded|rewr(?:ote|itten)"
@@ -25,11 +27,10 @@ _CHANGED = re.compile(
 
 def pairs(group: Group) -> Iterator[tuple[Output, Output]]:
     """Outputs that a report compares: the two columns of a table at one rate, and before and after of one setting."""
-    for output in group:
-        if output.columns == 2 and output.column == 1:
-            first = next((each for each in group if _other_column(each, output)), None)
-            if first is not None and first.offered_rps == output.offered_rps:
-                yield first, output
+    for first, second in pairwise(group):
+        columns = first.columns == second.columns == 2 and (first.column, second.column) == (0, 1)
+        if columns and first.place == second.place and first.offered_rps == second.offered_rps:
+            yield first, second
     sides: dict[tuple[object, ...], dict[str, list[Output]]] = {}
     for output in group:
         if output.change and output.columns == 1:
@@ -38,10 +39,6 @@ def pairs(group: Group) -> Iterator[tuple[Output, Output]]:
     for side in sides.values():
         if len(side.get("before", ())) == 1 and len(side.get("after", ())) == 1:
             yield side["before"][0], side["after"][0]
-
-
-def _other_column(first: Output, second: Output) -> bool:
-    return first.path == second.path and first.line == second.line and first.column == 0 and first.columns == 2
 
 
 def _change_of(before: float | None, after: float | None) -> float | None:
@@ -74,40 +71,40 @@ def _within_noise(group: Group) -> Iterator[Seen]:
 
 def _several_changes(group: Group) -> Iterator[Seen]:
     yield from _settings_changed(group)
-    for position, output in enumerate(group):
-        if output.column:
+    last: dict[tuple[object, ...], Output] = {}
+    for output in group:
+        rate = output.offered_rps
+        key = (rate, output.headings[:2])
+        same = last.get(key)
+        last[key] = output
+        if same is None or rate is None or output.column:
             continue  # the text above a table is that of its first column
-        same = _last_at_same_rate(group[:position], output)
         changes = [found[0] for line in output.text_above for found in _CHANGED.finditer(line.text)]
-        if same is None or len(changes) < SEVERAL:
+        if len(changes) < SEVERAL:
             continue
         text = (
-            f"{words.count(len(changes))} changes are named between it and {same.place} at the same "
-            f"{words.rate(output.offered_rps)} ({words.listed(changes)}): which of them did it can't be told"
+            f"{words.count(len(changes))} changes are named between it and {same.place} at the same {words.rate(rate)} "
+            f"({words.listed(changes)}): which of them did it can't be told"
         )
         evidence: dict[str, words.Value] = {"before": same.place, "changes": len(changes)}
         yield Seen(output, text, evidence)
 
 
-def _last_at_same_rate(earlier: Sequence[Output], output: Output) -> Output | None:
-    if output.offered_rps is None:
-        return None
-    part = output.headings[:2]
-    return next((e for e in reversed(earlier) if e.offered_rps == output.offered_rps and e.headings[:2] == part), None)
-
-
 def _settings_changed(group: Group) -> Iterator[Seen]:
     """Before and after of one script that were run with other settings too."""
+    earlier: dict[str, list[Output]] = {}
+    for output in group:
+        if output.change == "before" and output.script and output.columns == 1:
+            earlier.setdefault(output.script, []).append(output)
     for after in group:
-        if after.change != "after" or not after.script or after.columns > 1:
+        others = earlier.get(after.script, [])[:MOST_COMPARED]
+        if after.change != "after" or after.columns > 1 or not others:
             continue
-        others = [each for each in group if each.change == "before" and each.script == after.script]
         changed = [_changed(before, after) for before in others]
-        if not others or min(len(names) for names in changed) < SEVERAL:
-            continue
         before, names = min(zip(others, changed, strict=True), key=lambda each: len(each[1]))
-        text = f"besides the change itself, {words.listed(names)} differ from {before.place}"
-        yield Seen(after, text, {"before": before.place, "settings_changed": len(names)})
+        if len(names) >= SEVERAL:
+            text = f"besides the change itself, {words.listed(names)} differ from {before.place}"
+            yield Seen(after, text, {"before": before.place, "settings_changed": len(names)})
 
 
 def _changed(before: Output, after: Output) -> list[str]:

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from runners.explain import words
 from runners.explain.audit.figures import largest_us, samples
 from runners.explain.audit.rule import Group, Rule, Seen, each
-from runners.explain.facts import ENOUGH_BEYOND
 from runners.explain.words import Severity
+from runners.read.levels import ENOUGH_BEYOND, beyond
 from runners.read.outputs import Output
-from runners.read.samples import beyond
 
 WRK_TIMEOUT_S = 2.0  # wrk's default; a request that takes longer is counted as a time-out and not recorded
 AT_BOUND = 0.98

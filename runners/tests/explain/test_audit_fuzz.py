@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runners.explain.audit.audit import Audit, examine
+from runners.explain.audit.listing import as_json, as_text
 from runners.read.documents import text_document
 from runners.read.outputs import outputs_of
 from runners.read.published import ROOT
-from runners.show.audit import as_html, as_json, as_text
+from runners.show.audit import as_html
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, key, possible, said
 
 REAL = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("*/*.txt"))]
