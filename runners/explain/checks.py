@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from runners.explain import facts, resolution, words
+from runners.explain.audit.audit import audit
 from runners.explain.conclusion import Check
 from runners.explain.steady import steadiness
+from runners.read.outputs import find_outputs
 from runners.read.run import Run, Step
 
 STEAL_LIMIT = 0.01  # of all cores
@@ -45,6 +47,7 @@ def checks(run: Run) -> tuple[Check, ...]:
         _machine(run, measured),
         _over("data in the store", clean, _data),
         _readable(run),
+        _audited([*measured, *profiled]),
     )
 
 
@@ -222,3 +225,15 @@ def _readable(run: Run) -> Check:
         return Check("raw files", True, "All were read.")
     text = "; ".join(f"{step.name}: {problem}" for step, problem in broken)
     return Check("raw files", False, words.sentence(text), tuple(dict.fromkeys(step.name for step, _ in broken)))
+
+
+def _audited(steps: Iterable[Step]) -> Check:
+    """The rules that any published report is held to (`lab audit`), on our own consoles."""
+    found = audit(find_outputs(step.folder.console) for step in steps if step.folder.console.is_file())
+    if not found.outputs:
+        return Check("audit", None, "No console output to audit.")
+    seen = [f"{rule.code} in {words.count(on)} ({rule.reason})" for rule, on, _ in found.counts]
+    told = "; ".join(seen) or "nothing found"
+    text = f"{words.count(len(found.outputs))} outputs under the rules of `lab audit`: {told}"
+    bad = dict.fromkeys(remark.output.path.parent.name for remark in found.of(words.Severity.ERROR))
+    return Check("audit", not found.failed, words.sentence(text), tuple(bad))

@@ -51,8 +51,9 @@ class Output:
 
     @property
     def tool(self) -> str | None:
+        """The generator: who ran it knows best, else what the output looks like (loadgen prints wrk2's layout)."""
         named: str | None = self._entry("tool", str)
-        return self.report.tool or named
+        return named or self.report.tool
 
     @property
     def offered_rps(self) -> float | None:

@@ -24,8 +24,9 @@ def _errors_as_successes(output: Output) -> Iterator[Seen]:
     if not errors or not requests or errors > requests:
         return
     share = errors / requests
+    portion = words.percent(share) if share >= FEW else f"1 in {words.count(requests / errors)}"
     text = (
-        f"{words.count(errors)} of {words.count(requests)} answers ({words.percent(share)}) are not 2xx or 3xx, and "
+        f"{words.count(errors)} of {words.count(requests)} answers ({portion}) are not 2xx or 3xx, and "
         "stand in rate and latency like the others"
     )
     evidence: dict[str, words.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
