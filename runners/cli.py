@@ -96,8 +96,9 @@ def report(run_folder: Path) -> None:
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def keep(run_folder: Path) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
+    from runners.explain.audit.registry import PAGES
     from runners.launch.toolchain import ROOT, shown
-    from runners.rewrite import readme_findings, with_findings
+    from runners.rewrite import AUDITED, readme_audit, readme_findings, with_findings
     from runners.store import RunFolder, keep_reference
 
     kept = keep_reference(RunFolder.open(run_folder))
@@ -105,6 +106,7 @@ def keep(run_folder: Path) -> None:
     findings = readme_findings(kept, shown(kept.report_md))
     before = readme.read_text(encoding="utf-8")
     after = with_findings(before, findings, str(kept.manifest()["experiment"]))
+    after = with_findings(after, readme_audit(shown(PAGES)), AUDITED)
     readme.write_text(after, encoding="utf-8")
     click.echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 
 from runners import show
+from runners.explain.audit.audit import audit
 from runners.explain.conclude import conclude
 from runners.explain.conclusion import Conclusion
 from runners.plan.experiment import experiment
 from runners.read.console_report import ConsoleReport
+from runners.read.outputs import find_in
+from runners.read.published import ROOT as PUBLISHED
 from runners.read.published import published
 from runners.read.reading import read_run
 from runners.read.run import Run
 from runners.store import RunFolder, write_json
 
 END = "<!-- end of findings -->"
+AUDITED = "the published reports"  # in place of an experiment's number, for the table of their audit
 
 
 def begin(experiment_number: str) -> str:
@@ -49,6 +54,27 @@ def readme_findings(folder: RunFolder, link: str) -> str:
         f"One run of experiment {run.manifest['experiment']} in the {size} size ({facts}); its [whole report]({link}) "
         "says how each figure was measured, and which are not to be trusted."
     )
+
+
+def readme_audit(link: str) -> str:
+    """The README's table on the published reports: each rule that found something, and in how many runs of a report.
+
+    `link` is the folder of the rules' pages.
+    """
+    found = audit(find_in(PUBLISHED))
+    runs = Counter(output.group for output in found.outputs)
+    seen: dict[tuple[str, str], set[int]] = {}
+    for remark in found.remarks:
+        seen.setdefault((remark.code, remark.output.group), set()).add(id(remark.output))
+    rows = [
+        ["rule", "what it found", *(f"{report.replace('-', ' ')} ({count})" for report, count in runs.items())],
+        ["---", "---", *("---:" for _ in runs)],
+    ]
+    for rule, _, _ in found.counts:
+        cells = [str(len(seen.get((rule.code, report), ())) or "") for report in runs]
+        rows.append([f"[{rule.code}]({link}/{rule.code}.md)", f"{rule.reason} ({rule.severity.value})", *cells])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"**{found.summary}** In how many runs of a report each fault stands:\n\n{table}"
 
 
 def with_findings(readme: str, findings: str, experiment_number: str) -> str:

@@ -109,6 +109,11 @@ class Output:
         return context.change((*self.headings, self.label))
 
     @property
+    def changes(self) -> tuple[str, ...]:
+        """What the index says was changed since the output before it at the same rate."""
+        return tuple(str(each) for each in self._entry("changes", list) or ())
+
+    @property
     def group(self) -> str:
         """What it is compared within: the report that the index names, else its file."""
         report: str | None = self._entry("report", str)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from runners.explain.audit.registry import PAGES
 from runners.launch.toolchain import ROOT, shown
-from runners.rewrite import END, begin, readme_findings, with_findings, write_report
+from runners.rewrite import AUDITED, END, begin, readme_audit, readme_findings, with_findings, write_report
 from runners.store import REFERENCE, RunFolder, StoreError, keep_reference, runs
 
 KEPT = [folder.name for folder in runs(REFERENCE)]
@@ -20,6 +21,12 @@ def test_the_readmes_findings_are_the_reference_runs_own_words(number: str) -> N
     kept = RunFolder.open(REFERENCE / number)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert with_findings(readme, readme_findings(kept, shown(kept.report_md)), number) == readme
+
+
+def test_the_readmes_audit_of_the_published_reports_is_the_audits_own_words() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert begin(AUDITED) in readme
+    assert with_findings(readme, readme_audit(shown(PAGES)), AUDITED) == readme
 
 
 @pytest.mark.parametrize("number", KEPT)

@@ -79,7 +79,8 @@ def _several_changes(group: Group) -> Iterator[Seen]:
         last[key] = output
         if same is None or rate is None or output.column:
             continue  # the text above a table is that of its first column
-        changes = [found[0] for line in output.text_above for found in _CHANGED.finditer(line.text)]
+        said = [found[0] for line in output.text_above for found in _CHANGED.finditer(line.text)]
+        changes = output.changes or said
         if len(changes) < SEVERAL:
             continue
         text = (

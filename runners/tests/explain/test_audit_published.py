@@ -19,7 +19,7 @@ EXPECTED = {
     "report-2": {"NET001", "RAT004", "ERR001", "ERR002", "ERR005", "CMP001", "SMP004", "SUM004"},
     "report-3": {"TIM002", "RAT001", "RAT002", "ERR001", "ERR003", "RUN002", "RUN005", "SMP004"},
     "report-4": {"TIM001", "TIM002", "RAT002", "SMP002", "SMP004"},
-    "report-5": {"TIM002", "RAT005", "SMP001", "SMP002", "SMP004"},
+    "report-5": {"TIM002", "RAT005", "CMP002", "SMP001", "SMP002", "SMP004"},
 }
 #: Where exactly: the outputs in which a code is seen, by file. Those of a report that are not named have it not.
 EXACTLY = {
@@ -42,6 +42,7 @@ EXACTLY = {
     ("report-4", "TIM001"): {"put-10000-cold", "put-10000-warm", "put-30000", "get-20000"},
     ("report-4", "RAT002"): {"put-45000", "get-25000"},
     ("report-5", "RAT005"): {"put-ladder"},
+    ("report-5", "CMP002"): {"put-ladder"},
 }
 COUNTS = {("report-2", "NET001"): 18, ("report-2", "RAT004"): 18, ("report-3", "RUN002"): 13, ("report-3", "ERR003"): 7}
 

@@ -72,6 +72,13 @@ def test_what_a_complete_run_tells(complete: Conclusion) -> None:
     assert [each.name for each in others if each.ok is not True] == []
 
 
+def test_our_own_runs_are_held_to_the_rules_of_the_audit(tmp_path: Path, complete: Conclusion) -> None:
+    saturated = concluded(make_run(tmp_path, saturated=("put-lsm",)))
+    (audited,) = [each for each in saturated.checks if each.name == "audit"]
+    assert (check(complete, "audit"), audited.ok, audited.steps) == (True, False, ("put-lsm",))
+    assert "RAT001" in audited.text
+
+
 def test_the_published_report_is_read_as_it_is(complete: Conclusion) -> None:
     put, get = of(complete, "M01")
     assert put.evidence["published_p50_us"] == 635
