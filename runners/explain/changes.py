@@ -1,0 +1,117 @@
+"""Where did a history of figures change level?
+
+One figure a run, in the order of the runs: latencies and rates, so a change is a ratio. Binary segmentation (ruptures)
+splits the history where the ranks of the runs on both sides are furthest apart: ranks, because one odd run is no change
+of level. A split counts when shuffled runs rarely have any split as good: a permutation test on the best of all splits,
+as in e-divisive (D. S. Matteson, N. A. James, 2014, JASA 109), so that having looked everywhere is paid for. Then both
+sides are searched in the same way. It takes runs as exchangeable: a machine that drifts slowly gives several small
+steps where there is a slope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import ruptures
+from scipy.stats import rankdata, t
+
+FEWEST_RUNS = 8  # with fewer, no permutation is rare enough
+FEWEST_A_SIDE = 3
+LEVEL = 0.05
+SMALLEST = 0.01  # a shift of 1 % changes no conclusion
+PERMUTATIONS = 2_000
+BOOTSTRAPS = 2_000
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The level changed before the run at `index`: from one median to another by `ratio` (95 % interval).
+
+    `p_value` is how rarely a shuffled history shows as much.
+    """
+
+    index: int
+    before: float
+    after: float
+    ratio: float
+    low: float
+    high: float
+    p_value: float
+
+
+def changes(values: Sequence[float], seed: int = 1) -> list[Change]:
+    """Change points of a series of positive figures, in order; none where there are fewer than `FEWEST_RUNS`.
+
+    The same values give the same answer: the seed is fixed.
+    """
+    level = np.log(np.asarray(values, dtype=float))
+    if not np.isfinite(level).all():
+        return []
+    chance = np.random.default_rng(seed)
+    edges: dict[int, float] = {}
+    parts = [(0, len(level))]
+    while parts:
+        left, right = parts.pop()
+        split, p_value = _best_split(level[left:right], chance)
+        if split is not None and p_value <= LEVEL:
+            edges[left + split] = p_value
+            parts += [(left, left + split), (left + split, right)]
+    bounds = [0, *sorted(edges), len(level)]
+    found = []
+    for left, at, right in zip(bounds, bounds[1:-1], bounds[2:], strict=False):
+        before, after = level[left:at], level[at:right]
+        shift = float(np.median(after) - np.median(before))
+        if abs(shift) >= np.log1p(SMALLEST):
+            low, high = _interval(before, after, chance)
+            medians = (float(np.exp(np.median(part))) for part in (before, after))
+            found.append(Change(at, *medians, float(np.exp(shift)), low, high, edges[at]))
+    return found
+
+
+def usual(values: Sequence[float]) -> tuple[float, float] | None:
+    """Between what a further figure lies with 95 % if nothing changed; None with fewer than `FEWEST_RUNS`.
+
+    The prediction interval of the normal distribution, on logarithms (G. J. Hahn, 1969, J. of Quality Technology 1).
+    """
+    level = np.log(np.asarray(values, dtype=float))
+    level = level[np.isfinite(level)]
+    count = len(level)
+    if count < FEWEST_RUNS:
+        return None
+    middle = float(np.mean(level))
+    reach = float(t.ppf(0.975, count - 1) * np.std(level, ddof=1) * np.sqrt(1 + 1 / count))
+    return float(np.exp(middle - reach)), float(np.exp(middle + reach))
+
+
+def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None, float]:
+    """Where the ranks of the two parts differ most, and the share of shufflings with a split at least as good."""
+    count = len(level)
+    if count < FEWEST_RUNS or np.ptp(level) == 0:
+        return None, 1.0
+    ranks = rankdata(level)
+    (split, _) = ruptures.Binseg(model="l2", min_size=FEWEST_A_SIDE, jump=1).fit_predict(ranks.reshape(-1, 1), n_bkps=1)
+    shuffled = chance.permuted(np.tile(ranks, (PERMUTATIONS, 1)), axis=1)
+    as_good = np.count_nonzero(_gains(shuffled).max(axis=1) >= _gains(ranks[np.newaxis])[0].max() - 1e-9)
+    return split, (1 + as_good) / (PERMUTATIONS + 1)
+
+
+def _gains(rows: Floats) -> Floats:
+    """By how much the sum of squares falls with each split of each row; splits that leave too few runs are left out."""
+    count = rows.shape[1]
+    left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
+    away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
+    gains: Floats = away**2 * count / (left * (count - left))
+    return gains
+
+
+def _interval(before: Floats, after: Floats, chance: np.random.Generator) -> tuple[float, float]:
+    """95 % bootstrap percentile interval of the ratio of the two medians."""
+    first = np.median(chance.choice(before, (BOOTSTRAPS, len(before))), axis=1)
+    second = np.median(chance.choice(after, (BOOTSTRAPS, len(after))), axis=1)
+    low, high = np.quantile(second - first, (0.025, 0.975))
+    return float(np.exp(low)), float(np.exp(high))
