@@ -28,7 +28,7 @@ def run_notebook(number: str, given: Mapping[str, object]) -> RunFolder:
     """
     plan = experiment(number)
     parameters = validate(plan.parameters, given)
-    folder = RunFolder.create(RUNS, plan.number, str(parameters["size"]), {"title": plan.title})
+    folder = RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
     status = "failed"
     try:
         with listening(sink(sys.stderr)) as address:

@@ -68,14 +68,8 @@ class Campaign:
         profile: ProfileSpec | None = None,
     ) -> Step:
         """Measure one step and keep it. `rate` None: closed loop. Says so when the step is not valid."""
-        duration_s = {"probe": self._size.probe_s, "floor": self._size.floor_s}.get(kind, self._size.duration_s)
-        load = LoadSpec(
-            server.url,
-            workload.script,
-            rate.rps if rate else None,
-            duration_s,
-            self._size.warmup_s if rate else 0.0,
-        )
+        warmup_s, duration_s = self._size.times_s(kind, open_loop=rate is not None)
+        load = LoadSpec(server.url, workload.script, rate.rps if rate else None, duration_s, warmup_s)
         label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
         extra = {"label": label, "kind": kind, "workload": workload.name, "rate_basis": rate.basis if rate else None}
         step = self.measured(name, extra, server, load, profile=profile)

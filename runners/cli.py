@@ -98,8 +98,9 @@ def keep(run_folder: Path) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
     from runners.explain.audit.registry import PAGES
     from runners.launch.toolchain import ROOT, shown
+    from runners.reference import keep_reference
     from runners.rewrite import AUDITED, readme_audit, readme_findings, with_findings
-    from runners.store import RunFolder, keep_reference
+    from runners.store import RunFolder
 
     kept = keep_reference(RunFolder.open(run_folder))
     readme = ROOT / "README.md"
@@ -162,6 +163,27 @@ def _written(found: Audit, form: str) -> str:
     from runners.show.audit import as_html  # here, because figures take longer to load than an audit takes
 
     return as_html(found)
+
+
+@lab.command()
+@click.argument("roots", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--sql", help="A question over all runs, e.g. 'FROM runs'; views are named on an error.")
+@click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
+def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
+    """List the runs below ROOTS (this project's, unless given), or ask them anything in SQL."""
+    from runners.read.history import RUN_LIST, open_history
+    from runners.store import REFERENCE, RUNS
+
+    history = open_history(roots or (RUNS, REFERENCE))
+    for text in history.unreadable:
+        click.echo(f"passed over: {text}", err=True)
+    answer = history.query(sql or RUN_LIST)
+    if form == "csv":
+        click.echo(answer.to_csv(index=False), nl=False)
+    elif form == "json":
+        click.echo(answer.to_json(orient="records", date_format="iso", indent=1))
+    else:
+        click.echo(answer.to_string(index=False) if len(answer) else "no runs")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from runners import show
 from runners.campaign import Campaign
 from runners.errors import MeasureError
 from runners.explain import words
+from runners.explain.sentinel import judge as judge_sentinel
 from runners.launch import workshop
 from runners.launch.build import git_state
 from runners.launch.server import RunningServer, ServerSpec
@@ -20,15 +21,17 @@ from runners.launch.server import launch as launch_server
 from runners.measure import machine
 from runners.measure.generators import generators
 from runners.measure.profiler import ProfileSpec
+from runners.past import Past
 from runners.plan.experiment import REPORT_S, Experiment, experiment
 from runners.plan.parameter import Value, validate
 from runners.plan.proof import PROOFS
 from runners.plan.rate import Rate, choose_rate
 from runners.plan.setting import Setting
-from runners.plan.size import SIZES
+from runners.plan.size import SENTINEL, SENTINEL_RPS, SIZES
 from runners.plan.workload import GET, PUT, Workload
 from runners.progress import Progress, sink
 from runners.proving import Proving
+from runners.read.history import sentinel_history
 from runners.read.published import published
 from runners.read.run import Run, Step
 from runners.rewrite import write_report
@@ -36,7 +39,7 @@ from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
-__all__ = ["GET", "PUT", "Lab", "Run", "Setting", "Step", "Workload", "published", "show"]
+__all__ = ["GET", "PUT", "Lab", "Past", "Run", "Setting", "Step", "Workload", "published", "show"]
 
 
 def _listed(parameters: Mapping[str, Value], name: str) -> tuple[str, ...]:
@@ -101,7 +104,18 @@ class Lab:
         print(f"Run {folder.name}: {facts['cpu_model']}, {facts['cores']} cores, {facts['os']}; {pinned}")
         for warning in manifest["warnings"]:
             print(f"Unusual today: {warning['text']} ({warning['remedy']})")
+        lab._sentinel()
         return lab
+
+    def _sentinel(self) -> None:
+        """A fixed small load on a handler that does nothing: is this machine as it was in earlier runs?"""
+        earlier = sentinel_history(self.folder)
+        rate = Rate(SENTINEL_RPS, "fixed")
+        step = self._campaign.step(SENTINEL, SENTINEL, self.launch(Setting(SENTINEL, "noop")), GET, rate)
+        self._stop_server()
+        seen = judge_sentinel(step, earlier)
+        self.folder.update_manifest(sentinel=seen.as_json())
+        print(seen.sentence)
 
     def launch(self, setting: Setting | str, keep_data: bool = False) -> RunningServer:
         """Start a server on an empty store, or with `keep_data` on what the last one of this setting left.

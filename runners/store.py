@@ -53,6 +53,15 @@ def write_json(path: Path, value: object) -> None:
     temporary.replace(path)
 
 
+def _parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd  # here, because rooms that never touch a frame also use this module's names
+
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise StoreError(str(path), f"can't be read ({error})", "run again, or remove it") from error
+
+
 @dataclass(frozen=True, slots=True)
 class StepFolder:
     """One measured step on disk. Every path is given whether or not the file is there."""
@@ -213,6 +222,15 @@ class RunFolder:
     def name(self) -> str:
         return self.path.name
 
+    def write_frame(self, name: str, frame: pd.DataFrame) -> None:
+        """Store a frame of the run as a whole, as Parquet."""
+        (self.path / "frames").mkdir(exist_ok=True)
+        frame.to_parquet(self.path / "frames" / f"{name}.parquet", index=False)
+
+    def read_frames(self) -> dict[str, pd.DataFrame]:
+        """The frames of the run as a whole, by name. Raises StoreError, naming the file, when one can't be read."""
+        return {path.stem: _parquet(path) for path in sorted((self.path / "frames").glob("*.parquet"))}
+
     def server_folder(self, label: str) -> Path:
         """Scratch for one server's life: its log and, until the run ends, its data."""
         return self.path / "servers" / label
@@ -277,26 +295,3 @@ def runs(root: Path) -> list[RunFolder]:
     if not root.is_dir():
         return []
     return [RunFolder(path) for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()]
-
-
-#: What a reference result leaves out: recordings and logs that its frames were made from, and scratch.
-RAW_AND_SCRATCH = ("*.jfr", "*.log", "*.hlog", "*.collapsed", "telemetry.jsonl", "load.json", "servers", SUPERSEDED)
-
-
-def keep_reference(folder: RunFolder, root: Path | None = None) -> RunFolder:
-    """Copy a complete run's frames, manifest and report to data/reference/<experiment>, to be committed.
-
-    What lay there is replaced. Raises StoreError when the run was not completed.
-    """
-    manifest = folder.manifest()
-    if manifest["status"] != "complete":
-        raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")
-    target = (root or REFERENCE) / str(manifest["experiment"])
-    fresh = target.with_name(target.name + ".new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    shutil.copytree(
-        folder.path, fresh, ignore=shutil.ignore_patterns(*RAW_AND_SCRATCH, "notebook.ipynb", "report.html")
-    )
-    shutil.rmtree(target, ignore_errors=True)
-    fresh.replace(target)
-    return RunFolder(target)

@@ -44,7 +44,7 @@ class Change:
     p_value: float
 
 
-def changes(values: Sequence[float], seed: int = 1) -> list[Change]:
+def changes(values: Sequence[float] | Floats, seed: int = 1) -> list[Change]:
     """Change points of a series of positive figures, in order; none where there are fewer than `FEWEST_RUNS`.
 
     The same values give the same answer: the seed is fixed.
@@ -68,12 +68,12 @@ def changes(values: Sequence[float], seed: int = 1) -> list[Change]:
         shift = float(np.median(after) - np.median(before))
         if abs(shift) >= np.log1p(SMALLEST):
             low, high = _interval(before, after, chance)
-            medians = (float(np.exp(np.median(part))) for part in (before, after))
-            found.append(Change(at, *medians, float(np.exp(shift)), low, high, edges[at]))
+            was, became = float(np.exp(np.median(before))), float(np.exp(np.median(after)))
+            found.append(Change(at, was, became, float(np.exp(shift)), low, high, edges[at]))
     return found
 
 
-def usual(values: Sequence[float]) -> tuple[float, float] | None:
+def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
     """Between what a further figure lies with 95 % if nothing changed; None with fewer than `FEWEST_RUNS`.
 
     The prediction interval of the normal distribution, on logarithms (G. J. Hahn, 1969, J. of Quality Technology 1).
@@ -97,7 +97,7 @@ def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None,
     (split, _) = ruptures.Binseg(model="l2", min_size=FEWEST_A_SIDE, jump=1).fit_predict(ranks.reshape(-1, 1), n_bkps=1)
     shuffled = chance.permuted(np.tile(ranks, (PERMUTATIONS, 1)), axis=1)
     as_good = np.count_nonzero(_gains(shuffled).max(axis=1) >= _gains(ranks[np.newaxis])[0].max() - 1e-9)
-    return split, (1 + as_good) / (PERMUTATIONS + 1)
+    return split, float((1 + as_good) / (PERMUTATIONS + 1))
 
 
 def _gains(rows: Floats) -> Floats:

@@ -30,6 +30,8 @@ def checks(run: Run) -> tuple[Check, ...]:
     """Every check of a run, in the order in which a reader asks."""
     if rounds := run.find(kind="round"):  # generators were measured, not a server: their teller has checks of its own
         return (_complete(run), _over("transport", rounds, _transport), _machine(run, rounds), _readable(run))
+    if not run.steps and run.frames:  # it looked at other runs
+        return (_complete(run),)
     clean = run.find(kind="load", profiled=False)
     profiled = run.find(kind="load", profiled=True)
     measured = [*clean, *run.find(kind="floor")]
@@ -45,6 +47,7 @@ def checks(run: Run) -> tuple[Check, ...]:
         _over("transport", clean, _transport),
         _over("profiler", profiled, _profiler),
         _machine(run, measured),
+        _sentinel(run),
         _over("data in the store", clean, _data),
         _readable(run),
         _audited([*measured, *profiled]),
@@ -66,6 +69,14 @@ def _over(name: str, steps: Iterable[Step], check: Callable[[Step], _Verdict]) -
     else:
         text = "; ".join(f"{words.listed(labels)}: {text}" for text, labels in texts.items())
     return Check(name, all(known) if known else None, words.sentence(text), tuple(step.name for step, _ in verdicts))
+
+
+def _sentinel(run: Run) -> Check:
+    told = run.manifest.get("sentinel") or {}
+    text = str(
+        told.get("text") or "This run was made without a sentinel, so nothing tells whether the machine drifted."
+    )
+    return Check("machine as usual", told.get("ok"), text)
 
 
 def _complete(run: Run) -> Check:

@@ -18,6 +18,7 @@ EVENTS = ("cpu", "alloc", "lock")
 AROUND_A_LOAD_S = 2.0
 REPORT_S = 12.0
 GENERATORS = ("loadgen", "wrk2")
+TREND_METRICS = ("p50", "p75", "p90", "p99", "p99.9", "p99.99", "achieved")
 
 #: What every experiment on one server understands.
 COMMON = (
@@ -52,6 +53,10 @@ class Experiment:
     #: Of an experiment that is not made of loads of engines: how long its own steps take.
     own_planned_s: Callable[[Size], float] | None = None
 
+    def size_of(self, parameters: Mapping[str, Value]) -> str:
+        """What a run folder's name says of the size; an experiment that measures nothing has none."""
+        return str(parameters.get("size", "all"))
+
     def planned_s(self, size: Size, engines: int, profiled: bool) -> float:
         """About how long a run takes, for the progress bar."""
         if self.own_planned_s is not None:
@@ -64,10 +69,11 @@ class Experiment:
     def rerun_command(self, parameters: Mapping[str, Value]) -> str:
         """The line that makes this run again: what differs from the defaults is spelled out."""
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
+        sized = ["--size", str(parameters["size"])] if "size" in parameters else []
         changed = [
             f"-p {name}={value}" for name, value in parameters.items() if name != "size" and value != defaults[name]
         ]
-        return " ".join(["lab run", self.number, "--size", str(parameters["size"]), *changed])
+        return " ".join(["lab run", self.number, *sized, *changed])
 
 
 EXPERIMENTS = {
@@ -89,6 +95,18 @@ EXPERIMENTS = {
             "report-1",
             COMMON,
             (PUT, GET),
+        ),
+        Experiment(
+            "08",
+            "08_history.ipynb",
+            "What many runs say together",
+            "",
+            (
+                Parameter("roots", "", "folders of runs, apart by commas; empty: this project's runs and references"),
+                Parameter("experiments", "", "experiments to look at, e.g. 01,04; empty: all"),
+                Parameter("metrics", "p50,p99,p99.9,achieved", "figures", choices=TREND_METRICS, several=True),
+            ),
+            (),
         ),
     )
 }

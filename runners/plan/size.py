@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: A fixed small load before each campaign, the same in every size and experiment, so that runs can be set beside each
+#: other: it tells a machine that is not as usual.
+SENTINEL = "sentinel"
+SENTINEL_RPS = 2_000.0
+SENTINEL_WARMUP_S = 1.0
+SENTINEL_S = 3.0
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -17,6 +24,13 @@ class Size:
 
     def load_s(self) -> float:
         return self.warmup_s + self.duration_s
+
+    def times_s(self, kind: str, open_loop: bool) -> tuple[float, float]:
+        """Warm-up and measured seconds of a step of this kind (load, probe, floor, sentinel)."""
+        if kind == SENTINEL:
+            return SENTINEL_WARMUP_S, SENTINEL_S
+        duration_s = {"probe": self.probe_s, "floor": self.floor_s}.get(kind, self.duration_s)
+        return self.warmup_s if open_loop else 0.0, duration_s
 
 
 SIZES = {

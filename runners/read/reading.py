@@ -43,7 +43,7 @@ def read_run(folder: RunFolder) -> Run:
     if folder.steps_path.is_dir():
         unfinished = tuple(sorted(StepFolder(path).name for path in folder.steps_path.glob(f"*{PARTIAL}")))
     steps = sorted((read_step(step) for step in found), key=lambda step: step.meta.get("started_unix_us") or 0)
-    return Run(folder, manifest, tuple(steps), unfinished)
+    return Run(folder, manifest, tuple(steps), unfinished, folder.read_frames())
 
 
 def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -87,6 +87,7 @@ class Step:
 class Run:
     """A whole run: its manifest and its complete steps in the order in which they started.
 
+    `frames` are those of the run as a whole, by name, where an experiment keeps any (the history does).
     `unfinished` names steps that were begun and never completed: the run was interrupted there.
     """
 
@@ -94,6 +95,7 @@ class Run:
     manifest: dict[str, Any]
     steps: tuple[Step, ...]
     unfinished: tuple[str, ...] = ()
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

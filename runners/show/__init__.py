@@ -9,6 +9,7 @@ are imported from its full path.
 from runners.show.blocks import checks, conclusion
 from runners.show.flamegraph import flamegraph
 from runners.show.floors import floors
+from runners.show.history import history
 from runners.show.probe import probes, rates
 from runners.show.report import render
 from runners.show.shares import shares
@@ -22,6 +23,7 @@ __all__ = [
     "conclusion",
     "flamegraph",
     "floors",
+    "history",
     "probes",
     "rates",
     "render",

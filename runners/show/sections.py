@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from runners.explain.conclusion import Conclusion
 from runners.read.run import Run
+from runners.show.history import section as history
 from runners.show.instrument import BUILDERS as INSTRUMENT
 from runners.show.section import Section
 
 Builder = Callable[[Run, Conclusion], Section | None]
 
 #: In the order in which the sections stand in a report.
-BUILDERS: tuple[Builder, ...] = INSTRUMENT
+BUILDERS: tuple[Builder, ...] = (*INSTRUMENT, history)
 
 
 def sections(run: Run, conclusion: Conclusion) -> tuple[Section, ...]:

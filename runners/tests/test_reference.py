@@ -9,8 +9,9 @@ import pytest
 
 from runners.explain.audit.registry import PAGES
 from runners.launch.toolchain import ROOT, shown
+from runners.reference import keep_reference
 from runners.rewrite import AUDITED, END, begin, readme_audit, readme_findings, with_findings, write_report
-from runners.store import REFERENCE, RunFolder, StoreError, keep_reference, runs
+from runners.store import REFERENCE, RunFolder, StoreError, runs
 
 KEPT = [folder.name for folder in runs(REFERENCE)]
 IN_README = [number for number in KEPT if begin(number) in (ROOT / "README.md").read_text(encoding="utf-8")]

@@ -38,6 +38,9 @@ def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.Mo
         assert "Rates, one after the other." in report
         assert "<b>2 ms</b>" not in report  # what a table holds is escaped
         assert "<is>" not in report
+    assert "\n## The ladder\n" in text
+    assert "| rate | p99 |" in text
+    assert "(figures/ladder-put.svg)" in text
     assert html.index("The ladder</h2>") < html.index("<h2>Latency</h2>")
     assert 'href="#ladder"' in html
     for name in ("ladder-put.png", "ladder-put.svg", "ladder-put.csv"):
