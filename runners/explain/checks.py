@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pandas as pd
@@ -47,7 +47,7 @@ def checks(run: Run) -> tuple[Check, ...]:
         _over("transport", clean, _transport),
         _over("profiler", profiled, _profiler),
         _machine(run, measured),
-        _sentinel(run),
+        *_sentinel(run),
         _over("data in the store", clean, _data),
         _readable(run),
         _audited([*measured, *profiled]),
@@ -71,12 +71,10 @@ def _over(name: str, steps: Iterable[Step], check: Callable[[Step], _Verdict]) -
     return Check(name, all(known) if known else None, words.sentence(text), tuple(step.name for step, _ in verdicts))
 
 
-def _sentinel(run: Run) -> Check:
-    told = run.manifest.get("sentinel") or {}
-    text = str(
-        told.get("text") or "This run was made without a sentinel, so nothing tells whether the machine drifted."
-    )
-    return Check("machine as usual", told.get("ok"), text)
+def _sentinel(run: Run) -> Iterator[Check]:
+    """Runs made before there was a sentinel have none, and nothing is said of it."""
+    if told := run.manifest.get("sentinel"):
+        yield Check("machine as usual", told.get("ok"), str(told.get("text")), ("sentinel",))
 
 
 def _complete(run: Run) -> Check:

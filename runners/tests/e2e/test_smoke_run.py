@@ -18,6 +18,7 @@ pytestmark = pytest.mark.e2e
 Smoke = tuple[RunFolder, subprocess.CompletedProcess[str]]
 MAX_REPORT_BYTES = 3_000_000
 STEPS = {
+    "sentinel",
     "fill-lsm", "fill-rocksdb", "floor-get", "floor-put", "get-lsm", "get-lsm-profiled", "get-rocksdb",
     "get-rocksdb-profiled", "probe-get-lsm", "probe-get-rocksdb", "probe-put-lsm", "probe-put-rocksdb", "put-lsm",
     "put-lsm-profiled", "put-rocksdb", "put-rocksdb-profiled",
