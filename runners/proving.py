@@ -71,7 +71,10 @@ class Proving:
         freezer = Freezer(server.child, proof.freezes, lead_s)
 
         def frozen(folder: StepFolder) -> dict[str, Any]:
-            return {"freezes": freezer.finish(), "window": _window(folder, lead_s, proof.stall_s)}
+            return {
+                "freezes": freezer.finish(),
+                "window": _window(folder, freezer.began_unix_us + lead_s * 1e6, proof.stall_s),
+            }
 
         extra = {"label": f"{generator.name}, frozen server", "kind": "stall", "workload": _WORKLOAD}
         begin: Callable[[float], None] = lambda _elapsed_s: freezer.begin()  # noqa: E731 - its type is the point
@@ -84,13 +87,13 @@ def _url(server: RunningServer) -> str:
     return server.url + FIXED_PATH
 
 
-def _window(folder: StepFolder, lead_s: float, length_s: float) -> dict[str, float | None]:
-    """The recorded window: its start as the generator tells it, else None, and what it is after the process's start."""
-    start_unix_us: float | None = None
+def _window(folder: StepFolder, planned_unix_us: float, length_s: float) -> dict[str, float]:
+    """The recorded window: its start as the generator tells it, else as planned from the start of its process."""
     for path in (folder.load_json, folder.console):
         try:
-            start_unix_us = read_load_json(path).start_unix_us
-            break
+            told = read_load_json(path).start_unix_us
         except ReadError:
             continue
-    return {"start_unix_us": start_unix_us, "lead_s": lead_s, "length_s": length_s}
+        if told is not None:
+            return {"start_unix_us": told, "length_s": length_s}
+    return {"start_unix_us": planned_unix_us, "length_s": length_s}

@@ -20,6 +20,8 @@ from runners.store import RunFolder, write_json
 
 END = "<!-- end of findings -->"
 AUDITED = "the published reports"  # in place of an experiment's number, for the table of their audit
+#: The figure that stands with an experiment's findings in README.md.
+PICTURES = {"00": ("instrument-stall", "A server frozen at known times: how many requests waited, and who counts them")}
 
 
 def begin(experiment_number: str) -> str:
@@ -49,10 +51,14 @@ def readme_findings(folder: RunFolder, link: str) -> str:
     facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {taken:%Y-%m-%d}"
     findings = "\n".join(f"- {finding.sentence}" for finding in conclusion.highlights)
     size = run.manifest["size"]
+    picture = ""
+    if str(run.manifest["experiment"]) in PICTURES:
+        figure, alt = PICTURES[str(run.manifest["experiment"])]
+        picture = f"\n\n![{alt}]({link.rpartition('/')[0]}/figures/{figure}.png)"
     return (
         f"**{conclusion.answer}**\n\n{findings}\n\n"
         f"One run of experiment {run.manifest['experiment']} in the {size} size ({facts}); its [whole report]({link}) "
-        "says how each figure was measured, and which are not to be trusted."
+        f"says how each figure was measured, and which are not to be trusted.{picture}"
     )
 
 

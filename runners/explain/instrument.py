@@ -21,6 +21,7 @@ OURS = "loadgen"
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
 ALL = ("blocking", "epoll", "loadgen", "wrk2", "wrk")
 STALL_ORDER = ("loadgen", "wrk2", "wrk", "blocking", "epoll")
+LITTLE = 0.2  # of what the simplest client reads
 SEEN = (0.95, 1.05)  # of what the schedule expects: the whole of a stall
 
 
@@ -49,9 +50,8 @@ def amount(value: Bounded) -> str:
 def adds(value: Bounded, quantity: str) -> str:
     """What is added to a quantity, in words that say so when nothing is seen."""
     if value.low <= 0 <= value.high:
-        return (
-            f"adds nothing that can be seen to {quantity} ({words.latency(value.low)} to {words.latency(value.high)})"
-        )
+        between = f"{words.latency(value.low)} to {words.latency(value.high)}"
+        return f"adds nothing that this run can tell to {quantity} ({between})"
     if value.value < 0:
         return f"takes {amount(Bounded(-value.value, -value.high, -value.low))} from {quantity}"
     return f"adds {amount(value)} to {quantity}"
@@ -126,7 +126,8 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
             "added_p50_us": p50.value,
             "added_p99_us": p99.value,
         }
-        yield Finding("I03", Severity.GOOD, words.sentence(text), evidence, (), FLOORS)
+        severity = Severity.GOOD if p50.high <= LITTLE * their.value else Severity.NOTE
+        yield Finding("I03", severity, words.sentence(text), evidence, (), FLOORS)
 
 
 def _p99(step: Step) -> float:
@@ -236,7 +237,7 @@ def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> It
     held = min((facts.held_share(step) for step in steps if words.known(facts.held_share(step))), default=math.nan)
     text = f"{words.count(len(steps))} rounds, the least of them held {words.percent(held)} of its rate"
     if bad:
-        text += "; left out: " + "; ".join(f"{step.label} ({facts.why_not(step)})" for step in bad)
+        text += "; left out: " + "; ".join(_left_out(found))
     yield Check("rounds", not bad, words.sentence(text), tuple(step.name for step in bad))
     yield _errors(steps)
     ours = [step for step in steps if facts.tool(step) == OURS]
@@ -253,6 +254,15 @@ def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> It
     if sent:
         text = f"{words.count(min(sent))} to {words.count(max(sent))} samples a round"
         yield Check("samples", min(sent) >= 1_000, words.sentence(text))
+
+
+def _left_out(found: Sequence[Floor]) -> Iterator[str]:
+    """What is not in the figures, a generator and a point at a time."""
+    for floor in found:
+        out = [step for step in floor.rounds if not facts.quotable(step)]
+        if out and not floor.closed:
+            reasons = words.listed(dict.fromkeys(facts.why_not(step) for step in out))
+            yield f"{len(out)} of {len(floor.rounds)} of {floor.tool} at {_point(floor)} ({reasons})"
 
 
 def _errors(steps: Sequence[Step]) -> Check:

@@ -90,7 +90,7 @@ def stall(step: Step) -> Stall | None:
     top = facts.at(step, 1.0)
     if not step.meta.get("freezes") or not window or top is None:
         return None
-    start_us = window.get("start_unix_us") or step.meta["started_unix_us"] + window["lead_s"] * 1e6
+    start_us = float(window["start_unix_us"])
     length_s = float(window["length_s"])
     censored, ended_s = facts.number(step, "censored"), facts.number(step, "elapsed_s")
     until_s = max(length_s, ended_s) if math.isfinite(censored) and math.isfinite(ended_s) else length_s

@@ -21,10 +21,13 @@ class Freezer:
         self._child, self._freezes, self._lead_s = child, freezes, lead_s
         self._thread: threading.Thread | None = None
         self._done: list[Frozen] = []
+        #: Wall clock of `begin`, microseconds since 1970; 0 before.
+        self.began_unix_us = 0
 
     def begin(self) -> None:
         """Start the clock. Later calls do nothing, so that a load's every tick may call it."""
         if self._thread is None:
+            self.began_unix_us = time.time_ns() // 1000
             self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
             self._thread.start()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 GENERATORS = ("blocking", "epoll", "loadgen", "wrk2", "wrk")
 #: The request of every round: one fixed GET, which every generator can send.
 FIXED_PATH = "/v0/entity?id=1"
-_AROUND_A_ROUND_S = 0.6
+_AROUND_A_ROUND_S = 0.75
 _WRK2_CALIBRATION_S = 10.0
 
 

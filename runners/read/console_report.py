@@ -180,6 +180,8 @@ class ConsoleReport:
         for kind, latencies in self._by_kind().items():
             for level in LEVELS:
                 value_us = latencies.at(level)
+                if value_us is None and level == 1.0 and kind == RESPONSE:
+                    value_us = self.max_us  # wrk names it in its table alone
                 if value_us is None:
                     continue
                 count = latencies.count

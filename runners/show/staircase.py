@@ -49,7 +49,7 @@ def title(lines: Sequence[tuple[str, TimerFit | None]]) -> str:
         return "No generator shows a tick: latencies are flat in the percentile"
     widths = [f"{name} ({words.latency(line.width_us)})" for name, line in climbing]
     verb = "climbs" if len(widths) == 1 else "climb"
-    return f"{words.listed(widths)} {verb} in a straight line: a timer of 1 ms"
+    return f"{words.listed(widths)} {verb} in a straight line: a timer of 1{words.NBSP}ms"
 
 
 def _top(drawn: Sequence[tuple[str, TimerFit | None, float]]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -120,3 +121,9 @@ def test_rendered_output_is_read_back(output: tuple[str, dict[str, object]]) -> 
     assert math.isnan(report.requests_per_thread.stdev or 0)
     assert report.diagnostics == ()
     assert report.complete
+
+
+def test_the_maximum_of_wrk_is_that_of_its_table() -> None:
+    report = find_reports((Path(__file__).parents[1] / "data" / "wrk.txt").read_text())[0]
+    rows = report.percentiles_frame().set_index("percentile")["value_us"]
+    assert rows[1.0] == 6_140 and rows[0.99] == 2_000
