@@ -14,12 +14,15 @@ import java.util.concurrent.locks.LockSupport;
  * An HTTP server for tests that answers each request after a delay out of a known cycle, and keeps how long it really
  * took: from the moment when the whole request was read to the one before the answer is written.
  *
- * <p>{@code java DelayServer.java 20000,20000,40000} takes the cycle in microseconds; each request takes the next one.
+ * <p>{@code java DelayServer.java 20000,20000,40000} takes the cycle in microseconds; each request to
+ * {@code /delayed} takes the next one; {@code /warm} is answered at once, by the same code, and not kept.
  * Its first line is its port. {@code GET /recorded} answers with the kept times, microseconds, apart by commas, in the
  * order in which answers were ready, each as {@code wall-clock-microseconds:duration}.
  */
 public final class DelayServer {
     private static final ConcurrentLinkedQueue<String> RECORDED = new ConcurrentLinkedQueue<>();
+    private static final byte[] OK = answer("ok");
+    private static final int PATH_AT = "GET /".length();
     private static final AtomicInteger NEXT = new AtomicInteger();
 
     private DelayServer() {
@@ -53,21 +56,30 @@ public final class DelayServer {
                     return;
                 }
                 filled += count;
-                String head = new String(buffer, 0, filled, StandardCharsets.ISO_8859_1);
-                if (!head.endsWith("\r\n\r\n")) {
+                if (filled < 4 || buffer[filled - 1] != '\n' || buffer[filled - 3] != '\n') {
                     continue;
                 }
                 filled = 0;
-                String body = head.startsWith("GET /recorded ") ? recorded() : delayed(cycleNs);
-                String answer = "HTTP/1.1 200 OK\r\nContent-Length: " + body.length() + "\r\n\r\n" + body;
-                out.write(answer.getBytes(StandardCharsets.ISO_8859_1));
+                if (buffer[PATH_AT] == 'r') {
+                    out.write(answer(recorded()));
+                    continue;
+                }
+                if (buffer[PATH_AT] == 'd') {
+                    delay(cycleNs);
+                }
+                out.write(OK);
             }
         } catch (IOException gone) {
             // a client that goes away is no matter of this server
         }
     }
 
-    private static String delayed(long[] cycleNs) {
+    private static byte[] answer(String body) {
+        String head = "HTTP/1.1 200 OK\r\nContent-Length: " + body.length() + "\r\n\r\n";
+        return (head + body).getBytes(StandardCharsets.ISO_8859_1);
+    }
+
+    private static void delay(long[] cycleNs) {
         long begin = System.nanoTime();
         long until = begin + cycleNs[Math.floorMod(NEXT.getAndIncrement(), cycleNs.length)];
         for (long left = until - System.nanoTime(); left > 0; left = until - System.nanoTime()) {
@@ -75,7 +87,6 @@ public final class DelayServer {
         }
         long tookUs = (System.nanoTime() - begin) / 1000;
         RECORDED.add(System.currentTimeMillis() * 1000 + ":" + tookUs);
-        return "ok";
     }
 
     private static String recorded() {

@@ -42,7 +42,7 @@ TICK_US = 1_000.0
 RATE_RPS = 2_000.0
 PROOF = Proof((), 0, 0, warmup_s=0.3, window_s=1.0, stall_rate_rps=RATE_RPS, stall_s=3.0)
 MIDDLE, END = Freeze(0.7, 0.4), Freeze(2.4, 1.0)
-CYCLE_US = [20_000] * 16 + [40_000] * 3 + [80_000]
+CYCLE_US = [40_000] * 16 + [80_000] * 3 + [150_000]
 
 
 @pytest.fixture(scope="module")
@@ -168,8 +168,10 @@ class Delayed:
     def _load(self, url: str, child: Child) -> tuple[dict[float, tuple[float, float]], float]:
         name = self.generator.name
         files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog")))
-        connections, rate = (1, 10.0) if name == "blocking" else (16, None if name == "wrk" else 100.0)
+        connections, rate = (1, 6.0) if name == "blocking" else (16, None if name == "wrk" else 50.0)
         spec = LoadSpec(f"{url}/delayed", None, rate, 5.0, connections=connections)
+        warm = LoadSpec(f"{url}/warm", None, None, 10.0, connections=16, requests=5_000)  # its compiler is done then
+        run_load(generators(self.shop)["loadgen"], warm, files)
         outcome = run_load(self.generator, spec, files)
         with urllib.request.urlopen(f"{url}/recorded", timeout=10) as answer:
             took_us = [float(pair.split(":")[1]) for pair in answer.read().decode().split(",")]
@@ -195,8 +197,11 @@ def test_known_delays_are_read_within_a_hundredth_or_20_us(name: str, shop: Work
         assert set(pairs) == {0.5, 0.75, 0.9, 0.99}
         for level, (read_us, true_us) in pairs.items():
             slack_us = max(20.0, 0.01 * true_us)
-            if name == "wrk2":  # late by its tick, and by no more
-                assert -slack_us <= read_us - true_us <= slack_us + 1.2 * TICK_US, (level, read_us, true_us)
+            if name == "wrk2":  # late by its ticks, at the send and at the answer, and by no more
+                assert -slack_us <= read_us - true_us <= slack_us + 2 * TICK_US, (level, read_us, true_us)
+            elif name == "wrk":  # it adds samples that were never taken ("correction"), which lifts what is not flat
+                assert read_us >= true_us - slack_us, (level, read_us, true_us)
+                assert level != 0.5 or read_us <= true_us + slack_us, (level, read_us, true_us)
             else:
                 assert abs(read_us - true_us) <= slack_us, (level, read_us, true_us)
 
