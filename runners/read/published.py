@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runners.read.console_report import ConsoleReport
 from runners.read.errors import ReadError
-from runners.read.wrk_console import find_reports
+from runners.read.outputs import Output, find_outputs
 
 ROOT = Path(__file__).resolve().parents[2] / "data" / "published"
 
@@ -18,17 +18,26 @@ def names(root: Path = ROOT) -> list[str]:
 
 
 @cache
-def published(name: str, root: Path = ROOT) -> ConsoleReport:
-    """The output published under `name`. Raises ReadError, with the names there are, for another."""
+def outputs(name: str, root: Path = ROOT) -> tuple[Output, ...]:
+    """The outputs of a file, one a column, each with what the index says on it.
+
+    Raises ReadError, with the names there are, for another name.
+    """
     path = root / f"{name}.txt"
     if name not in names(root):
         raise ReadError(path, "is not among the published outputs", f"use one of: {', '.join(names(root)) or 'none'}")
-    reports = find_reports(path.read_text(encoding="utf-8"))
-    if len(reports) != 1:
-        raise ReadError(path, f"holds {len(reports)} outputs instead of one", "split the file")
-    return reports[0]
+    return find_outputs(path).outputs
+
+
+def published(name: str, root: Path = ROOT) -> ConsoleReport:
+    """The one output published under `name`. Raises ReadError for another name, or one that holds several."""
+    found = outputs(name, root)
+    if len(found) != 1:
+        raise ReadError(root / f"{name}.txt", f"holds {len(found)} outputs instead of one", f"use outputs({name!r})")
+    return found[0].report
 
 
 def published_of(report: str, root: Path = ROOT) -> dict[str, ConsoleReport]:
-    """All outputs of one report by their full name, e.g. `published_of("report-1")`."""
-    return {name: published(name, root) for name in names(root) if name.startswith(f"{report}/")}
+    """All outputs of one report by their full name, e.g. `published_of("report-1")`; files of several are left out."""
+    own = [name for name in names(root) if name.startswith(f"{report}/")]
+    return {name: published(name, root) for name in own if len(outputs(name, root)) == 1}

@@ -42,6 +42,7 @@ def as_html(audit: Audit) -> str:
         pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],
         icons=ICONS,
         value=written,
+        sentence=words.sentence,
         css=Markup(resources.files("runners.show").joinpath("templates", "report.css").read_text(encoding="utf-8")),  # noqa: S704
     )
 

@@ -20,7 +20,7 @@ from runners.show.audit import as_html
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, key, possible, said
 
 REAL = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("*/*.txt"))]
-SEEDS = 3_000 if os.environ.get("LAB_LONG") else 300
+SEEDS = 10_000 if os.environ.get("LAB_LONG") else 500
 WORDS = ("Latency", "Requests/sec", "threads and", "connections", "Running", "requests in", "Distribution", "Thread")
 UNITS = ("us", "ms", "s", "m", "h", "k", "M", "%", "KB", "MB", "мс", "", "nan")
 

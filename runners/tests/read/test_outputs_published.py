@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from runners.read.command_line import parse_command
+from runners.read.errors import ReadError
 from runners.read.outputs import Output, find_in, find_outputs
-from runners.read.published import ROOT, names
+from runners.read.published import ROOT, names, outputs, published, published_of
 from runners.tests.fixtures.outputs import said
 
 FILES = sorted(ROOT.glob("*/*.txt"))
@@ -71,6 +72,14 @@ def test_a_command_in_the_index_is_the_one_in_the_file() -> None:
     for output in with_command:
         assert output.entry is not None
         assert output.report.command == parse_command(output.entry["command"])
+
+
+def test_a_file_of_several_columns_is_asked_for_by_column() -> None:
+    assert [output.offered_rps for output in outputs("report-5/put-12000-pool")] == [12_000, 12_000]
+    assert [output.change for output in outputs("report-5/put-12000-pool")] == ["before", "after"]
+    with pytest.raises(ReadError, match="holds 8 outputs instead of one"):
+        published("report-5/put-ladder")
+    assert set(published_of("report-5")) == {name for name in names() if name.startswith("report-5/single-")}
 
 
 def test_rates_come_from_the_command_or_from_the_index() -> None:
