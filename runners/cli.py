@@ -149,7 +149,10 @@ def audit(
     if output is None:
         click.echo(text, nl=False)
     else:
-        output.write_text(text, encoding="utf-8")
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise click.UsageError(f"--output {output}: {error.strerror}; name a file that can be written") from error
         click.echo(f"{found.summary} Written to {output}.")
     if found.failed:
         sys.exit(EXIT_PROBLEM)

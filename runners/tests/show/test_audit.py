@@ -50,6 +50,11 @@ def test_exit_codes_are_those_of_a_linter(report: Path, tmp_path: Path) -> None:
     assert run(report, "--format", "pdf").exit_code == 2
 
 
+def test_a_file_that_can_not_be_written_is_wrong_usage(report: Path, tmp_path: Path) -> None:
+    result = run(report, "--output", tmp_path / "none" / "audit.txt")
+    assert (result.exit_code, "name a file that can be written" in result.stderr) == (2, True)
+
+
 def test_a_folder_without_outputs_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("nothing", encoding="utf-8")
     result = run(tmp_path)
