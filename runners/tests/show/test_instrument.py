@@ -23,7 +23,7 @@ def test_both_reports_are_made_whatever_was_found(tools: tuple[str, ...], tmp_pa
     render(run, conclude(run, {}), {})
     for report in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
         assert "The floor of each generator" in report and "The stall" in report and "The timer" in report
-        assert "What a generator costs" in report
+        assert "What a generator costs" in report and "Processor time a million requests" in report
         assert "there is no latency to show" not in report
         assert ("wrk2 is not on this machine" in report) == ("wrk2" not in tools)
     for name in ("instrument-floors", "instrument-staircase", "instrument-stall"):
