@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: report reports lab test bench bench-loadgen bench-server bench-audit lint pins doctor clean
+.PHONY: report reports lab test test-long bench bench-loadgen bench-server bench-audit lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -36,6 +36,10 @@ pins: $(READY)
 
 test: $(READY)
 	@$(BIN)/python -m runners.tests.everything
+
+# The same tests in their full counts: simulations of coverage, crash cycles, rounds of faults. Prints what they find.
+test-long: $(READY)
+	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
 bench: bench-loadgen bench-server bench-audit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from runners.errors import MeasureError, ServerError
@@ -21,6 +21,7 @@ from runners.measure.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.measure.step import Instrument, Tick, measure_step, skipped_meta
 from runners.plan.experiment import AROUND_A_LOAD_S
 from runners.plan.rate import Rate
+from runners.plan.shape import Shape
 from runners.plan.size import Size
 from runners.plan.workload import FILL, Workload
 from runners.progress import Progress
@@ -29,6 +30,7 @@ from runners.read.run import Step
 from runners.store import RunFolder, StepFolder, write_json
 
 FILL_CONNECTIONS = 8
+ONE_CONNECTION = Shape()
 FILL_BOUND_S = 120.0
 
 
@@ -66,13 +68,26 @@ class Campaign:
         workload: Workload,
         rate: Rate | None,
         profile: ProfileSpec | None = None,
+        shape: Shape = ONE_CONNECTION,
+        more: Mapping[str, object] | None = None,
     ) -> Step:
-        """Measure one step and keep it. `rate` None: closed loop. Says so when the step is not valid."""
+        """Measure one step and keep it, with `more` in its metadata. `rate` None: closed loop.
+
+        Says so when the step is not valid.
+        """
         warmup_s, duration_s = self._size.times_s(kind, open_loop=rate is not None)
-        load = LoadSpec(server.url, workload.script, rate.rps if rate else None, duration_s, warmup_s)
+        load = LoadSpec(
+            server.url,
+            workload.script,
+            rate.rps if rate else None,
+            duration_s if shape.duration_s is None else shape.duration_s,
+            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
+            shape.connections,
+            shape.threads,
+        )
         label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
         extra = {"label": label, "kind": kind, "workload": workload.name, "rate_basis": rate.basis if rate else None}
-        step = self.measured(name, extra, server, load, profile=profile)
+        step = self.measured(name, {**extra, **(more or {})}, server, load, profile=profile)
         self._progress.say(line(step))
         return step
 
@@ -147,6 +162,10 @@ class Campaign:
                 label = f"{server.subject} fill"
                 self._keep(folder, {"label": label, "kind": "fill", "workload": "fill", "keys": keys, **meta})
             check_filled(server, keys)
+
+    def say(self, line: str) -> None:
+        """A line beside the progress."""
+        self._progress.say(line)
 
     def server_cpu_share(self, name: str) -> float:
         """CPU seconds a second that the server used in an earlier step of this run, or a guess when there is none."""

@@ -13,6 +13,7 @@ from runners.errors import LabError
 
 if TYPE_CHECKING:
     from runners.explain.audit.audit import Audit
+    from runners.store import RunFolder
 
 EXIT_PROBLEM = 1
 EXIT_USAGE = 2
@@ -187,6 +188,90 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
         click.echo(answer.to_json(orient="records", date_format="iso", indent=1))
     else:
         click.echo(answer.to_string(index=False) if len(answer) else "no runs")
+
+
+@lab.command()
+@click.option("--engine", "setting", help="An engine, or engine=lsm,--flag=value,-XX:flag.")
+@click.option(
+    "--flag", "flags", multiple=True, metavar="--NAME=VALUE", help="A flag of the server; may be given again."
+)
+@click.option("--workload", help="put | get")
+@click.option("--connections", type=int)
+@click.option("--objective", help="e.g. p99<=10ms,achieved>=99%,errors=0")
+@click.option("--minutes", type=float, help="Budget.")
+@click.option("--size", help="smoke | quick | full")
+@click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
+@click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again.")
+def knee(flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...], **named: object) -> None:
+    """Find the highest rate that meets an objective, e.g. `lab knee --engine lsm --objective "p99<=10ms"`."""
+    from runners.commands import find_knee
+
+    given = _given(parameters, named)
+    if flags:
+        given["setting"] = ",".join([str(given.get("setting") or "lsm"), *flags])
+    _where(find_knee(given, resume))
+
+
+@lab.command()
+@click.argument("runs", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--engine", "engines", multiple=True, help="Twice: the two engines.")
+@click.option(
+    "--a", "a", multiple=True, help="A setting (engine=lsm,--flag=value), or run folders: may be given again."
+)
+@click.option("--b", "b", multiple=True, help="The other setting, or run folders.")
+@click.option("--despite", multiple=True, metavar="FIELD", help="Compare run folders although this field differs.")
+@click.option("--workload", help="put | get")
+@click.option("--connections", type=int)
+@click.option("--minutes", type=float, help="Budget.")
+@click.option("--see", type=float, help="Smallest difference of interest, as a share; 0.02 unless given.")
+@click.option("--size", help="smoke | quick | full")
+@click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
+@click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again.")
+def compare(
+    runs: tuple[Path, ...],
+    engines: tuple[str, ...],
+    a: tuple[str, ...],
+    b: tuple[str, ...],
+    despite: tuple[str, ...],
+    resume: Path | None,
+    parameters: tuple[str, ...],
+    **named: object,
+) -> None:
+    """Compare two runs, or measure two settings in interleaved rounds: `lab compare --engine lsm --engine rocksdb`."""
+    from runners.commands import compare_folders, compare_settings
+
+    sides = [[Path(text) for text in side] for side in (a, b)]
+    if runs:
+        if len(runs) != 2 or a or b or engines:
+            raise click.UsageError("give two run folders and nothing else, or --a and --b for more")
+        sides = [[runs[0]], [runs[1]]]
+    if all(sides) and all(path.is_dir() for side in sides for path in side):
+        see = named.get("see")
+        for line in compare_folders(sides[0], sides[1], despite, see if isinstance(see, float) else 0.02):
+            click.echo(line)
+        return
+    if len(engines) not in (0, 2) or max(len(a), len(b)) > 1 or (engines and (a or b)):
+        raise click.UsageError("give --engine twice, or --a and --b once each")
+    pair = engines if engines else (*a, *b) if a and b else ()
+    if not pair and resume is None:
+        raise click.UsageError("name two settings, such as --engine lsm --engine rocksdb, or two run folders")
+    given = _given(parameters, {**named, **dict(zip(("a", "b"), pair, strict=False))})
+    _where(compare_settings(given, resume))
+
+
+def _given(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:
+    """Options and -p's as one set of parameters, each name once."""
+    given = {name: value for name, value in named.items() if value is not None}
+    for text in parameters:
+        name, separator, value = text.partition("=")
+        if not separator or name in given:
+            raise click.UsageError(f"-p {text}: write NAME=VALUE, each name once")
+        given[name] = value
+    return given
+
+
+def _where(folder: RunFolder) -> None:
+    click.echo(f"run again or go on: {folder.path}")
 
 
 def main() -> None:

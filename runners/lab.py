@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from runners import show
 from runners.campaign import Campaign
 from runners.errors import MeasureError
 from runners.explain import words
+from runners.explain.climbing import Ladder
+from runners.explain.comparing import Repeats
 from runners.explain.sentinel import judge as judge_sentinel
 from runners.launch import workshop
 from runners.launch.build import git_state
@@ -22,24 +24,30 @@ from runners.measure import machine
 from runners.measure.generators import generators
 from runners.measure.profiler import ProfileSpec
 from runners.past import Past
-from runners.plan.experiment import REPORT_S, Experiment, experiment
+from runners.plan.commands import plan_of
+from runners.plan.experiment import REPORT_S, Experiment
+from runners.plan.objective import Objective
 from runners.plan.parameter import Value, validate
 from runners.plan.proof import PROOFS
 from runners.plan.rate import Rate, choose_rate
 from runners.plan.setting import Setting
+from runners.plan.shape import Shape
 from runners.plan.size import SENTINEL, SENTINEL_RPS, SIZES
 from runners.plan.workload import GET, PUT, Workload
 from runners.progress import Progress, sink
 from runners.proving import Proving
 from runners.read.history import sentinel_history
 from runners.read.published import published
+from runners.read.published import published as read_published
 from runners.read.run import Run, Step
+from runners.resume import continued
 from runners.rewrite import write_report
+from runners.series import PROBE_S, PROBE_WARMUP_S, Series
 from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
-__all__ = ["GET", "PUT", "Lab", "Past", "Run", "Setting", "Step", "Workload", "published", "show"]
+__all__ = ["GET", "PUT", "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "published", "show"]
 
 
 def _listed(parameters: Mapping[str, Value], name: str) -> tuple[str, ...]:
@@ -64,22 +72,25 @@ class Lab:
         self._campaign = Campaign(
             shop, str(parameters.get("generator", "loadgen")), generator_cpus, self.size, folder, bar
         )
+        self._series = Series(folder, self._campaign, self.size, self.launch)
         self._server: RunningServer | None = None
         self._launches = 0
         self._floors: dict[str, Step] = {}
 
     @classmethod
-    def begin(cls, number: str, **parameters: object) -> Lab:
+    def begin(cls, number: str, *, resume: Path | None = None, **parameters: object) -> Lab:
         """Check the parameters, build what is missing, look at the machine, and open a run folder.
 
+        `resume` goes on with that run's folder instead, which must be of this plan, these parameters and this machine.
         Raises PlanError or ToolError, whose text names the remedy.
         """
-        plan = experiment(number)
+        plan = plan_of(number)
         checked = validate(plan.parameters, parameters)
         if cls._current is not None:
             cls._current.close()
         size, engines, profiled = SIZES[str(checked["size"])], _listed(checked, "engines"), _listed(checked, "profile")
-        bar = Progress(plan.planned_s(size, len(engines), bool(profiled)), sink(notebook=in_notebook()))
+        planned_s = plan.planned_s(size, len(engines), bool(profiled)) + 60 * float(checked.get("minutes", 0))
+        bar = Progress(planned_s, sink(notebook=in_notebook()))
         shop = workshop.prepare(str(checked.get("generator", "loadgen")), bar.say)
         facts = machine.facts()
         manifest: dict[str, Any] = {
@@ -92,7 +103,9 @@ class Lab:
             "rerun": plan.rerun_command(checked),
             "pid": os.getpid(),
         }
-        if given := os.environ.get(RUN_VARIABLE):  # `lab run` made the folder, so that it can also close it
+        if resume is not None:
+            folder = continued(RunFolder.open(resume), plan.number, manifest)
+        elif given := os.environ.get(RUN_VARIABLE):  # `lab run` made the folder, so that it can also close it
             folder = RunFolder.open(Path(given))
             folder.update_manifest(**manifest)
         else:
@@ -212,6 +225,70 @@ class Lab:
         reference = published(workload.published) if workload.published else None
         draw(lambda: show.spectrum(step, published=reference, floor=self._floors.get(workload.name)))
         return step
+
+    def knee(
+        self,
+        setting: Setting | str,
+        workload: Workload,
+        objective: str = "p99<=10ms",
+        minutes: float = 10.0,
+        *,
+        connections: int = 64,
+        threads: int = 1,
+        probe_s: float = PROBE_S,
+        low_rps: float = 100,
+        high_rps: float = 1_000_000,
+        precision: float = 0.05,
+    ) -> Ladder:
+        """Search the highest rate that meets an objective, such as `p99<=10ms,achieved>=99%,errors=0`.
+
+        It ends when the 95 % interval is narrower than `precision`, or after `minutes`. An interrupted search goes on
+        from the probes that the run folder holds.
+        """
+        limits = {"low_rps": low_rps, "high_rps": high_rps, "precision": precision}
+        shape = Shape(connections, threads, probe_s, PROBE_WARMUP_S)
+        found = self._series.knee(Setting.of(setting), workload, Objective.parse(objective), minutes, shape, limits)
+        draw(lambda: show.ladder(found))
+        return found
+
+    def ladder(
+        self,
+        setting: Setting | str,
+        workload: Workload,
+        rates: Sequence[float],
+        *,
+        connections: int = 64,
+        threads: int = 1,
+        duration_s: float | None = None,
+        published: Sequence[str] = (),
+    ) -> Ladder:
+        """Offer each of these rates in turn to one warm server; `published` names outputs to draw beside them."""
+        shape = Shape(connections, threads, duration_s)
+        found = self._series.ladder(Setting.of(setting), workload, rates, shape, published)
+        draw(lambda: show.ladder(found, [read_published(name) for name in published]))
+        return found
+
+    def compare(
+        self,
+        a: Setting | str,
+        b: Setting | str,
+        workload: Workload,
+        *,
+        rate_rps: float = 0,
+        minutes: float = 10.0,
+        see: float = 0.02,
+        connections: int = 64,
+        threads: int = 1,
+        repeat_s: float = PROBE_S,
+    ) -> Repeats:
+        """Measure two settings in interleaved rounds until the difference of their p99 is known, or time is up.
+
+        `see` is the smallest difference of interest, as a share. An interrupted comparison goes on where it ended.
+        """
+        shape = Shape(connections, threads, repeat_s, PROBE_WARMUP_S)
+        found = self._series.compare(Setting.of(a), Setting.of(b), workload, rate_rps, minutes, see, shape)
+        draw(lambda: show.difference(found))
+        return found
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""

@@ -9,7 +9,7 @@ from runners import show
 from runners.explain.audit.audit import audit
 from runners.explain.conclude import conclude
 from runners.explain.conclusion import Conclusion
-from runners.plan.experiment import experiment
+from runners.plan.commands import plan_of
 from runners.read.console_report import ConsoleReport
 from runners.read.outputs import find_in
 from runners.read.published import ROOT as PUBLISHED
@@ -31,7 +31,7 @@ def begin(experiment_number: str) -> str:
 
 def _concluded(folder: RunFolder) -> tuple[Run, Conclusion, dict[str, ConsoleReport]]:
     run = read_run(folder)
-    workloads = experiment(str(run.manifest["experiment"])).workloads
+    workloads = plan_of(str(run.manifest["experiment"])).workloads
     references = {w.published: published(w.published) for w in workloads if w.published}
     return run, conclude(run, references), references
 

@@ -257,6 +257,11 @@ class RunFolder:
         (self.path / RESERVE).unlink(missing_ok=True)
         self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
 
+    def reopen(self) -> None:
+        """Go on with a run that was interrupted."""
+        (self.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
+        self.update_manifest(status="running")
+
     def begin_step(self, name: str) -> StepFolder:
         """An empty folder to measure into. What an earlier, unfinished attempt left is removed."""
         if not _STEP_NAME.match(name):

@@ -10,13 +10,14 @@ import pandas as pd
 from runners.explain import facts, resolution, words
 from runners.explain.audit.audit import audit
 from runners.explain.conclusion import Check
-from runners.explain.steady import steadiness
+from runners.explain.steady import head, steadiness
 from runners.read.outputs import find_outputs
 from runners.read.run import Run, Step
 
 STEAL_LIMIT = 0.01  # of all cores
 FOREIGN_LIMIT_CORES = 0.25
 LOAD_PER_CORE_LIMIT = 0.5
+NOTHING_TO_LOOK_AT = "No step to look at."
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 
 
@@ -58,7 +59,7 @@ def _over(name: str, steps: Iterable[Step], check: Callable[[Step], _Verdict]) -
     """One check over several steps: it fails if one fails, and is unknown if nothing can be said on any."""
     verdicts = [(step, check(step)) for step in steps]
     if not verdicts:
-        return Check(name, None, "No step to look at.")
+        return Check(name, None, NOTHING_TO_LOOK_AT)
     known = [verdict.ok for _, verdict in verdicts if verdict.ok is not None]
     texts: dict[str, list[str]] = {}
     for step, verdict in verdicts:
@@ -173,7 +174,13 @@ def _steady(step: Step) -> _Verdict:
         return _Verdict(False, f"never in {seen.seconds} seconds; the median drifts by {words.percent(seen.drift)}")
     if not seen.from_s:
         return _Verdict(True, f"from the first of {seen.seconds} seconds on")
-    return _Verdict(True, f"from second {seen.from_s:.0f} of {seen.seconds} on")
+    text = f"from second {seen.from_s:.0f} of {seen.seconds} on (the {seen.last_to_settle} settled last)"
+    before = head(step)
+    if before is not None:
+        text += (
+            f"; without what came before p99 is {words.latency(before.steady_us)}, not {words.latency(before.whole_us)}"
+        )
+    return _Verdict(True, text)
 
 
 def _transport(step: Step) -> _Verdict:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from runners.explain import against, answer, facts, profile, tail, words
-from runners.explain.checks import checks
-from runners.explain.conclusion import Conclusion
+from runners.explain import against, answer, climbing, comparing, facts, profile, tail, words
+from runners.explain.checks import NOTHING_TO_LOOK_AT, checks
+from runners.explain.conclusion import Check, Conclusion
 from runners.explain.next_steps import next_steps
-from runners.explain.steady import steadiness
+from runners.explain.steady import Steadiness, head, steadiness
 from runners.explain.tellers import tellings
+from runners.explain.telling import Telling
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run, Step
 
 WORKLOADS = ("put", "get")
+HEAD_MATTERS = 0.1  # of the p99: a smaller change is within what a run tells
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
@@ -24,7 +26,9 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
     is said to be missing; from a step that is invalid or saturated no latency is quoted.
     """
     workloads, engines = _workloads(run, published), _engines(run)
-    answers = [(engine, work, answer.answer(run, engine, work)) for engine in engines for work in workloads]
+    told = tellings(run)
+    asked = bool(run.find(kind="load")) or not _tells_itself(run)
+    answers = [(engine, work, answer.answer(run, engine, work)) for engine in engines for work in workloads if asked]
     outputs = {work: _of(published, work) for work in workloads}
     missed: list[Finding] = []
     comparisons = []
@@ -37,7 +41,6 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
         missed += against.missed(work, name, output, steps)
     if repeated := against.not_repeated({name: out for name, out in outputs.values() if out is not None}):
         missed.append(repeated)
-    told = tellings(run)
     headlines = [telling.answer for telling in told if telling.answer]
     if answers:
         headlines.append(answer.headline(answers))
@@ -48,11 +51,22 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
             *(finding for telling in told for finding in telling.findings),
             *_findings(run, engines, workloads, [finding for _, _, finding in answers]),
         ),
-        checks=(*(check for telling in told for check in telling.checks), *checks(run)),
+        checks=_checks(run, told, asked),
         comparison=tuple(comparisons),
         missed=(*(finding for telling in told for finding in telling.missed), *missed),
         next_steps=(*(finding for telling in told for finding in telling.next_steps), *next_steps(run)),
     )
+
+
+def _checks(run: Run, told: list[Telling], asked: bool) -> tuple[Check, ...]:
+    own = tuple(check for telling in told for check in telling.checks)
+    every = checks(run)
+    return (*own, *every) if asked else (*own, *(check for check in every if check.text != NOTHING_TO_LOOK_AT))
+
+
+def _tells_itself(run: Run) -> bool:
+    """Whether this run is a ladder or a comparison: it is not asked for loads."""
+    return any(step.kind in (climbing.RUNG, comparing.REPEAT) for step in run.steps)
 
 
 def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:
@@ -108,10 +122,12 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
 
 
 def _unsteady(run: Run, engines: list[str], workloads: list[str]) -> Iterator[Finding]:
-    """Only what never became steady is a finding; the rest is a line in the checks."""
+    """What never became steady, and a head that moves the p99; the rest is a line in the checks."""
     for work in workloads:
         for step in _clean_steps(run, engines, work):
             seen = steadiness(step)
+            if facts.quotable(step) and (finding := _head(step, seen)):
+                yield finding
             if facts.quotable(step) and seen.steady is False:
                 text = (
                     f"{facts.title(step)} never became steady in {seen.seconds} seconds: its median by the second "
@@ -127,3 +143,20 @@ def _unsteady(run: Run, engines: list[str], workloads: list[str]) -> Iterator[Fi
                     Anchor.timeline(work),
                     "Warm up longer, or run a larger size.",
                 )
+
+
+def _head(step: Step, seen: Steadiness) -> Finding | None:
+    before = head(step)
+    if before is None or abs(before.whole_us - before.steady_us) < HEAD_MATTERS * before.steady_us:
+        return None
+    text = (
+        f"The first {words.seconds(seen.from_s)} of {facts.title(step)} are not steady (its {seen.last_to_settle} "
+        f"settles last) and make its p99 {words.latency(before.whole_us)} in place of {words.latency(before.steady_us)}"
+    )
+    evidence: dict[str, words.Value] = {
+        "steady_from_s": seen.from_s,
+        "p99_us": before.whole_us,
+        "p99_steady_us": before.steady_us,
+    }
+    figure, remedy = Anchor.timeline(step.workload), "Warm up longer: the recorded window should begin steady."
+    return Finding("S02", Severity.WARNING, words.sentence(text), evidence, (step.name,), figure, remedy)

@@ -1,8 +1,8 @@
 """The rules of report 1: a code and the question that each one answers.
 
 A the answer · L latency · P profile · W why the tail is what it is · S steadiness · M what the published report
-missed · I the instrument itself · N what to try next. A rule makes a finding only where the frames hold evidence
-for it.
+missed · I the instrument itself · K the knee · C two settings compared · N what to try next. A rule makes a finding
+only where the frames hold evidence for it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ RULES = {
     "L01": "How much of the median is the server, and how much the instrument's floor?",
     "L02": "Do the engines differ in p99 by more than their intervals?",
     "L03": "Does one short excursion make a percentile?",
+    "K01": "Which is the highest rate that meets the objective?",
+    "K02": "What is missed first above it?",
+    "K03": "Was the generator the limit?",
+    "K04": "Is the knee known as well as was asked?",
+    "K05": "Which of the fixed rates are carried?",
+    "C01": "By how much do two settings differ?",
+    "C02": "How large a difference would the rounds have shown?",
+    "C03": "Can the settings be compared at all?",
     "P01": "Which parts of the work take the most CPU, memory or waiting?",
     "P02": "Does a part of the work take another share in one engine than in the other?",
     "P03": "What did the profiler cost?",
@@ -24,6 +32,7 @@ RULES = {
     "W02": "When was the slowest answer, and does a pause of the JVM lie there?",
     "W03": "Can the tail be looked at by the second at all?",
     "S01": "From which second on is the median steady?",
+    "S02": "Does a head that is not steady move the p99?",
     "M01": "Is the published median the generator's timer?",
     "M02": "Do the published errors agree with a number of absent keys?",
     "M03": "Is a part of the published requests missing from the published histogram?",
@@ -46,5 +55,6 @@ RULES = {
     "N06": "Which percentiles need a longer run?",
     "N07": "Does the machine disturb the measurement?",
     "N08": "Does the profile lack kernel frames?",
+    "N10": "At which rate is latency worth measuring?",
     "N09": "Does the server fall back to slower sockets?",
 }

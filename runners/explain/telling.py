@@ -10,7 +10,10 @@ from runners.explain.words import Finding
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What one kind of experiment has to say. `answer` is its part of the report's headline, or empty."""
+    """What one kind of experiment has to say. `answer` is its part of the report's headline, or empty.
+
+    `checks` are what it asks of its own steps, beside the checks of every run.
+    """
 
     answer: str = ""
     findings: tuple[Finding, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ INSTRUMENT = (
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One numbered notebook. `published` names the report that it reproduces."""
+    """One numbered notebook, or with an empty `notebook` a command. `published` names the report that it reproduces."""
 
     number: str
     notebook: str
@@ -71,9 +72,12 @@ class Experiment:
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
         sized = ["--size", str(parameters["size"])] if "size" in parameters else []
         changed = [
-            f"-p {name}={value}" for name, value in parameters.items() if name != "size" and value != defaults[name]
+            f"-p {shlex.quote(f'{name}={value}')}"
+            for name, value in parameters.items()
+            if name != "size" and value != defaults[name]
         ]
-        return " ".join(["lab run", self.number, *sized, *changed])
+        verb = f"lab run {self.number}" if self.notebook else f"lab {self.number}"
+        return " ".join([verb, *sized, *changed])
 
 
 EXPERIMENTS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runners.errors import PlanError
@@ -33,3 +34,33 @@ class Setting:
     def of(cls, given: Setting | str) -> Setting:
         """The setting itself, or an engine with the server's defaults."""
         return given if isinstance(given, Setting) else cls(given, given)
+
+    @classmethod
+    def parse(cls, text: str, known: Sequence[str]) -> Setting:
+        """A setting from a command line: `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`.
+
+        `known` are the engines that there are. Without a name it is called by its engine and flags. Raises PlanError.
+        """
+        named: dict[str, str] = {}
+        server, jvm = [], []
+        for part in (part.strip() for part in text.split(",")):
+            name, separator, value = part.partition("=")
+            if part.startswith("--"):
+                server.append(part)
+            elif part.startswith("-"):
+                jvm.append(part)
+            elif separator and name in ("engine", "name", "heap_mb") and name not in named:
+                named[name] = value
+            elif part in known and "engine" not in named:
+                named["engine"] = part
+            else:
+                remedy = "write an engine, or engine=lsm,--server-flag=value,-XX:jvm-flag,heap_mb=256,name=short"
+                raise PlanError(f"setting {text!r}", f"{part!r} can't be read", remedy)
+        if named.get("engine") not in known:
+            raise PlanError(f"setting {text!r}", "it names no engine that there is", f"one of {', '.join(known)}")
+        if not named.get("heap_mb", "16").isdigit():
+            raise PlanError(f"setting {text!r}", f"heap_mb={named['heap_mb']}", "give whole MiB")
+        flags = "".join(f"-{flag.lstrip('-')}" for flag in (*server, *jvm))
+        flags += f"-heap{named['heap_mb']}" if "heap_mb" in named else ""
+        own = re.sub(r"[^a-z0-9]+", "-", f"{named['engine']}{flags}".lower())[:40].strip("-")
+        return cls(named.get("name", own), named["engine"], tuple(server), tuple(jvm), int(named.get("heap_mb", 0)))

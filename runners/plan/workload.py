@@ -33,3 +33,6 @@ PUT = Workload("put", SCRIPTS / "put.lua", published="report-1/put", published_r
 GET = Workload("get", SCRIPTS / "get.lua", published="report-1/get", published_rate_rps=22_000, filled_keys=10_000)
 #: Writes ids 1..n once each.
 FILL = Workload("fill", SCRIPTS / "fill.lua")
+
+#: What `lab knee` and `lab compare` can send, by name.
+WORKLOADS = {workload.name: workload for workload in (PUT, GET)}

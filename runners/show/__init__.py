@@ -7,9 +7,11 @@ are imported from its full path.
 """
 
 from runners.show.blocks import checks, conclusion
+from runners.show.difference import difference
 from runners.show.flamegraph import flamegraph
 from runners.show.floors import floors
 from runners.show.history import history
+from runners.show.ladder import ladder
 from runners.show.probe import probes, rates
 from runners.show.report import render
 from runners.show.shares import shares
@@ -21,9 +23,11 @@ from runners.show.timeline import timeline
 __all__ = [
     "checks",
     "conclusion",
+    "difference",
     "flamegraph",
     "floors",
     "history",
+    "ladder",
     "probes",
     "rates",
     "render",

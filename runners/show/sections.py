@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 from runners.explain.conclusion import Conclusion
 from runners.read.run import Run
+from runners.show.difference import section as difference
 from runners.show.history import section as history
 from runners.show.instrument import BUILDERS as INSTRUMENT
+from runners.show.ladders import section as ladders
 from runners.show.section import Section
 
 Builder = Callable[[Run, Conclusion], Section | None]
 
 #: In the order in which the sections stand in a report.
-BUILDERS: tuple[Builder, ...] = (*INSTRUMENT, history)
+BUILDERS: tuple[Builder, ...] = (ladders, difference, *INSTRUMENT, history)
 
 
 def sections(run: Run, conclusion: Conclusion) -> tuple[Section, ...]:

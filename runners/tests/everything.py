@@ -21,6 +21,8 @@ from runners.launch.workshop import prepare
 SUREFIRE_RESULT = re.compile(
     rb"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?:\x1b\[[\d;]*m)?\s*$", re.MULTILINE
 )
+#: The full counts take longer a test, and what they find is shown.
+LONG = ("--timeout=3600", "-rP") if os.environ.get("LAB_LONG") == "1" else ()
 CARGO_RESULT = re.compile(rb"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
 
 
@@ -86,7 +88,7 @@ def python() -> Counts:
     """The package, its rooms' order, and the lab end to end."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "pytest.xml"
-        code, _, seconds = _run([sys.executable, "-m", "pytest", f"--junitxml={report}"], ROOT)
+        code, _, seconds = _run([sys.executable, "-m", "pytest", f"--junitxml={report}", *LONG], ROOT)
         suites = ET.parse(report).getroot().iter("testsuite") if report.exists() else ()
         found = [tuple(int(s.get(field, 0)) for field in ("tests", "failures", "errors", "skipped")) for s in suites]
     tests, failures, errors, skipped = _sums(found, 4)

@@ -1,0 +1,138 @@
+"""Two runs, or two groups of runs, compared from their folders: only where nothing but the setting differs.
+
+With two or more runs on each side, what differs between runs of one side is the measure (B. L. Welch, 1947, *The
+generalization of Student's problem*, Biometrika 34, on logarithms; Bonferroni over the quantities). With one on each
+side there is no such measure: the difference is given with what the requests of one run tell, which is too little for
+a verdict, and said to be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t
+
+from runners.explain import facts, same, words
+from runners.explain.bounds import difference
+from runners.explain.compare import ALPHA, QUANTITIES, Difference, Quantity
+from runners.explain.comparing import LEVELS, of_step, said, signed
+from runners.read.run import Run, Step
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Matching loads of the two sides: what they are called, and their steps."""
+
+    names: tuple[str, str]
+    workload: str
+    a: tuple[Step, ...]
+    b: tuple[Step, ...]
+
+
+def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[Pair]:
+    """Clean loads that match by setting and workload; where each side has one setting only, by workload."""
+    left, right = _loads(a), _loads(b)
+    found = []
+    for (subject, workload), steps in left.items():
+        match = right.get((subject, workload))
+        names = (f"{facts.engine_name(subject)} (A)", f"{facts.engine_name(subject)} (B)")
+        if match is None and len({key[0] for key in left}) == len({key[0] for key in right}) == 1:
+            other = next(iter(right))[0]
+            match, names = right.get((other, workload)), (facts.engine_name(subject), facts.engine_name(other))
+        if match:
+            found.append(Pair(names, workload, tuple(steps), tuple(match)))
+    return found
+
+
+def _loads(runs: Sequence[Run]) -> dict[Key, list[Step]]:
+    found: dict[Key, list[Step]] = {}
+    for run in runs:
+        for step in run.find(kind="load", profiled=False):
+            if facts.quotable(step):
+                found.setdefault((step.subject, step.workload), []).append(step)
+    return found
+
+
+def differing(a: Sequence[Run], b: Sequence[Run]) -> list[same.Differs]:
+    """Every field besides the setting that is not the same in all runs, each named once."""
+    runs = [*a, *b]
+    found: dict[str, same.Differs] = {}
+    for run in runs[1:]:
+        for differs in same.of_manifests(runs[0].manifest, run.manifest):
+            found.setdefault(differs.field, differs)
+    for pair in pairs(a, b):
+        steps = [*pair.a, *pair.b]
+        for step in steps[1:]:
+            for differs in same.of_steps(steps[0].meta, step.meta):
+                found.setdefault(differs.field, differs)
+    return list(found.values())
+
+
+def sentences(a: Sequence[Run], b: Sequence[Run], see: float) -> Iterator[str]:
+    """Each pair, each quantity, in words."""
+    for pair in pairs(a, b):
+        one, other = pair.names
+        yield f"{pair.workload.upper()}, {other} against {one}:"
+        if min(len(pair.a), len(pair.b)) < 2:
+            yield from (f"  {text}" for text in _single(pair))
+        else:
+            found = list(_differences(pair, see))
+            yield from (f"  {words.sentence(said(each, one, other, len(found), 'run'))}" for each in found)
+
+
+def _single(pair: Pair) -> Iterator[str]:
+    for name, level in LEVELS.items():
+        a, b = facts.at(pair.a[0], level), facts.at(pair.b[0], level)
+        if a is None or b is None:
+            continue
+        less = difference(b, a)
+        label = next(q.label for q in QUANTITIES if q.name == name)
+        yield (
+            f"{label}: {facts.written(b)} against {facts.written(a)}, a difference of "
+            f"{words.latency_interval(less.value, less.low, less.high)}, or {signed(b.value / a.value - 1)}."
+        )
+    yield "One run on a side shows no spread between runs, so this is no verdict. Repeat: lab compare --a … --b …"
+
+
+def _differences(pair: Pair, see: float) -> Iterator[Difference]:
+    left = [of_step(step) for step in pair.a]
+    right = [of_step(step) for step in pair.b]
+    usable = [
+        quantity
+        for quantity in QUANTITIES
+        if all(math.isfinite(each.get(quantity.name, math.nan)) and each[quantity.name] > 0 for each in (*left, *right))
+    ]
+    for quantity in usable:
+        yield welch(
+            quantity,
+            np.log([each[quantity.name] for each in left]),
+            np.log([each[quantity.name] for each in right]),
+            ALPHA / len(usable),
+            see,
+        )
+
+
+def welch(
+    quantity: Quantity,
+    a: np.ndarray[tuple[int], np.dtype[np.float64]],
+    b: np.ndarray[tuple[int], np.dtype[np.float64]],
+    level: float,
+    see: float,
+) -> Difference:
+    """The difference of two groups of logarithms with Welch's interval."""
+    parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
+    error = math.sqrt(sum(parts))
+    freedom = sum(parts) ** 2 / sum(p**2 / (len(s) - 1) for p, s in zip(parts, (a, b), strict=True)) if error else 1.0
+    half = float(t.ppf(1 - level / 2, freedom)) * error
+    mean = float(b.mean() - a.mean())
+    spread = error * math.sqrt(min(len(a), len(b)))
+    low, high = (math.expm1(mean - half), math.expm1(mean + half)) if half < 10 else (math.nan, math.nan)
+    count = min(len(a), len(b))
+    return Difference(
+        quantity, float(np.exp(a.mean())), float(np.exp(b.mean())), math.expm1(mean), low, high, count, spread, see
+    )

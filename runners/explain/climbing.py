@@ -1,0 +1,250 @@
+"""Ladders of a run: one load at several rates, each rung a step; with an objective, a search for the knee."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from runners.explain import facts, words
+from runners.explain.conclusion import Check
+from runners.explain.knee import Answer, Kind, Probe, Search, finish
+from runners.explain.meets import Met, Outcome, meets
+from runners.explain.telling import Telling
+from runners.explain.words import Finding, Severity
+from runners.plan.objective import Objective
+from runners.read.run import Run, Step
+
+RUNG = "rung"
+JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The rungs of one server under one load, in the order in which they were measured."""
+
+    name: str
+    steps: tuple[Step, ...]
+    objective: Objective | None
+    search: Search | None
+    published: tuple[str, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        return f"ladder-{self.name}"
+
+    @property
+    def judged(self) -> list[Met]:
+        """Each rung against the objective, or against the rate alone."""
+        objective = self.objective or Objective(latencies=(), errors=1.0)
+        return [meets(step, objective) for step in self.steps]
+
+    @property
+    def probes(self) -> list[Probe]:
+        pairs = zip(self.steps, self.judged, strict=True)
+        return [Probe(facts.offered_rps(step), met.outcome) for step, met in pairs]
+
+    @property
+    def answer(self) -> Answer | None:
+        """The knee that these rungs show; None for fixed rates."""
+        return finish(self.probes, self.search) if self.search is not None else None
+
+    @property
+    def title(self) -> str:
+        connections = self.steps[0].meta.get("connections")
+        over = "one connection" if connections == 1 else f"{words.count(connections)} connections"
+        return f"{facts.title(self.steps[0])} on {over}"
+
+
+def ladders(run: Run) -> list[Ladder]:
+    """The ladders of a run, in order."""
+    by_name: dict[str, list[Step]] = {}
+    for step in run.find(kind=RUNG):
+        by_name.setdefault(str((step.meta.get("ladder") or {}).get("name") or step.subject), []).append(step)
+    return [ladder_of(name, steps) for name, steps in by_name.items()]
+
+
+def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
+    """One ladder from its rungs, as their metadata describe it."""
+    about = steps[0].meta.get("ladder") or {}
+    return Ladder(
+        name,
+        tuple(steps),
+        Objective.parse(about["objective"]) if about.get("objective") else None,
+        Search(**about["search"]) if about.get("search") else None,
+        tuple(about.get("published") or ()),
+    )
+
+
+def tell(run: Run) -> Telling | None:
+    """What the ladders of a run say; None when it has none."""
+    found = ladders(run)
+    if not found:
+        return None
+    findings = [finding for ladder in found for finding in _findings(ladder)]
+    answer = " ".join(finding.sentence for finding in findings if finding.code in ("K01", "K05"))
+    nexts = tuple(finding for ladder in found for finding in _next(ladder))
+    return Telling(answer, tuple(findings), next_steps=nexts, checks=tuple(_checks(found)))
+
+
+def asked(objective: Objective) -> str:
+    """An objective in words: p99 within 10 ms, 99 % achieved and no errors."""
+    parts = [f"{words.level(level)} within {words.latency(limit)}" for level, limit in objective.latencies]
+    errors = f"errors up to {words.percent(objective.errors)}" if objective.errors else "no errors"
+    return words.listed([*parts, f"{words.percent(objective.achieved)} achieved", errors])
+
+
+def _findings(ladder: Ladder) -> Iterator[Finding]:
+    answer = ladder.answer
+    if answer is None or ladder.objective is None:
+        yield _fixed(ladder)
+    else:
+        yield _knee(ladder, ladder.objective, answer)
+        if finding := _missed_first(ladder, answer):
+            yield finding
+        if answer.kind in (Kind.FOUND, Kind.OPEN) and not answer.precise:
+            yield _not_precise(ladder, answer)
+    if finding := _generator(ladder):
+        yield finding
+
+
+def _evidence(ladder: Ladder, answer: Answer) -> dict[str, words.Value]:
+    counted = Counter(probe.outcome.value for probe in ladder.probes)
+    return {
+        "objective": ladder.objective.text if ladder.objective else None,
+        "knee_rps": answer.rps,
+        "low_rps": answer.low_rps,
+        "high_rps": answer.high_rps,
+        **{f"probes {name}": number for name, number in counted.items()},
+    }
+
+
+def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
+    keeps, count = asked(objective), len(ladder.steps)
+    length = words.seconds(ladder.steps[-1].meta.get("duration_s"))
+    probes = f"{words.count(count)} probe{'' if count == 1 else 's'} of {length}"
+    severity = Severity.NOTE
+    if answer.kind == Kind.FOUND:
+        severity = Severity.GOOD
+        text = f"{ladder.title} keeps {keeps} up to {rate_interval(answer)}, by {probes}"
+    elif answer.kind == Kind.ABOVE:
+        why = "the most that the generator could send" if words.known(answer.ceiling_rps) else "the highest rate asked"
+        text = f"{ladder.title} keeps {keeps} at {words.rate(answer.low_rps)}, {why}: its knee lies above, by {probes}"
+    elif answer.kind == Kind.BELOW:
+        severity = Severity.WARNING
+        text = f"{ladder.title} does not keep {keeps} even at {words.rate(answer.high_rps)}, the lowest rate asked"
+    elif answer.kind == Kind.OPEN:
+        severity = Severity.WARNING
+        low = f"met at {words.rate(answer.low_rps)}" if words.known(answer.low_rps) else "met at no rate that was tried"
+        high = f"missed at {words.rate(answer.high_rps)}" if words.known(answer.high_rps) else "missed at none"
+        text = f"The knee of {ladder.title} was not found in {probes}: the objective ({keeps}) was {low} and {high}"
+    else:
+        severity = Severity.ERROR
+        reasons = [reason for met in ladder.judged[-1:] for reason in met.missed]
+        text = f"The knee of {ladder.title} could not be measured: {words.listed(reasons) or 'probes failed'}"
+    steps = tuple(step.name for step in ladder.steps)
+    return Finding("K01", severity, words.sentence(text), _evidence(ladder, answer), steps, ladder.anchor)
+
+
+def rate_interval(answer: Answer) -> str:
+    """The knee with its interval: 21 400/s (20 900-21 900)."""
+    between = f"{words.count(answer.low_rps)}{words.DASH}{words.count(answer.high_rps)}"
+    return f"{words.rate(float(f'{answer.rps:.3g}'))} ({between})"
+
+
+def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
+    """What was missed in the probes just above the knee."""
+    if answer.kind != Kind.FOUND:
+        return None
+    pairs = list(zip(ladder.steps, ladder.judged, strict=True))
+    near = [
+        (step, met)
+        for step, met in pairs
+        if met.outcome == Outcome.MISSED and answer.low_rps <= facts.offered_rps(step) <= JUST_ABOVE * answer.rps
+    ]
+    if not near:
+        return None
+    kinds = Counter(reason.split(" ")[0] for _, met in near for reason in met.missed)
+    parts = [f"{kind} in {words.count(number)}" for kind, number in kinds.most_common()]
+    count = len(near)
+    each = "the one probe" if count == 1 else f"the {words.count(count)} probes"
+    text = f"Just above the knee of {facts.title(ladder.steps[0])}, {each} that missed the objective missed "
+    text += words.listed(parts) if count > 1 else words.listed(kinds)
+    evidence: dict[str, words.Value] = {f"missed {kind}": number for kind, number in kinds.items()}
+    names = tuple(step.name for step, _ in near)
+    return Finding("K02", Severity.NOTE, words.sentence(text), evidence, names, ladder.anchor)
+
+
+def _generator(ladder: Ladder) -> Finding | None:
+    late = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.GENERATOR]
+    if not late:
+        return None
+    text = (
+        f"The generator did not keep up in {words.count(len(late))} of {words.count(len(ladder.steps))} probes of "
+        f"{facts.title(ladder.steps[0])}, from {words.rate(min(late))} on: those say nothing on the server"
+    )
+    evidence: dict[str, words.Value] = {"probes": len(late), "lowest_rps": min(late)}
+    remedy = "Give the generator more cores or threads, or more machines, to look further."
+    names = tuple(s.name for s, p in zip(ladder.steps, ladder.probes, strict=True) if p.outcome == Outcome.GENERATOR)
+    return Finding("K03", Severity.WARNING, words.sentence(text), evidence, names, ladder.anchor, remedy)
+
+
+def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
+    search = ladder.search
+    assert search is not None  # only a search has an answer
+    if answer.kind == Kind.FOUND:
+        width = answer.high_rps / answer.low_rps - 1
+        told = f"its interval is {words.percent(width)} wide, {words.percent(search.precision)} was asked"
+    else:
+        width, told = float("nan"), "it is not yet between a rate that meets the objective and one that misses it"
+    text = f"The budget ended before the knee of {facts.title(ladder.steps[0])} was known as well as asked: {told}"
+    remedy = "Give more minutes: lab knee --resume with this run goes on where it ended."
+    evidence: dict[str, words.Value] = {"width": width, "asked": search.precision, "probes": len(ladder.steps)}
+    return Finding("K04", Severity.NOTE, words.sentence(text), evidence, (), ladder.anchor, remedy)
+
+
+def _fixed(ladder: Ladder) -> Finding:
+    met = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET]
+    missed = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED]
+    count = len(ladder.steps)
+    if met and not [rps for rps in missed if rps < max(met)]:
+        text = f"{ladder.title} carries {words.rate(max(met))}"
+        text += f" and falls short of {words.rate(min(missed))}" if missed else ", the highest rate that was offered"
+    elif met:
+        text = f"{ladder.title} carries {words.count(len(met))} of {words.count(count)} rates, not in their order"
+    else:
+        text = f"{ladder.title} carries none of the {words.count(count)} rates offered"
+    severity = Severity.GOOD if met else Severity.WARNING
+    evidence: dict[str, words.Value] = {"rungs": count, "highest_carried_rps": max(met, default=float("nan"))}
+    steps = tuple(step.name for step in ladder.steps)
+    return Finding("K05", severity, words.sentence(text), evidence, steps, ladder.anchor)
+
+
+def _next(ladder: Ladder) -> Iterator[Finding]:
+    answer = ladder.answer
+    if answer is None or answer.kind != Kind.FOUND:
+        return
+    rate = 0.7 * answer.low_rps
+    name, offered = facts.title(ladder.steps[0]), words.rate(float(f"{rate:.2g}"))
+    text = f"Measure the latency of {name} at {offered}, 70{words.NBSP}% of its knee"
+    evidence: dict[str, words.Value] = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
+    yield Finding("N10", Severity.NOTE, words.sentence(text), evidence, (), ladder.anchor)
+
+
+def _checks(found: Sequence[Ladder]) -> Iterator[Check]:
+    for ladder in found:
+        counted = Counter(probe.outcome for probe in ladder.probes)
+        said = counted[Outcome.MET] + counted[Outcome.MISSED]
+        parts = [f"{words.count(said)} of {words.count(len(ladder.steps))} say something on the server"]
+        if counted[Outcome.GENERATOR]:
+            parts.append(f"in {words.count(counted[Outcome.GENERATOR])} the generator did not keep up")
+        if counted[Outcome.INVALID]:
+            parts.append(f"{words.count(counted[Outcome.INVALID])} invalid")
+        name = f"probes, {facts.title(ladder.steps[0])}"
+        yield Check(name, said > 0 and not counted[Outcome.INVALID], words.sentence(", ".join(parts)))
+        met = [s for s, p in zip(ladder.steps, ladder.probes, strict=True) if p.outcome == Outcome.MET]
+        if met and ladder.objective:
+            level = ladder.objective.latencies[-1][0]
+            fewest = min(facts.samples(step) * (1 - level) for step in met)
+            text = f"at least {words.count(fewest)} requests beyond {words.level(level)} in each probe that met it"
+            yield Check(f"samples, {facts.title(ladder.steps[0])}", fewest >= facts.ENOUGH_BEYOND, words.sentence(text))

@@ -1,0 +1,247 @@
+"""Two settings, measured in rounds: how much do they differ, and may the measuring stop?
+
+**What is compared.** Each round measures both settings, one after the other, so what is slow today is slow for both.
+The logarithm of B over A is taken for each round and averaged over rounds: the typical run's ratio. A percentile is
+always one run's own, of its whole histogram. What differs between runs (the heap's layout, JIT, the neighbours) is
+what counts, and it is larger than what differs within one; so rounds are the units, resampled whole (T. Kalibera and R.
+Jones, 2013, *Rigorous benchmarking in reasonable time*, ISMM; A. Davison and D. Hinkley, 1997, *Bootstrap Methods and
+their Application*, section 3.8: of nested samples resample the outermost).
+
+**The interval** is the symmetric studentised bootstrap's (P. Hall, 1988, *On symmetric bootstrap confidence intervals*,
+JRSS B 50), and never narrower than Student's. A difference of two runs drawn alike is symmetric, whatever a
+percentile's own distribution is, which suits both. It is widened by what the histogram can't tell apart: 0.1 %, half a
+microsecond.
+
+**Looking after each round** would find a difference sooner or later where there is none. So the 5 % are spent over the
+planned rounds (K. Lan and D. DeMets, 1983, *Discrete sequential boundaries for clinical trials*, Biometrika 70, with
+the spending function that resembles O'Brien and Fleming's), the bounds of each look found by numerical integration
+(P. Armitage, C. McPherson and B. Rowe, 1969, JRSS A 132) and turned into those of Student's t by their significance
+level (C. Jennison and B. Turnbull, 2000, *Group Sequential Methods*, section 3.8). The intervals are their repeated
+confidence intervals: valid whenever one stops. Several quantities share the 5 % equally (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm, t
+
+ALPHA = 0.05
+POWER = 0.9
+FEWEST_ROUNDS = 4
+LOOKS = 8  # at most: each costs a little of what can be seen
+RESAMPLED = 4_000
+FEWEST_FOR_BOOTSTRAP = 8
+DEEPEST = 0.004  # below this level the resamples are too few, and Student's t stands alone
+RESOLUTION = 0.001  # a histogram of three digits
+LEAST_US = 0.5  # half of the smallest unit
+_GRID = 400
+_UNBOUNDED = 10.0  # in logarithms: such an interval says nothing
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Something that is compared. `lower_is_better` None: neither is."""
+
+    name: str
+    label: str
+    unit: str
+    lower_is_better: bool = True
+
+
+QUANTITIES = (
+    Quantity("p50_us", "p50", "us"),
+    Quantity("p90_us", "p90", "us"),
+    Quantity("p99_us", "p99", "us"),
+    Quantity("p999_us", "p99.9", "us"),
+    Quantity("closed_loop_rps", "closed-loop rate", "rps", lower_is_better=False),
+    Quantity("cpu_us", "CPU per request", "us"),
+)
+PRIMARY = "p99_us"
+
+
+class Verdict(StrEnum):
+    LOWER = "lower"
+    HIGHER = "higher"
+    NONE = "none"  # a difference as large as asked for would have been seen
+    UNSEEN = "unseen"  # not enough rounds to tell
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """B against A in one quantity, as a share of A: 0.05 is 5 % more. The interval is a repeated one of `rounds`."""
+
+    quantity: Quantity
+    a: float
+    b: float
+    share: float
+    low: float
+    high: float
+    rounds: int
+    spread: float  # standard deviation of the logarithm between rounds
+    see: float
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.low > 0:
+            return Verdict.HIGHER
+        if self.high < 0:
+            return Verdict.LOWER
+        within = -self.see < self.low and self.high < self.see
+        return Verdict.NONE if within else Verdict.UNSEEN
+
+    def more_rounds(self, count: int) -> int:
+        """About how many more rounds would show a difference of `see`, nine times of ten, with `count` quantities."""
+        least = math.log1p(self.see)
+        needed = ((norm.ppf(1 - ALPHA / count / 2) + norm.ppf(POWER)) * self.spread / least) ** 2
+        return max(0, math.ceil(float(needed)) - self.rounds)
+
+
+def spent(part: float, alpha: float) -> float:
+    """What of `alpha` may be spent when `part` (0..1) of the planned rounds is measured."""
+    return float(2 * (1 - norm.cdf(norm.ppf(1 - alpha / 2) / math.sqrt(part)))) if part > 0 else 0.0
+
+
+def looks(planned: int) -> tuple[int, ...]:
+    """After which rounds one looks: evenly, the last one at the end of the plan."""
+    first = min(max(FEWEST_ROUNDS, math.ceil(planned / 3)), planned)
+    count = min(LOOKS, planned - first + 1)
+    return tuple(sorted({round(first + (planned - first) * i / max(1, count - 1)) for i in range(count)} | {planned}))
+
+
+@cache
+def levels(planned: int, alpha: float) -> dict[int, float]:
+    """The two-sided significance level of each look, such that all looks together spend `alpha`."""
+    found: dict[int, float] = {}
+    at = looks(planned)
+    density: Floats | None = None
+    grid: Floats | None = None
+    gone, before = 0.0, 0
+    for look in at:
+        step = math.sqrt(look - before)
+        now = spent(look / planned, alpha)
+        wanted = (now - gone) / 2  # in each tail of the sum of standard normal rounds
+        edge = _edge(grid, density, step, wanted, look)
+        found[look] = float(2 * norm.sf(edge / math.sqrt(look)))
+        fresh = np.linspace(-edge, edge, 2 * _GRID + 1)
+        density = _carried(grid, density, step, fresh)
+        grid, gone, before = fresh, now, look
+    return found
+
+
+def _carried(grid: Floats | None, density: Floats | None, step: float, at: Floats) -> Floats:
+    """The density of the sum at the next look, of what has not been stopped before."""
+    if grid is None or density is None:
+        first: Floats = norm.pdf(at / step) / step
+        return first
+    width = grid[1] - grid[0]
+    weights = np.full(len(grid), width)
+    weights[[0, -1]] /= 2
+    result: Floats = norm.pdf((at[:, None] - grid[None, :]) / step) / step @ (density * weights)
+    return result
+
+
+def _edge(grid: Floats | None, density: Floats | None, step: float, wanted: float, look: int) -> float:
+    """Beyond which sum lies `wanted` of what is left, in the upper tail; by bisection."""
+    low, high = 0.0, 12.0 * math.sqrt(look)
+    for _ in range(60):
+        middle = (low + high) / 2
+        if grid is None or density is None:
+            tail = float(norm.sf(middle / step))
+        else:
+            width = grid[1] - grid[0]
+            weights = np.full(len(grid), width)
+            weights[[0, -1]] /= 2
+            tail = float((norm.sf((middle - grid) / step) * density * weights).sum())
+        low, high = (middle, high) if tail > wanted else (low, middle)
+    return (low + high) / 2
+
+
+def level_now(rounds: int, planned: int, alpha: float) -> float:
+    """The level of the interval after so many rounds: that of the last look; between looks nothing new is spent."""
+    known = levels(planned, alpha)
+    passed = [look for look in known if look <= rounds]
+    return known[passed[-1]] if passed else known[min(known)]
+
+
+def half_width(logs: Floats, level: float, seed: int = 1) -> float:
+    """Half of the interval of the mean of `logs`, at a two-sided significance level."""
+    count = len(logs)
+    if count < 2:
+        return math.inf
+    error = float(logs.std(ddof=1)) / math.sqrt(count)
+    factor = float(t.ppf(1 - level / 2, count - 1))
+    if count >= FEWEST_FOR_BOOTSTRAP and level >= DEEPEST and error > 0:
+        drawn = np.random.default_rng(seed).integers(0, count, (RESAMPLED, count))
+        resampled = logs[drawn]
+        errors = resampled.std(axis=1, ddof=1) / math.sqrt(count)
+        usable = errors > 0
+        ratios = np.abs(resampled.mean(axis=1) - logs.mean())[usable] / errors[usable]
+        factor = max(factor, float(np.quantile(ratios, 1 - level)))
+    return factor * error
+
+
+def differences(
+    a: Mapping[str, Sequence[float]], b: Mapping[str, Sequence[float]], planned: int, see: float
+) -> list[Difference]:
+    """Each quantity that both sides have in each round, `a[name][i]` and `b[name][i]` of round i."""
+    shared = [
+        q for q in QUANTITIES if _usable(a.get(q.name, ())) and _usable(b.get(q.name, ()))
+    ]  # fmt: skip
+    found = []
+    for quantity in shared:
+        left, right = np.array(a[quantity.name], float), np.array(b[quantity.name], float)
+        count = min(len(left), len(right))
+        logs = np.log(right[:count]) - np.log(left[:count])
+        level = level_now(count, max(planned, FEWEST_ROUNDS), ALPHA / len(shared))
+        half = half_width(logs, level) + _resolution(quantity, left, right)
+        mean = float(logs.mean())
+        found.append(
+            Difference(
+                quantity,
+                float(np.exp(np.log(left).mean())),
+                float(np.exp(np.log(right).mean())),
+                math.expm1(mean),
+                math.expm1(mean - half) if half < _UNBOUNDED else math.nan,
+                math.expm1(mean + half) if half < _UNBOUNDED else math.nan,
+                count,
+                float(logs.std(ddof=1)) if count > 1 else math.nan,
+                see,
+            )
+        )
+    return found
+
+
+def _usable(values: Sequence[float]) -> bool:
+    return len(values) > 0 and all(math.isfinite(value) and value > 0 for value in values)
+
+
+def _resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
+    least = float(min(left.mean(), right.mean()))
+    return RESOLUTION + (LEAST_US / least if quantity.unit == "us" and quantity.name != "cpu_us" else 0.0)
+
+
+def settled(found: Sequence[Difference], planned: int) -> bool:
+    """Whether measuring may stop: the primary quantity is decided at a look, or the plan is done."""
+    primary = [each for each in found if each.quantity.name == PRIMARY] or list(found[:1])
+    if not primary:
+        return False
+    rounds = primary[0].rounds
+    if rounds >= planned:
+        return True
+    return rounds in looks(planned) and primary[0].verdict != Verdict.UNSEEN
+
+
+def order(rounds: int, seed: int) -> list[str]:
+    """Which setting goes first in each round: in blocks of two, A B B A or B A A B by chance."""
+    random = np.random.default_rng(seed)
+    blocks = [("AB", "BA") if random.random() < 0.5 else ("BA", "AB") for _ in range((rounds + 1) // 2)]
+    return [pair for block in blocks for pair in block][:rounds]

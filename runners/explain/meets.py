@@ -1,0 +1,68 @@
+"""Does a step meet an objective? And if not: is that the server's doing, or the generator's?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pandas as pd
+
+from runners.explain import facts, words
+from runners.plan.objective import Objective
+from runners.read.run import Step
+
+ERROR_COLUMNS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors", "censored")
+
+
+class Outcome(StrEnum):
+    """How a probe ended."""
+
+    MET = "met"
+    MISSED = "missed"
+    GENERATOR = "generator"  # it did not send what was asked: nothing is said on the server
+    INVALID = "invalid"  # no measurement at all
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The outcome and the parts of the objective that were missed, in words."""
+
+    outcome: Outcome
+    missed: tuple[str, ...] = ()
+
+
+def meets(step: Step, objective: Objective) -> Met:
+    """Judge one step. A generator that did not keep up says nothing on the server, whatever the figures are."""
+    summary = step.frames["summary"]
+    if not summary.empty and not pd.isna(summary["kept_up"].iloc[0]) and not bool(summary["kept_up"].iloc[0]):
+        return Met(Outcome.GENERATOR, ("the generator did not keep up",))
+    if not step.valid and not facts.fell_short(step):
+        return Met(Outcome.INVALID, (facts.why_not(step),))
+    held = facts.held_share(step)
+    if not words.known(held):
+        return Met(Outcome.INVALID, ("no rate was recorded",))
+    missed = []
+    if held < objective.achieved:
+        missed.append(f"achieved {words.percent(held)} of what was offered")
+    for level, limit_us in objective.latencies:
+        value = facts.at(step, level)
+        if value is None:
+            return Met(Outcome.INVALID, (f"{words.level(level)} was not recorded",))
+        if value.value > limit_us:
+            missed.append(f"{words.level(level)} {words.latency(value.value)}")
+    lost = lost_share(step)
+    if lost > objective.errors:
+        missed.append(f"errors {words.percent(lost)}")
+    return Met(Outcome.MISSED if missed else Outcome.MET, tuple(missed))
+
+
+def lost_share(step: Step) -> float:
+    """Requests that failed, were answered with an error, or were not answered, over those that were due.
+
+    Requests that had no answer yet when the run ended count only beyond one a connection: those were simply under way.
+    """
+    counts = {column: facts.number(step, column) for column in ERROR_COLUMNS}
+    counts["censored"] = max(0.0, counts["censored"] - float(step.meta.get("connections") or 1))
+    due = facts.number(step, "scheduled")
+    total = sum(value for value in counts.values() if words.known(value))
+    return total / due if words.known(due) and due else 0.0

@@ -1,0 +1,46 @@
+"""The section on a run's ladders: each with its sentences, its figure and its table."""
+
+from __future__ import annotations
+
+from runners.explain.climbing import Ladder, ladders
+from runners.explain.conclusion import Conclusion
+from runners.read.errors import ReadError
+from runners.read.published import published
+from runners.read.run import Run
+from runners.show.ladder import data, ladder, table
+from runners.show.section import Section, Shown
+
+TEXT = (
+    "Each probe offers one rate for a while to a server that is warm. The knee is the rate at which half of the probes "
+    "meet the objective; its interval is the central 95 % of what all probes together leave possible."
+)
+FIXED_TEXT = "Each rung offers one rate for a while to a server that is warm."
+
+
+def section(run: Run, conclusion: Conclusion) -> Section | None:
+    """All ladders of a run, or None."""
+    found = ladders(run)
+    if not found:
+        return None
+    anchors = {each.anchor for each in found}
+    figures = tuple(_figure(each) for each in found)
+    searched = any(each.search for each in found)
+    return Section(
+        "ladders",
+        "The knee" if searched else "The ladder",
+        text=TEXT if searched else FIXED_TEXT,
+        findings=tuple(finding for finding in conclusion.findings if finding.figure in anchors),
+        figures=figures,
+        tables=tuple(table(each) for each in found),
+    )
+
+
+def _figure(found: Ladder) -> Shown:
+    outputs = []
+    for name in found.published:
+        try:
+            outputs.append(published(name))
+        except ReadError:  # an output that this lab does not hold is not drawn
+            continue
+    parquet = tuple(f"steps/{step.name}/frames/percentiles.parquet" for step in found.steps)
+    return Shown(found.anchor, ladder(found, outputs), data(found), parquet)
