@@ -48,6 +48,7 @@ bench-loadgen: $(READY)
 
 bench-server: $(READY)
 	@$(BIN)/python -m runners.bench.server
+	@$(BIN)/python -m runners.bench.cluster
 
 bench-audit: $(READY)
 	@$(BIN)/python -m runners.bench.audit

@@ -27,6 +27,7 @@ import one.nio.net.Socket;
 final class KeyValueSession extends ReceivingSession implements Exchange, Job {
 
     private static final MemorySegment NO_BYTES = MemorySegment.ofArray(Response.EMPTY);
+    private static final int MAX_HELD_BYTES = 16 * 1024;
     private static final String TEXT_FIELD = "Content-Type: text/plain; charset=utf-8\r\n";
     private static final String JSON_FIELD = "Content-Type: application/json; charset=utf-8\r\n";
 
@@ -37,6 +38,9 @@ final class KeyValueSession extends ReceivingSession implements Exchange, Job {
     private volatile boolean answered;
     private boolean handlerReturned;
     private boolean abandoned;
+    /** Answers that leave together; null before the first, for most clients wait for each. */
+    private byte[] held;
+    private int heldBytes;
     private long waitsSinceNanos;
 
     /** What {@link #handover} holds while the selector waits, and when it has stopped to. */
@@ -243,7 +247,51 @@ final class KeyValueSession extends ReceivingSession implements Exchange, Job {
     }
 
     private void deliver(byte[] bytes) throws IOException {
-        deliver(new ArrayQueueItem(bytes, 0, bytes.length, 0));
+        if (handover != null) {
+            deliver(new ArrayQueueItem(bytes, 0, bytes.length, 0));
+            return;
+        }
+        synchronized (this) {
+            answered = true;
+            if (isFollowed() && bytes.length <= MAX_HELD_BYTES) {
+                hold(bytes);
+            } else {
+                send(new ArrayQueueItem(bytes, 0, bytes.length, 0));
+            }
+        }
+    }
+
+    /** Keeps an answer back until those of the requests behind it are there as well: one write instead of many. */
+    private void hold(byte[] bytes) throws IOException {
+        boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
+        try {
+            if (held == null) {
+                held = new byte[MAX_HELD_BYTES];
+            } else if (heldBytes + bytes.length > MAX_HELD_BYTES) {
+                flushAnswers();
+                held = held == null ? new byte[MAX_HELD_BYTES] : held;
+            }
+            System.arraycopy(bytes, 0, held, heldBytes, bytes.length);
+            heldBytes += bytes.length;
+        } catch (IOException e) {
+            handleException(e);
+            doneIfAnswered();
+            throw e;
+        }
+        sent(keepAlive);
+    }
+
+    @Override
+    void flushAnswers() throws IOException {
+        if (heldBytes > 0) {
+            int bytes = heldBytes;
+            heldBytes = 0;
+            write(held, 0, bytes);
+            if (queueHead != null) {
+                // What the socket did not take is still in there.
+                held = null;
+            }
+        }
     }
 
     private void deliver(QueueItem answer) throws IOException {
@@ -263,14 +311,20 @@ final class KeyValueSession extends ReceivingSession implements Exchange, Job {
     private void send(QueueItem answer) throws IOException {
         boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
         try {
+            flushAnswers();
             write(answer);
         } catch (IOException e) {
             handleException(e);
             doneIfAnswered();
             throw e;
         }
+        sent(keepAlive);
+    }
+
+    private void sent(boolean keepAlive) throws IOException {
         owner.incRequestsProcessed();
         if (!keepAlive) {
+            flushAnswers();
             endAfterAnswer();
         }
         doneIfAnswered();

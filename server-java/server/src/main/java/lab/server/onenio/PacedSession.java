@@ -38,6 +38,14 @@ abstract class PacedSession extends HttpSession {
      */
     abstract int step(byte[] buffer, int at, int end) throws IOException;
 
+    /** Sends answers that were held back to be sent together. */
+    abstract void flushAnswers() throws IOException;
+
+    /** Whether {@link #step} is under way, and what it was given is used until it returns. */
+    final boolean isReceiving() {
+        return inReceive;
+    }
+
     /** Whether reading must wait for something else than an answer. */
     abstract boolean isHeldUp();
 
@@ -113,6 +121,7 @@ abstract class PacedSession extends HttpSession {
         } finally {
             inReceive = false;
         }
+        flushAnswers();
         if (at < length && !closing && socket.isOpen()) {
             rest = Arrays.copyOfRange(buffer, at, length);
         }

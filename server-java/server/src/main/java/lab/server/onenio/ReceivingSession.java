@@ -28,6 +28,8 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     /** Whether the body is of a request that was answered already. */
     private boolean bodyUnwanted;
     private boolean endAfterBody;
+    /** Whether more has come than the request that is being handled. */
+    private boolean followed;
     private long reservedBytes;
     private volatile boolean waitsForMemory;
 
@@ -40,6 +42,11 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     /** Handles a request that was received whole. When it is done, {@link #requestDone()} is called. */
     abstract void begin(ReceivedRequest request) throws IOException;
 
+    /** Whether requests lie ready behind the one that is being answered, so that their answers may leave together. */
+    final boolean isFollowed() {
+        return isReceiving() && followed;
+    }
+
     @Override
     final boolean isHeldUp() {
         return waitsForMemory;
@@ -49,12 +56,14 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     final int step(byte[] buffer, int at, int length) throws IOException {
         if (body != null) {
             int next = body.take(buffer, at, length);
+            followed = next < length;
             afterBodyBytes();
             return next;
         }
         for (int end = at; end < length; end++) {
             if (buffer[end] == '\n') {
                 headBytes += end + 1 - at;
+                followed = end + 1 < length;
                 line(buffer, at, end > at && buffer[end - 1] == '\r' ? end - 1 : end);
                 return end + 1;
             }
@@ -114,6 +123,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
 
     private void askForBody() throws IOException {
         if (receiving.expectsContinue) {
+            flushAnswers();
             write(CONTINUE, 0, CONTINUE.length);
         }
     }
