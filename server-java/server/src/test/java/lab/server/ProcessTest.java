@@ -104,7 +104,7 @@ class ProcessTest {
     @Test
     void wrongFlagsAreExplained() throws Exception {
         assertRefused("--engine", "--port", "0");
-        assertRefused("'fast' is not one of [lsm, rocksdb, memory, noop]", "--engine", "fast");
+        assertRefused("'fast' is not one of [lsm, rocksdb, leveldb, files, memory, noop]", "--engine", "fast");
         assertRefused("--data", "--engine", "lsm");
         assertRefused("--port is 70000", "--engine", "noop", "--port", "70000");
         assertRefused("--no-such-flag", "--engine", "noop", "--no-such-flag");
