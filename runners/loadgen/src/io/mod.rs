@@ -5,6 +5,8 @@
 mod epoll;
 mod portable;
 #[cfg(target_os = "linux")]
+mod price;
+#[cfg(target_os = "linux")]
 mod provided;
 mod readiness;
 mod tls;
@@ -51,7 +53,8 @@ pub trait Io {
     /// Closes; no event of this connection follows.
     fn close(&mut self, connection: usize);
 
-    /// Waits until something happens or the monotonic clock shows `until_ns`. Returns how many events there are.
+    /// Waits until something happens or the monotonic clock shows `until_ns`. Returns how many events there are. It may
+    /// return a little early with none, where looking again is cheaper than a timer.
     ///
     /// # Errors
     /// When the system call fails for a reason other than a signal.
@@ -94,7 +97,9 @@ pub fn open(backend: Backend, connections: usize) -> Result<Box<dyn Io>> {
         #[cfg(not(target_os = "linux"))]
         Backend::Epoll | Backend::Uring => Err(Error::Usage("this --io exists on Linux only; leave it out".into())),
         #[cfg(target_os = "linux")]
-        Backend::Auto => epoll::open(connections).or_else(|_| open(Backend::Portable, connections)),
+        Backend::Auto => uring::open(connections)
+            .or_else(|_| epoll::open(connections))
+            .or_else(|_| open(Backend::Portable, connections)),
         #[cfg(not(target_os = "linux"))]
         Backend::Auto => open(Backend::Portable, connections),
     }

@@ -1,11 +1,12 @@
 //! Linux io_uring: what is due is sent, and what is next is waited for, in one system call; answers arrive in buffers
-//! without a read each (Linux 6.0 and later).
+//! without a read each (Linux 6.12 and later, where a wait can end at a moment of the clock).
 
+use super::price::timer_price_ns;
 use super::provided::ProvidedBuffers;
 use super::readiness::open_socket;
 use super::{Event, Io};
 use crate::clock::{NS_PER_S, monotonic_ns};
-use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, connect, shutdown, sockopt};
@@ -19,6 +20,20 @@ const ENTRIES: u32 = 256;
 const COMPLETIONS: u32 = 4096;
 /// Sends up to this size are expected to be taken by the socket at once.
 const SMALL_SEND_BYTES: usize = 16 * 1024;
+
+// Of the kernel's io_uring.h; the crate has the first two for itself only and does not know the third.
+const ENTER_GETEVENTS: u32 = 1 << 0;
+const ENTER_EXT_ARG: u32 = 1 << 3;
+const ENTER_ABS_TIMER: u32 = 1 << 5;
+
+/// `struct io_uring_getevents_arg`: how long a wait may last.
+#[repr(C)]
+struct WaitArg {
+    signal_mask: u64,
+    signal_mask_bytes: u32,
+    least_wait_us: u32,
+    timespec: u64,
+}
 
 /// What a completion belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +66,9 @@ struct Uring {
     /// Sends of closed connections, whose bytes the kernel may still read.
     orphans: HashMap<u64, Vec<u8>>,
     /// Sends handed over since the last wait: each completes within the call, and is no reason to wake.
-    fresh_sends: usize,
+    fresh_sends: u32,
+    /// With less than this left there is no sleep.
+    timer_price_ns: u64,
 }
 
 /// # Errors
@@ -59,13 +76,10 @@ struct Uring {
 pub(super) fn open(connections: usize) -> io::Result<Box<dyn Io>> {
     let ring =
         IoUring::builder().setup_cqsize(COMPLETIONS).setup_single_issuer().setup_defer_taskrun().build(ENTRIES)?;
-    if !ring.params().is_feature_ext_arg() {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
     let buffers = ProvidedBuffers::register(&ring)?;
     let mut slots = Vec::new();
     slots.resize_with(connections, Slot::default);
-    Ok(Box::new(Uring {
+    let mut uring = Uring {
         ring,
         buffers,
         slots,
@@ -73,7 +87,11 @@ pub(super) fn open(connections: usize) -> io::Result<Box<dyn Io>> {
         shown: None,
         orphans: HashMap::new(),
         fresh_sends: 0,
-    }))
+        timer_price_ns: timer_price_ns(),
+    };
+    // An old kernel refuses a moment as time-out here and not in the middle of a run.
+    uring.enter(0, 0)?;
+    Ok(Box::new(uring))
 }
 
 /// Connection in the low half, then 28 bits of generation, then the operation.
@@ -112,9 +130,32 @@ impl Uring {
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build()
             .user_data(token);
-        self.fresh_sends += usize::from(text.len() <= SMALL_SEND_BYTES);
+        self.fresh_sends += u32::from(text.len() <= SMALL_SEND_BYTES);
         slot.sending = Some(text);
         self.push(&entry)
+    }
+
+    /// Submits, and waits for `want` completions until the monotonic clock shows `until_ns`. The time-out is a moment,
+    /// not a length: a length would count from the end of the submission, which takes as long as the sends in it.
+    fn enter(&mut self, want: u32, until_ns: u64) -> io::Result<()> {
+        let until = Timespec::new().sec(until_ns / NS_PER_S).nsec((until_ns % NS_PER_S) as u32);
+        let arg = WaitArg {
+            signal_mask: 0,
+            signal_mask_bytes: size_of::<libc::sigset_t>() as u32,
+            least_wait_us: 0,
+            timespec: &raw const until as u64,
+        };
+        let submit = self.ring.submission().len() as u32;
+        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG | ENTER_ABS_TIMER;
+        // SAFETY: the argument has the kernel's layout and lives, with what it points to, until the call returns; for
+        // what the entries point to see `push`.
+        match unsafe { self.ring.submitter().enter(submit, want, flags, Some(&arg)) } {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ETIME | libc::EINTR | libc::EBUSY) => Ok(()),
+                _ => Err(error),
+            },
+        }
     }
 
     fn give_back_shown(&mut self) {
@@ -164,15 +205,11 @@ impl Io for Uring {
     fn wait(&mut self, until_ns: u64) -> io::Result<usize> {
         self.give_back_shown();
         self.completions.clear();
-        let left_ns = until_ns.saturating_sub(monotonic_ns());
-        let timeout = Timespec::new().sec(left_ns / NS_PER_S).nsec((left_ns % NS_PER_S) as u32);
-        let want = std::mem::take(&mut self.fresh_sends) + 1;
-        match self.ring.submitter().submit_with_args(want, &SubmitArgs::new().timespec(&timeout)) {
-            Ok(_) => {}
-            Err(error) => match error.raw_os_error() {
-                Some(libc::ETIME | libc::EINTR | libc::EBUSY) => {}
-                _ => return Err(error),
-            },
+        let fresh = std::mem::take(&mut self.fresh_sends);
+        if until_ns.saturating_sub(monotonic_ns()) <= self.timer_price_ns {
+            self.enter(0, 0)?;
+        } else {
+            self.enter(fresh + 1, until_ns)?;
         }
         let taken = self.ring.completion().map(|one| (one.user_data(), one.result(), one.flags()));
         self.completions.extend(taken);

@@ -1,7 +1,7 @@
 //! One thread's load: its connections, its share of the schedule, its Lua state.
 //!
-//! The loop sleeps until the next intended start or the next answer, whichever comes first, and never spins. What is
-//! due is sent at once; a request that finds its connection busy is sent the moment the connection is free, and is
+//! The loop sleeps until the next intended start or the next answer, whichever comes first; it looks again without a
+//! sleep only where less is left than a timer costs. What is due is sent at once; a request that finds its connection busy is sent the moment the connection is free, and is
 //! measured from its intended start all the same.
 
 mod answers;
