@@ -44,7 +44,7 @@ test-long: $(READY)
 bench: bench-loadgen bench-server bench-audit
 
 bench-loadgen: $(READY)
-	@$(BIN)/python -m runners.bench.loadgen
+	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
 
 bench-server: $(READY)
 	@$(BIN)/python -m runners.bench.server

@@ -1,89 +1,35 @@
 """`make bench-loadgen`: the load generator beside the simplest honest clients, on the server that stores nothing.
 
-Each round runs ours and the peer one after the other under the same pinning; medians over the rounds are compared.
+Each round runs ours and the peer one after the other under the same pinning, by turns first; medians over the rounds
+are compared. A run that other work disturbed is made again. `ROWS="one many"` runs only these groups.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
+import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from runners.bench.calm import Calm
+from runners.bench.clients import Clients, Result
 from runners.bench.row import Row, keep
-from runners.launch.server import RunningServer, ServerSpec, launch
-from runners.launch.supervisor import pinned
-from runners.launch.toolchain import LOADGEN, ROOT, find_wrk, find_wrk2
+from runners.launch.server import ServerSpec, launch
+from runners.launch.toolchain import find_wrk, find_wrk2
 from runners.launch.workshop import prepare
 from runners.measure import machine
-from runners.read.wrk_console import read_console
 
-REFERENCE = LOADGEN.with_name("loadgen-reference")
 ROUNDS = 5
-DURATION_S = 5
-WARMUP_S = 1
 WRK2_ROUNDS = 3
+#: wrk2 needs ten seconds to calibrate.
 WRK2_DURATION_S = 15
-MEDIAN = 0.5
-_TIMEOUT_S = 60.0
-Result = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """A server to load and the cores to do it from."""
-
-    server: RunningServer
-    cpus: tuple[int, ...] | None
-
-    def _run(self, command: Sequence[str]) -> str:
-        done = subprocess.run(
-            pinned(command, self.cpus, machine.taskset()),
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            cwd=ROOT,
-            check=True,
-        )
-        return done.stdout
-
-    def ours(self, connections: int, rate_rps: int | None, duration_s: int = DURATION_S) -> Result:
-        """One run of our generator, its JSON."""
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder) / "load.json"
-            rate = ["-R", str(rate_rps)] if rate_rps else []
-            flags = [
-                "-t1",
-                f"-c{connections}",
-                f"-d{duration_s}s",
-                "--warmup",
-                f"{WARMUP_S}s",
-                *rate,
-                "--json",
-                str(out),
-            ]
-            self._run([str(LOADGEN), *flags, f"{self.server.url}/v0/entity?id=1"])
-            result: Result = json.loads(out.read_text())
-            return result
-
-    def reference(self, kind: str, connections: int, rate_rps: int) -> Result:
-        """One run of a reference client, its JSON."""
-        flags = ["--kind", kind, "-c", str(connections), "-d", f"{DURATION_S}s", "-R", str(rate_rps)]
-        text = self._run([str(REFERENCE), *flags, "--warmup", f"{WARMUP_S}s", f"{self.server.url}/v0/entity?id=1"])
-        result: Result = json.loads(text)
-        return result
-
-    def console_p50_us(self, command: Sequence[str]) -> float:
-        """The median response time in a generator's console output."""
-        return read_console(self._run(command)).latencies.at(MEDIAN) or float("nan")
-
-    def console_rps(self, command: Sequence[str]) -> float:
-        """Requests a second as a generator's console output says."""
-        return read_console(self._run(command)).requests_per_s or float("nan")
+MEMORY_LIMIT_BYTES = 32 * 1024 * 1024
+MEMORY_SHORT_S, MEMORY_LONG_S = 4, 16
+MANY_CONNECTIONS = 10_000
+#: What a Lua `request()` may add, in microseconds of processor time.
+LUA_LIMIT_US = 1.5
+WARM_S = 8
 
 
 def _latency(percentile: str) -> Callable[[Result], float]:
@@ -95,9 +41,21 @@ def _cpu_a_million(result: Result) -> float:
     return float(used / max(1, result["requests"]["completed"]) * 1e6)
 
 
+def _peak(result: Result) -> float:
+    return float(result["generator"]["peak_memory_bytes"])
+
+
 def _interleave(ours: Callable[[], Result], peer: Callable[[], Result]) -> tuple[list[Result], list[Result]]:
-    pairs = [(ours(), peer()) for _ in range(ROUNDS)]
-    return [a for a, _ in pairs], [b for _, b in pairs]
+    """Results of both. Who goes first changes each round, so that a drift of the machine favours nobody."""
+    mine, other = [], []
+    for number in range(ROUNDS):
+        if number % 2:
+            other.append(peer())
+            mine.append(ours())
+        else:
+            mine.append(ours())
+            other.append(peer())
+    return mine, other
 
 
 def _row(
@@ -107,46 +65,97 @@ def _row(
     return Row(name, unit, tuple(map(take, ours)), tuple(map(take, peer)), "<=", goal)
 
 
-def rows(bench: Bench) -> list[Row]:
-    """All comparisons that can be made with the peers on this machine."""
+def _one(clients: Clients) -> list[Row]:
+    """One connection beside a blocking client."""
     found = []
     for rate in (2_000, 5_000):
-        results = _interleave(lambda r=rate: bench.ours(1, r), lambda r=rate: bench.reference("blocking", 1, r))  # type: ignore[misc]
+        results = _interleave(lambda r=rate: clients.ours(1, r), lambda r=rate: clients.reference("blocking", 1, r))  # type: ignore[misc]
         found.append(_row(f"loadgen/1conn/{rate}rps/p50-vs-blocking", "us", results, _latency("p50"), 1.2))
         found.append(_row(f"loadgen/1conn/{rate}rps/p99-vs-blocking", "us", results, _latency("p99"), 1.3))
-    results = _interleave(lambda: bench.ours(64, 40_000), lambda: bench.reference("epoll", 64, 40_000))
-    found.append(_row("loadgen/64conn/40000rps/p50-vs-epoll", "us", results, _latency("p50"), 1.05))
-    found.append(_row("loadgen/64conn/40000rps/cpu-vs-epoll", "s/M", results, _cpu_a_million, 0.85))
-    wrk = find_wrk()
-    if wrk is None:
-        print("wrk is not on this machine (Debian: apt-get install wrk); the closed-loop comparison is left out")
-    else:
-        command = [str(wrk.path), "-t1", "-c64", f"-d{DURATION_S}s", f"{bench.server.url}/v0/entity?id=1"]
-        pairs = [(float(bench.ours(64, None)["achieved_rps"]), bench.console_rps(command)) for _ in range(ROUNDS)]
-        ours, peer = zip(*pairs, strict=True)
-        found.append(Row("loadgen/64conn/closed/rps-vs-wrk", "/s", ours, peer, ">=", 1.0))
-    wrk2 = find_wrk2()
-    if wrk2 is None:
-        print("wrk2 is not on this machine; it is left out")
-    else:
-        found.append(_against_wrk2(bench, wrk2.path))
     return found
 
 
-def _against_wrk2(bench: Bench, wrk2: Path) -> Row:
-    """One connection, 5000/s: wrk2 needs ten seconds to calibrate, so its runs are longer and fewer."""
-    url = f"{bench.server.url}/v0/entity?id=1"
-    command = [str(wrk2), "-t1", "-c1", f"-d{WRK2_DURATION_S}s", "-R", "5000", "-L", url]
+def _many(clients: Clients) -> list[Row]:
+    """64 connections beside a plain epoll loop."""
+    results = _interleave(lambda: clients.ours(64, 40_000), lambda: clients.reference("epoll", 64, 40_000))
+    return [
+        _row("loadgen/64conn/40000rps/p50-vs-epoll", "us", results, _latency("p50"), 1.05),
+        _row("loadgen/64conn/40000rps/cpu-vs-epoll", "s/M", results, _cpu_a_million, 0.85),
+    ]
+
+
+def _closed(clients: Clients) -> list[Row]:
+    """Closed loop beside wrk."""
+    wrk = find_wrk()
+    if wrk is None:
+        print("wrk is not on this machine (Debian: apt-get install wrk); the closed-loop comparison is left out")
+        return []
+    pairs = [(float(clients.ours(64, None)["achieved_rps"]), clients.wrk_rps(wrk.path, 64)) for _ in range(ROUNDS)]
+    ours, peer = zip(*pairs, strict=True)
+    return [Row("loadgen/64conn/closed/rps-vs-wrk", "/s", ours, peer, ">=", 1.0)]
+
+
+def _wrk2(clients: Clients) -> list[Row]:
+    """One connection beside wrk2, whose runs are longer and so fewer."""
+    wrk2 = find_wrk2()
+    if wrk2 is None:
+        print("wrk2 is not on this machine; it is left out")
+        return []
     pairs = [
-        (_latency("p50")(bench.ours(1, 5_000, WRK2_DURATION_S)), bench.console_p50_us(command))
+        (
+            _latency("p50")(clients.ours(1, 5_000, WRK2_DURATION_S)),
+            clients.wrk2_p50_us(wrk2.path, 1, 5_000, WRK2_DURATION_S),
+        )
         for _ in range(WRK2_ROUNDS)
     ]
     ours, peer = zip(*pairs, strict=True)
-    return Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", ours, peer, "<=", 1.0)
+    return [Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", ours, peer, "<=", 1.0)]
+
+
+def _lua(clients: Clients) -> list[Row]:
+    """Processor time of a script's request(), without any connection, beside what it may be."""
+    found = []
+    for script in ("get.lua", "put.lua"):
+        took = tuple(clients.script_us(script) for _ in range(ROUNDS))
+        found.append(Row(f"loadgen/lua/{script}/request-vs-limit", "us", took, (LUA_LIMIT_US,) * ROUNDS, "<=", 1.0))
+    return found
+
+
+def _memory(clients: Clients) -> list[Row]:
+    """Memory with 1000 connections beside its limit and over time, and whether 10 000 connections carry their load."""
+    short = _peak(clients.ours(1_000, 5_000, MEMORY_SHORT_S))
+    long = _peak(clients.ours(1_000, 5_000, MEMORY_LONG_S))
+    many = clients.ours(MANY_CONNECTIONS, 20_000)["requests"]
+    return [
+        Row("loadgen/1000conn/memory-vs-limit", "B", (long,), (MEMORY_LIMIT_BYTES,), "<=", 1.0),
+        Row(f"loadgen/1000conn/memory-{MEMORY_LONG_S}s-vs-{MEMORY_SHORT_S}s", "B", (long,), (short,), "<=", 1.05),
+        Row(
+            f"loadgen/{MANY_CONNECTIONS}conn/completed-vs-scheduled",
+            "",
+            (float(many["completed"]),),
+            (float(many["scheduled"]),),
+            ">=",
+            0.99,
+        ),
+    ]
+
+
+GROUPS = {"one": _one, "many": _many, "closed": _closed, "wrk2": _wrk2, "lua": _lua, "memory": _memory}
+
+
+def _groups() -> list[str]:
+    parser = argparse.ArgumentParser(prog="make bench-loadgen", description=__doc__)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)} (default: all)")
+    asked: list[str] = parser.parse_args().groups or list(GROUPS)
+    unknown = [name for name in asked if name not in GROUPS]
+    if unknown:
+        parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    return asked
 
 
 def main() -> int:
-    """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
+    """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
+    groups = _groups()
     shop = prepare("loadgen", print)
     server_cpus, generator_cpus = machine.pinning()
     facts = machine.facts()
@@ -165,16 +174,18 @@ def main() -> int:
         )
         server = launch(spec)
         try:
-            bench = Bench(server, generator_cpus)
-            bench.ours(8, None, duration_s=8)  # the server's compiler is done before anything is compared
-            found = rows(bench)
+            calm = Calm(server.pid)
+            clients = Clients(server, generator_cpus, calm)
+            clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared
+            found = [row for group in groups for row in GROUPS[group](clients)]
             transport = server.ready["transport"]
         finally:
             server.stop()
     for row in found:
         print(row.line())
-    kept = keep("loadgen", found, {"machine": facts, "tools": shop.versions(), "transport": transport})
-    print(f"kept in {kept}")
+    print(calm.sentence())
+    about = {"machine": facts, "tools": shop.versions(), "transport": transport, "disturbances": calm.sentence()}
+    print(f"kept in {keep('loadgen', found, about)}")
     return 0
 
 

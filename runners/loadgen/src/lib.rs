@@ -6,6 +6,7 @@ pub mod error;
 pub mod http;
 pub mod io;
 pub mod launch;
+pub mod limits;
 pub mod lua;
 pub mod record;
 pub mod reference;

@@ -33,6 +33,7 @@ const START_DELAY_NS: u64 = 2_000_000;
 pub fn run(config: &Config) -> Result<u8> {
     // A wrong script is told first: it needs no server.
     let main_script = config.script.is_some().then(|| Script::load(config)).transpose()?;
+    crate::limits::make_room(config.total_connections(), config.threads)?;
     let address = first_that_listens(config)?;
     let json_file = config.json.as_deref().map(json::create).transpose()?;
     if let Some(path) = &config.hgrm {

@@ -41,6 +41,19 @@ impl Cpu {
     }
 }
 
+/// The most memory that the process has held at once, in bytes: its peak resident set. 0 where the system does not say.
+pub fn peak_memory_bytes() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to a rusage that outlives the call, and all zeroes are a valid rusage.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    // Kilobytes everywhere but on Apple's systems.
+    let unit = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
+    u64::try_from(usage.ru_maxrss).unwrap_or(0) * unit
+}
+
 /// Lets the calling thread run only when nobody else wants the processor, so that adding up results never delays a
 /// request. A refusal changes nothing but that.
 pub fn yield_to_everybody() {

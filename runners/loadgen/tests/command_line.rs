@@ -72,6 +72,16 @@ fn help_and_version_are_code_0() {
 }
 
 #[test]
+fn the_version_comes_first_and_the_run_goes_on() {
+    let server = Server::ok();
+    let url = server.url("/");
+    let (output, _) = wait(spawn(&["-v", "-B", "-c1", "-t1", "-n3", &url]));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout.starts_with("loadgen ") && stdout.contains("  3 requests in "), "{stdout}");
+}
+
+#[test]
 fn the_report_names_its_command() {
     let server = Server::ok();
     let scratch = support::Scratch::new();

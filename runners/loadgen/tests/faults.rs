@@ -199,3 +199,61 @@ fn a_server_that_stops_reading_blocks_no_one() {
     assert_eq!(run.count("/requests/completed"), 1);
     assert_eq!(run.count("/errors/timeout"), 1);
 }
+
+#[test]
+fn wrong_lengths_are_named_for_what_they_do() {
+    // Too short a length: the rest of the body is surplus, and the answer counts. Too long: the close cuts it.
+    let server = Server::start(|stream, seen| match seen.number % 20 {
+        9 => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nmore than two").is_ok(),
+        19 => {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\nless");
+            false
+        }
+        _ => stream.write_all(OK).is_ok(),
+    });
+    let run = run(&format!("-t1 -c1 -R 200 -d 1s {}", server.url("/")));
+    run.assert_nothing_vanished();
+    assert_eq!((run.count("/errors/parse"), run.count("/errors/read")), (10, 10), "{}", run.json["errors"]);
+    assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (190, 10));
+}
+
+#[test]
+fn two_lengths_and_broken_chunks_are_parse_errors() {
+    for bad in [
+        &b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"[..],
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnot hex\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nokXX",
+        b"HTTP/2 200\r\n\r\n",
+    ] {
+        let (_server, run) = every_tenth(|stream| drop(stream.write_all(bad)));
+        assert_failed_as(&run, "parse");
+    }
+}
+
+#[test]
+fn a_reset_within_the_body_is_a_read_error() {
+    let (_server, run) = every_tenth(|stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
+        let linger = rustix::net::sockopt::set_socket_linger(&*stream, Some(Duration::ZERO));
+        linger.expect("a socket can be set to reset on close");
+        let _ = stream.shutdown(std::net::Shutdown::Read);
+    });
+    assert_failed_as(&run, "read");
+}
+
+#[test]
+fn a_large_but_legal_head_is_an_answer() {
+    let server = Server::start(|stream, _| {
+        let padding = format!("X-Padding: {}\r\n", "p".repeat(900)).repeat(60);
+        stream.write_all(format!("HTTP/1.1 200 OK\r\n{padding}Content-Length: 2\r\n\r\nok").as_bytes()).is_ok()
+    });
+    let run = run(&format!("-t1 -c1 -R 50 -d 1s {}", server.url("/")));
+    assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (50, 0), "{}", run.json["errors"]);
+}
+
+#[test]
+fn an_answer_in_single_bytes_is_an_answer() {
+    let server = Server::start(|stream, _| OK.iter().all(|byte| stream.write_all(&[*byte]).is_ok()));
+    let run = run(&format!("-t1 -c4 -R 40 -d 1s {}", server.url("/")));
+    assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (40, 0), "{}", run.json["errors"]);
+}

@@ -126,6 +126,80 @@ fn a_thread_can_be_stopped_and_sent_elsewhere() {
 }
 
 #[test]
+fn an_address_set_while_running_moves_every_connection() {
+    let (first, other) = (Server::ok(), Server::ok());
+    // wrk2's own scripts for several servers do this; there it cuts the requests under way, here none is lost.
+    let text = format!(
+        "function init() there = wrk.lookup('127.0.0.1', {})[1] n = 0 end\n\
+         function response() n = n + 1 if n == 5 then wrk.thread.addr = there end end\n",
+        other.address.port()
+    );
+    for mode in ["-R500 -d400ms", "-n200"] {
+        let before = (first.lines().len(), other.lines().len());
+        let run = with_script(&text, &format!("-t1 -c4 {mode} URL"), &first);
+        assert_eq!((run.code, run.count("/requests/failed")), (Some(0), 0), "{}", run.stderr);
+        assert_eq!(run.count("/requests/completed"), 200);
+        let (old, new) = (first.lines().len() - before.0, other.lines().len() - before.1);
+        assert!((5..=9).contains(&old) && old + new == 200, "{old} and {new}");
+    }
+}
+
+#[test]
+fn features_of_the_scripts_that_come_with_wrk_and_wrk2_work_together() {
+    let server = Server::start(|stream, seen| {
+        let token = if seen.line.contains("/auth") { "X-Token: t7\r\n" } else { "" };
+        stream.write_all(format!("HTTP/1.1 200 OK\r\n{token}Content-Length: 2\r\n\r\nok").as_bytes()).is_ok()
+    });
+    // An address chosen from those that listen, a login before the load, a counter in a header, a list of paths, raw
+    // requests with a bare Host, table.getn, unpack of threads, os.clock, and a report with %d and %g.
+    let text = "local threads, addrs = {}, nil\n\
+        function setup(thread)\n\
+          if not addrs then\n addrs = wrk.lookup(wrk.host, wrk.port or 'http')\n\
+            for i = #addrs, 1, -1 do if not wrk.connect(addrs[i]) then table.remove(addrs, i) end end\n end\n\
+          thread.addr = addrs[math.random(#addrs)]\n table.insert(threads, thread)\n thread:set('id', #threads)\n end\n\
+        function init(args)\n requests, responses, calls, started = 0, 0, '', os.clock()\n\
+          print(('thread %d at %s, %d arguments'):format(id, wrk.thread.addr, #args))\n\
+          reqs = { string.format('GET %s HTTP/1.1\\r\\nHost:%s:%s\\r\\n\\r\\n', '/raw', wrk.host, wrk.port), wrk.format(nil, '/formatted') }\n end\n\
+        function request()\n requests = requests + 1\n if not token then return wrk.format('GET', '/auth') end\n\
+          wrk.headers['X-Counter'] = requests\n calls = calls .. (calls == '' and '' or ',') .. requests\n\
+          return requests % 3 == 0 and wrk.format(nil, '/counted') or reqs[1 + requests % 2] end\n\
+        function response(status, headers, body)\n responses = responses + 1\n\
+          if not token and status == 200 then token = headers['X-Token'] wrk.headers['X-Token'] = token end end\n\
+        function done(summary, latency, requests)\n local t = unpack(threads, 1, 2)\n local n = 0\n\
+          t:get('calls'):gsub('([0-9]+)', function() n = n + 1 end)\n\
+          for i, thread in ipairs(threads) do\n\
+            print(('thread %d made %d requests and got %d responses'):format(thread:get('id'), thread:get('requests'), thread:get('responses')))\n end\n\
+          print(('counted %d of %d, getn %d'):format(n, summary.requests, table.getn(threads)))\n\
+          for _, p in pairs({ 50, 90, 99, 99.999 }) do io.write(string.format('%g%%,%d\\n', p, latency:percentile(p))) end\n\
+          io.write(string.format('%d %d %d %d %d\\n', summary.errors.connect, summary.errors.read, summary.errors.write, summary.errors.status, summary.errors.timeout))\n end\n";
+    let run = with_script(text, "-t2 -c2 -n20 URL -- one", &server);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let address = server.address;
+    for line in [
+        &format!("thread 2 at {address}, 1 arguments"),
+        "thread 1 made 10 requests and got 10 responses",
+        "counted 9 of 20, getn 2",
+        "99.999%,",
+        "\n0 0 0 0 0\n",
+    ] {
+        assert!(run.stdout.contains(line), "'{line}' is missing in\n{}", run.stdout);
+    }
+    let of = |path: &str| server.lines().iter().filter(|line| line.contains(path)).count();
+    assert_eq!((of("/auth"), of("/raw") + of("/formatted") + of("/counted")), (2, 18));
+    let seen = server.seen.lock().unwrap();
+    let counted = seen.iter().find(|seen| seen.line.contains("/counted")).unwrap();
+    assert_eq!((counted.header("x-token"), counted.header("x-counter").is_some()), (Some("t7"), true));
+}
+
+#[test]
+fn a_second_value_of_request_goes_unseen_as_in_wrk() {
+    let server = Server::ok();
+    let text = "request = function() return wrk.format(nil, '/two'), 'mine' end\n";
+    assert_eq!(with_script(text, "-c1 -n2 URL", &server).code, Some(0));
+    assert_eq!(server.lines(), ["GET /two HTTP/1.1", "GET /two HTTP/1.1"]);
+}
+
+#[test]
 fn delay_spaces_requests_of_a_closed_loop() {
     let server = Server::ok();
     let run = with_script("function delay() return 50 end\n", "-t1 -c1 -d1s URL", &server);

@@ -73,12 +73,15 @@ pub(super) struct Args {
     /// System interface that waits for sockets
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub(super) io: Backend,
-    /// Print the version
-    #[arg(short = 'v', long, action = clap::ArgAction::Version)]
-    pub(super) version: Option<bool>,
+    /// wrk2's flag for batches of pipelined requests; there are none here, so each request is measured anyway
+    #[arg(short = 'B', long = "batch_latency")]
+    pub(super) batch_latency: bool,
+    /// Print the version first; without a URL, that is all
+    #[arg(short = 'v', long)]
+    pub(super) version: bool,
     /// What to load: http://host[:port]/path
-    #[arg(value_name = "URL")]
-    pub(super) url: String,
+    #[arg(value_name = "URL", required_unless_present = "version")]
+    pub(super) url: Option<String>,
     /// Arguments for the script's init(), after `--`
     #[arg(last = true, value_name = "SCRIPT ARGS")]
     pub(super) script_args: Vec<String>,

@@ -24,7 +24,7 @@ const MAX_DURATION_S: f64 = 7.0 * 86_400.0;
 /// Length of a run when neither `-d` nor `-n` is given, in seconds: as in wrk and wrk2.
 const DEFAULT_DURATION_S: f64 = 10.0;
 
-/// Reads the command line. Help and version are printed by the parser, which then ends the process.
+/// Reads the command line. Help ends the process; the version does so only without a URL, as in wrk.
 ///
 /// # Errors
 /// [`Error::Usage`] with a sentence that names the flag.
@@ -34,6 +34,12 @@ pub fn parse(command: Vec<String>) -> Result<Config> {
         // clap's own code for usage is 2, which here means that the run could not be done.
         std::process::exit(i32::from(error.use_stderr()));
     });
+    if args.version {
+        println!("loadgen {}", env!("CARGO_PKG_VERSION"));
+        if args.url.is_none() {
+            std::process::exit(0);
+        }
+    }
     check(args, command)
 }
 
@@ -90,7 +96,7 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
     };
     let headers = args.headers.iter().map(|header| parse_header(header)).collect::<Result<_>>()?;
     Ok(Config {
-        target: Target::parse(&args.url)?,
+        target: Target::parse(args.url.as_deref().unwrap_or_default())?,
         command,
         threads: threads as usize,
         connections: shares,

@@ -97,9 +97,7 @@ pub fn open(backend: Backend, connections: usize) -> Result<Box<dyn Io>> {
         #[cfg(not(target_os = "linux"))]
         Backend::Epoll | Backend::Uring => Err(Error::Usage("this --io exists on Linux only; leave it out".into())),
         #[cfg(target_os = "linux")]
-        Backend::Auto => uring::open(connections)
-            .or_else(|_| epoll::open(connections))
-            .or_else(|_| open(Backend::Portable, connections)),
+        Backend::Auto => epoll::open(connections).or_else(|_| open(Backend::Portable, connections)),
         #[cfg(not(target_os = "linux"))]
         Backend::Auto => open(Backend::Portable, connections),
     }

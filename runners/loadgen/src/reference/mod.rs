@@ -1,11 +1,16 @@
 //! The simplest honest clients, to measure the generator against: what they read, the machine costs.
 //!
+//! The issue that asked for them says C. They are Rust, and make the very system calls that the same program in C would
+//! make (`epoll_pwait2`, `read`, `write`; `clock_nanosleep`, `read`, `write`), through rustix, which adds nothing to a
+//! call; so ours and theirs share a compiler, a parser and a histogram, and what differs is the design alone.
+//!
 //! They send one fixed GET at a constant rate on the same schedule and record the same two times, but have nothing
 //! else: no scripts, no reconnects, no time-outs. Any failure ends the run.
 
 mod blocking;
 #[cfg(target_os = "linux")]
 mod epoll;
+mod script;
 
 use crate::clock::{ask_for_exact_timers, monotonic_ns, seconds_to_ns, unix_us_at};
 use crate::error::{Error, Result};
@@ -27,6 +32,8 @@ pub enum Kind {
     Blocking,
     /// A plain `epoll_pwait2` loop over all connections.
     Epoll,
+    /// No connection: processor time of a script's `request()`.
+    Script,
 }
 
 /// Reference clients for the load generator: constant rate, one fixed GET, JSON on stdout.
@@ -41,7 +48,10 @@ pub struct Args {
     connections: usize,
     /// Requests/s over all connections
     #[arg(short = 'R', long, value_name = "RATE", value_parser = parse_count)]
-    rate: f64,
+    rate: Option<f64>,
+    /// Lua script (--kind script)
+    #[arg(short, long, value_name = "FILE")]
+    script: Option<std::path::PathBuf>,
     /// Length of the recorded window
     #[arg(short, long, value_name = "T", default_value = "10s", value_parser = parse_seconds)]
     duration: f64,
@@ -100,6 +110,17 @@ impl Recorded {
 /// # Errors
 /// [`Error::Usage`] for wrong flags, [`Error::CouldNotRun`] when a socket or an answer fails.
 pub fn run(args: &Args) -> Result<Value> {
+    match (args.kind, &args.script, args.rate) {
+        (Kind::Script, Some(script), _) => {
+            script::run(script, &args.url, std::time::Duration::from_secs_f64(args.duration))
+        }
+        (Kind::Script, None, _) => Err(Error::Usage("--kind script needs a --script".into())),
+        (_, _, Some(rate)) => load(args, rate),
+        (_, _, None) => Err(Error::Usage("this --kind needs a --rate".into())),
+    }
+}
+
+fn load(args: &Args, rate: f64) -> Result<Value> {
     let target = Target::parse(&args.url)?;
     if target.is_tls() {
         return Err(Error::Usage("the reference clients speak http:// only".into()));
@@ -108,7 +129,7 @@ pub fn run(args: &Args) -> Result<Value> {
     if connections == 0 || (args.kind == Kind::Blocking && connections != 1) {
         return Err(Error::Usage("--connections is 1 with --kind blocking, and 1 or more with --kind epoll".into()));
     }
-    if !(0.001..=10e6).contains(&args.rate) || !(0.001..=86_400.0).contains(&args.duration) {
+    if !(0.001..=10e6).contains(&rate) || !(0.001..=86_400.0).contains(&args.duration) {
         return Err(Error::Usage("give a --rate of 0.001 to 10M and a --duration of 1ms to 24h".into()));
     }
     let failed =
@@ -125,13 +146,14 @@ pub fn run(args: &Args) -> Result<Value> {
     ask_for_exact_timers();
     let origin_ns = monotonic_ns() + 2_000_000;
     let window = Window::new(origin_ns, seconds_to_ns(args.warmup), seconds_to_ns(args.duration));
-    let load = Load { request, streams, period_ns: 1e9 / args.rate, window };
+    let load = Load { request, streams, period_ns: 1e9 / rate, window };
     let recorded = match args.kind {
         Kind::Blocking => blocking::run(load),
         #[cfg(target_os = "linux")]
         Kind::Epoll => epoll::run(load),
         #[cfg(not(target_os = "linux"))]
         Kind::Epoll => Err(io::ErrorKind::Unsupported.into()),
+        Kind::Script => Err(io::ErrorKind::InvalidInput.into()),
     };
     recorded.map(|recorded| report(args, &window, &recorded)).map_err(failed)
 }

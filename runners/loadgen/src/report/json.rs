@@ -122,6 +122,7 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
         "generator": {
             "cpu_user_s": outcome.cpu.user_s,
             "cpu_system_s": outcome.cpu.system_s,
+            "peak_memory_bytes": crate::usage::peak_memory_bytes(),
             "lag_us": lag(&outcome.collected.total.lag),
             "kept_up": outcome.verdict.kept_up,
             "verdict": outcome.verdict.sentence,

@@ -102,7 +102,7 @@ impl Worker {
                 self.window.end_ns = self.window.end_ns.min(now);
             }
         }
-        if answer.keep_alive {
+        if answer.keep_alive && !self.was_moved(index) {
             self.free(index, now)
         } else {
             self.io.close(index);
@@ -143,9 +143,16 @@ impl Worker {
         let connection = &mut self.connections[index];
         connection.state = State::Connecting;
         connection.since_ns = now;
+        connection.moves = self.control.moves();
         if self.io.connect(index, self.control.address()).is_err() {
             self.fail(index, Failure::Connect, now);
         }
+    }
+
+    /// A script has set another address since this connection was made.
+    #[inline]
+    pub(super) fn was_moved(&self, index: usize) -> bool {
+        self.connections[index].moves != self.control.moves()
     }
 
     fn in_warmup(&self, now: u64) -> bool {

@@ -39,6 +39,8 @@ pub(super) struct Connection {
     pub(super) timed_out: bool,
     /// Only a timer with this number is valid.
     pub(super) timer: u32,
+    /// How often the address had been set when it connected.
+    pub(super) moves: u32,
     /// It stood at least once.
     pub(super) stood: bool,
     failures_in_a_row: u32,
@@ -54,6 +56,7 @@ impl Connection {
             since_ns: 0,
             timed_out: false,
             timer: 0,
+            moves: 0,
             stood: false,
             failures_in_a_row: 0,
         }

@@ -204,6 +204,10 @@ impl Worker {
                 continue;
             }
             match connection.state {
+                State::Idle if self.running && self.was_moved(index) => {
+                    self.io.close(index);
+                    self.connect(index, now);
+                }
                 State::Idle if self.running => {
                     let intended = if self.plan.profile.is_some() { due } else { now };
                     self.send(index, intended, true)?;

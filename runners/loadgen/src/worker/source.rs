@@ -53,6 +53,11 @@ impl Source {
         &self.text
     }
 
+    /// Whether a script makes each request anew.
+    pub fn is_dynamic(&self) -> bool {
+        self.dynamic
+    }
+
     /// Whether it is a HEAD request.
     #[inline]
     pub fn is_head(&self) -> bool {

@@ -1,0 +1,12 @@
+//! The parser under libFuzzer: how to run it is in `fuzz/README.md`.
+
+#![no_main]
+
+#[path = "../tests/support/answers.rs"]
+mod answers;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    if let Some((first, rest)) = bytes.split_first() {
+        answers::check(rest, usize::from(*first));
+    }
+});
