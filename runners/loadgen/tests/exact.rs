@@ -25,9 +25,7 @@ fn agrees(measure: impl Fn() -> Result<(), String>) {
 }
 
 /// A server that waits as `delay` says and notes how long it really took, from the request read to the answer written.
-fn waiting(
-    delay: impl Fn(u64) -> Duration + Send + Sync + 'static,
-) -> (Server, Arc<Mutex<Vec<f64>>>) {
+fn waiting(delay: impl Fn(u64) -> Duration + Send + Sync + 'static) -> (Server, Arc<Mutex<Vec<f64>>>) {
     let took: Arc<Mutex<Vec<f64>>> = Arc::default();
     let notes = took.clone();
     let server = Server::start(move |stream, seen| {

@@ -18,7 +18,8 @@ fn holding(first: u64, last: u64) -> Server {
     })
 }
 
-const RANDOM_GET: &str = "request = function() return wrk.format('GET', '/v0/entity?id=' .. math.random(1, 10000)) end\n";
+const RANDOM_GET: &str =
+    "request = function() return wrk.format('GET', '/v0/entity?id=' .. math.random(1, 10000)) end\n";
 
 #[test]
 fn a_closed_loop_on_one_two_and_four_threads_finds_147_294_and_588_keys() {

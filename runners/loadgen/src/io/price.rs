@@ -7,7 +7,9 @@
 //! Manasse, Owicki, "Empirical studies of competitive spinning", SOSP 1991).
 
 use crate::clock::monotonic_ns;
-use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 use std::sync::OnceLock;
 
 /// Timers set to find the price: a millisecond in all where a timer is dear.
