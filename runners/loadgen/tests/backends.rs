@@ -87,7 +87,7 @@ fn closed_connections_are_made_again() {
         2 => then_close(stream.write_all(b"what?\r\n")),
         _ => stream.write_all(OK).is_ok(),
     };
-    with_each(closing, "-t1 -c1 -R 200 -d 1s", |run| {
+    with_each(closing, "-t1 -c1 -R 200 -n 200 --timeout 10s", |run| {
         assert_eq!(run.count("/requests/completed"), 100, "{}", run.json["errors"]);
         assert_eq!((run.count("/errors/read"), run.count("/errors/parse")), (50, 50));
     });

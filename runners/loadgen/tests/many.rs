@@ -93,7 +93,7 @@ fn memory_is_small_and_flat_with_a_thousand_connections() {
     let scratch = Scratch::new();
     let json = scratch.0.join("out.json");
     let url = format!("http://{address}/");
-    let child = spawn(&["-t1", "-c1000", "-R5000", "-d6s", "--json", json.to_str().unwrap(), &url]);
+    let child = spawn(&["-t1", "-c1000", "-R5000", "-d10s", "--json", json.to_str().unwrap(), &url]);
     let status = format!("/proc/{}/status", child.id());
     let resident_kib = || -> Option<u64> {
         let text = std::fs::read_to_string(&status).ok()?;
@@ -102,7 +102,7 @@ fn memory_is_small_and_flat_with_a_thousand_connections() {
     };
     let mut seen = Vec::new();
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_millis(5500) {
+    while begun.elapsed() < Duration::from_millis(9500) {
         std::thread::sleep(Duration::from_millis(100));
         seen.extend(resident_kib());
     }
@@ -110,9 +110,9 @@ fn memory_is_small_and_flat_with_a_thousand_connections() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let peak = run.count("/generator/peak_memory_bytes");
     assert!(peak < 32 << 20, "{peak} bytes");
-    // From the third second on nothing new is needed; a page here and there is.
-    let (middle, last) = (seen[seen.len() / 2], *seen.last().unwrap());
-    assert!(last <= middle + 1024, "{middle} KiB grew to {last} KiB: {seen:?}");
+    // The first seconds touch pages of the few intervals that go round; after them a page here and there is new.
+    let (settled, last) = (seen[seen.len() * 6 / 10], *seen.last().unwrap());
+    assert!(last <= settled + 1024, "{settled} KiB grew to {last} KiB: {seen:?}");
 }
 
 #[test]
