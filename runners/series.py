@@ -10,7 +10,8 @@ from dataclasses import asdict
 from runners.campaign import Campaign
 from runners.climb import hunt
 from runners.errors import MeasureError, PlanError
-from runners.explain import climbing, facts
+from runners.explain import facts
+from runners.explain.checks import RUNG
 from runners.explain.climbing import Ladder, ladder_of
 from runners.explain.compare import FEWEST_ROUNDS, PRIMARY, order, settled
 from runners.explain.comparing import CLOSED, REPEAT, Repeats, repeats_of, said
@@ -190,9 +191,7 @@ class Series:
         assert self._server is not None
         name = step_name("rung", about["name"], f"{index:03d}")
         rate = Rate(rps, "a rung of a ladder")
-        return self._campaign.step(
-            name, climbing.RUNG, self._server, workload, rate, shape=shape, more={"ladder": dict(about)}
-        )
+        return self._campaign.step(name, RUNG, self._server, workload, rate, shape=shape, more={"ladder": dict(about)})
 
     def _warm(self, setting: Setting, workload: Workload, shape: Shape) -> Step:
         """A server that is filled and warm: a closed loop, which also tells what it can carry."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runners.explain import facts, words
+from runners.explain.checks import RUNG
 from runners.explain.conclusion import Check
 from runners.explain.knee import Answer, Kind, Probe, Search, finish
 from runners.explain.meets import Met, Outcome, meets
@@ -15,7 +16,6 @@ from runners.explain.words import Finding, Severity
 from runners.plan.objective import Objective
 from runners.read.run import Run, Step
 
-RUNG = "rung"
 JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
 
 
@@ -148,8 +148,8 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
 
 def rate_interval(answer: Answer) -> str:
     """The knee with its interval: 21 400/s (20 900-21 900)."""
-    between = f"{words.count(answer.low_rps)}{words.DASH}{words.count(answer.high_rps)}"
-    return f"{words.rate(float(f'{answer.rps:.3g}'))} ({between})"
+    low, middle, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.rps, answer.high_rps))
+    return f"{words.rate(middle)} ({words.count(low)}{words.DASH}{words.count(high)})"
 
 
 def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
@@ -228,7 +228,7 @@ def _next(ladder: Ladder) -> Iterator[Finding]:
     name, offered = facts.title(ladder.steps[0]), words.rate(float(f"{rate:.2g}"))
     text = f"Measure the latency of {name} at {offered}, 70{words.NBSP}% of its knee"
     evidence: dict[str, words.Value] = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
-    yield Finding("N10", Severity.NOTE, words.sentence(text), evidence, (), ladder.anchor)
+    yield Finding("K06", Severity.NOTE, words.sentence(text), evidence, (), ladder.anchor)
 
 
 def _checks(found: Sequence[Ladder]) -> Iterator[Check]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from runners.explain import against, answer, climbing, comparing, facts, profile, tail, words
-from runners.explain.checks import NOTHING_TO_LOOK_AT, checks
+from runners.explain import against, answer, comparing, facts, profile, tail, words
+from runners.explain.checks import NOTHING_TO_LOOK_AT, RUNG, checks
 from runners.explain.conclusion import Check, Conclusion
 from runners.explain.next_steps import next_steps
 from runners.explain.steady import Steadiness, head, steadiness
@@ -66,7 +66,7 @@ def _checks(run: Run, told: list[Telling], asked: bool) -> tuple[Check, ...]:
 
 def _tells_itself(run: Run) -> bool:
     """Whether this run is a ladder or a comparison: it is not asked for loads."""
-    return any(step.kind in (climbing.RUNG, comparing.REPEAT) for step in run.steps)
+    return any(step.kind in (RUNG, comparing.REPEAT) for step in run.steps)
 
 
 def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:

@@ -36,6 +36,7 @@ LAPSES = (0.01, 0.05, 0.15)
 GUESS = 0.01
 TAIL = 0.025
 NEAR = 1.1  # rates this close are one rate for the ends of the range
+BESIDE = 1.02  # so close to a rate that the generator did not send, twice, nothing is asked again
 ENDS_PROBED = 2
 FEWEST = 8  # probes before an interval is believed
 MOST_INVALID = 3
@@ -227,9 +228,14 @@ def _most_telling(probes: Sequence[Probe], search: Search, ceiling: float) -> fl
     places, weights = _posterior(probes, search)
     cumulated = np.cumsum(weights.sum(axis=1))
     inside = places[np.searchsorted(cumulated, 0.01) : np.searchsorted(cumulated, 0.99) + 1]
-    candidates = [rate for rate in np.exp(inside[:: max(1, len(inside) // 40)]) if rate * NEAR < ceiling]
+    late = [rps for rps in _rates(probes, Outcome.GENERATOR) if _late_at(probes, rps) > 1]
+    candidates = [
+        rate
+        for rate in np.exp(inside[:: max(1, len(inside) // 40)])
+        if rate * NEAR < ceiling and not any(rps / BESIDE < rate < rps * BESIDE for rps in late)
+    ]
     if not candidates:
-        return _rounded(ceiling / NEAR)
+        return _rounded(ceiling / NEAR if math.isfinite(ceiling) else float(np.exp(inside[len(inside) // 2])))
     best, least = candidates[0], math.inf
     for rate in candidates:
         chance = _chance(float(rate), places)

@@ -22,6 +22,7 @@ RULES = {
     "K03": "Was the generator the limit?",
     "K04": "Is the knee known as well as was asked?",
     "K05": "Which of the fixed rates are carried?",
+    "K06": "At which rate is latency worth measuring?",
     "C01": "By how much do two settings differ?",
     "C02": "How large a difference would the rounds have shown?",
     "C03": "Can the settings be compared at all?",
@@ -55,6 +56,5 @@ RULES = {
     "N06": "Which percentiles need a longer run?",
     "N07": "Does the machine disturb the measurement?",
     "N08": "Does the profile lack kernel frames?",
-    "N10": "At which rate is latency worth measuring?",
     "N09": "Does the server fall back to slower sockets?",
 }
