@@ -6,6 +6,7 @@ import lab.storage.files.FileLayout;
 import lab.storage.files.FilesStorage;
 import lab.storage.leveldb.LevelDbSettings;
 import lab.storage.leveldb.LevelDbStorage;
+import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
 import lab.storage.memory.MemoryStorage;
 import lab.storage.memory.NoopStorage;
@@ -42,7 +43,8 @@ enum Engine {
         Path folder = flags.data();
         return switch (this) {
             case LSM -> new LsmStorage(folder, flags.lsm());
-            case ROCKSDB -> new RocksDbStorage(folder);
+            case ROCKSDB -> flags.isTuned() ? RocksDbStorage.tuned(folder, LsmOptions.DEFAULT_FLUSH_THRESHOLD_BYTES)
+                    : new RocksDbStorage(folder);
             case LEVELDB -> new LevelDbStorage(folder, flags.isTuned() ? LevelDbSettings.TUNED : LevelDbSettings.PUBLISHED);
             case FILES -> new FilesStorage(folder, flags.isTuned() ? FileLayout.FANNED : FileLayout.FLAT);
             case MEMORY -> new MemoryStorage(flags.heapBytes() / 4 * 3);

@@ -22,8 +22,8 @@ final class Options {
     private final ClusterFlags cluster = new ClusterFlags();
 
     void validate() {
-        store.validate();
         network.validate();
+        store.validate(network.maxValueBytes());
         execution.validate();
         cluster.validate(network);
     }

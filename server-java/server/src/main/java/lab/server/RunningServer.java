@@ -8,6 +8,7 @@ import java.util.Map;
 import lab.server.api.Answering;
 import lab.server.api.Entities;
 import lab.server.api.Front;
+import lab.server.api.Json;
 import lab.server.api.KeyValueApi;
 import lab.server.api.LocalEntities;
 import lab.server.cluster.Cluster;
@@ -20,7 +21,6 @@ import lab.storage.StorageException;
 /** A store and the server in front of it, from the first request to a clean stop. */
 final class RunningServer implements AutoCloseable {
 
-    private static final int MAX_KEY_BYTES = 64 * 1024;
     private static final int FREE_PORT_ATTEMPTS = 20;
 
     private final Node node;
@@ -57,7 +57,8 @@ final class RunningServer implements AutoCloseable {
         cluster = node.topology() == null ? null : new Cluster(node.topology(),
                 options.cluster().settings(node.topology().size()), storage, answering);
         Entities entities = cluster == null ? new LocalEntities(storage) : cluster.entities();
-        api = new KeyValueApi(entities, answering, this::status, MAX_KEY_BYTES);
+        api = new KeyValueApi(entities, answering, this::status, () -> Json.write(storage.statistics()),
+                options.store().maxKeyBytes());
         execution = options.execution().create();
         dispatcher = new Dispatcher(api, execution);
         try {

@@ -5,6 +5,7 @@ import static lab.server.Flags.require;
 import java.nio.file.Path;
 import lab.storage.lsm.LsmOptions;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** Which store, where, and how it is set. */
@@ -19,29 +20,27 @@ final class StoreFlags implements Cloneable {
     private Path data;
 
     @Option(names = "--preset", defaultValue = "published", converter = PresetConverter.class, paramLabel = "PRESET",
-            description = "leveldb, files: published (set as in the reports) or tuned. Default: ${DEFAULT-VALUE}.")
+            description = "rocksdb, leveldb, files: published (set as in the reports) or tuned. Default: ${DEFAULT-VALUE}.")
     private Preset preset;
 
-    @Option(names = "--flush-threshold-bytes", defaultValue = "0", paramLabel = "BYTES",
-            description = "lsm: size at which a memtable is written to disk; two are held at most. "
-                    + "Default: 0, an eighth of the heap.")
-    private long flushThresholdBytes;
+    @Mixin
+    private final LsmFlags lsm = new LsmFlags();
 
-    @Option(names = "--compaction", defaultValue = "size-tiered", converter = CompactionConverter.class,
-            paramLabel = "MODE", description = "lsm: off or size-tiered. Default: ${DEFAULT-VALUE}.")
-    private LsmOptions.Compaction compaction;
+    private int maxValueBytes;
 
     @Option(names = "--handler-delay-us", defaultValue = "0", paramLabel = "US",
             description = "noop: wait this long in each request, as a slow store would. A test aid: it shows what a way "
                     + "of handling requests does while handlers wait. Default: ${DEFAULT-VALUE}.")
     private int handlerDelayUs;
 
-    /** Nodes of this process that share its heap. */
+    /** Nodes of this process that share its memory. */
     private int shares = 1;
 
-    void validate() {
-        require(flushThresholdBytes >= 0, "--flush-threshold-bytes is " + flushThresholdBytes
-                + ", but must be at least 1, or 0 for the default.");
+    /**
+     * @param largestValueBytes what the server takes, so that the store has room for it
+     */
+    void validate(int largestValueBytes) {
+        maxValueBytes = largestValueBytes;
         require(data != null || !engine.needsFolder(), "--engine " + engine + " needs a folder; add --data DIR.");
         require(handlerDelayUs >= 0, "--handler-delay-us is " + handlerDelayUs + ", but must be at least 0.");
         require(handlerDelayUs == 0 || engine == Engine.NOOP, "--handler-delay-us is for --engine noop, but the engine "
@@ -84,7 +83,11 @@ final class StoreFlags implements Cloneable {
     }
 
     LsmOptions lsm() {
-        return LsmOptions.forHeap(flushThresholdBytes, compaction, heapBytes());
+        return lsm.options(maxValueBytes, heapBytes(), shares);
+    }
+
+    int maxKeyBytes() {
+        return lsm.maxKeyBytes();
     }
 
     int handlerDelayUs() {
@@ -102,13 +105,6 @@ final class StoreFlags implements Cloneable {
         @Override
         public Engine convert(String text) {
             return Flags.byFlag(Engine.class, text);
-        }
-    }
-
-    private static final class CompactionConverter implements ITypeConverter<LsmOptions.Compaction> {
-        @Override
-        public LsmOptions.Compaction convert(String text) {
-            return Flags.byFlag(LsmOptions.Compaction.class, text);
         }
     }
 }

@@ -6,8 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
+import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.EntryTooLargeException;
 import lab.storage.Storage;
+import lab.storage.StorageFullException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 import org.junit.jupiter.api.AfterEach;
@@ -53,6 +56,22 @@ class FailureTest {
     }
 
     @Test
+    void fullDiskIsA507WithItsRemedyAndReadsGoOn() throws IOException {
+        RawClient.Answer put = client.ask("PUT", "/v0/entity?id=full", new byte[10]);
+        assertEquals(507, put.status());
+        assertTrue(put.text().contains("Free space"), put.text());
+        assertEquals(200, client.ask("GET", "/v0/status").status());
+        assertEquals(0, server.counter("failed"), "a full disk is no failure of the server");
+    }
+
+    @Test
+    void entryThatTheStoreFindsTooLargeIsA413() throws IOException {
+        RawClient.Answer put = client.ask("PUT", "/v0/entity?id=large", new byte[10]);
+        assertEquals(413, put.status());
+        assertTrue(put.text().contains("at most"), put.text());
+    }
+
+    @Test
     void rangeThatFailsAtItsStartIsA500() throws IOException {
         assertEquals(500, client.ask("GET", "/v0/entities?start=now").status());
         assertEquals(200, client.ask("GET", "/v0/status").status());
@@ -83,7 +102,11 @@ class FailureTest {
 
         @Override
         public void put(MemorySegment key, MemorySegment value) {
-            throw gone();
+            switch (Bytes.text(key)) {
+                case "full" -> throw new StorageFullException("The disk is full. Free space.", null);
+                case "large" -> throw new EntryTooLargeException("The value has 10 bytes; at most 9 are taken.");
+                default -> throw gone();
+            }
         }
 
         @Override

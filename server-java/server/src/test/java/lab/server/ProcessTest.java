@@ -109,7 +109,9 @@ class ProcessTest {
         assertRefused("--port is 70000", "--engine", "noop", "--port", "70000");
         assertRefused("--no-such-flag", "--engine", "noop", "--no-such-flag");
         assertRefused("--port", "--engine", "noop", "--nodes", "2", "--port", "0", "--port", "1");
-        assertRefused("-Xmx of at least", "--engine", "noop", "--flush-threshold-bytes", "1000000000");
+        assertRefused("a larger -Xmx", "--engine", "noop", "--cache-bytes", "1000000000");
+        assertRefused("--bloom-bits-per-key is 99", "--engine", "noop", "--bloom-bits-per-key", "99");
+        assertRefused("'later' is not one of [off, buffered, sync]", "--engine", "noop", "--wal", "later");
     }
 
     private void assertRefused(String said, String... flags) throws Exception {

@@ -2,6 +2,8 @@ package lab.server.api;
 
 import java.io.IOException;
 import java.util.concurrent.atomic.LongAdder;
+import lab.storage.EntryTooLargeException;
+import lab.storage.StorageFullException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -38,6 +40,11 @@ public final class Answering {
             action.run();
         } catch (BadRequestException e) {
             exchange.respond(Status.BAD_REQUEST, e.getMessage());
+        } catch (EntryTooLargeException e) {
+            exchange.respond(Status.TOO_LARGE, e.getMessage());
+        } catch (StorageFullException e) {
+            // One line would be logged for each request until there is room; the store has said it once.
+            exchange.respond(Status.STORAGE_FULL, e.getMessage());
         } catch (RuntimeException | Error e) {
             failures.increment();
             LOG.error("{} {} failed", exchange.method(), exchange.target(), e);

@@ -11,9 +11,11 @@ import java.util.function.Supplier;
  * <tr><td>{@code GET|PUT|DELETE /v0/entity?id=ID[&ack=A&from=F]}</td><td>200 or 404, 201, 202; 504</td></tr>
  * <tr><td>{@code GET /v0/entities?start=S[&end=E]}</td><td>200 and the records of the range</td></tr>
  * <tr><td>{@code GET /v0/status}</td><td>200 and JSON</td></tr>
+ * <tr><td>{@code GET /v0/stats}</td><td>200 and JSON: what the store has done</td></tr>
  * </table>
  *
- * <p>Every request gets an answer: a failure is logged with its cause and answered with 500.
+ * <p>Every request gets an answer: a failure is logged with its cause and answered with 500, a full disk
+ * with 507.
  */
 public final class KeyValueApi {
 
@@ -23,9 +25,12 @@ public final class KeyValueApi {
     public static final String ENTITIES = "/v0/entities";
     /** Path of the status. */
     public static final String STATUS = "/v0/status";
+    /** Path of the store's counters. */
+    public static final String STATS = "/v0/stats";
 
     private final Entities entities;
     private final Supplier<String> status;
+    private final Supplier<String> stats;
     private final int maxKeyBytes;
     private final Answering answering;
 
@@ -36,15 +41,29 @@ public final class KeyValueApi {
      * @param maxKeyBytes larger keys are answered with 413
      */
     public KeyValueApi(Entities entities, Answering answering, Supplier<String> status, int maxKeyBytes) {
+        this(entities, answering, status, () -> "{}", maxKeyBytes);
+    }
+
+    /**
+     * @param entities    what the requests are about
+     * @param answering   answers where answering fails
+     * @param status      JSON for {@code /v0/status}
+     * @param stats       JSON for {@code /v0/stats}
+     * @param maxKeyBytes larger keys are answered with 413
+     */
+    public KeyValueApi(Entities entities, Answering answering, Supplier<String> status, Supplier<String> stats,
+            int maxKeyBytes) {
         this.entities = entities;
         this.answering = answering;
         this.status = status;
+        this.stats = stats;
         this.maxKeyBytes = maxKeyBytes;
     }
 
     /** Whether a request is answered from what is known, so that it needs no thread of its own and is never refused. */
     public static boolean isAnsweredAtOnce(Exchange exchange) {
-        return Query.hasPath(exchange.target(), STATUS);
+        String target = exchange.target();
+        return Query.hasPath(target, STATUS) || Query.hasPath(target, STATS);
     }
 
     /**
@@ -68,9 +87,13 @@ public final class KeyValueApi {
             if (isGet(exchange)) {
                 exchange.respondJson(status.get());
             }
+        } else if (Query.hasPath(target, STATS)) {
+            if (isGet(exchange)) {
+                exchange.respondJson(stats.get());
+            }
         } else {
             throw new BadRequestException("There is nothing at this path. Paths are " + ENTITY + ", " + ENTITIES
-                    + " and " + STATUS + ".");
+                    + ", " + STATUS + " and " + STATS + ".");
         }
     }
 

@@ -23,7 +23,9 @@ public enum Status {
     /** The server has more to do than it can; come again. */
     UNAVAILABLE(503, "Service Unavailable"),
     /** Too few replicas answered in time. */
-    TOO_FEW_REPLICAS(504, "Gateway Timeout");
+    TOO_FEW_REPLICAS(504, "Gateway Timeout"),
+    /** The disk is full; reads go on. */
+    STORAGE_FULL(507, "Insufficient Storage");
 
     private final int code;
     private final String reason;

@@ -74,6 +74,14 @@ public interface Storage extends Closeable {
     /** Sizes at this moment. Cheap enough to be asked once a second. */
     StorageStats stats();
 
+    /**
+     * What the store has done since it was opened: counts, bytes and ratios, as {@code /v0/stats} shows them. Names carry
+     * units. Values are numbers, strings, booleans and maps of these; empty for an engine that counts nothing.
+     */
+    default Map<String, Object> statistics() {
+        return Map.of();
+    }
+
     /** Flushes, stops background work and gives every resource back. */
     @Override
     void close();

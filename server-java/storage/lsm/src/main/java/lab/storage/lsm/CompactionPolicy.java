@@ -2,48 +2,47 @@ package lab.storage.lsm;
 
 import java.util.List;
 
-/**
- * Chooses tables to merge, by size. Only tables that are neighbours in age may be merged, or an older version of a key
- * would come to lie above a newer one.
- *
- * <p>A run of at least {@link #MIN_RUN} neighbours is merged when each is at most {@link #SIZE_RATIO} times as large as
- * all newer ones of the run together. So sizes grow like powers of two and each entry is rewritten a logarithmic number
- * of times. If sizes never fit, the newer half is merged once there are {@link #MAX_TABLES}, which bounds what a read
- * has to look into.
- */
-final class CompactionPolicy {
+/** Says what is to be merged next. For one thread. */
+interface CompactionPolicy {
 
-    static final int MIN_RUN = 4;
-    static final int MAX_TABLES = 12;
-    static final double SIZE_RATIO = 1.5;
+    /** A run of so many dead entries among its entries is worth a merge of everything, when there is nothing else to do. */
+    double DEAD_SHARE = 0.1;
 
-    /**
-     * Tables from one position to another.
-     *
-     * @param from first one, counted from the newest
-     * @param to   the one after the last
-     */
-    record Run(int from, int to) {
+    /** The next merge that is due, or null. */
+    CompactionPlan next(View view);
+
+    /** The merge of everything. */
+    CompactionPlan all(View view);
+
+    /** So many runs of level 0 slow writers down. */
+    int slowRuns();
+
+    /** With so many runs of level 0 writers wait. */
+    int mostRuns();
+
+    /** The policy for a setting; null if nothing is merged in the background. */
+    static CompactionPolicy of(LsmOptions options) {
+        return switch (options.compaction()) {
+            case OFF -> null;
+            case SIZE_TIERED -> new SizeTiered();
+            case LEVELED -> new Leveled(options.flushThresholdBytes());
+        };
     }
 
-    private CompactionPolicy() {
+    /** Merges everything into one run. */
+    static CompactionPlan everything(View view, boolean leveled) {
+        int deepest = view.runs.isEmpty() ? 0 : view.runs.getLast().level();
+        return new CompactionPlan(view.runs, leveled ? Math.max(1, deepest) : deepest, true);
     }
 
-    /**
-     * @param sizesBytes sizes of the tables, newest first
-     * @return what to merge, or null
-     */
-    static Run choose(List<Long> sizesBytes) {
-        for (int from = 0; from + MIN_RUN <= sizesBytes.size(); from++) {
-            long together = sizesBytes.get(from);
-            int to = from + 1;
-            while (to < sizesBytes.size() && sizesBytes.get(to) <= together * SIZE_RATIO) {
-                together += sizesBytes.get(to++);
-            }
-            if (to - from >= MIN_RUN) {
-                return new Run(from, to);
-            }
+    /** Whether so many of the entries are dead that merging everything would give back a good part of the disk. */
+    static boolean worthRepair(List<Table> tables) {
+        long entries = 0;
+        long dead = 0;
+        for (Table table : tables) {
+            entries += table.entries();
+            dead += table.oldEntries() + table.tombstones();
         }
-        return sizesBytes.size() >= MAX_TABLES ? new Run(0, sizesBytes.size() / 2) : null;
+        return dead > entries * DEAD_SHARE;
     }
 }

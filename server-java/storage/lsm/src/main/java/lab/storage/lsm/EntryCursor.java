@@ -2,15 +2,34 @@ package lab.storage.lsm;
 
 import java.lang.foreign.MemorySegment;
 
-/** Walks over sorted entries, deletes included. Starts before the first one. */
+/**
+ * Walks over sorted entries, deletes included. Starts before the first one. Shows where the bytes lie instead of making
+ * objects for them; what it shows is valid until the next move.
+ */
 interface EntryCursor {
 
     /** Moves to the next entry; false if there is none. */
     boolean next();
 
-    /** The current key. */
-    MemorySegment key();
+    /** Array that starts with the current key. Not to be changed. */
+    byte[] key();
 
-    /** The current value, or null for a delete. */
-    MemorySegment value();
+    /** Bytes of the current key. */
+    int keyLength();
+
+    /** First eight bytes of the current key, as {@link Keys#prefix} gives them. */
+    long prefix();
+
+    /** Where the current value lies; null for a delete. */
+    MemorySegment valueSegment();
+
+    /** Where it starts in {@link #valueSegment()}. */
+    long valueOffset();
+
+    /** Its bytes, or {@link TableFormat#TOMBSTONE} for a delete. */
+    int valueLength();
+
+    /** Lets go what the cursor holds. Nothing else may be called afterwards. */
+    default void close() {
+    }
 }

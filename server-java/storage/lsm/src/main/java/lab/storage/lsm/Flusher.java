@@ -1,9 +1,8 @@
 package lab.storage.lsm;
 
 import java.io.IOException;
+import java.util.List;
 import lab.storage.StorageException;
-import lab.storage.memory.VersionedCursor;
-import lab.storage.memory.VersionedMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -12,16 +11,26 @@ final class Flusher implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Flusher.class);
     private static final long RETRY_MS = 1_000;
+    private static final int NICE = 5;
+    /** While nobody waits it takes a quarter of a core. */
+    private static final int RESTS_PER_WORK = 3;
 
     private final Tree tree;
-    private final TableSet tableSet;
+    private final StoreFolder folder;
+    private final Counters counters;
+    private final RowCache cache;
     private final Runnable afterFlush;
     private final Thread thread = new Thread(this::run, "lsm-flush");
     private volatile boolean closing;
 
-    Flusher(Tree tree, TableSet tableSet, Runnable afterFlush) {
+    /**
+     * @param cache null if there is none
+     */
+    Flusher(Tree tree, StoreFolder folder, Counters counters, RowCache cache, Runnable afterFlush) {
         this.tree = tree;
-        this.tableSet = tableSet;
+        this.folder = folder;
+        this.counters = counters;
+        this.cache = cache;
         this.afterFlush = afterFlush;
         thread.setDaemon(true);
     }
@@ -31,8 +40,9 @@ final class Flusher implements AutoCloseable {
     }
 
     private void run() {
+        NativeMemory.runInBackground(NICE);
         while (!closing) {
-            VersionedMap frozen = tree.awaitFrozen();
+            Memtable frozen = tree.awaitFrozen();
             if (frozen == null) {
                 continue;
             }
@@ -41,15 +51,17 @@ final class Flusher implements AutoCloseable {
                 afterFlush.run();
             } catch (IOException | RuntimeException | Error e) {
                 failed(frozen, e);
+            } finally {
+                frozen.release();
             }
         }
     }
 
     /** Without this thread writers would wait forever, so nothing may end it, not even a lack of memory to say why. */
-    private void failed(VersionedMap frozen, Throwable cause) {
+    private void failed(Memtable frozen, Throwable cause) {
         try {
-            tree.flushFailed(new StorageException("The store cannot write its memtable to disk: " + cause
-                    + ". Free space or mend the disk; the store tries again every second.", cause));
+            StorageException told = Tree.failure("The store cannot write its memtable to disk", cause);
+            tree.failed(told);
             LOG.error("A memtable of {} bytes cannot be written to a table; trying again in {} ms",
                     frozen.sizeBytes(), RETRY_MS, cause);
         } catch (OutOfMemoryError e) {
@@ -58,25 +70,66 @@ final class Flusher implements AutoCloseable {
         tree.pause(RETRY_MS);
     }
 
-    private void flush(VersionedMap frozen) throws IOException {
+    private void flush(Memtable frozen) throws IOException {
         FlushEvent event = new FlushEvent();
         event.begin();
-        // A frozen memtable gets no more writes, so its newest versions are the ones to write.
-        Table table = tableSet.write(new MemtableCursor(new VersionedCursor(frozen, null, null, Long.MAX_VALUE)),
-                () -> false);
-        event.memtableBytes = frozen.sizeBytes();
-        event.bytes = table.sizeBytes();
-        event.entries = table.entries();
-        event.table = table.id();
+        long memtableBytes = frozen.sizeBytes();
+        long startedNs = System.nanoTime();
+        Pace pace = new Pace(0, RESTS_PER_WORK, tree::flushIsUrgent,
+                bytes -> tree.flushProgress((double) bytes / memtableBytes, System.nanoTime() - startedNs));
+        View view = tree.peek();
+        int held = view.lease.enter();
+        List<Table> tables;
         try {
-            tree.flushed(table);
+            List<Run> older = held == Lease.RETIRED ? List.of() : view.runs;
+            tables = write(frozen, older, pace);
+        } finally {
+            if (held != Lease.RETIRED) {
+                view.lease.exit(held);
+            }
+        }
+        event.memtableBytes = memtableBytes;
+        for (Table table : tables) {
+            event.bytes += table.sizeBytes();
+            event.entries += table.entries();
+            event.table = table.id();
+        }
+        try {
+            commit(frozen, tables, event.bytes);
         } catch (IOException | RuntimeException e) {
-            // The manifest does not name the file, or only a manifest that was not put in place does.
-            table.markObsolete();
-            table.release();
+            // The manifest does not name the files, or only a manifest that was not put in place does.
+            StoreFolder.discard(tables);
             throw e;
         }
         event.commit();
+    }
+
+    /** A frozen memtable gets no more writes, so its newest versions are the ones to write. */
+    private List<Table> write(Memtable frozen, List<Run> older, Pace pace) throws IOException {
+        MemtableCursor entries = new MemtableCursor(frozen, null, null, Long.MAX_VALUE);
+        try {
+            return folder.write(entries, older, pace, () -> false);
+        } finally {
+            entries.close();
+        }
+    }
+
+    private void commit(Memtable frozen, List<Table> tables, long bytes) throws IOException {
+        if (cache == null) {
+            tree.flushed(tables, () -> counters.flushed(bytes));
+            return;
+        }
+        MemtableCursor entries = new MemtableCursor(frozen, null, null, Long.MAX_VALUE);
+        try {
+            cache.beforeFlush(entries);
+            tree.flushed(tables, () -> {
+                counters.flushed(bytes);
+                cache.afterFlush();
+            });
+        } finally {
+            cache.afterFlush();
+            entries.close();
+        }
     }
 
     @Override

@@ -15,60 +15,74 @@ import lab.storage.Storage;
 import lab.storage.StorageException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
-import lab.storage.memory.VersionedMap;
 
 /**
- * The engine {@code lsm}: writes go to a sorted memtable, full memtables to immutable sorted files, and files of similar
- * size are merged in the background.
- *
- * <p>There is no write-ahead log: what was written since the last flush is lost if the process is killed. A clean close
- * flushes.
+ * The engine {@code lsm}: writes go to a log and a sorted memtable, full memtables to immutable sorted files, and files
+ * are merged in the background.
  */
 public final class LsmStorage implements Storage {
 
     private final Path folder;
     private final LsmOptions options;
+    private final Counters counters = new Counters();
+    private final Housekeeper housekeeper = new Housekeeper();
+    private final ThreadLocal<Lookup> lookups = ThreadLocal.withInitial(Lookup::new);
+    private final RowCache cache;
     private final FolderLock lock;
+    private final Spares spares;
     private final Tree tree;
     private final Flusher flusher;
     private final Compactor compactor;
     private boolean closed;
 
     /**
-     * Opens a folder, which is made if it is missing.
+     * Opens a folder, which is made if it is missing, and brings back what the log holds.
      *
      * @throws StorageException if another process uses it, or if it cannot be read
      */
     public LsmStorage(Path folder, LsmOptions options) {
+        this(folder, options, Disk.REAL);
+    }
+
+    /** With a disk that may fail, for tests. */
+    LsmStorage(Path folder, LsmOptions options, Disk disk) {
         this.folder = folder;
         this.options = options;
+        this.cache = options.cacheBytes() == 0 ? null : new RowCache(options.cacheBytes());
         FolderLock taken = null;
         List<Table> tables = new ArrayList<>();
         try {
             Files.createDirectories(folder);
             taken = FolderLock.take(folder);
-            TableSet tableSet = TableSet.open(folder, tables);
             this.lock = taken;
-            this.tree = new Tree(tableSet, tables, options.flushThresholdBytes());
-            this.compactor = new Compactor(tree, tableSet, options.compaction());
-            this.flusher = new Flusher(tree, tableSet, compactor::wake);
+            StoreFolder files = StoreFolder.open(folder, disk, options, housekeeper);
+            this.spares = new Spares(files, options, housekeeper);
+            CompactionPolicy policy = CompactionPolicy.of(options);
+            Recovery recovery = new Recovery(files, spares, options, files.openTables(tables));
+            recovery.run(tables);
+            this.tree = new Tree(files, options, counters, spares, recovery, spares.newLog(), policy);
+            this.compactor = new Compactor(tree, files, options, counters, policy);
+            this.flusher = new Flusher(tree, files, counters, cache, compactor::wake);
         } catch (IOException e) {
             releaseAll(tables, taken);
-            throw new StorageException("The folder " + folder + " cannot be opened: " + e
-                    + ". Check that it exists and that this user may write to it.", e);
+            throw Tree.failure("The folder " + folder + " cannot be opened; check that it exists and that this user may "
+                    + "write to it", e);
         } catch (RuntimeException e) {
             releaseAll(tables, taken);
             throw e;
         }
+        tables.forEach(Table::release);
+        spares.begin(tree);
         compactor.start();
         flusher.start();
     }
 
-    private static void releaseAll(List<Table> tables, FolderLock lock) {
+    private void releaseAll(List<Table> tables, FolderLock taken) {
         tables.forEach(Table::release);
-        if (lock != null) {
+        housekeeper.close();
+        if (taken != null) {
             try {
-                lock.close();
+                taken.close();
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }
@@ -77,64 +91,79 @@ public final class LsmStorage implements Storage {
 
     @Override
     public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
-        byte[] bytes = Bytes.array(key);
-        while (true) {
-            View view = tree.peek();
-            VersionedMap.Version version = view.findInMemory(bytes);
-            if (version != null) {
-                if (version.value() == null) {
-                    return false;
+        Lookup lookup = lookups.get();
+        if (lookup.busy()) {
+            lookup = new Lookup();
+        }
+        lookup.begin(Bytes.array(key));
+        try {
+            while (true) {
+                View view = tree.peek();
+                int held = view.lease.enter();
+                if (held == Lease.RETIRED) {
+                    Thread.onSpinWait();
+                    continue;
                 }
-                reader.accept(MemorySegment.ofArray(version.value()));
-                return true;
-            }
-            if (view.tables.isEmpty()) {
-                return false;
-            }
-            // A view that nobody holds any more was replaced; the memtable just searched may have become a table.
-            if (view.tryRetain()) {
                 try {
-                    return getFromTables(view.tables, key, reader);
+                    if (!find(view, lookup) || lookup.valueLength == TableFormat.TOMBSTONE) {
+                        return false;
+                    }
+                    reader.accept(lookup.segment.asSlice(lookup.valueOffset, lookup.valueLength));
+                    return true;
                 } finally {
-                    view.release();
+                    view.lease.exit(held);
                 }
             }
+        } finally {
+            lookup.end();
         }
     }
 
-    private static <X extends Exception> boolean getFromTables(List<Table> tables, MemorySegment key,
-            ValueReader<X> reader) throws X {
-        for (int i = 0; i < tables.size(); i++) {
-            Table table = tables.get(i);
-            long entry = table.find(key);
-            if (entry >= 0) {
-                MemorySegment value = table.valueAt(entry);
-                if (value == null) {
-                    return false;
-                }
-                reader.accept(value);
-                return true;
-            }
+    private boolean find(View view, Lookup lookup) {
+        long sequence = tree.writes().readable();
+        if (view.active.find(lookup, sequence) || view.frozen != null && view.frozen.find(lookup, sequence)) {
+            counters.readsFromMemory.increment();
+            return true;
         }
-        return false;
+        if (view.runs.isEmpty()) {
+            counters.readsOfNothing.increment();
+            return false;
+        }
+        if (cache == null) {
+            return findInRuns(view, lookup);
+        }
+        MemorySegment cached = cache.get(lookup);
+        if (cached != null) {
+            counters.cacheHits.increment();
+            lookup.found(cached, 0, (int) cached.byteSize());
+            return true;
+        }
+        counters.cacheMisses.increment();
+        boolean found = findInRuns(view, lookup);
+        if (found && lookup.valueLength != TableFormat.TOMBSTONE) {
+            cache.put(lookup, () -> tree.peek() == view);
+        }
+        return found;
+    }
+
+    private boolean findInRuns(View view, Lookup lookup) {
+        List<Run> runs = view.runs;
+        boolean found = false;
+        for (int i = 0; i < runs.size() && !found; i++) {
+            found = runs.get(i).find(lookup);
+        }
+        counters.readOfRuns(lookup, found);
+        return found;
     }
 
     @Override
     public void put(MemorySegment key, MemorySegment value) {
-        tree.write(checkedKey(key), Bytes.array(value));
+        tree.writes().write(Bytes.array(key), value);
     }
 
     @Override
     public void delete(MemorySegment key) {
-        tree.write(checkedKey(key), null);
-    }
-
-    private static byte[] checkedKey(MemorySegment key) {
-        if (key.byteSize() > TableFormat.MAX_KEY_BYTES) {
-            throw new StorageException("The key has " + key.byteSize() + " bytes, but at most "
-                    + TableFormat.MAX_KEY_BYTES + " are possible. Use a shorter key.");
-        }
-        return Bytes.array(key);
+        tree.writes().write(Bytes.array(key), null);
     }
 
     @Override
@@ -147,7 +176,7 @@ public final class LsmStorage implements Storage {
         tree.flush();
     }
 
-    /** Merges all tables into one, without deletes, and waits until it is done. */
+    /** Merges all tables into one run, without deletes, and waits until it is done. */
     public void compact() {
         compactor.compactAll();
     }
@@ -160,29 +189,60 @@ public final class LsmStorage implements Storage {
     @Override
     public Map<String, Object> settings() {
         Map<String, Object> settings = new LinkedHashMap<>();
-        settings.put("wal", "off");
+        settings.put("wal", options.wal().toString());
         settings.put("flush_threshold_bytes", options.flushThresholdBytes());
         settings.put("compaction", options.compaction().toString());
+        settings.put("compaction_rate_bytes", options.compactionRateBytes());
         settings.put("block_bytes", TableFormat.BLOCK_BYTES);
-        settings.put("bloom_bits_per_key", 0);
-        settings.put("compression", "none");
+        settings.put("bloom_bits_per_key", options.bloomBitsPerKey());
+        settings.put("compression", options.compression().toString());
+        settings.put("cache_bytes", options.cacheBytes());
+        settings.put("max_key_bytes", options.maxKeyBytes());
+        settings.put("max_value_bytes", options.maxValueBytes());
         return settings;
     }
 
     @Override
     public StorageStats stats() {
-        View view = tree.retain();
-        try {
-            long entries = view.active.count() + (view.frozen == null ? 0 : view.frozen.count());
-            long memtableBytes = view.active.sizeBytes() + (view.frozen == null ? 0 : view.frozen.sizeBytes());
+        return withView(view -> {
+            long entries = live(view.active);
+            long memtableBytes = view.active.sizeBytes();
+            if (view.frozen != null) {
+                entries += live(view.frozen);
+                memtableBytes += view.frozen.sizeBytes();
+            }
             long diskBytes = 0;
-            for (Table table : view.tables) {
-                entries += table.entries() - table.tombstones();
+            List<Table> tables = view.tables();
+            for (Table table : tables) {
+                entries += table.entries() - table.tombstones() - table.oldEntries();
                 diskBytes += table.sizeBytes();
             }
-            return new StorageStats(entries, memtableBytes, view.tables.size(), diskBytes);
-        } finally {
-            view.release();
+            return new StorageStats(Math.max(0, entries), memtableBytes, tables.size(), diskBytes);
+        });
+    }
+
+    /** A delete takes away an older key, or nothing if the key was new, which was counted first. */
+    private static long live(Memtable memtable) {
+        return memtable.count() - memtable.tombstones() - memtable.oldEntries();
+    }
+
+    @Override
+    public Map<String, Object> statistics() {
+        return withView(counters::report);
+    }
+
+    private <R> R withView(java.util.function.Function<View, R> question) {
+        while (true) {
+            View view = tree.peek();
+            int held = view.lease.enter();
+            if (held != Lease.RETIRED) {
+                try {
+                    return question.apply(view);
+                } finally {
+                    view.lease.exit(held);
+                }
+            }
+            Thread.onSpinWait();
         }
     }
 
@@ -192,18 +252,36 @@ public final class LsmStorage implements Storage {
             return;
         }
         closed = true;
+        StorageException failure = null;
         try {
             tree.flush();
-        } finally {
-            // In any case the folder is given back; what is not on disk by now is reported by flush.
-            compactor.close();
-            flusher.close();
-            tree.close();
-            try {
-                lock.close();
-            } catch (IOException e) {
-                throw new UncheckedIOException("The lock of " + folder + " cannot be given back.", e);
-            }
+        } catch (StorageException e) {
+            failure = options.wal() == LsmOptions.Wal.OFF ? e : logged(e);
+        }
+        // In any case the folder is given back.
+        compactor.close();
+        flusher.close();
+        housekeeper.close();
+        tree.close();
+        spares.close();
+        try {
+            lock.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException("The lock of " + folder + " cannot be given back.", e);
+        }
+        if (failure != null) {
+            throw failure;
+        }
+    }
+
+    /** What could not be flushed is in the log, if that can be forced to disk; the next start reads it. */
+    private StorageException logged(StorageException flushFailure) {
+        try {
+            tree.writes().syncLogs();
+            return null;
+        } catch (IOException e) {
+            flushFailure.addSuppressed(e);
+            return flushFailure;
         }
     }
 }

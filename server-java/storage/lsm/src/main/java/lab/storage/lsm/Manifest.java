@@ -6,8 +6,6 @@ import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.CRC32C;
@@ -18,29 +16,33 @@ import org.slf4j.LoggerFactory;
  * Which tables make up the store, newest first. The file is replaced as a whole: written beside the old one, forced to
  * disk, renamed over it, and the folder forced to disk. {@code manifest_format.md} describes it.
  *
- * @param nextTable number of the next table; greater than that of every table named here
- * @param tables    the tables, newest first
+ * @param nextFile number of the next table or log; greater than that of every table named here
+ * @param firstLog logs with a lower number are not needed
+ * @param runs     the runs, newest first
  */
-record Manifest(long nextTable, List<Entry> tables) {
+record Manifest(long nextFile, long firstLog, List<RunEntry> runs) {
 
-    private static final Logger LOG = LoggerFactory.getLogger(Manifest.class);
     static final String FILE_NAME = "MANIFEST";
-    private static final String TEMPORARY_NAME = "MANIFEST.tmp";
-    private static final String HEADER = "lsm-manifest 1";
+    static final String TEMPORARY_NAME = "MANIFEST.tmp";
+    private static final Logger LOG = LoggerFactory.getLogger(Manifest.class);
+    private static final String FIRST_HEADER = "lsm-manifest 1";
+    private static final String HEADER = "lsm-manifest 2";
+
+    /**
+     * @param level  see {@link Run}
+     * @param tables in key order
+     */
+    record RunEntry(int level, List<TableEntry> tables) {
+    }
 
     /**
      * @param table     number of the table
      * @param sizeBytes size of its file
      */
-    record Entry(long table, long sizeBytes) {
+    record TableEntry(long table, long sizeBytes) {
     }
 
-    static final Manifest EMPTY = new Manifest(1, List.of());
-
-    /** File of a table. */
-    static Path tableFile(Path folder, long table) {
-        return folder.resolve(String.format("%06d.table", table));
-    }
+    static final Manifest EMPTY = new Manifest(1, 0, List.of());
 
     /**
      * Reads the manifest of a folder; a folder without one is an empty store.
@@ -68,17 +70,31 @@ record Manifest(long nextTable, List<Entry> tables) {
 
     private static Manifest parse(Path file, String body) {
         String[] lines = body.split("\n");
-        if (!lines[0].equals(HEADER)) {
+        boolean first = lines[0].equals(FIRST_HEADER);
+        if (!first && !lines[0].equals(HEADER)) {
             throw new CorruptionException(file, 0, "the first line is '" + lines[0] + "', this program knows '"
-                    + HEADER + "'");
+                    + FIRST_HEADER + "' and '" + HEADER + "'");
         }
-        long nextTable = Long.parseLong(lines[1].substring("next-table ".length()));
-        List<Entry> tables = new ArrayList<>();
-        for (int i = 2; i < lines.length; i++) {
+        long nextFile = 1;
+        long firstLog = 0;
+        List<RunEntry> runs = new ArrayList<>();
+        for (int i = 1; i < lines.length; i++) {
             String[] words = lines[i].split(" ");
-            tables.add(new Entry(Long.parseLong(words[1]), Long.parseLong(words[2])));
+            switch (words[0]) {
+                case "next-table", "next-file" -> nextFile = Long.parseLong(words[1]);
+                case "first-log" -> firstLog = Long.parseLong(words[1]);
+                case "run" -> runs.add(new RunEntry(Integer.parseInt(words[1]), new ArrayList<>()));
+                case "table" -> {
+                    if (first) {
+                        runs.add(new RunEntry(0, new ArrayList<>()));
+                    }
+                    runs.getLast().tables().add(new TableEntry(Long.parseLong(words[1]), Long.parseLong(words[2])));
+                }
+                default -> throw new CorruptionException(file, body.indexOf(lines[i]), "the line '" + lines[i]
+                        + "' means nothing");
+            }
         }
-        return new Manifest(nextTable, List.copyOf(tables));
+        return new Manifest(nextFile, firstLog, List.copyOf(runs));
     }
 
     /**
@@ -88,53 +104,28 @@ record Manifest(long nextTable, List<Entry> tables) {
      *     to disk, so that after a loss of power the old one may be back
      * @throws IOException if the old one is still in place
      */
-    boolean write(Path folder) throws IOException {
-        StringBuilder body = new StringBuilder(HEADER).append('\n').append("next-table ").append(nextTable).append('\n');
-        for (Entry entry : tables) {
-            body.append("table ").append(entry.table).append(' ').append(entry.sizeBytes).append('\n');
+    boolean write(Disk disk, Path folder) throws IOException {
+        StringBuilder body = new StringBuilder(HEADER).append('\n').append("next-file ").append(nextFile).append('\n')
+                .append("first-log ").append(firstLog).append('\n');
+        for (RunEntry run : runs) {
+            body.append("run ").append(run.level).append('\n');
+            for (TableEntry table : run.tables) {
+                body.append("table ").append(table.table).append(' ').append(table.sizeBytes).append('\n');
+            }
         }
         body.append(checksumLine(body.toString()));
         Path temporary = folder.resolve(TEMPORARY_NAME);
-        try (FileChannel channel = FileChannel.open(temporary, StandardOpenOption.CREATE,
-                StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE)) {
-            ByteBuffer bytes = ByteBuffer.wrap(body.toString().getBytes(StandardCharsets.ISO_8859_1));
-            while (bytes.hasRemaining()) {
-                channel.write(bytes);
-            }
-            channel.force(true);
+        try (FileChannel channel = disk.create(temporary)) {
+            disk.write(channel, ByteBuffer.wrap(body.toString().getBytes(StandardCharsets.ISO_8859_1)), 0);
+            disk.force(channel);
         }
-        Files.move(temporary, folder.resolve(FILE_NAME), StandardCopyOption.ATOMIC_MOVE,
-                StandardCopyOption.REPLACE_EXISTING);
+        disk.rename(temporary, folder.resolve(FILE_NAME));
         try {
-            forceFolder(folder);
+            disk.forceFolder(folder);
             return true;
         } catch (IOException e) {
             LOG.error("The folder {} cannot be forced to disk; files of the state before stay there", folder, e);
             return false;
-        }
-    }
-
-    /** Forces names in a folder to disk; a new file is lost with the power if only its contents were forced. */
-    static void forceFolder(Path folder) throws IOException {
-        try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
-            channel.force(true);
-        }
-    }
-
-    /** Removes what a crash left behind: tables that no manifest names and half-written manifests. */
-    void removeStrayFiles(Path folder) throws IOException {
-        List<Path> stray = new ArrayList<>();
-        try (var files = Files.newDirectoryStream(folder)) {
-            for (Path file : files) {
-                String name = file.getFileName().toString();
-                boolean known = tables.stream().anyMatch(entry -> tableFile(folder, entry.table).equals(file));
-                if (name.equals(TEMPORARY_NAME) || name.endsWith(".table") && !known) {
-                    stray.add(file);
-                }
-            }
-        }
-        for (Path file : stray) {
-            Files.delete(file);
         }
     }
 

@@ -1,44 +1,98 @@
 package lab.storage.lsm;
 
-import java.lang.foreign.MemorySegment;
-import lab.storage.SnapshotExpiredException;
-import lab.storage.memory.VersionedCursor;
+import static lab.storage.lsm.TableFormat.BYTE;
 
-/** Entries of a memtable, as a snapshot sees them. Can be cut off from its memtable while another thread uses it. */
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/** Walks over a memtable as a snapshot sees it. Holds a reference to it until it is closed. */
 final class MemtableCursor implements EntryCursor {
 
-    private VersionedCursor entries;
-    private byte[] key;
-    private byte[] value;
+    private static final int FIRST_KEY_BYTES = 64;
 
-    MemtableCursor(VersionedCursor entries) {
-        this.entries = entries;
-    }
+    private final Memtable memtable;
+    private final long sequence;
+    private final byte[] to;
+    private long nextNode;
+    private long version;
+    private long prefix;
+    private byte[] key = new byte[FIRST_KEY_BYTES];
+    private int keyLength;
 
-    /** Lets the memtable go. The entry that the cursor is on stays; there is no next one. */
-    synchronized void expire() {
-        entries = null;
+    /**
+     * @param from     first key, or null
+     * @param to       key after the last one, or null
+     * @param sequence the last write that is seen
+     */
+    MemtableCursor(Memtable memtable, byte[] from, byte[] to, long sequence) {
+        this.memtable = memtable;
+        this.sequence = sequence;
+        this.to = to;
+        memtable.retain();
+        this.nextNode = memtable.seek(from);
     }
 
     @Override
-    public synchronized boolean next() {
-        if (entries == null) {
-            throw new SnapshotExpiredException("This range read was cut short: it was so slow that it kept a memtable "
-                    + "in memory that writers needed. Read faster, or in smaller ranges.");
+    public boolean next() {
+        while (nextNode != 0) {
+            long node = nextNode;
+            nextNode = memtable.next(node);
+            version = memtable.versionAt(node, sequence);
+            if (version == 0) {
+                continue;
+            }
+            keyLength = memtable.keyLength(node);
+            if (keyLength > key.length) {
+                key = new byte[keyLength * 2];
+            }
+            MemorySegment.copy(memtable.data(), BYTE, memtable.keyOffset(node), key, 0, keyLength);
+            prefix = memtable.prefix(node);
+            if (to != null && Arrays.compareUnsigned(key, 0, keyLength, to, 0, to.length) >= 0) {
+                nextNode = 0;
+                return false;
+            }
+            return true;
         }
-        boolean found = entries.next();
-        key = found ? entries.key() : null;
-        value = found ? entries.value() : null;
-        return found;
+        return false;
+    }
+
+    /** Memory that this cursor keeps. */
+    Memtable memtable() {
+        return memtable;
     }
 
     @Override
-    public MemorySegment key() {
-        return MemorySegment.ofArray(key);
+    public byte[] key() {
+        return key;
     }
 
     @Override
-    public MemorySegment value() {
-        return value == null ? null : MemorySegment.ofArray(value);
+    public int keyLength() {
+        return keyLength;
+    }
+
+    @Override
+    public long prefix() {
+        return prefix;
+    }
+
+    @Override
+    public MemorySegment valueSegment() {
+        return valueLength() == TableFormat.TOMBSTONE ? null : memtable.data();
+    }
+
+    @Override
+    public long valueOffset() {
+        return memtable.valueOffset(version);
+    }
+
+    @Override
+    public int valueLength() {
+        return memtable.valueLength(version);
+    }
+
+    @Override
+    public void close() {
+        memtable.release();
     }
 }

@@ -1,29 +1,32 @@
 package lab.storage.lsm;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.List;
-import java.util.PriorityQueue;
-import lab.storage.Bytes;
 
 /** Merges sorted sources into one. Of entries with the same key only that of the newest source is shown. */
 final class MergeCursor implements EntryCursor {
 
-    private final PriorityQueue<Source> sources;
+    /** A heap without the source that is shown. */
+    private final Source[] heap;
     private final boolean dropTombstones;
+    private final List<? extends EntryCursor> all;
+    private int size;
     private Source current;
 
     /**
-     * @param newestFirst    the sources, the newest one first
+     * @param newestFirst    the sources, the newest one first; closed with this cursor
      * @param dropTombstones whether deletes are left out; right only if no older source lies under these
      */
     MergeCursor(List<? extends EntryCursor> newestFirst, boolean dropTombstones) {
         this.dropTombstones = dropTombstones;
-        this.sources = new PriorityQueue<>(Math.max(1, newestFirst.size()));
+        this.all = newestFirst;
+        this.heap = new Source[newestFirst.size()];
         int age = 0;
         for (EntryCursor cursor : newestFirst) {
             Source source = new Source(cursor, age++);
             if (source.advance()) {
-                sources.add(source);
+                push(source);
             }
         }
     }
@@ -32,40 +35,124 @@ final class MergeCursor implements EntryCursor {
     public boolean next() {
         while (true) {
             if (current != null && current.advance()) {
-                sources.add(current);
+                if (size == 0) {
+                    if (isShown()) {
+                        return true;
+                    }
+                    continue;
+                }
+                push(current);
             }
-            current = sources.poll();
-            if (current == null) {
+            if (size == 0) {
+                current = null;
                 return false;
             }
-            for (Source older = sources.peek(); older != null && Bytes.compare(older.key, current.key) == 0;
-                    older = sources.peek()) {
-                sources.poll();
-                if (older.advance()) {
-                    sources.add(older);
+            current = pop();
+            while (size > 0 && heap[0].hasKeyOf(current)) {
+                if (heap[0].advance()) {
+                    siftDown();
+                } else {
+                    pop();
                 }
             }
-            if (!dropTombstones || value() != null) {
+            if (isShown()) {
                 return true;
             }
         }
     }
 
-    @Override
-    public MemorySegment key() {
-        return current.key;
+    private boolean isShown() {
+        return !dropTombstones || current.cursor.valueLength() != TableFormat.TOMBSTONE;
+    }
+
+    private void push(Source source) {
+        int at = size++;
+        while (at > 0) {
+            int parent = (at - 1) / 2;
+            if (!source.before(heap[parent])) {
+                break;
+            }
+            heap[at] = heap[parent];
+            at = parent;
+        }
+        heap[at] = source;
+    }
+
+    private Source pop() {
+        Source first = heap[0];
+        heap[0] = heap[--size];
+        heap[size] = null;
+        if (size > 1) {
+            siftDown();
+        }
+        return first;
+    }
+
+    private void siftDown() {
+        Source source = heap[0];
+        int at = 0;
+        while (true) {
+            int child = 2 * at + 1;
+            if (child >= size) {
+                break;
+            }
+            if (child + 1 < size && heap[child + 1].before(heap[child])) {
+                child++;
+            }
+            if (!heap[child].before(source)) {
+                break;
+            }
+            heap[at] = heap[child];
+            at = child;
+        }
+        heap[at] = source;
+    }
+
+    /** The source of the current entry. */
+    EntryCursor source() {
+        return current.cursor;
     }
 
     @Override
-    public MemorySegment value() {
-        return current.cursor.value();
+    public byte[] key() {
+        return current.cursor.key();
     }
 
-    private static final class Source implements Comparable<Source> {
+    @Override
+    public int keyLength() {
+        return current.cursor.keyLength();
+    }
+
+    @Override
+    public long prefix() {
+        return current.prefix;
+    }
+
+    @Override
+    public MemorySegment valueSegment() {
+        return current.cursor.valueSegment();
+    }
+
+    @Override
+    public long valueOffset() {
+        return current.cursor.valueOffset();
+    }
+
+    @Override
+    public int valueLength() {
+        return current.cursor.valueLength();
+    }
+
+    @Override
+    public void close() {
+        all.forEach(EntryCursor::close);
+    }
+
+    private static final class Source {
 
         private final EntryCursor cursor;
         private final int age;
-        private MemorySegment key;
+        private long prefix;
 
         Source(EntryCursor cursor, int age) {
             this.cursor = cursor;
@@ -73,17 +160,25 @@ final class MergeCursor implements EntryCursor {
         }
 
         boolean advance() {
-            if (cursor.next()) {
-                key = cursor.key();
-                return true;
+            boolean found = cursor.next();
+            if (found) {
+                prefix = cursor.prefix();
             }
-            return false;
+            return found;
         }
 
-        @Override
-        public int compareTo(Source other) {
-            int byKey = Bytes.compare(key, other.key);
-            return byKey != 0 ? byKey : Integer.compare(age, other.age);
+        boolean hasKeyOf(Source other) {
+            return prefix == other.prefix && Arrays.equals(cursor.key(), 0, cursor.keyLength(), other.cursor.key(), 0,
+                    other.cursor.keyLength());
+        }
+
+        boolean before(Source other) {
+            if (prefix != other.prefix) {
+                return Long.compareUnsigned(prefix, other.prefix) < 0;
+            }
+            int order = Arrays.compareUnsigned(cursor.key(), 0, cursor.keyLength(), other.cursor.key(), 0,
+                    other.cursor.keyLength());
+            return order != 0 ? order < 0 : age < other.age;
         }
     }
 }

@@ -2,28 +2,41 @@ package lab.storage.lsm;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 
-/** A byte buffer that grows outside the heap. Not for use by several threads at once. */
+/** A byte buffer that grows outside the heap. For the thread that makes it. */
 final class NativeBuffer implements AutoCloseable {
 
-    private Arena arena = Arena.ofShared();
+    private static final int SEVEN = 7;
+    private static final int CONTINUES = 0x80;
+
+    private Arena arena = Arena.ofConfined();
     private MemorySegment segment;
+    private ByteBuffer view;
     private long size;
 
     NativeBuffer(long initialBytes) {
         segment = arena.allocate(initialBytes);
     }
 
-    private void reserve(long bytes) {
+    /** Makes room for so many more bytes. */
+    void reserve(long bytes) {
         if (size + bytes <= segment.byteSize()) {
             return;
         }
-        Arena larger = Arena.ofShared();
+        Arena larger = Arena.ofConfined();
         MemorySegment copy = larger.allocate(Math.max(segment.byteSize() * 2, size + bytes));
         MemorySegment.copy(segment, 0, copy, 0, size);
         arena.close();
         arena = larger;
         segment = copy;
+        view = null;
+    }
+
+    void addByte(int value) {
+        reserve(1);
+        segment.set(TableFormat.BYTE, size++, (byte) value);
     }
 
     void addInt(int value) {
@@ -38,9 +51,32 @@ final class NativeBuffer implements AutoCloseable {
         size += Long.BYTES;
     }
 
+    /** Adds a number in groups of seven bits, the lowest first; the highest bit says that another group follows. */
+    void addVarint(int value) {
+        int rest = value;
+        while ((rest & -CONTINUES) != 0) {
+            addByte(rest & CONTINUES - 1 | CONTINUES);
+            rest >>>= SEVEN;
+        }
+        addByte(rest);
+    }
+
     void add(MemorySegment source, long from, long bytes) {
         reserve(bytes);
         MemorySegment.copy(source, from, segment, size, bytes);
+        size += bytes;
+    }
+
+    void add(byte[] source, int from, int bytes) {
+        reserve(bytes);
+        MemorySegment.copy(source, from, segment, ValueLayout.JAVA_BYTE, size, bytes);
+        size += bytes;
+    }
+
+    /** Adds zeros. */
+    void addZeros(long bytes) {
+        reserve(bytes);
+        segment.asSlice(size, bytes).fill((byte) 0);
         size += bytes;
     }
 
@@ -48,12 +84,30 @@ final class NativeBuffer implements AutoCloseable {
         size = 0;
     }
 
+    /** Forgets what comes after a position. */
+    void truncate(long newSize) {
+        size = newSize;
+    }
+
     long size() {
         return size;
     }
 
+    /** The memory itself; valid until the next addition. */
+    MemorySegment segment() {
+        return segment;
+    }
+
     MemorySegment written() {
         return segment.asSlice(0, size);
+    }
+
+    /** A part of it as a buffer, without making one each time. */
+    ByteBuffer view(long from, long to) {
+        if (view == null) {
+            view = segment.asByteBuffer();
+        }
+        return view.clear().limit((int) to).position((int) from);
     }
 
     @Override

@@ -1,23 +1,27 @@
 package lab.storage.lsm;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
-import lab.storage.Bytes;
 import lab.storage.Cursor;
-import lab.storage.memory.VersionedCursor;
-import lab.storage.memory.VersionedMap;
+import lab.storage.SnapshotExpiredException;
 
 /** The cursor that callers get: memtables and tables merged as one snapshot sees them, without deletes. */
 final class SnapshotCursor implements Cursor {
 
+    /** A value in memory up to this size is copied, so that it stays readable when the memtable is taken back. */
+    private static final int COPIED_BYTES = 32 * 1024;
+
     private final List<Table> tables;
-    private final List<MemtableCursor> memtableCursors = new ArrayList<>();
-    private final AtomicReference<List<VersionedMap>> memtables = new AtomicReference<>(List.of());
+    private final List<MemtableCursor> memtables = new ArrayList<>(2);
     private final Consumer<SnapshotCursor> onClose;
-    private EntryCursor entries;
+    private MergeCursor entries;
+    private byte[] copy = new byte[0];
+    private boolean copied;
+    private int valueLength;
+    private boolean expired;
     private boolean closed;
 
     /**
@@ -27,65 +31,91 @@ final class SnapshotCursor implements Cursor {
      * @param sequence the last write that is seen
      * @param onClose  told once when the cursor is closed
      */
-    SnapshotCursor(View view, MemorySegment from, MemorySegment to, long sequence, Consumer<SnapshotCursor> onClose) {
+    SnapshotCursor(View view, byte[] from, byte[] to, long sequence, Consumer<SnapshotCursor> onClose) {
         this.onClose = onClose;
-        // References of its own: holding the view would keep its memtables on the heap too.
-        this.tables = view.tables;
+        // References of its own: holding the view would keep its memtables too.
+        this.tables = view.tables();
         tables.forEach(Table::retain);
         try {
-            byte[] first = from == null ? null : Bytes.array(from);
-            byte[] end = to == null ? null : Bytes.array(to);
-            List<VersionedMap> maps = view.frozen == null ? List.of(view.active) : List.of(view.active, view.frozen);
-            List<EntryCursor> newestFirst = new ArrayList<>();
-            for (VersionedMap map : maps) {
-                memtableCursors.add(new MemtableCursor(new VersionedCursor(map, first, end, sequence)));
+            add(view.active, from, to, sequence);
+            if (view.frozen != null) {
+                add(view.frozen, from, to, sequence);
             }
-            newestFirst.addAll(memtableCursors);
-            for (Table table : tables) {
-                newestFirst.add(new TableCursor(table, from, to));
+            List<EntryCursor> newestFirst = new ArrayList<>(memtables);
+            for (Run run : view.runs) {
+                newestFirst.add(run.cursor(from, to));
             }
             entries = new MergeCursor(newestFirst, true);
-            memtables.set(maps);
         } catch (Throwable e) {
+            memtables.forEach(MemtableCursor::close);
             tables.forEach(Table::release);
             throw e;
         }
     }
 
-    /** Memtables that this cursor keeps on the heap. */
-    List<VersionedMap> memtables() {
-        return memtables.get();
+    private void add(Memtable memtable, byte[] from, byte[] to, long sequence) {
+        if (memtable.count() > 0) {
+            memtables.add(new MemtableCursor(memtable, from, to, sequence));
+        }
     }
 
-    /** Takes the memtables back; the next move fails if it needs one. Called by any thread. */
-    void expire() {
-        memtables.set(List.of());
-        memtableCursors.forEach(MemtableCursor::expire);
+    /** Memtables that this cursor keeps. */
+    synchronized List<Memtable> memtables() {
+        return expired || closed ? List.of() : memtables.stream().map(MemtableCursor::memtable).toList();
+    }
+
+    /** Takes the memtables back; the next move fails if there are any. Called by any thread. */
+    synchronized void expire() {
+        if (!expired && !closed && !memtables.isEmpty()) {
+            expired = true;
+            memtables.forEach(MemtableCursor::close);
+        }
     }
 
     @Override
-    public boolean next() {
-        return entries != null && entries.next();
+    public synchronized boolean next() {
+        if (expired) {
+            throw new SnapshotExpiredException("This range read was cut short: it was so slow that it kept a memtable "
+                    + "in memory that writers needed. Read faster, or in smaller ranges.");
+        }
+        if (closed || !entries.next()) {
+            return false;
+        }
+        int length = entries.valueLength();
+        valueLength = length;
+        copied = length <= COPIED_BYTES && entries.source() instanceof MemtableCursor;
+        if (copied) {
+            if (copy.length < length) {
+                copy = new byte[Math.max(length, 2 * copy.length)];
+            }
+            MemorySegment.copy(entries.valueSegment(), ValueLayout.JAVA_BYTE, entries.valueOffset(), copy, 0, length);
+        }
+        return true;
     }
 
     @Override
     public MemorySegment key() {
-        return entries.key();
+        return MemorySegment.ofArray(entries.key()).asSlice(0, entries.keyLength());
     }
 
     @Override
     public MemorySegment value() {
-        return entries.value();
+        return copied ? MemorySegment.ofArray(copy).asSlice(0, valueLength)
+                : entries.valueSegment().asSlice(entries.valueOffset(), valueLength);
     }
 
     @Override
     public void close() {
-        if (!closed) {
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
             closed = true;
-            entries = null;
-            expire();
+            if (!expired) {
+                memtables.forEach(MemtableCursor::close);
+            }
             tables.forEach(Table::release);
-            onClose.accept(this);
         }
+        onClose.accept(this);
     }
 }

@@ -3,115 +3,163 @@ package lab.storage.lsm;
 import static lab.storage.lsm.TableFormat.INT;
 import static lab.storage.lsm.TableFormat.LONG;
 
+import io.airlift.compress.v3.Compressor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.zip.CRC32C;
 
 /**
- * Writes one table file: blocks, index, footer. Entries come in key order. Uses a fixed amount of heap whatever the size
- * of the table; the index grows outside the heap.
+ * Writes one table file: blocks, filter, index, footer. Entries come in key order. Makes no garbage; what grows with the
+ * table, the filter's hashes and the index, lies outside the heap and is bounded by the size at which tables are ended.
  *
  * <p>The file is complete and on disk when {@link #finish()} returns. A writer that is closed before removes its file.
+ * For one thread.
  */
 final class TableWriter implements AutoCloseable {
 
-    private static final int BUFFER_BYTES = 256 * 1024;
+    private static final int DRAIN_BYTES = 128 * 1024;
+    private static final int SMALL_BYTES = 4096;
+    /** A block is packed only if that saves at least one part in so many. */
+    private static final int WORTHWHILE = 8;
 
+    private final Disk disk;
     private final Path file;
     private final FileChannel channel;
-    private final Arena arena = Arena.ofShared();
-    private final MemorySegment buffer = arena.allocate(BUFFER_BYTES);
-    private final ByteBuffer bufferView = buffer.asByteBuffer();
-    private final NativeBuffer entryOffsets = new NativeBuffer(1024);
-    private final NativeBuffer blockOffsets = new NativeBuffer(4096);
-    private final NativeBuffer separatorEnds = new NativeBuffer(4096);
-    private final NativeBuffer separators = new NativeBuffer(4096);
-    private final NativeBuffer lastKey = new NativeBuffer(256);
-    private final CRC32C blockChecksum = new CRC32C();
+    private final int bloomBitsPerKey;
+    private final Compression compression;
+    private final Compressor compressor;
+    private final LiveEstimate estimate;
+    private final NativeBuffer out = new NativeBuffer(DRAIN_BYTES * 2);
+    private final NativeBuffer packed = new NativeBuffer(SMALL_BYTES);
+    private final NativeBuffer keys = new NativeBuffer(SMALL_BYTES);
+    private final NativeBuffer restarts = new NativeBuffer(SMALL_BYTES);
+    private final NativeBuffer hashes = new NativeBuffer(SMALL_BYTES);
+    private final NativeBuffer blockOffsets = new NativeBuffer(SMALL_BYTES);
+    private final NativeBuffer separatorEnds = new NativeBuffer(SMALL_BYTES);
+    private final NativeBuffer separators = new NativeBuffer(SMALL_BYTES);
+    private final CRC32C crc = new CRC32C();
 
-    private int buffered;
-    /** Up to here the buffer is part of the checksum of the current block. */
-    private int checksummed;
-    private long flushedBytes;
+    private byte[] firstKey;
+    private byte[] lastKey = new byte[256];
+    private int lastKeyLength;
+    private long drainedBytes;
     private long blockStart;
     private int blockEntries;
     private long entries;
     private long tombstones;
     private boolean finished;
 
-    TableWriter(Path file) throws IOException {
-        this.file = file;
-        this.channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING,
-                StandardOpenOption.WRITE);
-    }
-
-    /** Appends every entry of the cursor. */
-    void addAll(EntryCursor cursor) throws IOException {
-        while (cursor.next()) {
-            add(cursor.key(), cursor.value());
-        }
-    }
-
     /**
-     * Appends one entry.
-     *
-     * @param key   greater than the one before
-     * @param value null for a delete
+     * @param bloomBitsPerKey 0 for no filter
+     * @param estimate        told each key, to know how many of them older tables have too
      */
-    void add(MemorySegment key, MemorySegment value) throws IOException {
+    TableWriter(Disk disk, Path file, int bloomBitsPerKey, Compression compression, LiveEstimate estimate)
+            throws IOException {
+        this.disk = disk;
+        this.file = file;
+        this.bloomBitsPerKey = bloomBitsPerKey;
+        this.compression = compression;
+        this.compressor = compression == Compression.NONE ? null : compression.newCompressor();
+        this.estimate = estimate;
+        this.channel = disk.create(file);
+    }
+
+    /** Appends the entry that a cursor is on; its key is greater than the one before. */
+    void add(EntryCursor entry) throws IOException {
+        byte[] key = entry.key();
+        int keyLength = entry.keyLength();
+        int valueLength = entry.valueLength();
         if (blockEntries == 0) {
-            addSeparator(key);
+            startBlock(key, keyLength);
         }
-        entryOffsets.addInt((int) (position() - blockStart));
-        writeInt((int) key.byteSize());
-        writeInt(value == null ? TableFormat.TOMBSTONE : (int) value.byteSize());
-        write(key);
-        if (value == null) {
-            tombstones++;
+        int shared = 0;
+        if (blockEntries % TableFormat.RESTART_INTERVAL == 0) {
+            restarts.addInt((int) keys.size());
+            restarts.addInt((int) (out.size() - blockStart));
         } else {
-            write(value);
+            shared = Arrays.mismatch(lastKey, 0, lastKeyLength, key, 0, keyLength);
         }
-        lastKey.clear();
-        lastKey.add(key, 0, key.byteSize());
+        keys.addVarint(shared);
+        keys.addVarint(keyLength - shared);
+        keys.addVarint(valueLength + 1);
+        keys.add(key, shared, keyLength - shared);
+        if (valueLength > 0) {
+            out.add(entry.valueSegment(), entry.valueOffset(), valueLength);
+        } else if (valueLength == TableFormat.TOMBSTONE) {
+            tombstones++;
+        }
+        if (lastKey.length < keyLength) {
+            lastKey = new byte[keyLength * 2];
+        }
+        System.arraycopy(key, 0, lastKey, 0, keyLength);
+        lastKeyLength = keyLength;
+        long hash = Keys.hash(key, keyLength);
+        if (bloomBitsPerKey > 0) {
+            hashes.addLong(hash);
+        }
+        estimate.add(key, keyLength, hash);
         blockEntries++;
         entries++;
-        if (position() - blockStart >= TableFormat.BLOCK_BYTES) {
+        if (out.size() - blockStart + keys.size() >= TableFormat.BLOCK_BYTES) {
             endBlock();
         }
     }
 
     /**
      * The index needs no whole key: the shortest prefix that is greater than the last key before tells the two blocks
-     * apart just as well.
+     * apart just as well. The first block needs nothing.
      */
-    private void addSeparator(MemorySegment key) {
+    private void startBlock(byte[] key, int keyLength) {
         blockOffsets.addLong(position());
-        MemorySegment before = lastKey.written();
-        long shared = entries == 0 ? 0 : MemorySegment.mismatch(before, 0, before.byteSize(), key, 0, key.byteSize());
-        separators.add(key, 0, Math.min(shared + 1, key.byteSize()));
-        separatorEnds.addLong(separators.size());
+        blockStart = out.size();
+        if (entries == 0) {
+            firstKey = Arrays.copyOf(key, keyLength);
+        } else {
+            int shared = Arrays.mismatch(lastKey, 0, lastKeyLength, key, 0, keyLength);
+            separators.add(key, 0, Math.min(shared + 1, keyLength));
+        }
+        separatorEnds.addInt((int) separators.size());
     }
 
     private void endBlock() throws IOException {
-        write(entryOffsets.written());
-        writeInt(blockEntries);
-        updateChecksum();
-        writeInt((int) blockChecksum.getValue());
-        checksummed = buffered;
-        blockChecksum.reset();
-        entryOffsets.clear();
+        int keysAt = (int) (out.size() - blockStart);
+        out.add(keys.segment(), 0, keys.size());
+        out.add(restarts.segment(), 0, restarts.size());
+        out.addInt(keysAt);
+        out.addInt((int) (restarts.size() / TableFormat.RESTART_BYTES));
+        Compression used = compression == Compression.NONE ? Compression.NONE : pack();
+        out.addByte(used.code());
+        crc.reset();
+        crc.update(out.view(blockStart, out.size()));
+        out.addInt((int) crc.getValue());
+        keys.clear();
+        restarts.clear();
         blockEntries = 0;
-        blockStart = position();
+        if (out.size() >= DRAIN_BYTES) {
+            drain();
+        }
+    }
+
+    private Compression pack() {
+        int length = (int) (out.size() - blockStart);
+        packed.clear();
+        packed.reserve(compressor.maxCompressedLength(length));
+        int bytes = compressor.compress(out.segment().asSlice(blockStart, length), packed.segment());
+        if (bytes > length - length / WORTHWHILE) {
+            return Compression.NONE;
+        }
+        out.truncate(blockStart);
+        out.addInt(length);
+        out.add(packed.segment(), 0, bytes);
+        return compression;
     }
 
     /**
-     * Writes index and footer, and returns when all of it is on disk.
+     * Writes filter, index and footer, and returns when all of it is on disk.
      *
      * @return size of the file in bytes
      */
@@ -119,33 +167,93 @@ final class TableWriter implements AutoCloseable {
         if (blockEntries > 0) {
             endBlock();
         }
-        long indexOffset = position();
-        long blocks = separatorEnds.size() / Long.BYTES;
-        blockOffsets.addLong(indexOffset);
-        blockChecksum.reset();
-        checksummed = buffered;
-        write(blockOffsets.written());
-        write(separatorEnds.written());
-        write(separators.written());
-        updateChecksum();
-        MemorySegment footer = arena.allocate(TableFormat.FOOTER_BYTES);
-        footer.set(LONG, TableFormat.FOOTER_INDEX_OFFSET, indexOffset);
-        footer.set(LONG, TableFormat.FOOTER_INDEX_LENGTH, position() - indexOffset);
-        footer.set(LONG, TableFormat.FOOTER_ENTRIES, entries);
-        footer.set(LONG, TableFormat.FOOTER_TOMBSTONES, tombstones);
-        footer.set(LONG, TableFormat.FOOTER_BLOCKS, blocks);
-        footer.set(INT, TableFormat.FOOTER_INDEX_CHECKSUM, (int) blockChecksum.getValue());
-        footer.set(INT, TableFormat.FOOTER_FORMAT_VERSION, TableFormat.VERSION);
-        footer.set(INT, TableFormat.FOOTER_RESERVED, 0);
-        footer.set(INT, TableFormat.FOOTER_CHECKSUM,
-                TableFormat.checksum(footer, 0, TableFormat.FOOTER_CHECKSUM));
-        footer.set(LONG, TableFormat.FOOTER_MAGIC, TableFormat.MAGIC);
-        write(footer);
+        long blocks = blockOffsets.size() / Long.BYTES;
+        long blocksEnd = position();
+        blockOffsets.addLong(blocksEnd);
         drain();
-        channel.force(true);
+        int probes = BloomFilter.probes(bloomBitsPerKey);
+        int filterChecksum = writeFilter(probes);
+        long indexOffset = position();
+        writeIndex(blocks);
+        int indexChecksum = checksum();
+        long indexLength = out.size();
+        drain();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment footer = arena.allocate(TableFormat.FOOTER_BYTES);
+            footer.set(LONG, TableFormat.FOOTER_INDEX_OFFSET, indexOffset);
+            footer.set(LONG, TableFormat.FOOTER_INDEX_LENGTH, indexLength);
+            footer.set(LONG, TableFormat.FOOTER_FILTER_OFFSET, blocksEnd);
+            footer.set(LONG, TableFormat.FOOTER_FILTER_LENGTH, indexOffset - blocksEnd);
+            footer.set(LONG, TableFormat.FOOTER_ENTRIES, entries);
+            footer.set(LONG, TableFormat.FOOTER_TOMBSTONES, tombstones);
+            footer.set(LONG, TableFormat.FOOTER_OLD_ENTRIES, estimate.old());
+            footer.set(LONG, TableFormat.FOOTER_BLOCKS, blocks);
+            footer.set(INT, TableFormat.FOOTER_INDEX_CHECKSUM, indexChecksum);
+            footer.set(INT, TableFormat.FOOTER_FILTER_CHECKSUM, filterChecksum);
+            footer.set(INT, TableFormat.FOOTER_FILTER_PROBES, probes);
+            footer.set(INT, TableFormat.FOOTER_VERSION, TableFormat.VERSION);
+            footer.set(INT, TableFormat.FOOTER_CHECKSUM, TableFormat.checksum(footer, 0, TableFormat.FOOTER_CHECKSUM));
+            footer.set(LONG, TableFormat.FOOTER_MAGIC, TableFormat.MAGIC);
+            out.add(footer, 0, footer.byteSize());
+        }
+        drain();
+        disk.force(channel);
         channel.close();
         finished = true;
-        return flushedBytes;
+        return drainedBytes;
+    }
+
+    private int writeFilter(int probes) throws IOException {
+        if (bloomBitsPerKey > 0) {
+            long bytes = BloomFilter.bytes(entries, bloomBitsPerKey);
+            out.addZeros(bytes);
+            for (long at = 0; at < hashes.size(); at += Long.BYTES) {
+                BloomFilter.add(out.segment(), 0, bytes, probes, hashes.segment().get(LONG, at));
+            }
+        }
+        int checksum = checksum();
+        drain();
+        return checksum;
+    }
+
+    private void writeIndex(long blocks) {
+        int shared = sharedByAll();
+        out.addInt(firstKey == null ? 0 : firstKey.length);
+        out.addInt(lastKeyLength);
+        out.addInt(shared);
+        byte[] prefix = new byte[Long.BYTES];
+        int start = 0;
+        for (long block = 0; block < blocks; block++) {
+            int end = separatorEnds.segment().get(INT, block * Integer.BYTES);
+            int bytes = Math.clamp(end - start - shared, 0, Long.BYTES);
+            for (int i = 0; i < bytes; i++) {
+                prefix[i] = separators.segment().get(TableFormat.BYTE, start + shared + i);
+            }
+            out.addLong(Keys.prefix(prefix, 0, bytes));
+            start = end;
+        }
+        out.add(blockOffsets.segment(), 0, blockOffsets.size());
+        out.add(separatorEnds.segment(), 0, separatorEnds.size());
+        out.add(separators.segment(), 0, separators.size());
+        if (firstKey != null) {
+            out.add(firstKey, 0, firstKey.length);
+            out.add(lastKey, 0, lastKeyLength);
+        }
+    }
+
+    /** Keys are sorted, so what the first and the last one share all share. */
+    private int sharedByAll() {
+        if (firstKey == null) {
+            return 0;
+        }
+        int at = Arrays.mismatch(firstKey, 0, firstKey.length, lastKey, 0, lastKeyLength);
+        return at < 0 ? firstKey.length : at;
+    }
+
+    private int checksum() {
+        crc.reset();
+        crc.update(out.view(0, out.size()));
+        return (int) crc.getValue();
     }
 
     /** Entries written so far, deletes included. */
@@ -153,60 +261,26 @@ final class TableWriter implements AutoCloseable {
         return entries;
     }
 
-    private long position() {
-        return flushedBytes + buffered;
-    }
-
-    private void writeInt(int value) throws IOException {
-        if (BUFFER_BYTES - buffered < Integer.BYTES) {
-            drain();
-        }
-        buffer.set(INT, buffered, value);
-        buffered += Integer.BYTES;
-    }
-
-    private void write(MemorySegment source) throws IOException {
-        long from = 0;
-        while (from < source.byteSize()) {
-            if (buffered == BUFFER_BYTES) {
-                drain();
-            }
-            long bytes = Math.min(source.byteSize() - from, BUFFER_BYTES - buffered);
-            MemorySegment.copy(source, from, buffer, buffered, bytes);
-            buffered += (int) bytes;
-            from += bytes;
-        }
-    }
-
-    private void updateChecksum() {
-        blockChecksum.update(bufferView.limit(buffered).position(checksummed));
-        bufferView.clear();
-        checksummed = buffered;
+    /** Bytes of the file so far, without filter and index. */
+    long position() {
+        return drainedBytes + out.size();
     }
 
     private void drain() throws IOException {
-        updateChecksum();
-        bufferView.limit(buffered).position(0);
-        while (bufferView.hasRemaining()) {
-            channel.write(bufferView);
-        }
-        bufferView.clear();
-        flushedBytes += buffered;
-        buffered = 0;
-        checksummed = 0;
+        disk.write(channel, out.view(0, out.size()), drainedBytes);
+        drainedBytes += out.size();
+        out.clear();
     }
 
     @Override
     public void close() throws IOException {
-        arena.close();
-        entryOffsets.close();
-        blockOffsets.close();
-        separatorEnds.close();
-        separators.close();
-        lastKey.close();
+        for (NativeBuffer buffer : new NativeBuffer[] {out, packed, keys, restarts, hashes, blockOffsets,
+            separatorEnds, separators}) {
+            buffer.close();
+        }
         if (!finished) {
             channel.close();
-            Files.deleteIfExists(file);
+            disk.delete(file);
         }
     }
 }

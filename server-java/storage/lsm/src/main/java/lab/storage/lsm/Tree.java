@@ -2,118 +2,149 @@ package lab.storage.lsm;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.IdentityHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.StampedLock;
+import lab.storage.Bytes;
 import lab.storage.StorageException;
-import lab.storage.memory.VersionedMap;
+import lab.storage.StorageFullException;
 
 /**
- * The changing part of the store: the current {@link View}, the sequence of writes, the open snapshots, and the room
- * for which writers wait.
+ * The changing part of the store: the current {@link View}, and the room for which writers wait.
  *
  * <p>Locks, in the order in which they are taken: {@link #commits} (one change of the tables at a time), the monitor of
- * this object (changes of the view, waiting), {@link #writes} (shared by writers, exclusive for snapshots and for the
- * change of memtables).
+ * this object (changes of the view, waiting), the lock of {@link WritePath} (one writer at a time).
  */
 final class Tree {
 
-    private final TableSet tableSet;
-    private final long flushThresholdBytes;
+    private final StoreFolder folder;
+    private final Counters counters;
+    private final Spares spares;
+    private final Pressure pressure;
+    private final Snapshots snapshots;
+    private final WritePath writes;
     private final Object commits = new Object();
-    private final StampedLock writes = new StampedLock();
-    private final AtomicLong lastSequence = new AtomicLong();
-    /** Guarded by {@link #writes}. */
-    private final Set<SnapshotCursor> snapshots = new LinkedHashSet<>();
-    private long newestSnapshot;
     private volatile View view;
-    private volatile StorageException flushFailure;
-    private boolean closing;
+    /** Files of logs whose records are in the first memtable. */
+    private List<Path> recoveredLogs;
+    private volatile StorageException failure;
+    private volatile boolean closing;
+    /** Those who wait for a flush, so that it must not rest. */
+    private volatile int waitingForFlush;
 
-    Tree(TableSet tableSet, List<Table> tables, long flushThresholdBytes) {
-        this.tableSet = tableSet;
-        this.flushThresholdBytes = flushThresholdBytes;
-        this.view = new View(new VersionedMap(), null, tables);
-        // The view has taken references of its own.
-        tables.forEach(Table::release);
+    /**
+     * @param recovery what was found; its memtable becomes the active one, and its reference is taken
+     * @param first    the first log; null if there is none
+     * @param policy   null if nothing is merged in the background
+     */
+    Tree(StoreFolder folder, LsmOptions options, Counters counters, Spares spares, Recovery recovery, Log first,
+            CompactionPolicy policy) {
+        this.folder = folder;
+        this.counters = counters;
+        this.spares = spares;
+        Throttle throttle = new Throttle(counters);
+        this.pressure = new Pressure(throttle, options.flushThresholdBytes(), policy);
+        this.snapshots = new Snapshots(options.flushThresholdBytes());
+        this.recoveredLogs = recovery.files();
+        Memtable active = recovery.memtable();
+        this.writes = new WritePath(this, options, counters, throttle, spares, active, first, recovery.lastSequence());
+        this.view = new View(active, null, recovery.runs());
+        active.release();
     }
 
-    /** The current view, without a reference: its memtables may be read, its tables may not. */
+    /** The current view, for a glance. */
     View peek() {
         return view;
     }
 
-    /** The current view with a reference, which the caller gives back. */
-    View retain() {
-        while (true) {
-            View current = view;
-            if (current.tryRetain()) {
-                return current;
-            }
-            Thread.onSpinWait();
+    /** Where writes go. */
+    WritePath writes() {
+        return writes;
+    }
+
+    /** What to tell a writer: a full disk is another thing than a broken one. */
+    static StorageException failure(String what, Throwable cause) {
+        if (cause instanceof StorageException told) {
+            return told;
         }
+        return Disk.isFull(cause)
+                ? new StorageFullException(what + ": the disk is full (" + cause.getMessage()
+                        + "). Free space; writes are taken again as soon as there is room. Reads go on.", cause)
+                : new StorageException(what + ": " + cause + ". Mend the disk; the store tries again every second.",
+                        cause);
     }
 
-    /** Writes one version, after waiting for room. A null value is a delete. */
-    void write(byte[] key, byte[] value) {
-        long bytes = VersionedMap.entryBytes(key, value);
-        while (true) {
-            if (!fits(view.active, bytes)) {
-                makeRoom(bytes);
-            }
-            long stamp = writes.readLock();
-            try {
-                VersionedMap active = view.active;
-                if (fits(active, bytes)) {
-                    active.put(key, value, lastSequence.incrementAndGet(), newestSnapshot);
-                    return;
-                }
-            } finally {
-                writes.unlockRead(stamp);
-            }
+    /** Looks for a new key in the tables, so that the number of keys is known. */
+    void sample(Memtable target, byte[] key, long hash) {
+        View now = view;
+        if (now.runs.isEmpty()) {
+            target.sampled(false);
+            return;
         }
-    }
-
-    /** A memtable that is empty takes any entry, or an entry larger than the threshold could never be written. */
-    private boolean fits(VersionedMap memtable, long bytes) {
-        long taken = memtable.sizeBytes();
-        return taken == 0 || taken + bytes <= flushThresholdBytes;
-    }
-
-    private synchronized void makeRoom(long bytes) {
-        while (!fits(view.active, bytes)) {
-            if (view.frozen == null) {
-                freeze();
-            } else {
-                awaitChange();
-            }
+        int held = now.lease.enter();
+        if (held == Lease.RETIRED) {
+            return;
         }
-    }
-
-    /** Makes the active memtable the frozen one. Needs the monitor, and that none is frozen. */
-    private void freeze() {
-        long stamp = writes.writeLock();
         try {
-            View before = view;
-            view = new View(new VersionedMap(), before.active, before.tables);
-            before.release();
-            expireSlowSnapshots();
+            target.sampled(LiveEstimate.contains(now.runs, key, key.length, hash));
         } finally {
-            writes.unlockWrite(stamp);
+            now.lease.exit(held);
         }
+    }
+
+    /** Waits until a memtable that is full is no longer the one that takes writes. */
+    synchronized void makeRoom(Memtable full, long bytes) {
+        if (view.active != full) {
+            return;
+        }
+        if (canFreeze()) {
+            freeze();
+            return;
+        }
+        StallEvent event = new StallEvent();
+        event.begin();
+        long from = System.nanoTime();
+        try {
+            while (view.active == full) {
+                if (canFreeze()) {
+                    freeze();
+                } else {
+                    awaitChange();
+                }
+            }
+        } finally {
+            event.bytes = bytes;
+            event.reason = view.frozen != null ? "flush behind" : "merging behind";
+            event.commit();
+            counters.waits.increment();
+            counters.waitedNs.add(System.nanoTime() - from);
+        }
+    }
+
+    private boolean canFreeze() {
+        return view.frozen == null && spares.ready() && !pressure.tooManyRuns(view);
+    }
+
+    /** Makes the active memtable the frozen one. Needs the monitor, and {@link #canFreeze()}. */
+    private void freeze() {
+        Spares.Spare spare = spares.take();
+        View before = view;
+        writes.change(spare.memtable(), spare.log(),
+                () -> view = new View(spare.memtable(), before.active, before.runs));
+        spare.memtable().release();
+        before.lease.retire();
         notifyAll();
     }
 
-    /** Waits for the flusher. Fails if it cannot write, so that writers learn of it instead of waiting forever. */
+    /** Waits for the background. Fails if it cannot write, so that writers learn of it instead of waiting forever. */
     private void awaitChange() {
-        StorageException failure = flushFailure;
-        if (failure != null) {
-            throw new StorageException(failure.getMessage(), failure);
+        StorageException told = failure != null ? failure : spares.failure();
+        if (told != null) {
+            if (told instanceof StorageFullException) {
+                counters.refusedFull.increment();
+                throw new StorageFullException(told.getMessage(), told);
+            }
+            throw new StorageException(told.getMessage(), told);
         }
         try {
             wait();
@@ -123,28 +154,49 @@ final class Tree {
         }
     }
 
+    /** For the background: something has changed that somebody may wait for. */
+    synchronized void changed() {
+        notifyAll();
+    }
+
     /**
      * Writes out everything that was written before this call, and waits until it is on disk. A failure of before does
      * not count: the disk may be mended by now, so the flusher tries again at once.
      */
     synchronized void flush() {
-        flushFailure = null;
+        failure = null;
+        spares.retry();
         notifyAll();
-        while (view.frozen != null) {
-            awaitChange();
-        }
-        if (view.active.count() == 0) {
+        Memtable last = view.active.count() == 0 ? view.frozen : view.active;
+        if (last == null) {
             return;
         }
-        VersionedMap flushing = view.active;
-        freeze();
-        while (view.frozen == flushing) {
-            awaitChange();
+        waitingForFlush++;
+        try {
+            while (view.active == last || view.frozen == last) {
+                if (view.active == last && view.frozen == null && spares.ready()) {
+                    freeze();
+                } else {
+                    awaitChange();
+                }
+            }
+        } finally {
+            waitingForFlush--;
         }
     }
 
+    /** Whether the flush is urgent: somebody waits, or soon will. */
+    boolean flushIsUrgent() {
+        return waitingForFlush > 0 || closing || pressure.flushIsUrgent(view);
+    }
+
+    /** For the flusher: tells which share of the memtable is written, and how long that took. */
+    void flushProgress(double done, long elapsedNs) {
+        pressure.flushProgress(view, done, elapsedNs);
+    }
+
     /** For the flusher: waits for a frozen memtable. Null if there is none and the store closes. */
-    synchronized VersionedMap awaitFrozen() {
+    synchronized Memtable awaitFrozen() {
         while (view.frozen == null && !closing) {
             try {
                 wait();
@@ -152,12 +204,16 @@ final class Tree {
                 // Nobody interrupts the flusher: that would close the file it writes to.
             }
         }
+        if (view.frozen != null) {
+            snapshots.expireSlow(view);
+            view.frozen.retain();
+        }
         return view.frozen;
     }
 
     /** For the flusher: waits before it tries again, but not longer than until the store closes. */
     synchronized void pause(long timeoutMs) {
-        if (!closing) {
+        if (!closing && failure != null) {
             try {
                 wait(timeoutMs);
             } catch (InterruptedException e) {
@@ -172,112 +228,119 @@ final class Tree {
         notifyAll();
     }
 
-    /** For the flusher: says that it could not write, or with null that it can again. */
-    synchronized void flushFailed(StorageException failure) {
-        flushFailure = failure;
+    /** Whether the store closes. */
+    boolean closing() {
+        return closing;
+    }
+
+    /** For the background: says that it could not write, or with null that it can again. */
+    synchronized void failed(StorageException told) {
+        failure = told;
         notifyAll();
     }
 
-    /** Puts a new table in the place of the frozen memtable. Takes the caller's reference to the table. */
-    void flushed(Table table) throws IOException {
+    /**
+     * Puts new tables in the place of the frozen memtable. Takes the caller's references to the tables.
+     *
+     * @param done what else is to be done before those who wait for the flush go on
+     */
+    void flushed(List<Table> tables, Runnable done) throws IOException {
+        Log finished;
+        boolean survives;
         synchronized (commits) {
-            List<Table> tables = new ArrayList<>(view.tables);
-            tables.addFirst(table);
-            tableSet.commit(tables);
+            List<Run> runs = new ArrayList<>(view.runs);
+            if (!tables.isEmpty()) {
+                runs.addFirst(new Run(0, tables));
+            }
+            survives = folder.commit(runs, view.active.firstLog());
             synchronized (this) {
                 View before = view;
-                view = new View(before.active, null, tables);
-                before.release();
-                flushFailure = null;
+                view = new View(before.active, null, runs);
+                before.lease.retire();
+                finished = writes.takePreviousLog();
+                failure = null;
+                pressure.changed(view);
+                done.run();
                 notifyAll();
             }
-            table.release();
+            tables.forEach(Table::release);
         }
+        if (finished != null) {
+            if (survives) {
+                finished.delete();
+            } else {
+                finished.close();
+            }
+        }
+        removeRecovered(survives);
+        spares.wake();
     }
 
-    /**
-     * Puts one table in the place of several.
-     *
-     * @param old    neighbours in age, all in the current view
-     * @param merged what they became; null if no entry was left. Takes the caller's reference
-     */
-    void compacted(List<Table> old, Table merged) throws IOException {
-        synchronized (commits) {
-            List<Table> tables = new ArrayList<>(view.tables);
-            int at = tables.indexOf(old.getFirst());
-            tables.removeAll(old);
-            if (merged != null) {
-                tables.add(at, merged);
+    private void removeRecovered(boolean survives) {
+        if (survives) {
+            for (Path file : recoveredLogs) {
+                try {
+                    folder.disk().delete(file);
+                } catch (IOException e) {
+                    // The manifest no longer asks for it, so the next start removes it.
+                }
             }
-            if (tableSet.commit(tables)) {
-                old.forEach(Table::markObsolete);
+        }
+        recoveredLogs = List.of();
+    }
+
+    /** Puts tables in the place of those that were merged. Takes the caller's references to the new ones. */
+    void compacted(CompactionPlan plan, List<Table> merged) throws IOException {
+        synchronized (commits) {
+            List<Run> runs = plan.applyTo(view.runs, merged);
+            boolean survives = folder.commit(runs, view.firstLog());
+            if (survives && !plan.isMove()) {
+                plan.tables().forEach(Table::markObsolete);
             }
             synchronized (this) {
                 View before = view;
-                view = new View(before.active, before.frozen, tables);
-                before.release();
+                view = new View(before.active, before.frozen, runs);
+                before.lease.retire();
+                pressure.changed(view);
                 notifyAll();
             }
-            if (merged != null) {
-                merged.release();
-            }
+            merged.forEach(Table::release);
         }
     }
 
     /** Opens a snapshot of this moment. */
     SnapshotCursor snapshot(MemorySegment from, MemorySegment to) {
-        View current;
-        long sequence;
-        SnapshotCursor cursor;
-        long stamp = writes.writeLock();
-        try {
-            // No writer is under way, so every write up to this number is in the memtables of this view.
-            sequence = lastSequence.get();
-            current = retain();
+        byte[] first = from == null ? null : Bytes.array(from);
+        byte[] end = to == null ? null : Bytes.array(to);
+        while (true) {
+            View now = view;
+            int held = now.lease.enter();
+            if (held == Lease.RETIRED) {
+                Thread.onSpinWait();
+                continue;
+            }
             try {
-                cursor = new SnapshotCursor(current, from, to, sequence, this::closed);
+                long sequence = writes.visible();
+                // Every write up to this number is in the memtables and tables of this view, if it still is the view.
+                if (view == now) {
+                    return snapshots.open(now, first, end, sequence);
+                }
             } finally {
-                current.release();
+                now.lease.exit(held);
             }
-            snapshots.add(cursor);
-            newestSnapshot = sequence;
-        } finally {
-            writes.unlockWrite(stamp);
-        }
-        return cursor;
-    }
-
-    private void closed(SnapshotCursor cursor) {
-        long stamp = writes.writeLock();
-        try {
-            snapshots.remove(cursor);
-            if (snapshots.isEmpty()) {
-                newestSnapshot = 0;
-            }
-        } finally {
-            writes.unlockWrite(stamp);
         }
     }
 
-    /**
-     * Snapshots keep memtables on the heap after they were written out. More than one threshold's worth of them is taken
-     * back, oldest snapshot first. Needs the exclusive lock.
-     */
-    private void expireSlowSnapshots() {
-        for (SnapshotCursor oldest : List.copyOf(snapshots)) {
-            Set<VersionedMap> dead = Collections.newSetFromMap(new IdentityHashMap<>());
-            snapshots.forEach(snapshot -> dead.addAll(snapshot.memtables()));
-            dead.remove(view.active);
-            dead.remove(view.frozen);
-            if (dead.stream().mapToLong(VersionedMap::sizeBytes).sum() <= flushThresholdBytes) {
-                return;
-            }
-            oldest.expire();
-        }
-    }
-
-    /** Lets the tables go. */
+    /** Lets memory and tables go, and the logs with them; they are removed if everything is in tables. */
     synchronized void close() {
-        view.release();
+        boolean empty = view.frozen == null && view.active.count() == 0;
+        for (Log log : new Log[] {writes.takePreviousLog(), writes.log()}) {
+            if (log != null && empty) {
+                log.delete();
+            } else if (log != null) {
+                log.close();
+            }
+        }
+        view.lease.retire();
     }
 }

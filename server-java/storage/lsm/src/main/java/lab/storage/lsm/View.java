@@ -1,58 +1,65 @@
 package lab.storage.lsm;
 
+import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import lab.storage.memory.VersionedMap;
 
 /**
  * What the store consists of at one moment: the memtable that takes writes, the one that is being written out, and the
- * tables. Immutable; every change makes a new view.
+ * runs of tables. Immutable; every change makes a new view.
  *
- * <p>A view holds a reference to each of its tables, and readers hold the view. The tables go when the last reader of
- * the last view that has them is done.
+ * <p>A view holds a reference to each of its memtables and tables, and readers hold the view. They go when the last
+ * reader of the last view that has them is done.
  */
 final class View {
 
-    final VersionedMap active;
+    final Memtable active;
     /** Being written out, or null. */
-    final VersionedMap frozen;
+    final Memtable frozen;
     /** Newest first. */
-    final List<Table> tables;
-    private final AtomicInteger references = new AtomicInteger(1);
+    final List<Run> runs;
+    final Lease lease = new Lease(this::giveBack);
 
-    View(VersionedMap active, VersionedMap frozen, List<Table> tables) {
+    View(Memtable active, Memtable frozen, List<Run> runs) {
         this.active = active;
         this.frozen = frozen;
-        this.tables = List.copyOf(tables);
-        tables.forEach(Table::retain);
-    }
-
-    /** Takes a reference, unless the view has already been given back by everybody. */
-    boolean tryRetain() {
-        int count = references.get();
-        while (count > 0) {
-            int seen = references.compareAndExchange(count, count + 1);
-            if (seen == count) {
-                return true;
-            }
-            count = seen;
+        this.runs = List.copyOf(runs);
+        active.retain();
+        if (frozen != null) {
+            frozen.retain();
         }
-        return false;
-    }
-
-    /** Gives a reference back. */
-    void release() {
-        if (references.decrementAndGet() == 0) {
-            tables.forEach(Table::release);
+        for (Run run : runs) {
+            run.tables().forEach(Table::retain);
         }
     }
 
-    /** The newest version of a key in memory, which may be a delete, or null. */
-    VersionedMap.Version findInMemory(byte[] key) {
-        VersionedMap.Version version = active.get(key);
-        if (version == null && frozen != null) {
-            version = frozen.get(key);
+    private void giveBack() {
+        active.release();
+        if (frozen != null) {
+            frozen.release();
         }
-        return version;
+        for (Run run : runs) {
+            run.tables().forEach(Table::release);
+        }
+    }
+
+    /** Number of the oldest log that holds what is not in tables. */
+    long firstLog() {
+        return frozen == null ? active.firstLog() : Math.min(frozen.firstLog(), active.firstLog());
+    }
+
+    /** All tables, newest run first. */
+    List<Table> tables() {
+        List<Table> tables = new ArrayList<>();
+        runs.forEach(run -> tables.addAll(run.tables()));
+        return tables;
+    }
+
+    /** Runs of level 0, which every read has to look into one after the other. */
+    int freshRuns() {
+        int fresh = 0;
+        while (fresh < runs.size() && runs.get(fresh).level() == 0) {
+            fresh++;
+        }
+        return fresh;
     }
 }

@@ -28,8 +28,9 @@ import net.jqwik.api.Tuple;
 class LsmModelPropertyTest {
 
     private static final int KEYS = 40;
-    /** Small enough that memtables fill up on their own too. */
-    private static final LsmOptions OPTIONS = new LsmOptions(3_000, LsmOptions.Compaction.SIZE_TIERED);
+    /** Small enough that memtables and tables fill up on their own too. */
+    private static final LsmOptions SMALL = new LsmOptions(3_000, LsmOptions.Compaction.SIZE_TIERED)
+            .withMaxTableBytes(2_000).withLimits(100, 1_000);
 
     /** One thing that can be done to a store. */
     sealed interface Action {
@@ -45,7 +46,7 @@ class LsmModelPropertyTest {
         record Step(Kind kind) implements Action {
         }
 
-        enum Kind { FLUSH, COMPACT, REOPEN, OPEN_CURSOR, READ_CURSOR }
+        enum Kind { FLUSH, COMPACT, REOPEN, CRASH, OPEN_CURSOR, READ_CURSOR }
     }
 
     @Provide
@@ -60,10 +61,23 @@ class LsmModelPropertyTest {
                 Tuple.of(4, steps)).list().ofMaxSize(120);
     }
 
+    /** Every switch in several positions; the log is on, for a crash must lose nothing. */
+    @Provide
+    Arbitrary<LsmOptions> options() {
+        return Combinators.combine(Arbitraries.of(LsmOptions.Compaction.class), Arbitraries.of(Compression.class),
+                Arbitraries.of(0, 10), Arbitraries.of(0L, 20_000L),
+                Arbitraries.frequencyOf(Tuple.of(4, Arbitraries.just(LsmOptions.Wal.BUFFERED)),
+                        Tuple.of(1, Arbitraries.just(LsmOptions.Wal.SYNC))))
+                .as((compaction, compression, bloom, cache, wal) -> new LsmOptions(SMALL.flushThresholdBytes(), wal,
+                        compaction, 0, bloom, compression, cache, SMALL.maxTableBytes(), SMALL.maxKeyBytes(),
+                        SMALL.maxValueBytes()));
+    }
+
     @Property(tries = 150)
-    void showsWhatASortedMapShows(@ForAll("actions") List<Action> actions) throws IOException {
+    void showsWhatASortedMapShows(@ForAll("actions") List<Action> actions, @ForAll("options") LsmOptions options)
+            throws IOException {
         Path folder = Files.createTempDirectory("lsm-model");
-        Subject subject = new Subject(folder);
+        Subject subject = new Subject(folder, options);
         try {
             for (Action action : actions) {
                 subject.apply(action);
@@ -94,15 +108,18 @@ class LsmModelPropertyTest {
     /** A store, the map that it must be like, and the cursors that are open with what they must show. */
     private static final class Subject {
 
-        private final Path folder;
+        private final LsmOptions options;
+        private Path folder;
+        private int crashes;
         private final NavigableMap<String, String> model = new TreeMap<>();
         private final List<Cursor> cursors = new ArrayList<>();
         private final List<List<String>> cursorModels = new ArrayList<>();
         private LsmStorage storage;
 
-        Subject(Path folder) {
-            this.folder = folder;
-            this.storage = new LsmStorage(folder, OPTIONS);
+        Subject(Path folder, LsmOptions options) throws IOException {
+            this.options = options;
+            this.folder = Files.createDirectory(folder.resolve("0"));
+            this.storage = new LsmStorage(this.folder, options);
         }
 
         void apply(Action action) {
@@ -131,7 +148,11 @@ class LsmModelPropertyTest {
                 case REOPEN -> {
                     closeCursors();
                     storage.close();
-                    storage = new LsmStorage(folder, OPTIONS);
+                    storage = new LsmStorage(folder, options);
+                    checkAll();
+                }
+                case CRASH -> {
+                    crash();
                     checkAll();
                 }
                 case OPEN_CURSOR -> {
@@ -146,6 +167,20 @@ class LsmModelPropertyTest {
                     }
                 }
             }
+        }
+
+        /** Goes on with what a process leaves behind that is killed now. */
+        private void crash() {
+            closeCursors();
+            Path left = folder.resolveSibling(Integer.toString(++crashes));
+            try {
+                CrashedCopy.take(folder, left);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            storage.close();
+            folder = left;
+            storage = new LsmStorage(folder, options);
         }
 
         private void readCursor() {

@@ -8,18 +8,24 @@ import org.junit.jupiter.api.Test;
 
 class LsmOptionsTest {
 
-    private static final long HEAP_BYTES = 128L << 20;
-
     @Test
-    void twoMemtablesTakeAQuarterOfTheHeapByDefault() {
-        assertEquals(16L << 20,
-                LsmOptions.forHeap(0, LsmOptions.Compaction.OFF, HEAP_BYTES).flushThresholdBytes());
+    void thresholdMayBeLargerThanTheHeapSinceMemtablesLieOutside() {
+        long more = Runtime.getRuntime().maxMemory() + 1;
+        assertEquals(more, new LsmOptions(more, LsmOptions.Compaction.OFF).flushThresholdBytes());
     }
 
     @Test
-    void thresholdThatTheHeapCannotHoldIsRefusedWithTheHeapThatCould() {
-        IllegalArgumentException refused = assertThrows(IllegalArgumentException.class,
-                () -> LsmOptions.forHeap(HEAP_BYTES, LsmOptions.Compaction.OFF, HEAP_BYTES));
-        assertTrue(refused.getMessage().contains("-Xmx of at least " + HEAP_BYTES * 4), refused.getMessage());
+    void whatIsOutOfRangeIsRefusedWithItsFlagAndItsRange() {
+        refused("--flush-threshold-bytes", () -> new LsmOptions(0, LsmOptions.Compaction.OFF));
+        refused("--bloom-bits-per-key", () -> LsmOptions.defaults().withBloomBitsPerKey(-1));
+        refused("--cache-bytes", () -> LsmOptions.defaults().withCacheBytes(-1));
+        refused("--compaction-rate-bytes", () -> LsmOptions.defaults().withCompactionRateBytes(-1));
+        refused("--max-key-bytes", () -> LsmOptions.defaults().withLimits(TableFormat.MAX_KEY_BYTES + 1, 1));
+        refused("--max-value-bytes", () -> LsmOptions.defaults().withLimits(1, -1));
+    }
+
+    private static void refused(String flag, Runnable action) {
+        String message = assertThrows(IllegalArgumentException.class, action::run).getMessage();
+        assertTrue(message.startsWith(flag) && message.contains("must be"), message);
     }
 }

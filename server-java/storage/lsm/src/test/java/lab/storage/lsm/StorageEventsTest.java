@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;
 import jdk.jfr.Recording;
@@ -52,5 +53,36 @@ class StorageEventsTest {
         assertEquals(3, compaction.getInt("tables"));
         assertEquals(3, compaction.getLong("entries"));
         assertTrue(compaction.getLong("bytesRead") > compaction.getLong("bytes"));
+    }
+
+    @Test
+    void logSyncsAndStallsAreRecorded() throws IOException {
+        Path file = folder.resolve("recording.jfr");
+        try (Recording recording = new Recording()) {
+            recording.enable("lab.LogSync");
+            recording.enable("lab.Stall");
+            recording.start();
+            try (LsmStorage storage = new LsmStorage(folder.resolve("data"), new LsmOptions(64 * 1024,
+                    LsmOptions.Compaction.OFF).withWal(LsmOptions.Wal.SYNC).withLimits(100, 60_000))) {
+                storage.put(utf8("key"), utf8("value"));
+            }
+            try (LsmStorage storage = new LsmStorage(folder.resolve("data"), new LsmOptions(64 * 1024,
+                    LsmOptions.Compaction.OFF).withLimits(100, 60_000))) {
+                for (int i = 0; i < 200; i++) {
+                    storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[50_000]));
+                }
+            }
+            recording.stop();
+            recording.dump(file);
+        }
+        List<RecordedEvent> events = RecordingFile.readAllEvents(file);
+        RecordedEvent sync = events.stream().filter(e -> e.getEventType().getName().equals("lab.LogSync")).findFirst()
+                .orElseThrow();
+        assertTrue(sync.getLong("bytes") > 0);
+        assertTrue(sync.getDuration().toNanos() > 0);
+        RecordedEvent stall = events.stream().filter(e -> e.getEventType().getName().equals("lab.Stall")).findFirst()
+                .orElseThrow();
+        assertTrue(stall.getLong("bytes") > 0);
+        assertTrue(stall.getDuration().toNanos() > 0);
     }
 }

@@ -12,7 +12,11 @@ import lab.storage.Storage;
 import lab.storage.StorageException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
+import org.rocksdb.BlockBasedTableConfig;
+import org.rocksdb.BloomFilter;
+import org.rocksdb.CompressionType;
 import org.rocksdb.FlushOptions;
+import org.rocksdb.LRUCache;
 import org.rocksdb.Options;
 import org.rocksdb.RocksDB;
 import org.rocksdb.RocksDBException;
@@ -29,10 +33,16 @@ public final class RocksDbStorage implements Storage {
         RocksDB.loadLibrary();
     }
 
+    private static final int TUNED_BLOOM_BITS = 10;
+    private static final long TUNED_CACHE_BYTES = 64L << 20;
+
     private final Path folder;
     private final Options options = new Options();
     private final WriteOptions writeOptions = new WriteOptions();
     private final RocksDB db;
+    /** Null with the defaults. */
+    private BloomFilter filter;
+    private LRUCache cache;
     private boolean closed;
 
     /**
@@ -41,8 +51,26 @@ public final class RocksDbStorage implements Storage {
      * @throws StorageException if another process uses it, or if it cannot be read
      */
     public RocksDbStorage(Path folder) {
+        this(folder, false, 0);
+    }
+
+    /**
+     * Opens a folder with settings for reads from memory: Bloom filters of 10 bits a key, a block cache of 64 MiB,
+     * nothing packed.
+     *
+     * @param memtableBytes size of a memtable
+     * @throws StorageException if another process uses it, or if it cannot be read
+     */
+    public static RocksDbStorage tuned(Path folder, long memtableBytes) {
+        return new RocksDbStorage(folder, true, memtableBytes);
+    }
+
+    private RocksDbStorage(Path folder, boolean tuned, long memtableBytes) {
         this.folder = folder;
         options.setCreateIfMissing(true);
+        if (tuned) {
+            tune(memtableBytes);
+        }
         try {
             Files.createDirectories(folder);
             db = RocksDB.open(options, folder.toString());
@@ -51,6 +79,13 @@ public final class RocksDbStorage implements Storage {
             writeOptions.close();
             throw openFailed(folder, e);
         }
+    }
+
+    private void tune(long memtableBytes) {
+        filter = new BloomFilter(TUNED_BLOOM_BITS);
+        cache = new LRUCache(TUNED_CACHE_BYTES);
+        options.setWriteBufferSize(memtableBytes).setCompressionType(CompressionType.NO_COMPRESSION)
+                .setTableFormatConfig(new BlockBasedTableConfig().setFilterPolicy(filter).setBlockCache(cache));
     }
 
     private static StorageException openFailed(Path folder, Exception e) {
@@ -133,8 +168,8 @@ public final class RocksDbStorage implements Storage {
         settings.put("write_buffer_bytes", options.writeBufferSize());
         settings.put("compaction", options.compactionStyle().toString().toLowerCase(java.util.Locale.ROOT));
         settings.put("compression", options.compressionType().toString().toLowerCase(java.util.Locale.ROOT));
-        settings.put("bloom_bits_per_key", 0);
-        settings.put("block_cache", "default");
+        settings.put("bloom_bits_per_key", filter == null ? 0 : TUNED_BLOOM_BITS);
+        settings.put("block_cache", cache == null ? "default" : TUNED_CACHE_BYTES);
         return settings;
     }
 
@@ -172,6 +207,10 @@ public final class RocksDbStorage implements Storage {
             db.close();
             writeOptions.close();
             options.close();
+            if (filter != null) {
+                filter.close();
+                cache.close();
+            }
         }
     }
 }

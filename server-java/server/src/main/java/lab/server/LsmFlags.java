@@ -1,0 +1,106 @@
+package lab.server;
+
+import java.util.function.Function;
+import lab.storage.lsm.Compression;
+import lab.storage.lsm.LsmOptions;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Option;
+
+/** How the engine {@code lsm} is set: a switch for each of its parts. */
+final class LsmFlags {
+
+    private static final int LARGEST_KEY_BYTES = 64 * 1024;
+
+    @Option(names = "--wal", defaultValue = "buffered", converter = WalConverter.class, paramLabel = "MODE",
+            description = "lsm: write-ahead log: off (lost with the process), buffered (a killed process loses nothing) or "
+                    + "sync (a machine without power loses nothing). Default: ${DEFAULT-VALUE}.")
+    private LsmOptions.Wal wal;
+
+    @Option(names = "--flush-threshold-bytes", defaultValue = "0", paramLabel = "BYTES",
+            description = "lsm: size at which a memtable is written to disk; two are held at most, outside the heap. "
+                    + "Default: 0, which is 64 MiB.")
+    private long flushThresholdBytes;
+
+    @Option(names = "--compaction", defaultValue = "size-tiered", converter = CompactionConverter.class,
+            paramLabel = "MODE", description = "lsm: when tables are merged: off, size-tiered or leveled. "
+                    + "Default: ${DEFAULT-VALUE}.")
+    private LsmOptions.Compaction compaction;
+
+    @Option(names = "--compaction-rate-bytes", defaultValue = "0", paramLabel = "BYTES",
+            description = "lsm: bytes a second that merging may write at most. Default: 0, no limit.")
+    private long compactionRateBytes;
+
+    @Option(names = "--bloom-bits-per-key", defaultValue = "10", paramLabel = "N",
+            description = "lsm: size of the Bloom filters; 0 for none. Default: ${DEFAULT-VALUE}, about 1 %% false positives.")
+    private int bloomBitsPerKey;
+
+    @Option(names = "--compression", defaultValue = "none", converter = CompressionConverter.class,
+            paramLabel = "METHOD", description = "lsm: how blocks are packed: none, lz4 or zstd. Default: ${DEFAULT-VALUE}.")
+    private Compression compression;
+
+    @Option(names = "--cache-bytes", defaultValue = "0", paramLabel = "BYTES",
+            description = "lsm: row cache for hot keys, on the heap. Default: 0, none: tables are mapped.")
+    private long cacheBytes;
+
+    @Option(names = "--max-key-bytes", defaultValue = "65536", paramLabel = "BYTES",
+            description = "Larger keys are answered with 413. Default: ${DEFAULT-VALUE}.")
+    private int maxKeyBytes;
+
+    /**
+     * Settings of the store, all checked.
+     *
+     * @param maxValueBytes largest value that the server takes
+     * @param heapBytes     heap that this store may plan with
+     * @param shares        stores of this process, which share the default of what lies outside the heap
+     */
+    LsmOptions options(int maxValueBytes, long heapBytes, int shares) {
+        Flags.require(flushThresholdBytes >= 0, "--flush-threshold-bytes is " + flushThresholdBytes
+                + ", but must be at least 1, or 0 for the default.");
+        long threshold = flushThresholdBytes == 0 ? LsmOptions.DEFAULT_FLUSH_THRESHOLD_BYTES / shares
+                : flushThresholdBytes;
+        Flags.require(cacheBytes <= heapBytes / 2, "--cache-bytes is " + cacheBytes + ", more than half of the heap of "
+                + heapBytes + " bytes. Start the JVM with a larger -Xmx, or lower it.");
+        return new LsmOptions(threshold, compaction).withWal(wal).withCompactionRateBytes(compactionRateBytes)
+                .withBloomBitsPerKey(bloomBitsPerKey).withCompression(compression).withCacheBytes(cacheBytes)
+                .withLimits(maxKeyBytes(), maxValueBytes);
+    }
+
+    /** The limit holds for every engine. */
+    int maxKeyBytes() {
+        Flags.require(maxKeyBytes > 0 && maxKeyBytes <= LARGEST_KEY_BYTES, "--max-key-bytes is " + maxKeyBytes
+                + ", but must be 1 to " + LARGEST_KEY_BYTES + ".");
+        return maxKeyBytes;
+    }
+
+    private abstract static class Converter<E extends Enum<E>> implements ITypeConverter<E> {
+
+        private final Function<String, E> byFlag;
+
+        Converter(Class<E> type) {
+            this.byFlag = text -> Flags.byFlag(type, text);
+        }
+
+        @Override
+        public E convert(String text) {
+            return byFlag.apply(text);
+        }
+    }
+
+    private static final class WalConverter extends Converter<LsmOptions.Wal> {
+        WalConverter() {
+            super(LsmOptions.Wal.class);
+        }
+    }
+
+    private static final class CompactionConverter extends Converter<LsmOptions.Compaction> {
+        CompactionConverter() {
+            super(LsmOptions.Compaction.class);
+        }
+    }
+
+    private static final class CompressionConverter extends Converter<Compression> {
+        CompressionConverter() {
+            super(Compression.class);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package lab.storage.lsm;
+
+import static lab.storage.lsm.TableFormat.BYTE;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+
+/** Walks over one table of the first format. */
+final class FirstFormatCursor implements EntryCursor {
+
+    private static final int FIRST_KEY_BYTES = 64;
+
+    private final FirstFormatTable table;
+    private final byte[] to;
+    private long block;
+    private long blockStart;
+    private long blockEnd;
+    private int count;
+    private int index;
+    private long entry;
+    private byte[] key = new byte[FIRST_KEY_BYTES];
+    private int keyLength;
+
+    FirstFormatCursor(FirstFormatTable table, byte[] from, byte[] to) {
+        this.table = table;
+        this.to = to;
+        if (from == null) {
+            enter(0);
+            index = -1;
+        } else {
+            enter(Math.max(0, table.blockFor(from, from.length)));
+            index = table.lowerBound(from, from.length, blockStart, blockEnd, count) - 1;
+        }
+    }
+
+    private void enter(long number) {
+        table.checkBlock(number);
+        block = number;
+        blockStart = table.blockOffset(number);
+        blockEnd = table.blockOffset(number + 1);
+        count = table.entryCount(blockEnd);
+    }
+
+    @Override
+    public boolean next() {
+        index++;
+        if (index >= count) {
+            if (block + 1 >= table.blocks()) {
+                index = count;
+                return false;
+            }
+            enter(block + 1);
+            index = 0;
+        }
+        entry = blockStart + table.entryOffset(blockEnd, count, index);
+        keyLength = table.keyLength(entry);
+        if (keyLength > key.length) {
+            key = new byte[keyLength * 2];
+        }
+        MemorySegment.copy(table.data, BYTE, table.keyOffset(entry), key, 0, keyLength);
+        return to == null || Arrays.compareUnsigned(key, 0, keyLength, to, 0, to.length) < 0;
+    }
+
+    @Override
+    public byte[] key() {
+        return key;
+    }
+
+    @Override
+    public int keyLength() {
+        return keyLength;
+    }
+
+    @Override
+    public long prefix() {
+        return Keys.prefix(key, 0, keyLength);
+    }
+
+    @Override
+    public MemorySegment valueSegment() {
+        return valueLength() == TableFormat.TOMBSTONE ? null : table.data;
+    }
+
+    @Override
+    public long valueOffset() {
+        return table.valueOffset(entry);
+    }
+
+    @Override
+    public int valueLength() {
+        return table.valueLength(entry);
+    }
+}

@@ -1,0 +1,43 @@
+package lab.storage.lsm;
+
+import java.util.ArrayDeque;
+import java.util.Queue;
+
+/**
+ * Memory of memtables, used again: its pages have been touched, so that the writers of the next one need not wait for
+ * the kernel. Keeps two at most, for so many are in use.
+ */
+final class MemtablePool {
+
+    private static final int KEPT = 2;
+
+    private final long bytes;
+    private final Queue<NativeMemory> free = new ArrayDeque<>();
+    private boolean closed;
+
+    /**
+     * @param bytes size of each
+     */
+    MemtablePool(long bytes) {
+        this.bytes = bytes;
+    }
+
+    synchronized NativeMemory take() {
+        NativeMemory memory = free.poll();
+        return memory == null ? NativeMemory.reserve(bytes) : memory;
+    }
+
+    synchronized void giveBack(NativeMemory memory) {
+        if (closed || free.size() == KEPT) {
+            memory.free();
+        } else {
+            free.add(memory);
+        }
+    }
+
+    synchronized void close() {
+        closed = true;
+        free.forEach(NativeMemory::free);
+        free.clear();
+    }
+}

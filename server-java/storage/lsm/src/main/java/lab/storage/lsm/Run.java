@@ -1,0 +1,73 @@
+package lab.storage.lsm;
+
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Tables that together are one sorted sequence: no two of them overlap. Of two runs the newer one has the newer versions.
+ *
+ * @param level  0 for what was flushed or merged by size, 1 and more for the levels of leveled compaction
+ * @param tables at least one, in key order
+ */
+record Run(int level, List<Table> tables) {
+
+    Run {
+        tables = List.copyOf(tables);
+    }
+
+    /** Looks a key up; if it is there, also as a delete, tells the lookup where. */
+    boolean find(Lookup lookup) {
+        Table table = tableFor(lookup);
+        return table != null && table.find(lookup);
+    }
+
+    /** False if the key is certainly absent. */
+    boolean mayContain(Lookup lookup) {
+        Table table = tableFor(lookup);
+        return table != null && table.mayContain(lookup);
+    }
+
+    /** The only table that can have the key, or null. */
+    private Table tableFor(Lookup lookup) {
+        int low = 0;
+        if (tables.size() > 1) {
+            low = firstTableTo(lookup.key, lookup.keyLength);
+            if (low == tables.size()) {
+                return null;
+            }
+        }
+        return tables.get(low);
+    }
+
+    /** Index of the first table that does not end before a key. */
+    private int firstTableTo(byte[] key, int keyLength) {
+        int low = 0;
+        int high = tables.size();
+        while (low < high) {
+            int middle = (low + high) >>> 1;
+            byte[] last = tables.get(middle).lastKey();
+            if (Arrays.compareUnsigned(last, 0, last.length, key, 0, keyLength) < 0) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
+    }
+
+    /** Walks over a part; the caller holds the tables. */
+    EntryCursor cursor(byte[] from, byte[] to) {
+        if (tables.size() == 1) {
+            return tables.getFirst().cursor(from, to);
+        }
+        return new RunCursor(tables, from == null ? 0 : firstTableTo(from, from.length), from, to);
+    }
+
+    long sizeBytes() {
+        long bytes = 0;
+        for (Table table : tables) {
+            bytes += table.sizeBytes();
+        }
+        return bytes;
+    }
+}

@@ -1,0 +1,58 @@
+package lab.storage.lsm;
+
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The open snapshots, oldest first. They keep memtables after these were written out; more than one threshold's worth
+ * is taken back, oldest snapshot first, so that slow readers do not fill the memory.
+ */
+final class Snapshots {
+
+    /** With tiny memtables even a reader that only waits for its turn on a core would be slow. */
+    private static final long LEAST_KEPT_BYTES = 4 << 20;
+
+    private final long keptBytes;
+    private final Set<SnapshotCursor> open = new LinkedHashSet<>();
+
+    Snapshots(long thresholdBytes) {
+        this.keptBytes = Math.max(thresholdBytes, LEAST_KEPT_BYTES);
+    }
+
+    /**
+     * @param view held by the caller during this call
+     */
+    SnapshotCursor open(View view, byte[] from, byte[] to, long sequence) {
+        SnapshotCursor cursor = new SnapshotCursor(view, from, to, sequence, this::closed);
+        synchronized (this) {
+            open.add(cursor);
+        }
+        return cursor;
+    }
+
+    private synchronized void closed(SnapshotCursor cursor) {
+        open.remove(cursor);
+    }
+
+    private synchronized List<SnapshotCursor> all() {
+        return List.copyOf(open);
+    }
+
+    /** Takes memtables back that are no longer in the view, until no more is kept than may be. */
+    void expireSlow(View view) {
+        List<SnapshotCursor> cursors = all();
+        for (SnapshotCursor oldest : cursors) {
+            Set<Memtable> dead = Collections.newSetFromMap(new IdentityHashMap<>());
+            cursors.forEach(cursor -> dead.addAll(cursor.memtables()));
+            dead.remove(view.active);
+            dead.remove(view.frozen);
+            if (dead.stream().mapToLong(Memtable::sizeBytes).sum() <= keptBytes) {
+                return;
+            }
+            oldest.expire();
+        }
+    }
+}

@@ -1,0 +1,70 @@
+package lab.stress.store;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Random;
+import lab.storage.Storage;
+import lab.storage.lsm.LsmStorage;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A process killed at any moment under load loses no write that it acknowledged, and brings no deleted key back. */
+class KillTest {
+
+    private static final int SHORT_CYCLES = 12;
+    private static final int LONG_CYCLES = 200;
+    private static final int SHORTEST_RUN_MS = 200;
+    private static final int LONGEST_RUN_MS = 800;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void killedWriterLosesNothingThatWasAcknowledged() throws Exception {
+        int cycles = Length.of(SHORT_CYCLES, LONG_CYCLES);
+        Random random = new Random(1);
+        Path store = folder.resolve("store");
+        Path notes = folder.resolve("notes");
+        for (int cycle = 0; cycle < cycles; cycle++) {
+            Process writer = start(store, notes, cycle);
+            try (BufferedReader output = new BufferedReader(new InputStreamReader(writer.getInputStream(),
+                    StandardCharsets.UTF_8))) {
+                assertEquals("writing", output.readLine(), "cycle " + cycle);
+                Thread.sleep(SHORTEST_RUN_MS + random.nextInt(LONGEST_RUN_MS - SHORTEST_RUN_MS));
+                assertTrue(writer.isAlive(), "the writer died by itself");
+            } finally {
+                writer.destroyForcibly().waitFor();
+            }
+        }
+        long writes = 0;
+        try (Arena arena = Arena.ofConfined();
+                Storage storage = new LsmStorage(store, CrashingWriter.options(cycles))) {
+            MemorySegment acknowledged = CrashingWriter.notes(notes, arena);
+            for (int writer = 0; writer < CrashingWriter.WRITERS; writer++) {
+                long count = acknowledged.getAtIndex(ValueLayout.JAVA_LONG, writer);
+                assertTrue(new Script(writer).shown(storage, count) >= count, "a write of writer " + writer + " is lost");
+                writes += count;
+            }
+        }
+        assertTrue(writes > 0);
+        System.out.println("killed " + cycles + " times under load; " + writes + " acknowledged writes, none lost, no "
+                + "deleted key back");
+    }
+
+    private static Process start(Path store, Path notes, int cycle) throws IOException {
+        return new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx64m",
+                "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "--enable-native-access=ALL-UNNAMED",
+                "--sun-misc-unsafe-memory-access=allow", "-cp", System.getProperty("java.class.path"),
+                CrashingWriter.class.getName(), store.toString(), notes.toString(), Integer.toString(cycle))
+                .redirectErrorStream(true).start();
+    }
+}
