@@ -13,9 +13,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import httpx
+
+from runners.bench import nodelay, overload
 from runners.bench.row import Row, keep
 from runners.launch.server import RunningServer, ServerSpec, launch
 from runners.launch.supervisor import pinned
@@ -122,32 +126,41 @@ class Bench:
     server_cpus: tuple[int, ...] | None
     generator_cpus: tuple[int, ...] | None
 
-    @contextmanager
-    def running(self, name: str, side: Side) -> Iterator[RunningServer]:
-        """A server of this side, warm."""
-        server = launch(
-            ServerSpec(
-                self.shop.jdk.java,
-                self.shop.server.dist,
-                "noop",
-                self.folder / name / "server",
-                self.folder / name / "data",
-                cpus=self.server_cpus,
-                taskset=machine.taskset(),
-                main_class=side.main_class,
-                server_flags=side.flags,
-            )
+    def side(self, name: str, side: Side) -> ServerSpec:
+        """How a side is started."""
+        return ServerSpec(
+            self.shop.jdk.java,
+            self.shop.server.dist,
+            "noop",
+            self.folder / name / "server",
+            self.folder / name / "data",
+            cpus=self.server_cpus,
+            taskset=machine.taskset(),
+            main_class=side.main_class,
+            server_flags=side.flags,
         )
+
+    @contextmanager
+    def running(self, spec: ServerSpec) -> Iterator[RunningServer]:
+        """A server, warm."""
+        server = launch(spec)
         try:
             self.load(server, COMPILE_S)
             yield server
         finally:
             server.stop()
 
-    def load(self, server: RunningServer, duration_s: int = DURATION_S) -> Result:
-        """One closed-loop run of our generator, its JSON."""
+    def load(
+        self,
+        server: RunningServer,
+        duration_s: int = DURATION_S,
+        connections: int = CONNECTIONS,
+        rate_rps: int | None = None,
+    ) -> Result:
+        """One run of our generator, its JSON; a closed loop if no rate is given."""
         out = self.folder / "load.json"
-        flags = ["-t1", f"-c{CONNECTIONS}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", "--json", str(out)]
+        rate = ["-R", str(rate_rps)] if rate_rps else []
+        flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", *rate, "--json", str(out)]
         command = [str(LOADGEN), *flags, f"{server.url}/v0/entity?id=1"]
         subprocess.run(
             pinned(command, self.generator_cpus, machine.taskset()),
@@ -161,7 +174,8 @@ class Bench:
 
     def compare(self, comparison: Comparison) -> list[Row]:
         """The rows of one comparison."""
-        with self.running("ours", comparison.ours) as ours, self.running("peer", comparison.peer) as peer:
+        ours_spec, peer_spec = self.side("ours", comparison.ours), self.side("peer", comparison.peer)
+        with self.running(ours_spec) as ours, self.running(peer_spec) as peer:
             pairs = [(self.load(ours), self.load(peer)) for _ in range(ROUNDS)]
         return [
             Row(
@@ -175,10 +189,24 @@ class Bench:
             for figure, unit, take, goal_op, goal in comparison.takes
         ]
 
+    def overload(self) -> list[Row]:
+        """The rows of the bounded queue."""
+        with self.running(self.side("overload", Side(overload.FLAGS))) as server:
+            return overload.rows(lambda c, rate: self.load(server, connections=c, rate_rps=rate), print)
 
-def chosen(names: Sequence[str]) -> list[Comparison]:
-    """The comparisons whose names contain one of the given words; all, if none is given."""
-    return [c for c in COMPARISONS if not names or any(name in c.name for name in names)]
+    def nodelay(self) -> list[Row]:
+        """The rows of the server of report 2. Its values are written first, so that there is a body to answer."""
+
+        def load(server: RunningServer) -> Result:
+            httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
+            return self.load(server, connections=1)
+
+        return nodelay.rows(self.folder, self.shop.jdk, self.server_cpus, self.running, load, print)
+
+
+def wants(name: str, words: Sequence[str]) -> bool:
+    """Whether a comparison is asked for: its name has one of the words, or there are none."""
+    return not words or any(word in name for word in words)
 
 
 def main(names: Sequence[str] = ()) -> int:
@@ -191,11 +219,15 @@ def main(names: Sequence[str] = ()) -> int:
     found: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(shop, Path(folder), server_cpus, generator_cpus)
-        for comparison in chosen(names):
-            rows = bench.compare(comparison)
-            for row in rows:
+        parts: dict[str, Callable[[], list[Row]]] = {
+            **{c.name: partial(bench.compare, c) for c in COMPARISONS},
+            "overload": bench.overload,
+            "server-jdk17/nodelay": bench.nodelay,
+        }
+        for part in (part for name, part in parts.items() if wants(name, names)):
+            for row in part():
                 print(row.line(), flush=True)
-            found += rows
+                found.append(row)
     print(f"kept in {keep('server', found, {'machine': facts, 'tools': shop.versions()})}")
     return 0
 

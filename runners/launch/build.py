@@ -15,6 +15,9 @@ from runners.errors import ToolError
 from runners.launch.toolchain import LOADGEN, LOADGEN_CRATE, ROOT, SERVER_JAVA, Jdk, require_tool
 
 DIST = SERVER_JAVA / "server" / "target" / "dist"
+#: The server of report 2; its main class is JDK17_MAIN and it runs on any JDK from 17 on.
+JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
+JDK17_MAIN = "lab.jdk17.Main"
 PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
 _TAIL_LINES = 25
 _IGNORED = {"target", ".git", ".jqwik-database"}
@@ -88,7 +91,7 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
     stamp = SERVER_JAVA / "server" / "target" / "lab.stamp"
     wanted = f"{sources} {jdk.version}"
     build = ServerBuild(DIST, PROFILER_JARS, sources)
-    if not force and _fresh(stamp, wanted, (DIST, PROFILER_JARS)):
+    if not force and _fresh(stamp, wanted, (DIST, JDK17_DIST, PROFILER_JARS)):
         return build
     maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
     say("building server-java (Maven; the first time it fetches its libraries)")

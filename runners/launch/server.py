@@ -27,7 +27,9 @@ _END_OF_OUTPUT_S = 0.5
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
 #: one-nio loads its native library and uses Unsafe; without these JDK 25 warns in the server's log.
+#: A server of other classes may run on an older JDK, which would not start with them.
 ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
+ONE_NIO_CLASSES = "lab.server."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class ServerSpec:
     def jvm_flags(self) -> list[str]:
         return [
             f"-Xmx{self.heap_mb}m",
-            *ONE_NIO,
+            *(ONE_NIO if self.main_class.startswith(ONE_NIO_CLASSES) else ()),
             *PROFILABLE,
             f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0",
             *self.more_jvm_flags,

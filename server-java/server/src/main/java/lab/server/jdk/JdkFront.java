@@ -24,7 +24,7 @@ public final class JdkFront implements Front {
     /** Above so many idle connections the JDK closes each after its answer; its default is 200. */
     private static final String MAX_IDLE_PROPERTY = "sun.net.httpserver.maxIdleConnections";
     private static final String MAX_IDLE = "20000";
-    /** Since JDK 20 the default; before, an answer in two writes waits for the client's delayed acknowledgement. */
+    /** Whether the second write of an answer waits for the acknowledgement of the first; the default is the JDK's. */
     private static final String NODELAY_PROPERTY = "sun.net.httpserver.nodelay";
 
     private final HttpServer server;
