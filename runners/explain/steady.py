@@ -29,7 +29,7 @@ from runners.explain.facts import per_second
 from runners.read.run import Step
 
 FEWEST_SECONDS = 5
-LEVEL = 0.05
+LEVEL = 0.01
 DRIFT = 0.02
 PENALTY = 3.0
 SHORT = 25.0  # seconds: the noise of so few is known badly, and a change has to be larger
