@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: report reports lab test test-long bench bench-loadgen bench-server bench-store bench-audit lint pins doctor clean
+.PHONY: report reports lab test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -41,7 +41,7 @@ test: $(READY)
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server bench-store bench-audit
+bench: bench-loadgen bench-server bench-store bench-audit bench-recording
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
@@ -56,6 +56,8 @@ bench-audit: $(READY)
 # one round, some minutes; BENCH=--full for five
 bench-store: $(READY)
 	@$(BIN)/python -m runners.bench.store $(BENCH)
+bench-recording: $(READY)
+	@$(BIN)/python -m runners.bench.recording
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

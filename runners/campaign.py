@@ -18,6 +18,7 @@ from runners.measure.fill import check_filled, fill_by_hand
 from runners.measure.generators import generators
 from runners.measure.load import Generator, LoadSpec, planned_s
 from runners.measure.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
+from runners.measure.recording import Recorder
 from runners.measure.step import Instrument, Tick, measure_step, skipped_meta
 from runners.plan.experiment import AROUND_A_LOAD_S
 from runners.plan.rate import Rate
@@ -57,6 +58,7 @@ class Campaign:
             Profiler(shop.jdk, shop.server.profiler_jars),
             generator_cpus,
             machine.taskset(),
+            Recorder(shop.jdk),
         )
         self._taken: dict[str, Step] = {}
 
@@ -108,7 +110,9 @@ class Campaign:
         `extra` goes into the step's metadata; it holds a `label`. `tick` is called at the start and once a second;
         `after` when the load is over, for what is only known then.
         """
-        instrument = dataclasses.replace(self._instrument, generator=generator) if generator else self._instrument
+        instrument = self._for(str(extra.get("kind")), profile)
+        if generator:
+            instrument = dataclasses.replace(instrument, generator=generator)
         text = extra["label"] + (f" at {load.rate_rps:,.0f}/s" if load.rate_rps and not generator else "")
         text += ", closed loop" if load.rate_rps is None and not generator else ""
         folder = self._folder.begin_step(name)
@@ -131,6 +135,14 @@ class Campaign:
             raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
         self._taken[name] = step
         return step
+
+    def _for(self, kind: str, profile: ProfileSpec | None = None) -> Instrument:
+        """Only where latency is quoted and explained are the causes of its tail recorded."""
+        return (
+            self._instrument
+            if kind == "load" and profile is None
+            else dataclasses.replace(self._instrument, recorder=None)
+        )
 
     def _keep(self, folder: StepFolder, meta: dict[str, Any]) -> Step:
         write_json(folder.meta, {"name": folder.name, **meta})
@@ -157,7 +169,7 @@ class Campaign:
                     script_arguments=(str(keys),),
                 )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
-                own = dataclasses.replace(self._instrument, generator=_generator(self._shop, "loadgen"))
+                own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "loadgen"))
                 meta = measure_step(folder, server, load, own)
                 label = f"{server.subject} fill"
                 self._keep(folder, {"label": label, "kind": "fill", "workload": "fill", "keys": keys, **meta})

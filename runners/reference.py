@@ -8,7 +8,19 @@ from pathlib import Path
 from runners.store import REFERENCE, SUPERSEDED, RunFolder, StoreError
 
 #: What a reference result leaves out: recordings and logs that its frames were made from, and scratch.
-RAW_AND_SCRATCH = ("*.jfr", "*.log", "*.hlog", "*.collapsed", "telemetry.jsonl", "load.json", "servers", SUPERSEDED)
+RAW_AND_SCRATCH = (
+    "*.jfr",
+    "*.log",
+    "*.hlog",
+    "*.slices",
+    "*.samples",
+    "*.collapsed",
+    "*.jsonl",
+    "events.json",
+    "load.json",
+    "servers",
+    SUPERSEDED,
+)
 
 
 def keep_reference(folder: RunFolder, root: Path | None = None) -> RunFolder:

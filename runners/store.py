@@ -107,6 +107,31 @@ class StepFolder:
         return self.path / "telemetry.jsonl"
 
     @property
+    def slices(self) -> Path:
+        """Response times by tenths of a second, in coarse bins (the generator's `--slices`)."""
+        return self.path / "load.slices"
+
+    @property
+    def activity(self) -> Path:
+        """JSON lines, ten a second: CPU time of the server's threads by role, steal, disk."""
+        return self.path / "activity.jsonl"
+
+    @property
+    def causes_recording(self) -> Path:
+        """The JDK's flight recording of what can hold up a request."""
+        return self.path / "causes.jfr"
+
+    @property
+    def events(self) -> Path:
+        """The same events as JSON."""
+        return self.path / "events.json"
+
+    @property
+    def timed_stacks(self) -> Path:
+        """The profiler's samples with their times: `S id stack` and `E event unix_us id samples weight` lines."""
+        return self.path / "profile.samples"
+
+    @property
     def recording(self) -> Path:
         """async-profiler's recording (JFR)."""
         return self.path / "profile.jfr"

@@ -46,6 +46,7 @@ def checks(run: Run) -> tuple[Check, ...]:
         _over("instrument floor", clean, lambda step: _floor(step, facts.floor(run, step.workload))),
         _over("resolution", clean, lambda step: _resolution(step, facts.floor(run, step.workload))),
         _over("steady", clean, _steady),
+        _over("causes recorded", clean, _causes),
         _over("transport", clean, _transport),
         _over("profiler", profiled, _profiler),
         _machine(run, measured),
@@ -182,6 +183,17 @@ def _steady(step: Step) -> _Verdict:
             f"; without what came before p99 is {words.latency(before.steady_us)}, not {words.latency(before.whole_us)}"
         )
     return _Verdict(True, text)
+
+
+def _causes(step: Step) -> _Verdict:
+    if step.frames["slices"].empty:
+        return _Verdict(None, "latency was not recorded by tenths of a second")
+    if note := step.meta.get("events_note"):
+        return _Verdict(False, f"the flight recorder failed: {str(note).splitlines()[0]}")
+    parts = ["latency", "pauses"]
+    parts += ["threads and machine"] if not step.frames["activity"].empty else []
+    parts += ["events of store, compiler and disk"] if "events_note" in step.meta else []
+    return _Verdict(True, f"{words.listed(parts)} are there by tenths of a second or finer")
 
 
 def _transport(step: Step) -> _Verdict:

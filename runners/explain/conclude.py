@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from runners.explain import against, answer, comparing, facts, profile, tail, words
+from runners.explain import against, answer, comparing, differential, facts, profile, tail, words
 from runners.explain.checks import NOTHING_TO_LOOK_AT, RUNG, checks
 from runners.explain.conclusion import Check, Conclusion
 from runners.explain.next_steps import next_steps
@@ -109,6 +109,7 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
         for step in profiles:
             yield from profile.where(step)
         yield from profile.differences(profiles)
+    yield from differential.findings(run)
     for work in workloads:
         for step in _clean_steps(run, engines, work):
             yield from tail.findings(step)

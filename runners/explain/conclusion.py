@@ -7,7 +7,23 @@ from dataclasses import dataclass
 from runners.explain.words import Finding
 
 WRONG_CODES = ("A02", "A03", "A04", "A06", "S01")
-TELLING_CODES = ("I03", "I01", "I05", "I06", "I04", "I07", "M01", "L01", "L02", "P01", "P02", "W01", "M02", "P03")
+TELLING_CODES = (
+    "I03",
+    "I01",
+    "I05",
+    "I06",
+    "I04",
+    "I07",
+    "M01",
+    "L01",
+    "L02",
+    "P01",
+    "P02",
+    "W04",
+    "W01",
+    "M02",
+    "P03",
+)
 
 
 @dataclass(frozen=True, slots=True)

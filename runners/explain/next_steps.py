@@ -5,14 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from runners.explain import causes, facts, profile, seconds, tail, words
 from runners.explain import checks as limits
-from runners.explain import facts, profile, tail, words
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.run import Run, Step
 
 BUSY = 0.7  # share of time in which the connection waits for an answer
 STORE_CATEGORY = "storage"
 WAITING_CATEGORY = "poll"
+WORTH_A_STEP = 0.1  # share of the tail that a cause explains
+MUCH_UNEXPLAINED = 0.3
+REMEDIES = {
+    causes.GC: "Try another collector or a larger heap",
+    causes.STALL: "Give the store more room before it holds writers back, or write less",
+    "flush": "Pace the flush, or make it smaller",
+    "compaction": "Pace the compaction",
+    "log sync": "Sync the log less often, or for several writers at once",
+    "slow file access": "Use a faster disk, or write less at a time",
+    "JIT compilation": "Warm up longer, so that the compiler is done",
+    "GC beside the application": "Leave the collector a core of its own, or a larger heap",
+    "CPU steal": "Measure on a quieter machine",
+    "other processes": "Stop what else runs on this machine",
+    "disk busy": "Use a faster disk, or write less at a time",
+    "waits for the disk": "Keep what is read in memory, or use a faster disk",
+    "waits for memory": "Give the machine more memory",
+}
 
 
 def next_steps(run: Run) -> Iterator[Finding]:
@@ -94,7 +111,29 @@ def _kernel_frames(run: Run) -> Finding | None:
 
 
 def _tail(step: Step) -> Iterator[Finding]:
-    seen = tail.look(step) if facts.quotable(step) else None
+    if step.frames["slices"].empty:
+        yield from _tail_by_second(step)
+        return
+    seen = tail.attribution(step)
+    if seen is None or not seen.tail.excursions:
+        return
+    name, figure = facts.title(step), Anchor.causes(step.name)
+    for share in seen.named:
+        cause, part = share.cause.name, tail.written(share.share)
+        if share.share.value < WORTH_A_STEP or cause not in REMEDIES:
+            continue
+        code = "N02" if cause == causes.GC else "N10"
+        text = f"{REMEDIES[cause]} for {name}: {cause} explains {part} of its tail"
+        evidence: dict[str, words.Value] = {"share": share.share.value, "p": share.p, "excursions": share.excursions}
+        yield Finding(code, Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)
+    if seen.unexplained >= MUCH_UNEXPLAINED:
+        text = f"Look closer at {name}: {words.percent(seen.unexplained)} of its tail has no cause among those recorded"
+        unexplained: dict[str, words.Value] = {"unexplained": seen.unexplained}
+        yield Finding("N03", Severity.NOTE, words.sentence(text), unexplained, (step.name,), figure)
+
+
+def _tail_by_second(step: Step) -> Iterator[Finding]:
+    seen = seconds.look(step) if facts.quotable(step) else None
     if seen is None or not seen.excursions:
         return
     name, figure, count = facts.title(step), Anchor.timeline(step.workload), len(seen.excursions)

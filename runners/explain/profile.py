@@ -132,6 +132,9 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
     if not parts:
         return None
     text = f"The profiler's cost for {name}, at {words.rate(facts.achieved_rps(profiled))}: {words.listed(parts)}"
+    if own := share(profiled, "cpu", "profiler"):
+        text += f"; its own frames are {words.percent_interval(own.value, own.low, own.high)} of the CPU samples"
+        evidence["own_share"] = own.value
     return Finding("P03", Severity.NOTE, words.sentence(text), evidence, steps, figure)
 
 

@@ -1,152 +1,160 @@
-"""Seconds that stand out, and whether a pause of the JVM lies in them.
+"""Why the tail is what it is: the sentences on excursions, their causes, and what stays unexplained.
 
-A second stands out when its p99 exceeds the median of all seconds' p99 by five robust standard deviations (the median
-absolute deviation times 1.4826) and by half of that median. A pause explains it when it lies in that second, or in the
-time before it in which its slow answers were already under way, and is at least half as long as the excess: a request
-that arrives during a pause waits for the rest of it, so a shorter pause can't have made it. Overlap is no proof of a
-cause; what no pause overlaps is said to be unexplained.
+Where the generator recorded tenths of a second, causes are attributed (see attribution.py); older runs and other
+generators allow only to look at whole seconds and the JVM's pauses (see seconds.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import pandas as pd
-
-from runners.explain import facts, words
-from runners.explain.facts import per_second
+from runners.explain import causes, excursions, facts, seconds, words
+from runners.explain.attribution import LEVEL, Attribution, Share, attribute
+from runners.explain.bounds import Bounded
+from runners.explain.excursions import Excursion
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.run import Step
 
-ROBUST_DEVIATIONS = 5
-LEAST_EXCESS = 0.5
-LEAST_PART_OF_EXCESS = 0.5
-MAD_TO_SIGMA = 1.4826
-FEWEST_SECONDS = 4
+#: A cause that is credited with less of the tail than this is not worth a sentence.
+LEAST_SHARE = 0.005
+MOST_EVENTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    t_s: float
-    duration_ms: float
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class Excursion:
-    """A second that stands out, with the longest pause in it that is long enough to have made it."""
-
-    t_s: float
-    p99_us: float
-    pause: Pause | None
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """What the seconds of a step show."""
-
-    seconds: int
-    usual_p99_us: float
-    threshold_us: float
-    excursions: tuple[Excursion, ...]
-
-    @property
-    def explained(self) -> int:
-        return sum(excursion.pause is not None for excursion in self.excursions)
-
-
-def longest_pause(pauses: pd.DataFrame, begin_s: float, end_s: float) -> Pause | None:
-    """The longest pause that touches a stretch of time."""
-    inside = pauses[(pauses["t_s"] < end_s) & (pauses["t_s"] + pauses["duration_ms"] / 1000 > begin_s)]
-    if inside.empty:
+def attribution(step: Step) -> Attribution | None:
+    """The causes of a clean measurement's tail; None where its latencies may not be quoted or are too coarse."""
+    if not facts.quotable(step):
         return None
-    row = inside.sort_values(["duration_ms", "kind"], ascending=[False, True]).iloc[0]
-    return Pause(float(row["t_s"]), float(row["duration_ms"]), str(row["cause"]))
-
-
-def look(step: Step) -> Tail | None:
-    """The tail by the second; None when there are too few seconds."""
-    seconds = per_second(step)
-    if len(seconds) < FEWEST_SECONDS:
-        return None
-    p99 = seconds["p99_us"]
-    usual = float(p99.median())
-    sigma = MAD_TO_SIGMA * float((p99 - usual).abs().median())
-    threshold = usual + max(ROBUST_DEVIATIONS * sigma, LEAST_EXCESS * usual)
-    excursions = []
-    for t_s, value in zip(seconds["t_s"], p99, strict=True):
-        if value > threshold:
-            pause = longest_pause(step.frames["pauses"], t_s - value / 1e6, t_s + 1)
-            enough = pause is not None and pause.duration_ms * 1000 >= LEAST_PART_OF_EXCESS * (value - usual)
-            excursions.append(Excursion(float(t_s), float(value), pause if enough else None))
-    return Tail(len(seconds), usual, threshold, tuple(excursions))
+    tail = excursions.find(step.frames["slices"])
+    return None if tail is None else attribute(tail, causes.of(step))
 
 
 def findings(step: Step) -> Iterator[Finding]:
     """What can be said on the tail of a clean measurement."""
+    if step.frames["slices"].empty:
+        yield from seconds.findings(step)
+        return
     if not facts.quotable(step):
         return
-    name, figure = facts.title(step), Anchor.timeline(step.workload)
-    tail = look(step)
-    if tail is None:
-        if step.frames["intervals"].empty:
-            text = (
-                f"{facts.tool(step)} records no latency by the second, so causes of {name}'s tail can't be looked for"
-            )
-        else:
-            text = f"{name} ran for too few seconds to look for the causes of its tail"
+    seen = attribution(step)
+    if seen is None:
+        text = (
+            f"{facts.title(step)} has too few answers in too short a time to look for the causes of its tail: at "
+            f"least {excursions.FEWEST_SLICES} slices with {excursions.FEWEST_ANSWERS} answers each are needed"
+        )
+        figure = Anchor.timeline(step.workload)
         yield Finding("W03", Severity.NOTE, words.sentence(text), {}, (step.name,), figure, "Run a larger size.")
         return
-    yield _seconds(step, tail, name, figure)
-    slowest = _slowest(step, name, figure)
-    if slowest:
-        yield slowest
+    yield _excursions(step, seen)
+    if seen.tail.excursions:
+        yield _explained(step, seen)
+        yield _slowest(step, seen)
 
 
-def _seconds(step: Step, tail: Tail, name: str, figure: str) -> Finding:
-    count, explained = len(tail.excursions), tail.explained
+def _excursions(step: Step, seen: Attribution) -> Finding:
+    tail, name = seen.tail, facts.title(step)
+    count = len(tail.excursions)
+    slow_s = sum(each.end_s - each.begin_s for each in tail.excursions)
     evidence: dict[str, words.Value] = {
-        "seconds": tail.seconds,
+        "slice_s": tail.slice_s,
+        "length_s": tail.length_s,
         "excursions": count,
-        "in_a_pause": explained,
-        "unexplained": count - explained,
-        "usual_p99_us": tail.usual_p99_us,
+        "slow_s": slow_s,
+        "usual_p99_us": tail.usual_us,
         "threshold_us": tail.threshold_us,
+        "slow_answers": tail.slow,
+        "excess_in_excursions": tail.inside,
     }
-    usual = words.latency(tail.usual_p99_us)
+    window = f"{words.seconds(tail.slice_s)} of {words.seconds(tail.length_s)}"
     if not count:
-        text = f"{name}: none of {tail.seconds} seconds stands out; their median p99 is {usual}"
-        return Finding("W01", Severity.GOOD, words.sentence(text), evidence, (step.name,), figure)
-    verb = "has" if count == 1 else "have"
+        text = f"{name}: no stretch of {window} stands out; their median p99 is {words.latency(tail.usual_us)}"
+        return _finding("W01", Severity.GOOD, text, evidence, step)
     text = (
-        f"{name}: {count} of {tail.seconds} seconds {verb} a p99 above {words.latency(tail.threshold_us)} "
-        f"(usual: {usual}); a pause of the JVM long enough lies in {explained} of them, "
-        f"{count - explained} stay{'s' if count - explained == 1 else ''} unexplained"
+        f"{name}: {count} excursion{'s' if count > 1 else ''}, {words.seconds(round(slow_s, 1))} of "
+        f"{words.seconds(tail.length_s)} in all, in which the p99 of {words.seconds(tail.slice_s)} exceeds "
+        f"{words.latency(tail.threshold_us)} (usual: {words.latency(tail.usual_us)}); "
+        f"they hold {words.percent(tail.inside)} of what slow answers took above that"
     )
-    return Finding("W01", Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)
+    return _finding("W01", Severity.NOTE, text, evidence, step)
 
 
-def _when(t_s: float) -> str:
-    return "in the first second" if t_s < 1 else f"{words.seconds(round(t_s))} after the start"
+def _explained(step: Step, seen: Attribution) -> Finding:
+    name, tail = facts.title(step), seen.tail
+    told = [share for share in seen.named if share.share.value >= LEAST_SHARE]
+    evidence: dict[str, words.Value] = {"unexplained": seen.unexplained, "slow_answers": tail.slow}
+    for share in seen.shares:
+        evidence |= {f"{share.cause.name}: share": share.share.value, f"{share.cause.name}: p": share.p}
+    which = f"{words.count(tail.slow)} answers above {words.latency(tail.threshold_us)}"
+    if told:
+        parts = [f"{share.cause.name} {written(share.share)}" for share in told]
+        rest = words.percent(seen.unexplained)
+        text = f"{name}, its tail ({which}): explained by {words.listed(parts)}; {rest} stays unexplained"
+        return _finding("W04", Severity.NOTE, text, evidence, step)
+    text = f"{name}, its tail ({which}): no recorded cause explains it beyond chance"
+    near = [share for share in seen.shares if share.excursions and share.share.value > 0]
+    if near:
+        best = min(near, key=lambda share: share.p)
+        text += f"; nearest is {best.cause.name}, in {best.excursions} of {len(tail.excursions)} excursions ({p(best)})"
+    remedy = "A longer run tells chance and cause apart." if near else None
+    return _finding("W04", Severity.NOTE, text, evidence, step, remedy)
 
 
-def _slowest(step: Step, name: str, figure: str) -> Finding | None:
-    seconds = per_second(step)
-    if not seconds["max_us"].notna().any():
-        return None
-    worst = int(seconds["max_us"].to_numpy(float).argmax())
-    t_s, max_us = float(seconds["t_s"].iloc[worst]), float(seconds["max_us"].iloc[worst])
-    pause = longest_pause(step.frames["pauses"], t_s - max_us / 1e6, t_s + 1)
-    text = f"The slowest answer of {name} took {words.latency(max_us)}, {_when(t_s)}; "
-    evidence: dict[str, words.Value] = {"max_us": max_us, "t_s": t_s}
-    if pause is None:
-        text += "no pause of the JVM lies in that second or in the time it took"
+def _slowest(step: Step, seen: Attribution) -> Finding:
+    worst = max(seen.tail.excursions, key=lambda each: each.peak_us)
+    credit = seen.credited[seen.tail.excursions.index(worst)]
+    there = [
+        f"{one.name} ({words.latency(longest * 1000)})"
+        for one in causes.of(step)
+        if (longest := _longest_in(one, worst)) > 0
+    ]
+    text = f"The slowest answers of {facts.title(step)} took about {words.latency(worst.peak_us)}, {_when(worst)}; "
+    evidence: dict[str, words.Value] = {"peak_us": worst.peak_us, "begin_s": worst.begin_s, **credit}
+    if credit:
+        parts = [f"{name} {words.percent(part)}" for name, part in sorted(credit.items(), key=lambda item: -item[1])]
+        text += f"credited to {words.listed(parts)}"
+    elif there:
+        text += f"no named cause is long enough; there were {words.listed(there[:MOST_EVENTS])}"
     else:
-        length = words.latency(pause.duration_ms * 1000)
-        evidence |= {"pause_ms": pause.duration_ms, "cause": pause.cause}
-        if pause.duration_ms * 1000 >= LEAST_PART_OF_EXCESS * max_us:
-            text += f"a pause of {length} lies in that second or in the time it took ({pause.cause})"
-        else:
-            text += f"the longest pause of the JVM in that time, {length}, is too short to explain it"
-    return Finding("W02", Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)
+        text += "nothing that was recorded happened there"
+    return _finding("W02", Severity.NOTE, text, evidence, step)
+
+
+def _longest_in(one: causes.Cause, window: Excursion) -> float:
+    """The largest capacity of a cause's events in an excursion, in milliseconds; 0 without any."""
+    inside = (one.begin_s <= window.end_s) & (one.end_s >= window.begin_s)
+    return float(one.capacity_ms[inside].max()) if inside.any() else 0.0
+
+
+def _when(window: Excursion) -> str:
+    return "in the first second" if window.begin_s < 1 else f"{words.seconds(round(window.begin_s, 1))} after the start"
+
+
+def written(share: Bounded) -> str:
+    """A share in words, with its interval where it has one."""
+    return words.percent_interval(share.value, share.low, share.high)
+
+
+def p(share: Share) -> str:
+    """How often chance does as well: "p = 0.03", against the level that a cause has to reach."""
+    return f"p{words.NBSP}={words.NBSP}{share.p:.2g}"
+
+
+def verdict(share: Share, excursions_: int) -> str:
+    """Why a cause is named or not, for the table."""
+    if share.named:
+        return "named"
+    if share.visible is not None:
+        if not share.visible:
+            return "too short to be seen"
+        if (share.traced or 0) * 2 < share.visible:
+            return f"{share.traced} of {share.visible} long ones left a trace"
+        return "too short for these excursions"
+    if not excursions_ or not share.excursions:
+        return "not in an excursion"
+    return "too short" if share.p <= LEVEL and share.share.value <= 0 else "no more than chance"
+
+
+def _finding(
+    code: str, severity: Severity, text: str, evidence: dict[str, words.Value], step: Step, remedy: str | None = None
+) -> Finding:
+    figure = Anchor.causes(step.name)
+    return Finding(code, severity, words.sentence(text), evidence, (step.name,), figure, remedy)

@@ -44,6 +44,14 @@ class Anchor:
         return f"timeline-{workload}"
 
     @staticmethod
+    def causes(step: str) -> str:
+        return f"causes-{step}"
+
+    @staticmethod
+    def differential(workload: str, subject: str) -> str:
+        return f"differential-{workload}-{subject}"
+
+    @staticmethod
     def shares(event: str) -> str:
         return f"shares-{event}"
 

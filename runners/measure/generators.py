@@ -52,6 +52,7 @@ class Loadgen:
             *count,
             *_scripted(spec),
             *("-L", "--json", shown(files.json), "--hlog", shown(files.hlog)),
+            *("--slices", shown(files.slices)),
             spec.url,
             *_arguments(spec),
         ]

@@ -42,6 +42,7 @@ class LoadFiles:
     stderr: Path
     json: Path
     hlog: Path
+    slices: Path
 
 
 class Generator(Protocol):

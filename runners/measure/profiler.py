@@ -14,6 +14,7 @@ import sys
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 from runners.errors import MeasureError
@@ -141,10 +142,8 @@ class Profiler:
                 "the recording is kept; convert it by hand or run the step again",
             )
 
-    def convert(
-        self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path, text: Path
-    ) -> None:
-        """Write the flame graph and the collapsed stacks of one event, for that stretch of wall-clock time only.
+    def flame_graph(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
+        """Write the flame graph of one event, for that stretch of wall-clock time only.
 
         The event's own flag is always given: a recording of allocations converted without it has no stacks.
         """
@@ -153,7 +152,25 @@ class Profiler:
         self._converter(
             ["-o", "html", *span, *total, "--norm", "--minwidth", "0.05", "--title", title], recording, html
         )
-        self._converter(["-o", "collapsed", *span, *total, "--norm", "--threads"], recording, text)
+
+    def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
+        """Write every sample of those events with its time; the converter's own formats add them up over time."""
+        with resources.as_file(resources.files("runners.measure").joinpath("TimedStacks.java")) as source:
+            command = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"]
+            command += ["-cp", str(self.jars / "jfr-converter.jar"), str(source), str(recording), str(out)]
+            done = subprocess.run(
+                [*command, str(window_ms[0]), str(window_ms[1]), *events],
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT_S,
+                check=False,
+            )
+        if done.returncode != 0:
+            raise MeasureError(
+                f"{recording.name} to {out.name}",
+                f"the samples could not be read ({(done.stdout + done.stderr).strip()[-500:]})",
+                "the recording is kept; run the step again",
+            )
 
     def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
         """The recording's own settings (engine, version, interval) and how many events of each kind it holds."""
@@ -170,6 +187,23 @@ class Profiler:
             "events": {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events},
             "settings": settings,
         }
+
+
+def collapse(timed: Path, event: str, out: Path) -> None:
+    """Add the samples of one event up over time: `stack weight` a line, samples for cpu, else bytes or nanoseconds."""
+    stacks: dict[str, str] = {}
+    sums: dict[str, int] = {}
+    with timed.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            kind, rest = line.rstrip("\n").split(" ", 1)
+            if kind == "S":
+                number, stack = rest.split(" ", 1)
+                stacks[number] = stack
+                continue
+            of, _unix_us, number, samples, weight = rest.split(" ")
+            if of == event:
+                sums[stacks[number]] = sums.get(stacks[number], 0) + int(samples if event == "cpu" else weight)
+    out.write_text("".join(f"{stack} {weight}\n" for stack, weight in sums.items()), encoding="utf-8")
 
 
 def _output(command: list[str]) -> str:

@@ -13,8 +13,10 @@ from typing import Any
 
 from runners.errors import LabError, MeasureError
 from runners.launch.server import RunningServer, log_tail
+from runners.measure.activity import Activity
 from runners.measure.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
-from runners.measure.profiler import Profiler, ProfileSpec
+from runners.measure.profiler import Profiler, ProfileSpec, collapse
+from runners.measure.recording import Recorder
 from runners.measure.telemetry import Telemetry
 from runners.store import StepFolder
 
@@ -29,6 +31,7 @@ class Instrument:
     profiler: Profiler
     cpus: tuple[int, ...] | None = None
     taskset: Path | None = None
+    recorder: Recorder | None = None
 
 
 @dataclass(slots=True)
@@ -67,14 +70,21 @@ def measure_step(
     logs = _LogSlices({server.spec.log: folder.server_log, server.spec.gc_log: folder.gc_log})
     logs.mark()
     telemetry = Telemetry(folder.telemetry, server.pid)
+    activity = Activity(folder.activity, server.pid, server.spec.data)
 
     def watch(generator_pid: int, elapsed_s: float) -> bool:
         telemetry.sample(generator_pid)
+        activity.generator_pid = generator_pid
         tick(elapsed_s)
         return server.alive()
 
-    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog)
-    with _recording(folder, server, instrument.profiler, profile) as recorded, contextlib.closing(telemetry):
+    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices)
+    with (
+        _events(folder, server, instrument.recorder) as events,
+        _recording(folder, server, instrument.profiler, profile) as recorded,
+        contextlib.closing(telemetry),
+        activity,
+    ):
         outcome = run_load(
             instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
         )
@@ -83,6 +93,7 @@ def measure_step(
         "profiled": list(profile.events) if profile and recorded.note is None else [],
         "store_before": before.get("store"),
         "profiler_note": recorded.note,
+        "events_note": events.note,
         "invalid_reasons": ["interrupted"] if outcome.interrupted and server.alive() else [],
     }
     if not server.alive():
@@ -90,6 +101,11 @@ def measure_step(
         meta["server_log_tail"] = log_tail(server.spec.log).splitlines()
         return meta
     meta["store_after"] = server.status().get("store")
+    if instrument.recorder is not None and folder.causes_recording.exists():
+        try:
+            instrument.recorder.convert(folder.causes_recording, folder.events)
+        except MeasureError as broken:
+            meta["events_note"] = str(broken)
     if profile is not None and recorded.note is None:
         window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
         meta["profiler"] = _convert(folder, instrument.profiler, profile, server.engine, window_ms)
@@ -99,6 +115,29 @@ def measure_step(
 @dataclass(slots=True)
 class _Recording:
     note: str | None = None
+
+
+@contextlib.contextmanager
+def _events(folder: StepFolder, server: RunningServer, recorder: Recorder | None) -> Iterator[_Recording]:
+    """Record what can hold up a request while the body runs. A refusal is noted: the latencies are there without."""
+    recording = _Recording()
+    if recorder is None:
+        yield recording
+        return
+    try:
+        recorder.start(server.pid)
+    except MeasureError as refusal:
+        recording.note = str(refusal)
+        yield recording
+        return
+    try:
+        yield recording
+    finally:
+        if server.alive():
+            try:
+                recorder.stop(server.pid, folder.causes_recording)
+            except MeasureError as refusal:
+                recording.note = str(refusal)
 
 
 @contextlib.contextmanager
@@ -131,15 +170,24 @@ def _convert(
     counts = told["events"]
     assert isinstance(counts, dict)
 
-    def convert(event: str) -> None:
-        if not counts[event]:
+    seen = [event for event in profile.events if counts[event]]
+
+    def stacks() -> None:
+        for event in profile.events:
             folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
-            return
+        if seen:
+            profiler.timed_stacks(folder.recording, seen, window_ms, folder.timed_stacks)
+            for event in seen:
+                collapse(folder.timed_stacks, event, folder.collapsed(event))
+
+    def graph(event: str) -> None:
         title = f"{folder.name}: {event}"
-        profiler.convert(folder.recording, event, title, window_ms, folder.flamegraph(event), folder.collapsed(event))
+        profiler.flame_graph(folder.recording, event, title, window_ms, folder.flamegraph(event))
 
     with ThreadPoolExecutor(max_workers=2) as pool:
-        list(pool.map(convert, profile.events))
+        adding_up = pool.submit(stacks)
+        list(pool.map(graph, seen))
+        adding_up.result()
     return {
         "engine": told["engine"],
         "version": told["version"],

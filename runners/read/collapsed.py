@@ -18,7 +18,26 @@ from runners.read.columns import frame
 from runners.read.errors import ReadError, why
 
 OTHER = "other"
-CATEGORIES = ("socket read", "socket write", "poll", "HTTP parsing", "storage", "response", "GC", "JIT", OTHER)
+CATEGORIES = (
+    "socket read",
+    "socket write",
+    "poll",
+    "HTTP parsing",
+    "handler",
+    "hand-over",
+    "cluster",
+    "storage",
+    "cache",
+    "log",
+    "flush",
+    "compaction",
+    "response",
+    "GC",
+    "JIT",
+    "VM",
+    "profiler",
+    OTHER,
+)
 RULES = Path(__file__).with_name("categories.toml")
 _SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
 
@@ -30,10 +49,11 @@ def plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One category and the frames that belong to it."""
+    """One category and the frames that belong to it. `anywhere`: such a frame makes the whole stack its own."""
 
     category: str
     pattern: re.Pattern[str]
+    anywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +61,24 @@ class Classifier:
     """Ordered rules; the verdict on each frame is kept, for stacks share most of their frames."""
 
     rules: tuple[Rule, ...]
-    _known: dict[str, str | None] = field(default_factory=dict)
+    _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
     def frame(self, name: str) -> str | None:
         """The category of one frame, None when it has none of its own."""
-        name = plain(name)
-        if name not in self._known:
-            self._known[name] = next((rule.category for rule in self.rules if rule.pattern.search(name)), None)
-        return self._known[name]
+        return self._of(name, anywhere=False)
+
+    def _of(self, name: str, anywhere: bool) -> str | None:
+        key = (plain(name), anywhere)
+        if key not in self._known:
+            rules = (rule for rule in self.rules if rule.anywhere == anywhere)
+            self._known[key] = next((rule.category for rule in rules if rule.pattern.search(key[0])), None)
+        return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """The category of a stack, root first: that of its deepest frame that has one."""
+        """The category of a stack, root first: that of a job it is part of, else of its deepest frame that has one."""
+        for name in frames:
+            if whole := self._of(name, anywhere=True):
+                return whole
         return next((category for name in reversed(frames) if (category := self.frame(name))), OTHER)
 
 
@@ -65,7 +92,9 @@ def load_rules(path: Path = RULES) -> Classifier:
                 path, f"names an unknown category {entry['category']!r}", f"use one of {', '.join(CATEGORIES)}"
             )
         try:
-            rules.append(Rule(entry["category"], re.compile("|".join(f"(?:{text})" for text in entry["frames"]))))
+            patterns = entry.get("anywhere") or entry["frames"]
+            whole = re.compile("|".join(f"(?:{text})" for text in patterns))
+            rules.append(Rule(entry["category"], whole, "anywhere" in entry))
         except re.error as error:
             raise ReadError(path, f"{entry['category']}: {error}", "correct the pattern") from error
     return Classifier(tuple(rules))

@@ -76,6 +76,10 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "stacks": {"event": TEXT, "stack": TEXT, "count": NUMBER},
     "pauses": {"t_s": NUMBER, "duration_ms": NUMBER, "kind": TEXT, "cause": TEXT},
+    "slices": {"t_s": NUMBER, "us": NUMBER, "count": NUMBER},
+    "events": {"t_s": NUMBER, "duration_ms": NUMBER, "kind": TEXT, "what": TEXT, "bytes": NUMBER},
+    "activity": {"t_s": NUMBER, "length_s": NUMBER, "kind": TEXT, "busy_ms": NUMBER},
+    "samples": {"event": TEXT, "t_s": NUMBER, "stack": TEXT, "samples": NUMBER, "weight": NUMBER},
     "telemetry": {
         "t_s": NUMBER,
         "server_cpu_s": NUMBER,

@@ -7,19 +7,24 @@ A raw file that is missing or broken costs the frames that need it and nothing e
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
+from runners.read.activity import read_activity
 from runners.read.collapsed import read_collapsed
 from runners.read.columns import COLUMNS, complete, frame
 from runners.read.errors import ReadError
 from runners.read.hdr_log import HdrLog, read_hdr_log
+from runners.read.jfr import read_events
 from runners.read.jvm_log import read_pauses
 from runners.read.load_json import LoadReport, read_load_json
 from runners.read.run import Run, Step
 from runners.read.shares import frames_frame, shares_frame
+from runners.read.slices import read_slices
 from runners.read.telemetry import read_telemetry
+from runners.read.timed_stacks import read_timed_stacks
 from runners.read.wrk_console import find_reports
 from runners.store import PARTIAL, RunFolder, StepFolder, StoreError
 
@@ -120,8 +125,9 @@ class _Reader:
         if log and log.torn:
             self.unreadable.append(f"{self.folder.hlog.name}: {log.torn}")
         frames = self._latency(load, log)
-        frames |= self._profile()
         start_us, elapsed_s = self._window(load, frames["summary"])
+        frames |= self._fine(start_us, elapsed_s)
+        frames |= self._profile(frames.get("samples"))
         if self.folder.gc_log.exists():
             frames["pauses"] = self.tried(lambda: read_pauses(self.folder.gc_log, start_us, elapsed_s), frame("pauses"))
         if self.folder.telemetry.exists():
@@ -129,6 +135,20 @@ class _Reader:
                 lambda: read_telemetry(self.folder.telemetry, start_us, elapsed_s), frame("telemetry")
             )
         return complete(frames)
+
+    def _fine(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
+        """What is known by tenths of a second or finer; a step may have none of it."""
+        sources: dict[str, tuple[Path, Callable[[Path], pd.DataFrame]]] = {
+            "slices": (self.folder.slices, read_slices),
+            "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
+            "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
+            "samples": (self.folder.timed_stacks, lambda path: read_timed_stacks(path, start_us)),
+        }
+        return {
+            name: self.tried(lambda read=read, path=path: read(path), frame(name))  # type: ignore[misc]
+            for name, (path, read) in sources.items()
+            if path.exists()
+        }
 
     def _latency(self, load: LoadReport | None, log: HdrLog | None) -> dict[str, pd.DataFrame]:
         frames: dict[str, pd.DataFrame] = {"summary": frame("summary")}
@@ -167,7 +187,7 @@ class _Reader:
             "percentiles": report.percentiles_frame(),
         }
 
-    def _profile(self) -> dict[str, pd.DataFrame]:
+    def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
         wanted = tuple(self.meta.get("profiled") or ())
         parts = []
         for event in EVENTS:
@@ -180,8 +200,8 @@ class _Reader:
         recorded = (self.meta.get("profiler") or {}).get("samples") or {}
         return {
             "stacks": stacks,
-            "shares": shares_frame(stacks, recorded),
-            "frames": frames_frame(stacks, recorded),
+            "shares": shares_frame(stacks, recorded, timed=timed),
+            "frames": frames_frame(stacks, recorded, timed),
         }
 
     def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:

@@ -30,6 +30,15 @@ class Step:
     - ``frames``: `event`, `frame`, `samples` (stacks that hold the frame), `share`, `self_share`, `low`, `high`.
     - ``stacks``: `event`, `stack` (frames joined by ';', root first), `count` (samples; bytes for alloc, ns for lock).
     - ``pauses``: `t_s`, `duration_ms`, `kind` (gc | safepoint), `cause`.
+    - ``slices``: response times by tenths of a second of their answers: `t_s` (start), `us` (middle of a bin 6 % wide),
+      `count`; a tenth without answers is one row with `count` 0.
+    - ``events``: what the JVM's flight recorder saw: `t_s`, `duration_ms`, `kind` (flush, compaction, log sync, stall,
+      compilation, file force, file write, file read, allocation stall), `what` (a name), `bytes`.
+    - ``activity``: about ten samples a second: `t_s` (start), `length_s`, `kind` (steal, foreign, disk, io stall,
+      memory stall, or what the server's threads are for: jit, gc, flush, compaction, serving, profiler, other; `wait`
+      of serving threads for a core), `busy_ms` (CPU time, or time, within that length).
+    - ``samples``: the profiler's samples by fiftieths of a second: `event`, `t_s`, `stack` (as in ``stacks``),
+      `samples`, `weight` (bytes for alloc, ns for lock).
     - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s` (counters as read), `server_rss_bytes`, `steal_share`,
       `machine_busy_share` (of all cores), `server_cpu_cores`, `generator_cpu_cores`, `foreign_cpu_cores` (in use).
     - ``status``: `code`, `count` (answers by HTTP status; empty where the generator does not tell).

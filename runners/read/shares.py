@@ -1,8 +1,8 @@
 """Stacks to shares: by category and by frame, each with its samples and a 95 % interval.
 
-The intervals are Wilson's score intervals (E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22). They
-treat samples as independent. A profiler that samples on CPU time comes close to that; long stretches of one kind of
-work (a compaction, a collection) make the true uncertainty larger.
+The intervals are Wilson's score intervals (E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22). Where
+the recording tells when each sample was taken, they rest on how shares vary over time (see batches.py). Else they treat
+samples as independent: long stretches of one kind of work (a compaction, a collection) make the truth less certain.
 
 cpu stacks are weighted by samples. alloc stacks are weighted by bytes and lock stacks by nanoseconds, so their share
 is a share of the weight, and the interval rests on the *effective* number of samples: what the recording counted
@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 from scipy.stats import norm
 
+from runners.read.batches import Batches, Floats, batches
 from runners.read.collapsed import CATEGORIES, Classifier, classifier
 from runners.read.columns import frame
 
@@ -50,13 +51,25 @@ def effective_samples(stacks: pd.DataFrame, event: str, recorded: int | None) ->
 
 
 def shares_frame(
-    stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, rules: Classifier | None = None
+    stacks: pd.DataFrame,
+    recorded: Mapping[str, int] | None = None,
+    rules: Classifier | None = None,
+    timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero."""
-    return frame("shares", _shares(stacks, recorded or {}, rules or classifier()))
+    """The `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
+
+    `timed` is the `samples` frame: with it the bounds know how shares vary over time.
+    """
+    return frame("shares", _shares(stacks, recorded or {}, rules or classifier(), timed))
 
 
-def _shares(stacks: pd.DataFrame, recorded: Mapping[str, int], rules: Classifier) -> Iterator[dict[str, Any]]:
+def _batches(timed: pd.DataFrame | None, event: str) -> Batches | None:
+    return None if timed is None or timed.empty else batches(timed, event, event not in UNIT_WEIGHT_EVENTS)
+
+
+def _shares(
+    stacks: pd.DataFrame, recorded: Mapping[str, int], rules: Classifier, timed: pd.DataFrame | None
+) -> Iterator[dict[str, Any]]:
     for event, group in stacks.groupby("event", sort=False):
         total = float(group["count"].sum())
         if not total:
@@ -65,8 +78,11 @@ def _shares(stacks: pd.DataFrame, recorded: Mapping[str, int], rules: Classifier
         weights = dict.fromkeys(CATEGORIES, 0.0)
         for stack, count in zip(group["stack"], group["count"], strict=True):
             weights[rules.stack(stack.split(";"))] += count
+        by_batch = _batches(timed, str(event))
+        parts = _by_category(by_batch, rules) if by_batch else {}
         for category, weight in weights.items():
-            low, high = wilson(weight / total, samples)
+            resting_on = by_batch.effective(parts[category]) if by_batch and category in parts else samples
+            low, high = wilson(weight / total, resting_on)
             yield {
                 "event": event,
                 "category": category,
@@ -78,20 +94,44 @@ def _shares(stacks: pd.DataFrame, recorded: Mapping[str, int], rules: Classifier
             }
 
 
-def frames_frame(stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None) -> pd.DataFrame:
+def _by_category(by_batch: Batches, rules: Classifier) -> dict[str, Floats]:
+    parts: dict[str, Floats] = {}
+    for stack, weights in by_batch.of.items():
+        category = rules.stack(stack.split(";"))
+        parts[category] = parts[category] + weights if category in parts else weights.copy()
+    return parts
+
+
+def by_frame(by_batch: Batches) -> dict[str, Floats]:
+    """The weights by batch of each frame; a frame that recurs within one stack counts once."""
+    parts: dict[str, Floats] = {}
+    for stack, weights in by_batch.of.items():
+        for name in set(stack.split(";")):
+            if name in parts:
+                parts[name] += weights
+            else:
+                parts[name] = weights.copy()
+    return parts
+
+
+def frames_frame(
+    stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """The `frames` frame: for each frame the share of stacks that hold it and the share in which it is the leaf.
 
-    A frame that recurs within one stack counts once. Bounds are those of the inclusive share.
+    A frame that recurs within one stack counts once. Bounds are those of the inclusive share; `timed` as above.
     """
-    return frame("frames", _frames(stacks, recorded or {}))
+    return frame("frames", _frames(stacks, recorded or {}, timed))
 
 
-def _frames(stacks: pd.DataFrame, recorded: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _frames(stacks: pd.DataFrame, recorded: Mapping[str, int], timed: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
     for event, group in stacks.groupby("event", sort=False):
         total = float(group["count"].sum())
         if not total:
             continue
         samples = effective_samples(group, str(event), recorded.get(str(event)))
+        by_batch = _batches(timed, str(event))
+        parts = by_frame(by_batch) if by_batch else {}
         holding: dict[str, float] = {}
         leaf: dict[str, float] = {}
         for stack, count in zip(group["stack"], group["count"], strict=True):
@@ -101,7 +141,7 @@ def _frames(stacks: pd.DataFrame, recorded: Mapping[str, int]) -> Iterator[dict[
                 holding[name] = holding.get(name, 0.0) + count
         for name in sorted(holding, key=lambda name: (-holding[name], name)):
             share = holding[name] / total
-            low, high = wilson(share, samples)
+            low, high = wilson(share, by_batch.effective(parts[name]) if by_batch and name in parts else samples)
             yield {
                 "event": event,
                 "frame": name,

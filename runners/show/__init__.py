@@ -1,15 +1,19 @@
 """Frames and verdicts to figures, flame graphs and reports.
 
 The words of a notebook: `show.spectrum(put, published=..., floor=...)`, `show.timeline(put)`, `show.shares([put])`,
-`show.flamegraph(put, "cpu")`, `show.rates(run, ...)`, `show.checks(c)`, `show.conclusion(c)`; and `show.render(...)`
-for the reports. They take their names from the modules that hold them, so within this package a module's other names
-are imported from its full path.
+`show.flamegraph(put, "cpu")`, `show.causes(put)`, `show.differential(one, other)`, `show.latency_heat(put)`,
+`show.recording_heat(put)`, `show.rates(run, ...)`, `show.checks(c)`, `show.conclusion(c)`; and `show.render(...)` for
+the reports. They take their names from the modules that hold them, so within this package a module's other names are
+imported from its full path.
 """
 
 from runners.show.blocks import checks, conclusion
+from runners.show.causes import causes
 from runners.show.difference import difference
+from runners.show.differential import differential
 from runners.show.flamegraph import flamegraph
 from runners.show.floors import floors
+from runners.show.heat import latency_heat, recording_heat
 from runners.show.history import history
 from runners.show.ladder import ladder
 from runners.show.probe import probes, rates
@@ -21,15 +25,19 @@ from runners.show.stall import stall
 from runners.show.timeline import timeline
 
 __all__ = [
+    "causes",
     "checks",
     "conclusion",
     "difference",
+    "differential",
     "flamegraph",
     "floors",
     "history",
     "ladder",
+    "latency_heat",
     "probes",
     "rates",
+    "recording_heat",
     "render",
     "shares",
     "spectrum",

@@ -37,6 +37,8 @@ LINK_TEXT = {
     "cost": "clean and profiled",
     "rates": "rates",
     "flame": "flame graph",
+    "causes": "what made it",
+    "differential": "frames that changed",
 }
 
 

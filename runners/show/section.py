@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from html import escape
 
 import pandas as pd
+from markupsafe import Markup
 
 from runners.explain.words import Finding
 from runners.read.run import Step
@@ -24,17 +26,34 @@ class Shown:
     parquet: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A page of its own inside the HTML report, in a sandboxed frame: its scripts reach neither report nor network."""
+
+    anchor: str
+    title: str
+    page: str
+    height_px: int
+
+    def iframe(self) -> Markup:
+        return Markup(  # noqa: S704 - both values are escaped
+            f'<div class="flame"><iframe title="{escape(self.title)}" sandbox="allow-scripts" '
+            f'height="{self.height_px}" style="width:100%;border:0" srcdoc="{escape(self.page)}"></iframe></div>'
+        )
+
+
 class Place(StrEnum):
     """Where a section stands among the parts that every report has."""
 
     FIRST = "first"  # before the latency curves: it is what the experiment is about
-    WHERE = "where"  # with the profiles
+    SHORT = "short"  # before the profiles
+    WHERE = "where"  # after them
     TAIL = "tail"  # with the causes of the tail
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: its heading, sentences, figures and tables, in this order.
+    """A part of a report: its heading, sentences, figures, pages and tables, in this order.
 
     `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty.
     """
@@ -46,6 +65,7 @@ class Section:
     findings: tuple[Finding, ...] = ()
     figures: tuple[Shown, ...] = ()
     tables: tuple[Table, ...] = ()
+    pages: tuple[Embedded, ...] = ()
 
 
 def shown_of(

@@ -1,24 +1,41 @@
-"""What each kind of experiment adds to a report: a builder looks at a run and gives its section, or nothing."""
+"""What each kind of experiment adds to a report: a builder looks at a run and gives its sections, or none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from runners.explain.conclusion import Conclusion
 from runners.read.run import Run
+from runners.show.causes import sections as tails
 from runners.show.difference import section as difference
+from runners.show.differential import sections as differentials
+from runners.show.heat import sections as heat_maps
 from runners.show.history import section as history
+from runners.show.in_short import sections as in_short
 from runners.show.instrument import BUILDERS as INSTRUMENT
 from runners.show.ladders import section as ladders
 from runners.show.section import Section
 
-Builder = Callable[[Run, Conclusion], Section | None]
+Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
 
 #: In the order in which the sections stand in a report.
-BUILDERS: tuple[Builder, ...] = (ladders, difference, *INSTRUMENT, history)
+BUILDERS: tuple[Builder, ...] = (
+    ladders,
+    difference,
+    *INSTRUMENT,
+    in_short,
+    differentials,
+    tails,
+    heat_maps,
+    history,
+)
 
 
 def sections(run: Run, conclusion: Conclusion) -> tuple[Section, ...]:
     """The sections that this run has something for."""
-    built = (builder(run, conclusion) for builder in BUILDERS)
-    return tuple(section for section in built if section is not None)
+    found: list[Section] = []
+    for builder in BUILDERS:
+        built = builder(run, conclusion)
+        if built is not None:
+            found += [built] if isinstance(built, Section) else built
+    return tuple(found)

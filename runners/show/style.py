@@ -35,8 +35,17 @@ CATEGORY_COLOURS = {
     "http parsing": YELLOW,
     "storage": VERMILION,
     "response": GREEN,
+    "handler": "#8fd3bd",
+    "hand-over": "#004c75",
+    "cluster": "#7a5195",
+    "cache": "#b5a100",
+    "log": ORANGE,
+    "flush": "#8a3c00",
+    "compaction": "#f2a172",
     "gc": PURPLE,
     "jit": "#5b5b5b",
+    "vm": "#8c6d7f",
+    "profiler": "#3d3d00",
     "other": "#d0d7de",
 }
 

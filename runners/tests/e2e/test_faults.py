@@ -106,7 +106,7 @@ def test_an_error_in_a_lua_script_names_script_line_and_message(
     script = tmp_path / "broken.lua"
     script.write_text("request = function()\n  return no_such_function()\nend\n")
     assert shop.loadgen is not None
-    files = LoadFiles(tmp_path / "o", tmp_path / "e", tmp_path / "j", tmp_path / "h")
+    files = LoadFiles(tmp_path / "o", tmp_path / "e", tmp_path / "j", tmp_path / "h", tmp_path / "s")
     with pytest.raises(MeasureError, match=r"broken\.lua, line 2: .*no_such_function"):
         run_load(Loadgen(shop.loadgen.path, "1"), LoadSpec(server.url, script, 100.0, 1.0), files)
 

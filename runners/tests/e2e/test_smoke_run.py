@@ -66,6 +66,24 @@ def test_each_step_says_how_it_was_measured(smoke: Smoke) -> None:
             assert "<html" in step.folder.flamegraph("cpu").read_text().lower()
 
 
+def test_what_can_make_a_tail_is_recorded_on_the_clock_of_the_load(smoke: Smoke) -> None:
+    run = read_run(smoke[0])
+    for step in run.find(kind="load"):
+        answered = float(step.frames["slices"]["count"].sum())
+        assert answered == float(step.frames["summary"]["completed"].iloc[0]), step.name
+        assert step.frames["slices"]["t_s"].max() < step.meta["duration_s"] + 0.1
+        activity = step.frames["activity"]
+        assert {"steal", "foreign", "serving", "wait"} <= set(activity["kind"]), step.name
+        assert activity["t_s"].min() < 0.2
+        if step.profiled:
+            cpu = step.frames["samples"].query("event == 'cpu'")
+            stacks = step.frames["stacks"].query("event == 'cpu'")
+            assert cpu["samples"].sum() == stacks["count"].sum() > 0
+        else:
+            assert step.meta["events_note"] is None
+            assert step.folder.events.exists()
+
+
 def test_all_engines_and_the_floor_were_offered_the_same_rate(smoke: Smoke) -> None:
     run = read_run(smoke[0])
     for workload in ("put", "get"):

@@ -61,7 +61,24 @@ def test_the_answer_comes_first_with_p99_and_its_interval(complete: Conclusion) 
 
 def test_what_a_complete_run_tells(complete: Conclusion) -> None:
     codes = {finding.code for finding in everything(complete)}
-    assert {"A01", "A05", "L01", "L02", "P01", "P02", "P03", "W01", "W02", "M01", "M02", "M03", "M04", "M05"} <= codes
+    assert {
+        "A01",
+        "A05",
+        "L01",
+        "L02",
+        "P01",
+        "P02",
+        "P03",
+        "P04",
+        "W01",
+        "W02",
+        "W04",
+        "M01",
+        "M02",
+        "M03",
+        "M04",
+        "M05",
+    } <= codes
     assert not codes & {"A02", "A03", "A04", "N01", "N07", "N09"}
     for finding in of(complete, "L01"):
         added = finding.evidence["added_us"]
@@ -77,6 +94,19 @@ def test_our_own_runs_are_held_to_the_rules_of_the_audit(tmp_path: Path, complet
     (audited,) = [each for each in saturated.checks if each.name == "audit"]
     assert (check(complete, "audit"), audited.ok, audited.steps) == (True, False, ("put-lsm",))
     assert "RAT001" in audited.text
+
+
+def test_the_planted_pauses_explain_the_tail(complete: Conclusion) -> None:
+    explained = of(complete, "W04")
+    assert len(explained) == 4
+    for finding in explained:
+        share, left = finding.evidence["GC pause: share"], finding.evidence["unexplained"]
+        assert isinstance(share, float)
+        assert isinstance(left, float)
+        assert share > 0.85
+        assert share + left == pytest.approx(1, abs=0.01)
+    assert {finding.steps for finding in of(complete, "N02")} == {finding.steps for finding in explained}
+    assert not of(complete, "N03")
 
 
 def test_the_published_report_is_read_as_it_is(complete: Conclusion) -> None:

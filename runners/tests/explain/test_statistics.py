@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from runners.explain.bounds import Bounded, difference, expected_hits, poisson
+from runners.explain.seconds import look
 from runners.explain.steady import steadiness
-from runners.explain.tail import look
 from runners.explain.timer import fit
 from runners.read.columns import complete, frame
 from runners.read.published import published

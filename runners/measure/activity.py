@@ -1,0 +1,174 @@
+"""What the machine and the server's threads did, ten times a second: one JSON line a sample (Linux only).
+
+A tail is made in tenths of a second, so its causes have to be seen as finely. Counters are cumulative; `read` takes
+differences. Threads are summed up by what they are for (see `ROLES`), from the scheduler's own counters, which count
+nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE), so that it takes nothing from those it
+watches; samples carry their own time, for they may come late.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from pathlib import Path
+from typing import TextIO
+
+PERIOD_S = 0.1
+#: Threads come and go seldom: their names are read again this often.
+RESCAN_EVERY = 10
+#: What a thread is for, by the beginning of its name (the kernel keeps 15 letters); the first that fits.
+ROLES = (
+    ("jit", re.compile(r"C[12] Compiler")),
+    ("gc", re.compile(r"GC Thread|G1 |VM Thread|Parallel|Shenandoah|Z[A-Z]")),
+    ("flush", re.compile(r"lsm-flush|rocksdb:high")),
+    ("compaction", re.compile(r"lsm-compact|rocksdb:(low|bottom)")),
+    ("profiler", re.compile(r"JFR |Async-prof")),
+    ("serving", re.compile(r"NIO |HTTP|pool|ForkJoin|worker|Cluster|Acceptor|one-nio", re.I)),
+)
+OTHER = "other"
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+
+
+def role(name: str) -> str:
+    """What a thread of that name is for."""
+    return next((role for role, pattern in ROLES if pattern.match(name)), OTHER)
+
+
+def available() -> bool:
+    """Whether this kernel tells what its threads use."""
+    return Path("/proc/self/schedstat").exists() and Path("/proc/stat").exists()
+
+
+class Activity:
+    """Samples into `path` while it is entered. Does nothing where the kernel does not tell."""
+
+    def __init__(self, path: Path, server_pid: int, data: Path) -> None:
+        self._path, self._pid = path, server_pid
+        self._disk = _device(data)
+        #: Whose CPU time is not foreign; set as soon as it is known.
+        self.generator_pid: int | None = None
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._roles: dict[str, str] = {}
+        self._last: dict[str, tuple[int, int]] = {}
+
+    def __enter__(self) -> Activity:
+        if available():
+            self._thread = threading.Thread(target=self._run, name="activity", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the sampling; the file is complete afterwards."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        except (OSError, AttributeError):
+            os.nice(10)
+        count = 0
+        with self._path.open("w", encoding="utf-8", buffering=1) as out:
+            due = time.monotonic()
+            while True:
+                if count % RESCAN_EVERY == 0:
+                    self._scan()
+                self._sample(out)
+                count += 1
+                due = max(due + PERIOD_S, time.monotonic())
+                if self._over.wait(max(0.0, due - time.monotonic())):
+                    self._sample(out)
+                    return
+
+    def _scan(self) -> None:
+        root = f"/proc/{self._pid}/task"
+        try:
+            threads = [path.name for path in Path(root).iterdir()]
+        except OSError:
+            return
+        for thread in threads:
+            if thread not in self._roles:
+                name = _text(f"{root}/{thread}/comm")
+                if name is not None:
+                    self._roles[thread] = role(name.strip())
+
+    def _sample(self, out: TextIO) -> None:
+        ran: dict[str, int] = {}
+        waited: dict[str, int] = {}
+        begin_us = time.time_ns() // 1000
+        for thread, part in self._roles.items():
+            text = _text(f"/proc/{self._pid}/task/{thread}/schedstat")
+            if text is not None:
+                run_ns, wait_ns, _ = text.split()
+                self._last[thread] = int(run_ns), int(wait_ns)
+            run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps what it had, so that sums never fall
+            ran[part] = ran.get(part, 0) + run
+            waited[part] = waited.get(part, 0) + wait
+        end_us = time.time_ns() // 1000
+        steal_s, busy_s = _machine()
+        line = {
+            "unix_us": (begin_us + end_us) // 2,
+            "steal_s": steal_s,
+            "busy_s": busy_s,
+            "ran_ns": ran,
+            "waited_ns": waited,
+            "generator_s": _cpu_s(self.generator_pid),
+            "disk_busy_ms": self._disk_busy_ms(),
+            "io_stall_us": _stalled_us("io"),
+            "memory_stall_us": _stalled_us("memory"),
+        }
+        out.write(json.dumps(line) + "\n")
+
+    def _disk_busy_ms(self) -> int | None:
+        text = _text("/proc/diskstats") if self._disk else None
+        for line in (text or "").splitlines():
+            fields = line.split()
+            if fields[:2] == self._disk and len(fields) > 12:
+                return int(fields[12])
+        return None
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib costs twice as much here
+            return file.read()
+    except OSError:
+        return None
+
+
+def _cpu_s(pid: int | None) -> float | None:
+    """CPU time of a process and all its threads."""
+    text = _text(f"/proc/{pid}/stat") if pid is not None else None
+    if text is None:
+        return None
+    fields = text.rpartition(")")[2].split()  # the name before may hold anything
+    return (int(fields[11]) + int(fields[12])) * _TICK_S
+
+
+def _machine() -> tuple[float, float]:
+    """Seconds that other guests took, and seconds in which cores were busy, over all cores."""
+    line = (_text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
+    return steal, user + nice + system + irq + softirq
+
+
+def _stalled_us(resource: str) -> int | None:
+    """Time in which some task of this machine waited for the disk or for memory: page faults are seen here alone."""
+    found = re.search(r"^some .*total=(\d+)", _text(f"/proc/pressure/{resource}") or "")
+    return int(found[1]) if found else None
+
+
+def _device(data: Path) -> list[str] | None:
+    """Major and minor number of the disk that holds a folder; None where it lies on none of its own."""
+    try:
+        device = data.stat().st_dev
+    except OSError:
+        return None
+    numbers = [str(os.major(device)), str(os.minor(device))]
+    known = {tuple(line.split()[:2]) for line in (_text("/proc/diskstats") or "").splitlines()}
+    return numbers if tuple(numbers) in known else None
