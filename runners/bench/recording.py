@@ -13,7 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from runners.bench.loadgen import Bench
+from runners.bench.calm import Calm
+from runners.bench.clients import Clients
 from runners.bench.row import Row, keep
 from runners.launch.server import RunningServer, ServerSpec, launch
 from runners.launch.workshop import prepare
@@ -38,7 +39,7 @@ def recording(recorder: Recorder, server: RunningServer, folder: Path) -> Iterat
         (folder / "causes.jfr").unlink()
 
 
-def rows(bench: Bench, recorder: Recorder, folder: Path) -> list[Row]:
+def rows(bench: Clients, recorder: Recorder, folder: Path) -> list[Row]:
     """Each way of recording against the plain load, interleaved."""
     taken: dict[str, list[dict[str, float]]] = {"plain": [], "recording": [], "sampling": []}
     for _ in range(ROUNDS):
@@ -80,7 +81,7 @@ def main() -> int:
             )
         )
         try:
-            measured = rows(Bench(server, generator_cpus), Recorder(shop.jdk), folder)
+            measured = rows(Clients(server, generator_cpus, Calm(server.pid)), Recorder(shop.jdk), folder)
         finally:
             server.stop()
     for row in measured:

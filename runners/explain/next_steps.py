@@ -122,7 +122,7 @@ def _tail(step: Step) -> Iterator[Finding]:
         cause, part = share.cause.name, tail.written(share.share)
         if share.share.value < WORTH_A_STEP or cause not in REMEDIES:
             continue
-        code = "N02" if cause == causes.GC else "N10"
+        code = "N02" if cause == causes.GC else "N11"
         text = f"{REMEDIES[cause]} for {name}: {cause} explains {part} of its tail"
         evidence: dict[str, words.Value] = {"share": share.share.value, "p": share.p, "excursions": share.excursions}
         yield Finding(code, Severity.NOTE, words.sentence(text), evidence, (step.name,), figure)

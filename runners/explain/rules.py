@@ -53,7 +53,7 @@ RULES = {
     "N01": "Was the rate too high?",
     "N02": "Did the JVM's pauses make the tail?",
     "N03": "What is left of the tail without a cause?",
-    "N10": "Which other cause made the tail, and what takes it away?",
+    "N11": "Which other cause made the tail, and what takes it away?",
     "N04": "What could the store save at most?",
     "N05": "Is one connection the limit?",
     "N06": "Which percentiles need a longer run?",

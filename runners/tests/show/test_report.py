@@ -246,6 +246,7 @@ def test_the_first_screen_names_what_the_authors_missed(page: pages.Page) -> Non
 
 def test_every_finding_stands_somewhere(page: pages.Page) -> None:
     said = {id(finding) for place in places(page) for finding in page.about(place)}
+    said |= {id(finding) for section in page.sections for finding in section.findings}
     assert said == {id(f) for f in page.conclusion.findings if f.code not in pages.SAID_BY_ANSWER}
 
 
