@@ -23,7 +23,7 @@ class LogRecoveryTest {
 
     private static final LsmOptions OPTIONS = new LsmOptions(1 << 20, LsmOptions.Compaction.OFF).withLimits(100, 1_000);
     private static final int WRITES = 30;
-    private static final int LAST_RECORDS = 6;
+    private static final int LAST_RECORDS = 4;
     /** Each byte is tried in the long tests. */
     private static final int STEP = "1".equals(System.getenv("LAB_LONG")) ? 1 : 7;
 
