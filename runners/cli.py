@@ -220,6 +220,9 @@ def knee(flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...
 )
 @click.option("--b", "b", multiple=True, help="The other setting, or run folders.")
 @click.option("--despite", multiple=True, metavar="FIELD", help="Compare run folders although this field differs.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Comparing run folders: write this HTML file too."
+)
 @click.option("--workload", help="put | get")
 @click.option("--connections", type=int)
 @click.option("--minutes", type=float, help="Budget.")
@@ -233,6 +236,7 @@ def compare(
     a: tuple[str, ...],
     b: tuple[str, ...],
     despite: tuple[str, ...],
+    output: Path | None,
     resume: Path | None,
     parameters: tuple[str, ...],
     **named: object,
@@ -247,9 +251,13 @@ def compare(
         sides = [[runs[0]], [runs[1]]]
     if all(sides) and all(path.is_dir() for side in sides for path in side):
         see = named.get("see")
-        for line in compare_folders(sides[0], sides[1], despite, see if isinstance(see, float) else 0.02):
+        for line in compare_folders(sides[0], sides[1], despite, see if isinstance(see, float) else 0.02, output):
             click.echo(line)
+        if output is not None:
+            click.echo(f"written to {output}")
         return
+    if output is not None:
+        raise click.UsageError("--output is for run folders; settings that are measured have a report of their own")
     if len(engines) not in (0, 2) or max(len(a), len(b)) > 1 or (engines and (a or b)):
         raise click.UsageError("give --engine twice, or --a and --b once each")
     pair = engines if engines else (*a, *b) if a and b else ()

@@ -6,13 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runners.errors import PlanError
-from runners.explain.between import differing, sentences
+from runners.explain.between import compared, differing, sentences
 from runners.lab import Lab
+from runners.plan.commands import COMPARE, KNEE
 from runners.plan.experiment import ENGINES
 from runners.plan.objective import Objective
+from runners.plan.parameter import Value, validate
 from runners.plan.setting import Setting
+from runners.plan.shape import Shape
 from runners.plan.workload import WORKLOADS
 from runners.read.reading import read_run
+from runners.series import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
+from runners.show.between import comparison_page
+from runners.show.report import write
 from runners.store import RunFolder
 
 
@@ -22,16 +28,22 @@ def _resumed(given: Mapping[str, object], resume: Path | None) -> dict[str, obje
     return {**earlier, **given}
 
 
+def _shape(asked: Mapping[str, Value], length: str) -> Shape:
+    return Shape(int(asked["connections"]), int(asked["threads"]), float(asked[length]), PROBE_WARMUP_S)
+
+
 def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Search a knee and write its report; gives the run's folder. Raises LabError."""
     parameters = _resumed(given, resume)
-    Setting.parse(str(parameters.get("setting", "lsm")), ENGINES)  # before anything is built
-    Objective.parse(str(parameters.get("objective", "p99<=10ms")))
+    asked = validate(KNEE.parameters, parameters)  # all of it is checked before anything is built or opened
+    setting = Setting.parse(str(asked["setting"]), ENGINES)
+    Objective.parse(str(asked["objective"]))
+    limits = {name: float(asked[name]) for name in ("low_rps", "high_rps")}
+    seconds_of_a_probe(float(asked["minutes"]), _shape(asked, "probe_s"), limits)
     lab = Lab.begin("knee", resume=resume, **parameters)
     try:
-        asked = lab.parameters
         lab.knee(
-            Setting.parse(str(asked["setting"]), ENGINES),
+            setting,
             WORKLOADS[str(asked["workload"])],
             str(asked["objective"]),
             float(asked["minutes"]),
@@ -51,14 +63,14 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
 def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Measure two settings in rounds and write the report; gives the run's folder. Raises LabError."""
     parameters = _resumed(given, resume)
-    for side, usual in (("a", "lsm"), ("b", "rocksdb")):  # before anything is built
-        Setting.parse(str(parameters.get(side, usual)), ENGINES)
+    asked = validate(COMPARE.parameters, parameters)  # all of it is checked before anything is built or opened
+    a, b = (Setting.parse(str(asked[side]), ENGINES) for side in ("a", "b"))
+    rounds_within(float(asked["minutes"]), _shape(asked, "repeat_s"))
     lab = Lab.begin("compare", resume=resume, **parameters)
     try:
-        asked = lab.parameters
         lab.compare(
-            Setting.parse(str(asked["a"]), ENGINES),
-            Setting.parse(str(asked["b"]), ENGINES),
+            a,
+            b,
             WORKLOADS[str(asked["workload"])],
             rate_rps=float(asked["rate_rps"]),
             minutes=float(asked["minutes"]),
@@ -73,19 +85,31 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     return lab.folder
 
 
-def compare_folders(a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float) -> list[str]:
-    """Compare runs that were measured before. Raises PlanError, naming the fields, when more than a setting differs."""
-    sides = [[read_run(RunFolder.open(path)) for path in side] for side in (a, b)]
-    refused = [differs for differs in differing(*sides) if differs.field not in despite]
+def compare_folders(
+    a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
+) -> list[str]:
+    """Compare runs that were measured before, and with `output` write that as one HTML file.
+
+    Raises PlanError, naming the fields, when more than a setting differs.
+    """
+    left, right = ([read_run(RunFolder.open(path)) for path in side] for side in (a, b))
+    fields = differing(left, right)
+    refused = [differs for differs in fields if differs.field not in despite]
     if refused:
         raise PlanError(
             "these runs",
             "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused),
             "measure them alike, or say " + " ".join(f"--despite {differs.field}" for differs in refused),
         )
-    lines = list(sentences(sides[0], sides[1], see))
-    if not lines:
+    found = compared(left, right, see)
+    if not found:
         raise PlanError(
             "these runs", "no load of one matches a valid one of the other", "compare runs of one experiment"
         )
-    return lines
+    if output is not None:
+        page = comparison_page(found, left, right, fields)
+        try:
+            write(output, page.encode())
+        except OSError as error:
+            raise PlanError(f"--output {output}", str(error.strerror), "name a file that can be written") from error
+    return list(sentences(found))

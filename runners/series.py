@@ -44,6 +44,27 @@ def step_name(*parts: object) -> str:
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")
 
 
+def seconds_of_a_probe(minutes: float, shape: Shape, limits: Mapping[str, float]) -> float:
+    """How long a probe of a search takes. Raises PlanError for a search that can't tell anything in that time."""
+    probe_s = (shape.duration_s or PROBE_S) + (shape.warmup_s or 0.0) + AROUND_A_LOAD_S
+    if minutes * 60 < FEWEST_PROBES * probe_s:
+        cause = f"too short for {FEWEST_PROBES} probes of {probe_s:.0f} s"
+        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter probes (-p probe_s=2)")
+    if limits["low_rps"] >= limits["high_rps"]:
+        raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
+    return probe_s
+
+
+def rounds_within(minutes: float, shape: Shape) -> int:
+    """How many rounds of a comparison are planned. Raises PlanError when they are too few to tell anything."""
+    round_s = 2 * (CLOSED_S + (shape.warmup_s or 0.0) + (shape.duration_s or PROBE_S) + AROUND_A_REPEAT_S)
+    planned = int(minutes * 60 // round_s)
+    if planned < FEWEST_ROUNDS:
+        cause = f"too short for {FEWEST_ROUNDS} rounds of {round_s:.0f} s"
+        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter repeats (-p repeat_s=2)")
+    return planned
+
+
 class Series:
     """Takes ladders. A rung that the run folder already holds is not measured again."""
 
@@ -81,15 +102,7 @@ class Series:
     ) -> Ladder:
         """Search the highest rate that meets the objective; `limits` are `low_rps`, `high_rps`, `precision`."""
         name = step_name(workload.name, setting.name)
-        rung_s = (shape.duration_s or PROBE_S) + (shape.warmup_s or 0.0) + AROUND_A_LOAD_S
-        if minutes * 60 < FEWEST_PROBES * rung_s:
-            raise PlanError(
-                f"{minutes:g} minutes",
-                f"too short for {FEWEST_PROBES} probes of {rung_s:.0f} s",
-                "give more minutes, or shorter probes (-p probe_s=2)",
-            )
-        if limits["low_rps"] >= limits["high_rps"]:
-            raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
+        rung_s = seconds_of_a_probe(minutes, shape, limits)
         taken = self._earlier(name)
         self._server = None
         if taken:
@@ -121,11 +134,7 @@ class Series:
         self, a: Setting, b: Setting, workload: Workload, given_rps: float, minutes: float, see: float, shape: Shape
     ) -> Repeats:
         """Measure two settings in rounds until their difference is known, or the time is up."""
-        round_s = 2 * (CLOSED_S + (shape.warmup_s or 0.0) + (shape.duration_s or PROBE_S) + AROUND_A_REPEAT_S)
-        planned = int(minutes * 60 // round_s)
-        if planned < FEWEST_ROUNDS:
-            cause = f"too short for {FEWEST_ROUNDS} rounds of {round_s:.0f} s"
-            raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter repeats (-p repeat_s=2)")
+        planned = rounds_within(minutes, shape)
         steps = [read_step(folder) for folder in self._folder.steps()]
         earlier = next((step.meta["compare"] for step in steps if step.meta.get("compare")), None)
         if earlier:  # what was planned stays planned, or looking would not be accounted for

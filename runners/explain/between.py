@@ -22,6 +22,7 @@ from runners.explain.comparing import LEVELS, of_step, said, signed
 from runners.read.run import Run, Step
 
 Key = tuple[str, str]
+ALONE = "One run on a side shows no spread between runs, so this is no verdict. Repeat: lab compare --a … --b …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +74,56 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[same.Differs]:
     return list(found.values())
 
 
-def sentences(a: Sequence[Run], b: Sequence[Run], see: float) -> Iterator[str]:
-    """Each pair, each quantity, in words."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A pair, its differences, and what they say. `single`: one run on a side, which is no ground for a verdict."""
+
+    pair: Pair
+    differences: tuple[Difference, ...]
+    lines: tuple[str, ...]
+    single: bool
+
+    @property
+    def heading(self) -> str:
+        one, other = self.pair.names
+        return f"{self.pair.workload.upper()}, {other} against {one}"
+
+
+def compared(a: Sequence[Run], b: Sequence[Run], see: float) -> list[Compared]:
+    """Each pair of loads that match, with the difference of each quantity."""
+    found = []
     for pair in pairs(a, b):
-        one, other = pair.names
-        yield f"{pair.workload.upper()}, {other} against {one}:"
         if min(len(pair.a), len(pair.b)) < 2:
-            yield from (f"  {text}" for text in _single(pair))
+            single = list(_single(pair, see))
+            lines = (*(line for _, line in single), ALONE)
+            found.append(Compared(pair, tuple(each for each, _ in single), lines, single=True))
         else:
-            found = list(_differences(pair, see))
-            yield from (f"  {words.sentence(said(each, one, other, len(found), 'run'))}" for each in found)
+            each = tuple(_differences(pair, see))
+            lines = tuple(words.sentence(said(one, *pair.names, len(each), "run")) for one in each)
+            found.append(Compared(pair, each, lines, single=False))
+    return found
 
 
-def _single(pair: Pair) -> Iterator[str]:
+def sentences(found: Sequence[Compared]) -> Iterator[str]:
+    """Each pair, each quantity, in words."""
+    for each in found:
+        yield f"{each.heading}:"
+        yield from (f"  {line}" for line in each.lines)
+
+
+def _single(pair: Pair, see: float) -> Iterator[tuple[Difference, str]]:
     for name, level in LEVELS.items():
         a, b = facts.at(pair.a[0], level), facts.at(pair.b[0], level)
-        if a is None or b is None:
+        if a is None or b is None or not a.value > 0:
             continue
-        less = difference(b, a)
-        label = next(q.label for q in QUANTITIES if q.name == name)
+        less, share = difference(b, a), b.value / a.value - 1
+        quantity = next(q for q in QUANTITIES if q.name == name)
+        low, high = less.low / a.value, less.high / a.value
         yield (
-            f"{label}: {facts.written(b)} against {facts.written(a)}, a difference of "
-            f"{words.latency_interval(less.value, less.low, less.high)}, or {signed(b.value / a.value - 1)}."
+            Difference(quantity, a.value, b.value, share, low, high, 1, math.nan, see),
+            f"{quantity.label}: {facts.written(b)} against {facts.written(a)}, a difference of "
+            f"{words.latency_interval(less.value, less.low, less.high)}, or {signed(share)}.",
         )
-    yield "One run on a side shows no spread between runs, so this is no verdict. Repeat: lab compare --a … --b …"
 
 
 def _differences(pair: Pair, see: float) -> Iterator[Difference]:

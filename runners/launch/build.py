@@ -19,6 +19,11 @@ DIST = SERVER_JAVA / "server" / "target" / "dist"
 JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
 JDK17_MAIN = "lab.jdk17.Main"
 PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
+LOADGEN_STAMP = LOADGEN_CRATE / "target" / "lab.stamp"
+PACKAGE = ROOT / "runners"
+#: What of the lab itself can change a measured figure.
+MEASURING_ROOMS = ("plan", "launch", "measure", "read", "scripts")
+MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
 _TAIL_LINES = 25
 _IGNORED = {"target", ".git", ".jqwik-database"}
 
@@ -47,6 +52,22 @@ def source_hash(folder: Path) -> str:
         digest.update(str(path.relative_to(folder)).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def lab_source_hash(package: Path = PACKAGE) -> str:
+    """The same over what plans, launches, measures and reads; not over reports, tests and the generator's crate."""
+    digest = hashlib.sha256()
+    for path in _files(package):
+        inside = path.relative_to(package)
+        if (len(inside.parts) == 1 or inside.parts[0] in MEASURING_ROOMS) and path.suffix in MEASURING_FILES:
+            digest.update(str(inside).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def loadgen_source_hash() -> str | None:
+    """The sources that the built generator was made from; None when it was not built by the lab."""
+    return LOADGEN_STAMP.read_text() if LOADGEN_STAMP.is_file() else None
 
 
 def git_state() -> dict[str, object]:
@@ -109,8 +130,7 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
 def build_loadgen(say: Say, force: bool = False) -> Path:
     """Build the load generator with cargo unless it is built from these very sources. Raises ToolError."""
     sources = source_hash(LOADGEN_CRATE)
-    stamp = LOADGEN_CRATE / "target" / "lab.stamp"
-    if not force and _fresh(stamp, sources, (LOADGEN,)):
+    if not force and _fresh(LOADGEN_STAMP, sources, (LOADGEN,)):
         return LOADGEN
     cargo = require_tool("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
     say("building the load generator (cargo; the first time it fetches its crates)")
@@ -121,5 +141,5 @@ def build_loadgen(say: Say, force: bool = False) -> Path:
         dict(os.environ),
         "read the lines above; Rust 1.85 or newer is needed",
     )
-    stamp.write_text(sources)
+    LOADGEN_STAMP.write_text(sources)
     return LOADGEN

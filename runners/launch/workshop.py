@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import LabError, ToolError
-from runners.launch.build import ServerBuild, build_loadgen, build_server
+from runners.launch.build import ServerBuild, build_loadgen, build_server, lab_source_hash, loadgen_source_hash
 from runners.launch.toolchain import Jdk, Tool, find_tool, find_wrk, find_wrk2, require_jdk
 
 
@@ -33,7 +33,9 @@ class Workshop:
         for name, tool in (("loadgen", self.loadgen), ("wrk2", self.wrk2), ("wrk", self.wrk), ("rustc", rustc)):
             if tool is not None:
                 found[name] = tool.version
-        found["server_sources"] = self.server.source_hash
+        found |= {"server_sources": self.server.source_hash, "lab_sources": lab_source_hash()}
+        if self.loadgen is not None and (sources := loadgen_source_hash()) is not None:
+            found["loadgen_sources"] = sources
         return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import FuncFormatter
@@ -35,30 +37,36 @@ def data(repeats: Repeats) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["round", "quantity", "a", "b", "difference"])
 
 
-@style.styled
 def difference(repeats: Repeats) -> style.Picture:
     """Draw each quantity as a line: rounds as dots, the interval as a bar, B against A in percent."""
     found = repeats.found
+    a, b = (facts.engine_name(name) for name in repeats.names)
+    note = f"{b} against {a}: diamonds and bars are the typical round and its interval, dots the rounds"
+    return drawn(found, data(repeats), title(repeats, found), note)
+
+
+@style.styled
+def drawn(
+    found: Sequence[Difference], dots: pd.DataFrame, heading: str, note: str, *, judged: bool = True
+) -> style.Picture:
+    """Differences as a figure. `dots` as `data` gives them, or none; not `judged`: no colour says better or worse."""
     figure = style.Picture(8.4, 1.7 + 0.55 * max(1, len(found)))
     axes = figure.add_subplot()
     axes.axvline(0, color=style.INK, linewidth=1.0)
-    rows = data(repeats)
     if found:
         axes.axvspan(-found[0].see * 100, found[0].see * 100, color=style.GRID, alpha=0.6, linewidth=0)
     reach = [5.0]
     for index, each in enumerate(found):
-        own = rows[rows["quantity"] == each.quantity.name]["difference"].to_numpy(float) * 100
-        lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(1)
-        axes.scatter(
-            own, index + lift, 12, color=style.QUIET, alpha=0.55, zorder=2, label="a round" if not index else None
-        )
-        colour = _colour(each)
+        own = dots[dots["quantity"] == each.quantity.name]["difference"].to_numpy(float) * 100
+        lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(len(own))
+        axes.scatter(own, index + lift, 12, color=style.QUIET, alpha=0.55, zorder=2)
+        colour = _colour(each) if judged else style.INK
         if words.known(each.low) and words.known(each.high):
             axes.plot([each.low * 100, each.high * 100], [index, index], color=colour, linewidth=4, zorder=3)
             reach += [abs(each.low) * 100, abs(each.high) * 100]
         axes.plot(each.share * 100, index, "D", color=colour, markersize=6, zorder=4)
-        reach += [*np.abs(own)]
-    side = float(np.quantile(reach, 0.97)) * 1.1
+        reach += [abs(each.share) * 100, *np.abs(own)]
+    side = max(float(np.quantile(reach, 0.97)), *(abs(each.share) * 100 for each in found), 5.0) * 1.1
     axes.set_xlim(-side, side)
     labels = [
         f"{each.quantity.label}\n{absolute(each.quantity, each.a)} → {absolute(each.quantity, each.b)}"
@@ -68,11 +76,9 @@ def difference(repeats: Repeats) -> style.Picture:
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g} %" if value else "0"))
-    a, b = (facts.engine_name(name) for name in repeats.names)
-    axes.set_xlabel(f"{b} against {a}: diamonds and bars are the typical round and its interval, dots the rounds; "
-                    f"grey is too small to matter", fontsize=8)  # fmt: skip
-    figure.suptitle(title(repeats, found), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    figure.alt = f"Differences with their intervals. {title(repeats, found)}."
+    axes.set_xlabel(f"{note}; grey is too small to matter", fontsize=8)
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+    figure.alt = f"Differences with their intervals. {heading}."
     return figure
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,20 @@ def test_runs_of_two_machines_are_refused_by_field(tmp_path: Path) -> None:
     assert compare_folders([a.path], [b.path], ["machine.kernel"], 0.02)
 
 
+def test_runs_of_two_states_of_the_sources_are_refused_by_field_and_can_be_compared_despite_it(tmp_path: Path) -> None:
+    folders = [made(tmp_path), made(tmp_path)]
+    fields = ["tools.lab_sources", "tools.loadgen_sources"]
+    for folder, sources in zip(folders, ("a" * 12, "b" * 12), strict=True):
+        tools = {**folder.manifest()["tools"], "lab_sources": sources, "loadgen_sources": sources}
+        folder.update_manifest(tools=tools)
+    a, b = ([folder.path] for folder in folders)
+    with pytest.raises(PlanError) as refusal:
+        compare_folders(a, b, fields[:1], 0.02)
+    assert "tools.loadgen_sources: aaaaaaaaaaaa against bbbbbbbbbbbb" in str(refusal.value)
+    assert "tools.lab_sources" not in str(refusal.value)
+    assert compare_folders(a, b, fields, 0.02)
+
+
 def test_two_engines_are_a_setting_and_no_verdict_comes_from_single_runs(tmp_path: Path) -> None:
     a, b = made(tmp_path, "rocksdb"), made(tmp_path, "lsm")
     runs = [read_run(a)], [read_run(b)]
@@ -57,3 +73,19 @@ def test_other_rates_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(PlanError, match="offered_rate_rps"):
         compare_folders([a.path], [b.path], [], 0.02)
+
+
+def test_a_page_has_every_sentence_and_figure_and_names_what_was_overlooked(tmp_path: Path) -> None:
+    a, b, page = made(tmp_path), made(tmp_path, "lsm", kernel="6.12.0"), tmp_path / "compared.html"
+    lines = compare_folders([a.path], [b.path], ["machine.kernel"], 0.02, page)
+    text = unescape(page.read_text(encoding="utf-8"))
+    assert all(line.strip().removesuffix(":") in text for line in lines)
+    assert text.count("<svg") == 2 and text.count("data (CSV)") == 2, "PUT and GET"
+    assert "machine.kernel: 6.1.0 against 6.12.0" in text and a.name in text and b.name in text
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", text), "it works offline"
+
+
+def test_a_page_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+    a, b = made(tmp_path), made(tmp_path, "lsm")
+    with pytest.raises(PlanError, match="No such file or directory"):
+        compare_folders([a.path], [b.path], [], 0.02, tmp_path / "nowhere" / "compared.html")

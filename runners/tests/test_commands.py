@@ -1,0 +1,56 @@
+"""`lab knee` and `lab compare` look at everything that was asked before they build, launch or open anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from runners import commands
+from runners.errors import PlanError
+from runners.lab import Lab
+from runners.store import StoreError
+
+
+@pytest.fixture(autouse=True)
+def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def begin(*_: object, **__: object) -> NoReturn:
+        raise AssertionError("a run was begun")
+
+    monkeypatch.setattr(Lab, "begin", begin)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"minutes": 0.3, "probe_s": 10}, "too short for 4 probes"),
+        ({"low_rps": 5_000, "high_rps": 4_000}, "there is no rate between them"),
+        ({"setting": "engine=postgres"}, "it names no engine that there is"),
+        ({"objective": "fast"}, "objective"),
+        ({"threads": 8, "connections": 4}, "each thread needs a connection"),
+        ({"minuts": 5}, "minuts"),
+    ],
+)
+def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], told: str) -> None:
+    with pytest.raises(PlanError, match=told):
+        commands.find_knee(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"minutes": 0.5}, "too short for 4 rounds"),
+        ({"b": "engine=postgres"}, "it names no engine that there is"),
+        ({"connections": 1, "threads": 2}, "each thread needs a connection"),
+        ({"size": "huge"}, "huge"),
+    ],
+)
+def test_a_comparison_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], told: str) -> None:
+    with pytest.raises(PlanError, match=told):
+        commands.compare_settings(given)
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="not a run folder"):
+        commands.compare_settings({}, tmp_path)
