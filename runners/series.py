@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
@@ -35,6 +36,7 @@ WARM_S = 5.0  # of closed loop, before the first probe of a server
 FEWEST_PROBES = 4
 CLOSED_S = 3.0  # of closed loop in each repeat: it warms the server and tells what it carries
 AROUND_A_REPEAT_S = 3.0  # launch, stop, reading back
+OVERTIME = 1.25  # of the budget: rounds that take longer than planned may end this much later
 
 Launch = Callable[[Setting], RunningServer]
 
@@ -68,8 +70,16 @@ def rounds_within(minutes: float, shape: Shape) -> int:
 class Series:
     """Takes ladders. A rung that the run folder already holds is not measured again."""
 
-    def __init__(self, folder: RunFolder, campaign: Campaign, size: Size, launch: Launch) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        campaign: Campaign,
+        size: Size,
+        launch: Launch,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._folder, self._campaign, self._size, self._launch = folder, campaign, size, launch
+        self._clock = clock
         self._server: RunningServer | None = None
         self._setting: Setting | None = None
 
@@ -134,7 +144,7 @@ class Series:
         self, a: Setting, b: Setting, workload: Workload, given_rps: float, minutes: float, see: float, shape: Shape
     ) -> Repeats:
         """Measure two settings in rounds until their difference is known, or the time is up."""
-        planned = rounds_within(minutes, shape)
+        planned, began = rounds_within(minutes, shape), self._clock()
         steps = [read_step(folder) for folder in self._folder.steps()]
         earlier = next((step.meta["compare"] for step in steps if step.meta.get("compare")), None)
         if earlier:  # what was planned stays planned, or looking would not be accounted for
@@ -148,24 +158,28 @@ class Series:
             about = {"a": a.name, "b": b.name, "planned": planned, "see": see}
             about |= {"rate_rps": rate.rps, "rate_basis": rate.basis, "seed": secrets.randbelow(2**31)}
         settings = {"a": a, "b": b}
-        sides = order(planned, int(about["seed"]))
+        sides, taken = order(planned, int(about["seed"])), {step.name for step in steps}
         for number in range(1, planned + 1):
             for side in sides[number - 1].lower():
                 names = [step_name(kind, f"{number:03d}", side) for kind in ("closed", "repeat")]
-                if self._taken(names[1]) is None:
+                if names[1] not in taken:
                     more = {"compare": {**about, "side": side, "round": number}}
-                    self._repeat(settings[side], workload, rate, shape, names, more)
-            found = repeats_of([read_step(folder) for folder in self._folder.steps()])
+                    steps += self._repeat(settings[side], workload, rate, shape, names, more)
+            found = repeats_of(steps)
             if found is None:
                 continue
             if len(found.left_out) >= FEWEST_ROUNDS and not found.rounds:
-                raise MeasureError("the comparison", found.left_out[-1][1], "offer less, or see the server's log")
+                remedy = "offer less (-p rate_rps=…), end other work, or see the server's log"
+                raise MeasureError("the comparison", f"no round is usable: {found.left_out[-1][1]}", remedy)
             for each in found.found:
                 if each.quantity.name == PRIMARY:
                     self._campaign.say(f"  round {number} of {planned}: {said(each, *found.names, len(found.found))}")
             if settled(found.found, planned):
                 break
-        last = repeats_of([read_step(folder) for folder in self._folder.steps()])
+            if len(found.rounds) >= FEWEST_ROUNDS and self._clock() - began > OVERTIME * 60 * minutes:
+                self._campaign.say(f"  the time is up after {number} of {planned} rounds: this machine is slow today")
+                break
+        last = repeats_of(steps)
         assert last is not None  # at least four rounds were measured
         return last
 
@@ -177,14 +191,16 @@ class Series:
         shape: Shape,
         names: Sequence[str],
         more: Mapping[str, object],
-    ) -> None:
+    ) -> list[Step]:
         """One repeat of one setting: a new server, a closed loop that warms it, the load."""
         server = self._launch(setting)
         if workload.filled_keys:
             self._campaign.fill(server, workload.filled_keys)
         closed = Shape(shape.connections, shape.threads, CLOSED_S)
-        self._campaign.step(names[0], CLOSED, server, workload, None, shape=closed, more=more)
-        self._campaign.step(names[1], REPEAT, server, workload, rate, shape=shape, more=more)
+        return [
+            self._campaign.step(names[0], CLOSED, server, workload, None, shape=closed, more=more),
+            self._campaign.step(names[1], REPEAT, server, workload, rate, shape=shape, more=more),
+        ]
 
     def _rung(
         self,

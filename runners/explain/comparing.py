@@ -52,7 +52,9 @@ def repeats_of(steps: list[Step]) -> Repeats | None:
         if len(pair) < 2:
             left_out.append((number, "only one setting was measured"))
             continue
-        bad = [f"{facts.title(step)} {facts.why_not(step)}" for step in pair.values() if not facts.quotable(step)]
+        bad = dict.fromkeys(
+            f"{facts.title(step)} {facts.why_not(step)}" for step in pair.values() if not facts.quotable(step)
+        )
         if bad:
             left_out.append((number, words.listed(bad)))
             continue

@@ -155,6 +155,14 @@ def test_rounds_that_were_interrupted_go_on_as_they_were_planned(tmp_path: Path,
         assert len(seeds) == 1
 
 
+def test_rounds_that_take_too_long_end_with_the_budget_and_say_so(tmp_path: Path) -> None:
+    folder, machine = opened(tmp_path), Machine({"lsm": Server(5_000.0), "rocksdb": Server(5_000.0)})
+    now = iter(range(0, 1_000_000, 60))  # each look at the clock is a minute later
+    slow = Series(folder, FakeCampaign(folder, machine), SIZE, machine.launch, lambda: float(next(now)))
+    found = slow.compare(Setting.of("lsm"), Setting.of("rocksdb"), PUT, 1_000.0, MINUTES, 0.001, SHAPE)
+    assert 4 <= len(found.rounds) < ROUNDS and found.planned == ROUNDS
+
+
 def test_a_rate_that_neither_carries_ends_the_comparison_with_the_reason(tmp_path: Path) -> None:
     folder, machine = opened(tmp_path), Machine({"lsm": Server(600.0), "rocksdb": Server(600.0)})
     with pytest.raises(MeasureError, match="offer less"):
