@@ -16,15 +16,16 @@ from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import WORKLOADS
 from runners.read.reading import read_run
+from runners.resume import of_plan
 from runners.series import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
 from runners.show.between import comparison_page
 from runners.show.report import write
 from runners.store import RunFolder
 
 
-def _resumed(given: Mapping[str, object], resume: Path | None) -> dict[str, object]:
+def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, object]:
     """The parameters of the run that is resumed, unless they are given anew."""
-    earlier = RunFolder.open(resume).manifest().get("parameters") or {} if resume is not None else {}
+    earlier = of_plan(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 
 
@@ -34,7 +35,7 @@ def _shape(asked: Mapping[str, Value], length: str) -> Shape:
 
 def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Search a knee and write its report; gives the run's folder. Raises LabError."""
-    parameters = _resumed(given, resume)
+    parameters = _resumed(KNEE.number, given, resume)
     asked = validate(KNEE.parameters, parameters)  # all of it is checked before anything is built or opened
     setting = Setting.parse(str(asked["setting"]), ENGINES)
     Objective.parse(str(asked["objective"]))
@@ -62,7 +63,7 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
 
 def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Measure two settings in rounds and write the report; gives the run's folder. Raises LabError."""
-    parameters = _resumed(given, resume)
+    parameters = _resumed(COMPARE.number, given, resume)
     asked = validate(COMPARE.parameters, parameters)  # all of it is checked before anything is built or opened
     a, b = (Setting.parse(str(asked[side]), ENGINES) for side in ("a", "b"))
     rounds_within(float(asked["minutes"]), _shape(asked, "repeat_s"))

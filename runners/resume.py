@@ -10,12 +10,20 @@ from runners.explain.same import of_manifests
 from runners.store import RunFolder
 
 
+REMEDY = "begin a new run"
+
+
+def of_plan(folder: RunFolder, plan: str) -> dict[str, Any]:
+    """The manifest of a run of this plan. Raises PlanError for a run of another."""
+    manifest = folder.manifest()
+    if manifest.get("experiment") != plan:
+        raise PlanError(str(folder.path), f"it is a run of {manifest.get('experiment')}, not of {plan}", REMEDY)
+    return manifest
+
+
 def continued(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
     """The run's folder, open again. Raises PlanError, naming what differs from the first session."""
-    before = folder.manifest()
-    remedy = "begin a new run"
-    if before.get("experiment") != plan:
-        raise PlanError(str(folder.path), f"it is a run of {before.get('experiment')}, not of {plan}", remedy)
+    before, remedy = of_plan(folder, plan), REMEDY
     if before.get("status") == "running" and _alive(before.get("pid")):
         raise PlanError(str(folder.path), f"process {before['pid']} is still measuring it", "wait for it, or end it")
     differing = [differs.text for differs in of_manifests(before, manifest)]

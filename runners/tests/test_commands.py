@@ -10,7 +10,7 @@ import pytest
 from runners import commands
 from runners.errors import PlanError
 from runners.lab import Lab
-from runners.store import StoreError
+from runners.store import RunFolder, StoreError
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +54,9 @@ def test_a_comparison_that_can_not_be_done_is_refused_before_it_begins(given: di
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not a run folder"):
         commands.compare_settings({}, tmp_path)
+
+
+def test_a_run_of_the_other_command_is_named_and_not_its_parameters(tmp_path: Path) -> None:
+    knee = RunFolder.create(tmp_path, "knee", "smoke", {"parameters": {"setting": "lsm"}})
+    with pytest.raises(PlanError, match="it is a run of knee, not of compare"):
+        commands.compare_settings({}, knee.path)

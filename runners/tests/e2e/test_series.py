@@ -1,0 +1,84 @@
+"""`lab knee` with real servers: killed at any moment it leaves no process, and goes on from what it kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.store import RunFolder
+from runners.tests.e2e.conftest import LAB, lab
+
+pytestmark = pytest.mark.e2e
+KNEE = (
+    *("knee", "--engine", "noop", "--size", "smoke", "--minutes", "0.6", "--connections", "4"),
+    *("-p", "probe_s=1", "-p", "high_rps=4000", "-p", "precision=0.5"),
+)
+INTERRUPTED = 130
+GONE_WITHIN_S = 20.0
+
+
+def _of_the_run(runs: Path) -> list[psutil.Process]:
+    """Servers and generators whose command line names this test's folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if any(str(runs) in word for word in process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def _kept(folder: RunFolder) -> dict[str, int]:
+    return {step.name: int(step.read_meta()["started_unix_us"]) for step in folder.steps()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: signal.Signals, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*LAB, *KNEE],
+        env=dict(os.environ, LAB_RUNS=str(tmp_path)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    told = []
+    for line in process.stdout:
+        told.append(line)
+        if "probe 2:" in line:
+            break
+    assert _of_the_run(tmp_path), "".join(told)
+    process.send_signal(number)
+    process.stdout.read()
+    process.wait(60)
+    end = time.monotonic() + GONE_WITHIN_S
+    while (left := _of_the_run(tmp_path)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not left, left
+    (path,) = tmp_path.iterdir()
+    folder = RunFolder.open(path)
+    if number == signal.SIGINT:
+        assert process.returncode == INTERRUPTED and folder.manifest()["status"] == "interrupted"
+    before = {name: at for name, at in _kept(folder).items() if name.startswith("rung-")}
+    assert len(before) >= 2
+
+    refused = lab("compare", "--engine", "lsm", "--engine", "noop", "--resume", str(path), runs=tmp_path)
+    assert refused.returncode == 1 and "it is a run of knee, not of compare" in refused.stderr, refused.stderr
+    refused = lab("knee", "--objective", "p99<=1s", "--resume", str(path), runs=tmp_path)
+    assert refused.returncode == 1 and "objective: p99<=10ms" in refused.stderr, refused.stderr
+
+    done = lab("knee", "--resume", str(path), runs=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == [path] and folder.manifest()["status"] == "complete"
+    after = _kept(folder)
+    assert {name: after[name] for name in before} == before, "a probe that was kept was measured again"
+    assert "noop" in folder.report_md.read_text(encoding="utf-8")
+    assert not _of_the_run(tmp_path)
