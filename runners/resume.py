@@ -9,7 +9,6 @@ from runners.errors import PlanError
 from runners.explain.same import of_manifests
 from runners.store import RunFolder
 
-
 REMEDY = "begin a new run"
 
 
