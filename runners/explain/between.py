@@ -118,7 +118,7 @@ def _single(pair: Pair, see: float) -> Iterator[tuple[Difference, str]]:
             continue
         less, share = difference(b, a), b.value / a.value - 1
         quantity = next(q for q in QUANTITIES if q.name == name)
-        low, high = less.low / a.value, less.high / a.value
+        low, high = (-1.0 if each < -a.value else each / a.value for each in (less.low, less.high))  # none is below 0
         yield (
             Difference(quantity, a.value, b.value, share, low, high, 1, math.nan, see),
             f"{quantity.label}: {facts.written(b)} against {facts.written(a)}, a difference of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ from runners.show.section import Section, Shown
 from runners.show.tables import Table
 
 BETTER, WORSE = style.BLUE, style.VERMILION
+WIDE = 4.0  # times the usual width: such an interval is cut at the axis' end, with an arrow and its edge in words
 
 
 def title(repeats: Repeats, found: list[Difference]) -> str:
@@ -55,7 +57,7 @@ def drawn(
     axes.axvline(0, color=style.INK, linewidth=1.0)
     if found:
         axes.axvspan(-found[0].see * 100, found[0].see * 100, color=style.GRID, alpha=0.6, linewidth=0)
-    reach = [5.0]
+    side = _side(found, dots)
     for index, each in enumerate(found):
         own = dots[dots["quantity"] == each.quantity.name]["difference"].to_numpy(float) * 100
         lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(len(own))
@@ -63,10 +65,14 @@ def drawn(
         colour = _colour(each) if judged else style.INK
         if words.known(each.low) and words.known(each.high):
             axes.plot([each.low * 100, each.high * 100], [index, index], color=colour, linewidth=4, zorder=3)
-            reach += [abs(each.low) * 100, abs(each.high) * 100]
-        axes.plot(each.share * 100, index, "D", color=colour, markersize=6, zorder=4)
-        reach += [abs(each.share) * 100, *np.abs(own)]
-    side = max(float(np.quantile(reach, 0.97)), *(abs(each.share) * 100 for each in found), 5.0) * 1.1
+            for edge in (each.low * 100, each.high * 100):
+                if abs(edge) > side:
+                    at, mark = math.copysign(side * 0.985, edge), "<" if edge < 0 else ">"
+                    axes.plot(at, index, mark, color=colour, markersize=8, zorder=3)
+                    text, turned = f"to {signed(edge / 100)}", "left" if edge < 0 else "right"
+                    axes.text(at, index - 0.2, text, ha=turned, va="bottom", fontsize=8, color=style.INK)
+        if abs(each.share) * 100 <= side:
+            axes.plot(each.share * 100, index, "D", color=colour, markersize=6, zorder=4)
     axes.set_xlim(-side, side)
     labels = [
         f"{each.quantity.label}\n{absolute(each.quantity, each.a)} → {absolute(each.quantity, each.b)}"
@@ -80,6 +86,17 @@ def drawn(
     figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.alt = f"Differences with their intervals. {heading}."
     return figure
+
+
+def _side(found: Sequence[Difference], dots: pd.DataFrame) -> float:
+    """How far the axis goes, in percent: all differences that are known well, and not the whole of a wide interval."""
+    widths = [each.high - each.low for each in found if words.known(each.low) and words.known(each.high)]
+    known = WIDE * float(np.median(widths)) if widths else math.inf
+    narrow = [each for each in found if each.high - each.low <= known]
+    own = dots[dots["quantity"].isin([each.quantity.name for each in narrow])]["difference"].abs()
+    edges = [max(abs(each.low), abs(each.high)) for each in narrow]
+    spread = [float(own.quantile(0.97))] if len(own) else [abs(each.share) for each in found]
+    return 110 * max(0.05, *edges, *spread)
 
 
 def _colour(each: Difference) -> str:
