@@ -3,6 +3,7 @@ package lab.server;
 import static lab.server.Flags.require;
 
 import java.nio.file.Path;
+import lab.server.cluster.Cluster;
 import lab.storage.lsm.LsmOptions;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Mixin;
@@ -82,8 +83,9 @@ final class StoreFlags implements Cloneable {
         return preset == Preset.TUNED;
     }
 
+    /** A node of a cluster keeps a stamp with each value, so the store takes that much more than the server. */
     LsmOptions lsm() {
-        return lsm.options(maxValueBytes, heapBytes(), shares);
+        return lsm.options(maxValueBytes + Cluster.STAMP_BYTES, heapBytes(), shares);
     }
 
     int maxKeyBytes() {

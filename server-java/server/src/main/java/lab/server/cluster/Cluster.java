@@ -13,6 +13,9 @@ import lab.storage.Storage;
 /** This node's part of a cluster: its replica, and its view of the other nodes. */
 public final class Cluster implements AutoCloseable {
 
+    /** What a node keeps with each value. */
+    public static final int STAMP_BYTES = StampedRecord.PREFIX_BYTES;
+
     private final Topology topology;
     private final ClusterSettings settings;
     private final PeerTransport transport;

@@ -25,7 +25,7 @@ public record LsmOptions(long flushThresholdBytes, Wal wal, Compaction compactio
     public static final int DEFAULT_BLOOM_BITS_PER_KEY = 10;
     private static final int MAX_BLOOM_BITS_PER_KEY = 64;
     private static final int DEFAULT_MAX_VALUE_BYTES = 16 << 20;
-    private static final int LARGEST_VALUE_BYTES = 1 << 30;
+    private static final int LARGEST_VALUE_BYTES = (1 << 30) + 1024; // room for what a server keeps with a value
     private static final long DEFAULT_MAX_TABLE_BYTES = 64L << 20;
     private static final long LARGEST_THRESHOLD_BYTES = 8L << 30;
 
