@@ -94,8 +94,8 @@ def _side(found: Sequence[Difference], dots: pd.DataFrame) -> float:
     known = WIDE * float(np.median(widths)) if widths else math.inf
     narrow = [each for each in found if each.high - each.low <= known]
     own = dots[dots["quantity"].isin([each.quantity.name for each in narrow])]["difference"].abs()
-    edges = [max(abs(each.low), abs(each.high)) for each in narrow]
-    spread = [float(own.quantile(0.97))] if len(own) else [abs(each.share) for each in found]
+    edges = [max(abs(each.low), abs(each.high)) for each in narrow] or [abs(each.share) for each in found]
+    spread = [float(own.quantile(0.97))] if len(own) else []
     return 110 * max(0.05, *edges, *spread)
 
 
