@@ -91,7 +91,8 @@ def tell(run: Run) -> Telling | None:
     findings = tuple(finding for each in found for finding in _finding(repeats, each, len(found)))
     answer = next((finding.sentence for finding in findings if finding.evidence.get("quantity") == PRIMARY), "")
     if not findings:
-        text = f"{words.listed(repeats.names)} could not be compared: no round has both"
+        pair = words.listed(facts.engine_name(name) for name in repeats.names)
+        text = f"{pair} could not be compared: no round is valid for both"
         findings = (Finding("C03", Severity.ERROR, words.sentence(text), {}, (), ANCHOR),)
         answer = findings[0].sentence
     return Telling(answer, findings, checks=tuple(_checks(repeats)))
