@@ -117,7 +117,9 @@ class Campaign:
         text += ", closed loop" if load.rate_rps is None and not generator else ""
         folder = self._folder.begin_step(name)
         try:
-            with self._progress.part(text, planned_s(instrument.generator, load) + AROUND_A_LOAD_S) as part:
+            # a number of requests takes what it takes; its duration is a bound
+            length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
+            with self._progress.part(text, length_s + AROUND_A_LOAD_S) as part:
 
                 def both(elapsed_s: float) -> None:
                     tick(elapsed_s)

@@ -7,8 +7,18 @@ from dataclasses import dataclass
 
 from runners.errors import LabError
 from runners.launch.build import DIST
-from runners.launch.toolchain import LOADGEN, REQUIRED_JDK, find_jdks, find_tool, find_wrk, find_wrk2, require_jdk
+from runners.launch.toolchain import (
+    LOADGEN,
+    REQUIRED_JDK,
+    find_jdk,
+    find_jdks,
+    find_tool,
+    find_wrk,
+    find_wrk2,
+    require_jdk,
+)
 from runners.measure import machine, probe
+from runners.plan.closed_loop import OLD_JDK
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,8 @@ def _toolchain() -> Iterator[Finding]:
         yield Finding(f"JDK >= {REQUIRED_JDK}", f"{require_jdk(jdks).home} will be used")
     except LabError as error:
         yield Finding(f"JDK >= {REQUIRED_JDK}", None, error.remedy, fatal=True)
+    if find_jdk(OLD_JDK, jdks) is None:
+        yield Finding(f"JDK {OLD_JDK}", None, "optional: the published stages of experiment 02")
     maven, cargo, wrk2, wrk = find_tool("mvn"), find_tool("cargo"), find_wrk2(), find_wrk()
     yield Finding(
         "Maven", maven.version if maven else None, "" if maven else "install Maven 3.8 or newer", fatal=not maven

@@ -11,26 +11,28 @@ from typing import Any
 
 from runners import show
 from runners.campaign import Campaign
-from runners.errors import MeasureError
+from runners.errors import MeasureError, ToolError
 from runners.explain import words
 from runners.explain.climbing import Ladder
 from runners.explain.comparing import Repeats
 from runners.explain.sentinel import judge as judge_sentinel
 from runners.launch import workshop
-from runners.launch.build import git_state
-from runners.launch.server import RunningServer, ServerSpec
+from runners.launch.build import JDK17_MAIN, git_state
+from runners.launch.server import MAIN, RunningServer, ServerSpec
 from runners.launch.server import launch as launch_server
+from runners.looping import Looping
 from runners.measure import machine
 from runners.measure.generators import generators
 from runners.measure.profiler import ProfileSpec
 from runners.past import Past
+from runners.plan.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
 from runners.plan.commands import plan_of
 from runners.plan.experiment import REPORT_S, Experiment
 from runners.plan.objective import Objective
 from runners.plan.parameter import Value, validate
 from runners.plan.proof import PROOFS
 from runners.plan.rate import Rate, choose_rate
-from runners.plan.setting import Setting
+from runners.plan.setting import JDK_FRONT, Setting
 from runners.plan.shape import Shape
 from runners.plan.size import SENTINEL, SENTINEL_RPS, SIZES
 from runners.plan.workload import GET, PUT, Workload
@@ -47,7 +49,10 @@ from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
-__all__ = ["GET", "PUT", "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "published", "show"]
+__all__ = [
+    "AFTER", "BEFORE", "DELAYED", "FLAG", "GET", "NEW_JDK", "ONE_WRITE", "PUT",
+    "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "published", "show",
+]  # fmt: skip
 
 
 def _listed(parameters: Mapping[str, Value], name: str) -> tuple[str, ...]:
@@ -140,19 +145,25 @@ class Lab:
         self._stop_server()
         self._launches += 1
         setting = Setting.of(setting)
+        jdk = self._shop.jdk_of(setting.jdk)
+        if jdk is None:
+            remedy = f"install a JDK {setting.jdk}, then run again"
+            raise ToolError(f"JDK {setting.jdk}", f"setting {setting.name} needs it, and it was not found", remedy)
+        own = setting.front == JDK_FRONT
         home = self.folder.server_folder(setting.name)
         if not keep_data:
             shutil.rmtree(home / "data", ignore_errors=True)
         self._server = launch_server(
             ServerSpec(
-                java=self._shop.jdk.java,
-                class_path=self._shop.server.dist,
+                java=jdk.java,
+                class_path=self._shop.server.jdk17_dist if own else self._shop.server.dist,
+                main_class=JDK17_MAIN if own else MAIN,
                 engine=setting.engine,
                 folder=home / f"start-{self._launches}",
                 data=home / "data",
                 heap_mb=setting.heap_mb or int(self.parameters["heap_mb"]),
-                selectors=int(self.parameters["selectors"]),
-                port=int(self.parameters["port"]),
+                selectors=int(self.parameters.get("selectors", 0)),
+                port=int(self.parameters.get("port", 0)),
                 cpus=self._server_cpus,
                 taskset=machine.taskset(),
                 server_flags=setting.server_flags,
@@ -208,6 +219,19 @@ class Lab:
             self._progress.say(f"Not on this machine, and so left out: {words.listed(missing)}")
         chosen = {name: generator for name, generator in found.items() if name in asked}
         return Proving(self._campaign, PROOFS[self.size.name], chosen)
+
+    def closed_loops(self, stage: Stage) -> list[Step]:
+        """Experiment 02: the loops of a stage on its own server; none, and it says so, where its JDK is not found."""
+        if self._shop.jdk_of(stage.setting.jdk) is None:
+            self._progress.say(f"No JDK {stage.setting.jdk} on this machine, so {stage.title!r} is left out")
+            return []
+        generator = generators(self._shop).get("loadgen")
+        if generator is None:
+            raise ToolError("load generator", "only ours can fill a store", "install Rust (rustup), then run again")
+        looping = Looping(self._campaign, LOOP_SIZES[self.size.name], generator, self.events)
+        steps = looping.stage(stage, self.launch(stage.setting))
+        draw(lambda: show.loop_rates(steps))
+        return steps
 
     def fill(self, server: RunningServer, workload: Workload) -> None:
         """Write the ids that the workload will ask for, once each, and read some of them back."""

@@ -14,7 +14,7 @@ from typing import Any
 from runners.bench.row import Row
 from runners.launch.build import JDK17_DIST, JDK17_MAIN
 from runners.launch.server import RunningServer, ServerSpec
-from runners.launch.toolchain import Jdk, find_jdks
+from runners.launch.toolchain import Jdk, find_jdk
 from runners.measure import machine
 
 ROUNDS = 3
@@ -51,7 +51,7 @@ def rows(
     folder: Path, new: Jdk, cpus: tuple[int, ...] | None, running: Launch, load: Load, say: Callable[[str], None]
 ) -> list[Row]:
     """The plateau beside the same JDK with `nodelay`, and beside a new JDK; none where no JDK 17 is to be found."""
-    old = next((jdk for jdk in find_jdks() if jdk.major == OLD), None)
+    old = find_jdk(OLD)
     if old is None:
         say(f"there is no JDK {OLD} on this machine; the plateau of report 2 is left out")
         return []

@@ -32,6 +32,8 @@ def checks(run: Run) -> tuple[Check, ...]:
     """Every check of a run, in the order in which a reader asks."""
     if rounds := run.find(kind="round"):  # generators were measured, not a server: their teller has checks of its own
         return (_complete(run), _over("transport", rounds, _transport), _machine(run, rounds), _readable(run))
+    if loops := run.find(kind="loop"):  # in closed loop there is no rate to hold and no floor at it
+        return tuple(_of_loops(run, loops))
     if not run.steps and run.frames:  # it looked at other runs
         return (_complete(run),)
     clean = run.find(kind="load", profiled=False)
@@ -55,6 +57,16 @@ def checks(run: Run) -> tuple[Check, ...]:
         _readable(run),
         _audited([*measured, *profiled]),
     )
+
+
+def _of_loops(run: Run, loops: list[Step]) -> Iterator[Check]:
+    clean = [step for step in loops if not step.profiled]
+    yield _complete(run)
+    yield _over("profiler", [step for step in loops if step.profiled], _profiler)
+    yield _machine(run, clean)
+    yield from _sentinel(run)
+    yield _readable(run)
+    yield _audited(step for step in clean if step.workload != "get-few")  # its 404s are what it is there for
 
 
 def _over(name: str, steps: Iterable[Step], check: Callable[[Step], _Verdict]) -> Check:

@@ -15,7 +15,9 @@ def line(step: Step) -> str:
         return f"{name}: NOT VALID: {facts.why_not(step)}"
     offered, achieved = facts.offered_rps(step), facts.achieved_rps(step)
     if not words.known(offered):
-        return f"{name}: closed loop, {words.rate(achieved)}"
+        many = step.meta.get("connections")
+        loop = f"closed loop on {words.connections(many)}" if many and many != 1 else "closed loop"
+        return f"{name}: {loop}, {words.rate(achieved)}"
     rates = f"{words.rate(achieved)} of {words.rate(offered)}"
     if facts.fell_short(step):
         return f"{name}: {rates}, {facts.why_not(step)}: its latency is the length of a queue and is not shown"

@@ -1,8 +1,8 @@
 """The rules of report 1: a code and the question that each one answers.
 
 A the answer · L latency · P profile · W why the tail is what it is · S steadiness · M what the published report
-missed · I the instrument itself · K the knee · C two settings compared · N what to try next. A rule makes a finding
-only where the frames hold evidence for it.
+missed · I the instrument itself · K the knee · C two settings compared · D the delay of the JDK's HTTP server · N what
+to try next. A rule makes a finding only where the frames hold evidence for it.
 """
 
 from __future__ import annotations
@@ -50,6 +50,22 @@ RULES = {
     "I07": "What processor time do the generators take?",
     "I08": "Which generators were not there?",
     "I09": "Which intervals need more rounds?",
+    "D01": "What does TCP_NODELAY alone give?",
+    "D02": "Is the wait the sum of the kernel's delayed-ACK timer and a tick?",
+    "D03": "Does the kernel count a delayed acknowledgement a request where there is a wait, and else none?",
+    "D04": "Does the executor change anything?",
+    "D05": "Does a newer JDK wait, and what spares it: its default, or one write?",
+    "D06": "Does an answer of one write wait?",
+    "D07": "Are the 404s those that the script's numbers make?",
+    "D08": "Are the published ones?",
+    "D09": "Does anything fail when the keys exist?",
+    "D10": "Is the mixed script a mix?",
+    "D11": "Was the published one?",
+    "D12": "Can a profile of CPU time show the wait?",
+    "D13": "Is the JDK of the report missing here?",
+    "D14": "What cures the wait?",
+    "D15": "At which rate should the cured server be measured?",
+    "D16": "What has to be installed for the published stages?",
     "N01": "Was the rate too high?",
     "N02": "Did the JVM's pauses make the tail?",
     "N03": "What is left of the tail without a cause?",

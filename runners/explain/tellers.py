@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runners.explain import climbing, comparing, history, instrument
+from runners.explain import climbing, closed_loop, comparing, history, instrument
 from runners.explain.telling import Telling
 from runners.read.run import Run
 
 Teller = Callable[[Run], Telling | None]
 
 #: In the order in which their findings stand.
-TELLERS: tuple[Teller, ...] = (climbing.tell, comparing.tell, instrument.tell, history.telling)
+TELLERS: tuple[Teller, ...] = (climbing.tell, comparing.tell, instrument.tell, closed_loop.tell, history.telling)
 
 
 def tellings(run: Run) -> list[Telling]:

@@ -32,11 +32,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ServerBuild:
-    """A built server: its class path folder, the profiler's jars, and a hash of the sources it was made from."""
+    """Built servers: their class path folders, the profiler's jars, and a hash of the sources they were made from."""
 
     dist: Path
     profiler_jars: Path
     source_hash: str
+    jdk17_dist: Path = JDK17_DIST
 
 
 def _files(folder: Path) -> Iterable[Path]:

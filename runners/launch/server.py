@@ -31,6 +31,8 @@ PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:
 ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
 ONE_NIO_CLASSES = "lab.server."
 
+MAIN = "lab.server.Main"
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
@@ -49,7 +51,7 @@ class ServerSpec:
     port: int = 0
     cpus: tuple[int, ...] | None = None
     taskset: Path | None = None
-    main_class: str = "lab.server.Main"
+    main_class: str = MAIN
     server_flags: tuple[str, ...] = ()
     more_jvm_flags: tuple[str, ...] = ()
     subject: str = ""
@@ -73,7 +75,7 @@ class ServerSpec:
 
     def command(self) -> list[str]:
         """The whole command line, as it is run."""
-        selectors_flag = ["--selectors", str(self.selectors)] if self.selectors else []
+        selectors_flag = ["--selectors", str(self.selectors)] if self.selectors and self.main_class == MAIN else []
         java = [
             shown(self.java),
             *self.jvm_flags(),

@@ -106,6 +106,13 @@ def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
     )
 
 
+def find_jdk(major: int, jdks: list[Jdk] | None = None) -> Jdk | None:
+    """A JDK of exactly this feature release, the newest update of it; None when there is none."""
+    known = find_jdks() if jdks is None else jdks
+    fit = [jdk for jdk in known if jdk.major == major]
+    return max(fit, key=lambda jdk: [int(part) for part in re.findall(r"\d+", jdk.version)], default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A program that was found, with the version it prints."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runners.errors import LabError, ToolError
 from runners.launch.build import ServerBuild, build_loadgen, build_server, lab_source_hash, loadgen_source_hash
-from runners.launch.toolchain import Jdk, Tool, find_tool, find_wrk, find_wrk2, require_jdk
+from runners.launch.toolchain import Jdk, Tool, find_jdk, find_tool, find_wrk, find_wrk2, require_jdk
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,10 @@ class Workshop:
     wrk2: Tool | None
     wrk: Tool | None = None
     reference: Tool | None = None
+
+    def jdk_of(self, major: int) -> Jdk | None:
+        """The JDK of a feature release, 0 for the lab's own; None when it is not on this machine."""
+        return self.jdk if major in (0, self.jdk.major) else find_jdk(major)
 
     def versions(self) -> dict[str, str]:
         """What the manifest says about tools."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
+from runners.plan.closed_loop import LOOP_SIZES
 from runners.plan.parameter import Parameter, Value
 from runners.plan.proof import GENERATORS as ALL
 from runners.plan.proof import PROOFS
@@ -38,6 +39,14 @@ INSTRUMENT = (
     *(parameter for parameter in COMMON if parameter.name == "size"),
     Parameter("generators", ",".join(ALL), "who sends the load, as far as found", choices=ALL, several=True),
     *(parameter for parameter in COMMON if parameter.name in ("heap_mb", "selectors", "port")),
+)
+
+#: Experiment 02: the JDK's HTTP server, in closed loop, so there is no rate to choose.
+CLOSED_LOOP = (
+    *(parameter for parameter in COMMON if parameter.name == "size"),
+    Parameter("profile", "cpu", "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("heap_mb", 1024, "the server's heap", "MiB", low=16, high=65_536),
+    *(parameter for parameter in COMMON if parameter.name == "port"),
 )
 
 
@@ -99,6 +108,15 @@ EXPERIMENTS = {
             "report-1",
             COMMON,
             (PUT, GET),
+        ),
+        Experiment(
+            "02",
+            "02_closed_loop_jdk.ipynb",
+            "Closed loop on the JDK's HTTP server: what the 44 ms are",
+            "report-2",
+            CLOSED_LOOP,
+            (),
+            lambda size: LOOP_SIZES[size.name].planned_s(),
         ),
         Experiment(
             "08",

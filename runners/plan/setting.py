@@ -10,14 +10,19 @@ from runners.errors import PlanError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
+ONE_NIO, JDK_FRONT = "one-nio", "jdk"
+FRONTS = (ONE_NIO, JDK_FRONT)
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """An engine, and what differs from the server's defaults.
 
-    `name` is what steps, figures and sentences call it, in small letters (`pool`, `lsm-wal-sync`); `server_flags` and
-    `jvm_flags` go to the server as they are; `heap_mb` 0: as the run's parameter says. Raises PlanError for a name
-    that can't be a folder's.
+    `jdk` is the JDK's feature release, 0: the one that the lab itself uses. `front` is the HTTP server: `one-nio`, or
+    `jdk` for the JDK's own in the program of report 2, which also runs on JDK 17. `name` is what steps, figures and
+    sentences call it, in small letters (`pool`, `lsm-wal-sync`); `server_flags` and `jvm_flags` go to the server as
+    they are; `heap_mb` 0: as the run's parameter says. Raises PlanError for a name that can't be a folder's, or a
+    front that is not known.
     """
 
     name: str
@@ -25,8 +30,12 @@ class Setting:
     server_flags: tuple[str, ...] = ()
     jvm_flags: tuple[str, ...] = ()
     heap_mb: int = 0
+    jdk: int = 0
+    front: str = ONE_NIO
 
     def __post_init__(self) -> None:
+        if self.front not in FRONTS:
+            raise PlanError(f"setting {self.name!r}", f"no front {self.front!r}", f"use one of {', '.join(FRONTS)}")
         if not _NAME.fullmatch(self.name):
             raise PlanError(f"setting {self.name!r}", "its name can't be a folder's", "use a-z, 0-9, '.', '_' and '-'")
 

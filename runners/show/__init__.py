@@ -16,6 +16,7 @@ from runners.show.floors import floors
 from runners.show.heat import latency_heat, recording_heat
 from runners.show.history import history
 from runners.show.ladder import ladder
+from runners.show.loop_figures import loop_curves, loop_rates
 from runners.show.probe import probes, rates
 from runners.show.report import render
 from runners.show.shares import shares
@@ -35,6 +36,8 @@ __all__ = [
     "history",
     "ladder",
     "latency_heat",
+    "loop_curves",
+    "loop_rates",
     "probes",
     "rates",
     "recording_heat",

@@ -146,6 +146,16 @@ class Page:
         """Whether this run is told by its own sections alone: no latency of a server, no profile, nothing published."""
         return bool(self.sections) and not (self.workloads or self.profiles or self.conclusion.comparison or self.rates)
 
+    @property
+    def has_latency(self) -> bool:
+        """Whether to speak of latency at all: not of a run whose own sections do."""
+        return bool(self.workloads) or not self.sections
+
+    @property
+    def has_published(self) -> bool:
+        """Whether something published stands beside this run, or should have stood."""
+        return bool(self.conclusion.comparison or self.rates) or not self.sections
+
     def about(self, place: str) -> tuple[Finding, ...]:
         """The findings of one place: a figure's anchor, `cost`, `rates` or `tail`."""
         return tuple(f for f in self.conclusion.findings if f.code not in SAID_BY_ANSWER and place_of(f) == place)
@@ -174,7 +184,7 @@ def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) 
         notices=tuple(notices(run, told_otherwise=bool(own))),
         workloads=tuple(_workload(run, name, by_workload.get(name)) for name in names),
         costs=tuple(shown for name in names if (shown := _cost(run, name)) is not None),
-        profiles=tuple(_profiles(loads)),
+        profiles=tuple(_profiles(run.steps)),
         rates=Shown("rates", probe.rates(run, published), pd.DataFrame(rows), ()) if rows else None,
         commands=tuple(_command(step) for step in run.steps),
         sections=own,
@@ -218,8 +228,8 @@ def _cost(run: Run, name: str) -> Shown | None:
     return shown_of(f"cost-{name}", spectrum(*pairs, service=False, heading=heading), pairs, "spectrum")
 
 
-def _profiles(loads: Sequence[Step]) -> list[Profile]:
-    profiled = [step for step in loads if step.profiled]
+def _profiles(steps: Sequence[Step]) -> list[Profile]:
+    profiled = [step for step in steps if step.profiled]
     found = []
     for event in events_of(profiled):
         steps = [step for step in profiled if not rows_of(step, event).empty]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from runners.explain.conclusion import Conclusion
 from runners.read.run import Run
 from runners.show.causes import sections as tails
+from runners.show.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.show.difference import section as difference
 from runners.show.differential import sections as differentials
 from runners.show.heat import sections as heat_maps
@@ -23,6 +24,7 @@ BUILDERS: tuple[Builder, ...] = (
     ladders,
     difference,
     *INSTRUMENT,
+    *CLOSED_LOOP,
     in_short,
     differentials,
     tails,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.server
 import json
 import sys
@@ -12,7 +13,8 @@ import psutil
 import pytest
 
 from runners.errors import ServerError
-from runners.launch.server import RunningServer, ServerSpec, launch, log_tail
+from runners.launch.build import JDK17_MAIN
+from runners.launch.server import ONE_NIO, RunningServer, ServerSpec, launch, log_tail
 
 READY = {"event": "ready", "instance": "mine", "port": 0, "pid": 0}
 FAKE = """
@@ -115,3 +117,10 @@ def test_the_command_line_is_whole(tmp_path: Path) -> None:
     ).command()
     assert command[:3] == ["taskset", "-c", "0"]
     assert "-Xmx128m" in command and "127.0.0.1" in command and "lsm" in command
+
+
+def test_the_jdk_front_gets_no_flag_that_only_a_newer_jdk_or_another_front_knows(tmp_path: Path) -> None:
+    own = dataclasses.replace(spec(tmp_path), main_class=JDK17_MAIN, selectors=2, more_jvm_flags=("-Dx=1",)).command()
+    assert not set(ONE_NIO) & set(own) and "--selectors" not in own and "-Dx=1" in own and JDK17_MAIN in own
+    other = dataclasses.replace(spec(tmp_path), selectors=2).command()
+    assert set(ONE_NIO) <= set(other) and "--selectors" in other

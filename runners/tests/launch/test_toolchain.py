@@ -8,7 +8,7 @@ import pytest
 
 from runners.errors import ToolError
 from runners.launch import toolchain
-from runners.launch.toolchain import Jdk, find_wrk, find_wrk2, is_wrk2, require_jdk
+from runners.launch.toolchain import Jdk, find_jdk, find_wrk, find_wrk2, is_wrk2, require_jdk
 
 WRK2_USAGE = "Usage: wrk <options> <url>\n    -R, --rate  <T>  work rate (throughput)\n"
 WRK_USAGE = "Usage: wrk <options> <url>\n    -c, --connections <N>\n"
@@ -82,3 +82,12 @@ def test_a_jre_without_compiler_is_no_jdk(nothing_found: Path) -> None:
     (home / "bin" / "javac").unlink()
     with pytest.raises(ToolError, match="there is no JDK"):
         require_jdk()
+
+
+def test_a_jdk_of_one_release_is_its_newest_update_or_none(nothing_found: Path) -> None:
+    assert find_jdk(17) is None
+    for name, version in (("a", "17.0.9"), ("b", "17.0.15"), ("c", "17"), ("d", "25.0.3")):
+        jdk(nothing_found / "jdks" / name, version)
+    found = find_jdk(17)
+    assert found is not None and found.version == "17.0.15"
+    assert find_jdk(21) is None

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from runners.errors import PlanError
 from runners.launch.toolchain import ROOT
+from runners.plan.closed_loop import LOOP_SIZES, STAGES
 from runners.plan.experiment import COMMON, EXPERIMENTS, experiment
 from runners.plan.parameter import validate
 from runners.plan.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
+from runners.plan.setting import Setting
 from runners.plan.size import SIZES
+from runners.read.published import published_of
 
 
 def test_defaults_are_filled_in() -> None:
@@ -125,3 +128,22 @@ def test_quick_and_smoke_keep_to_their_promised_time() -> None:
     plan = experiment("01")
     assert plan.planned_s(SIZES["quick"], 2, True) <= 240
     assert SIZES["full"].duration_s == 180
+    loops = experiment("02")
+    assert loops.planned_s(SIZES["quick"], 0, True) <= 360 and loops.planned_s(SIZES["smoke"], 0, True) <= 90
+    assert LOOP_SIZES["full"].published_s == 60
+
+
+def test_every_published_run_of_report_2_has_a_loop() -> None:
+    planned = {
+        f"report-2/{name}-{count}"
+        for stage in STAGES.values()
+        for name in stage.published.values()
+        for count in LOOP_SIZES["quick"].connections
+    }
+    assert planned == set(published_of("report-2"))
+
+
+def test_a_setting_names_a_front_that_there_is() -> None:
+    assert Setting.of("lsm").front == "one-nio" and Setting.of("lsm").jdk == 0
+    with pytest.raises(PlanError, match="no front 'netty'"):
+        Setting("a", "lsm", front="netty")

@@ -51,8 +51,9 @@ final class Flags {
             description = "Larger values are answered with 413. Default: ${DEFAULT-VALUE}.")
     int maxValueBytes;
 
-    @Option(names = "--answer-text", description = "Answer PUT and DELETE with a line of text, as the published server "
-            + "did. Without it these answers have no body, so they are one write and Nagle's algorithm spares them.")
+    @Option(names = "--answer-text", description = "Answer PUT, DELETE and a GET of an absent key with a line of text, "
+            + "as the published server did. Without it these answers have no body, so they are one write and Nagle's "
+            + "algorithm spares them.")
     boolean answerText;
 
     void validate() {

@@ -128,7 +128,11 @@ final class Requests implements HttpHandler {
         switch (method) {
             case "GET" -> {
                 byte[] value = store.get(key);
-                send(exchange, value == null ? Status.NOT_FOUND : Status.OK, value == null ? NO_BYTES : value);
+                if (value == null) {
+                    done(exchange, Status.NOT_FOUND);
+                } else {
+                    send(exchange, Status.OK, value);
+                }
             }
             case "PUT" -> {
                 store.put(key, body);

@@ -28,15 +28,24 @@ class RequestsTest {
                 .PUT(BodyPublishers.ofString(value)).build(), BodyHandlers.ofString());
     }
 
+    private HttpResponse<String> get(Jdk17Server server, String key) throws Exception {
+        return client.send(HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + server.port() + "/v0/entity?id=" + key))
+                .build(), BodyHandlers.ofString());
+    }
+
     @Test
     void answersHaveATextWhereThatIsAsked() throws Exception {
         try (Jdk17Server server = Jdk17Server.start("--engine", "memory", "--port", "0", "--answer-text")) {
             HttpResponse<String> answer = put(server, "1");
             assertEquals(201, answer.statusCode());
             assertTrue(answer.body().length() > 1, answer.body());
+            HttpResponse<String> absent = get(server, "b");
+            assertEquals(404, absent.statusCode());
+            assertTrue(absent.body().length() > 1, absent.body());
         }
         try (Jdk17Server server = Jdk17Server.start("--engine", "memory", "--port", "0")) {
             assertEquals("", put(server, "1").body());
+            assertEquals("", get(server, "b").body());
         }
     }
 
