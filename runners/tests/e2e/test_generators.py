@@ -109,8 +109,10 @@ def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
         else:
             assert abs(late_us) <= 1_000, f"{late_us:.0f} us"
         if name == "wrk":
+            # One request of thousands waited, the one under way. wrk adds to its histogram what a steady stream would
+            # have seen ("stats_correct" in its source), so its percentiles hold the stall although nobody waited it.
             p99 = facts.at(step, 0.99)
-            assert p99 is not None and p99.value < 10_000  # one request of thousands waited: the one under way
+            assert p99 is not None and p99.value > freeze.length_s * 1e6 / 4
         if name in EXACT:
             service = facts.at(step, 0.5, facts.SERVICE)
             assert service is not None
@@ -167,7 +169,7 @@ class Delayed:
 
     def _load(self, url: str, child: Child) -> tuple[dict[float, tuple[float, float]], float]:
         name = self.generator.name
-        files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog")))
+        files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog", "slices")))
         connections, rate = (1, 6.0) if name == "blocking" else (16, None if name == "wrk" else 50.0)
         spec = LoadSpec(f"{url}/delayed", None, rate, 5.0, connections=connections)
         warm = LoadSpec(f"{url}/warm", None, None, 10.0, connections=16, requests=5_000)  # its compiler is done then
@@ -214,7 +216,7 @@ def test_its_console_and_ours_read_to_the_same_frames(
 ) -> None:
     said = {}
     for tool in ("loadgen", name):
-        files = LoadFiles(*(tmp_path / f"{tool}-{part}" for part in ("out", "err", "json", "hlog")))
+        files = LoadFiles(*(tmp_path / f"{tool}-{part}" for part in ("out", "err", "json", "hlog", "slices")))
         rate = None if name == "wrk" else 500.0
         run_load(found(shop, tool), LoadSpec(f"{server.url}/v0/entity?id=1", None, rate, 1.0), files)
         said[tool] = read_console(files.console.read_text())

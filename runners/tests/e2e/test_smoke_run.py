@@ -66,12 +66,16 @@ def test_each_step_says_how_it_was_measured(smoke: Smoke) -> None:
             assert "<html" in step.folder.flamegraph("cpu").read_text().lower()
 
 
+#: Answers that were under way when the window ended are waited for, at most for the generator's time-out.
+DRAIN_S = 2.0
+
+
 def test_what_can_make_a_tail_is_recorded_on_the_clock_of_the_load(smoke: Smoke) -> None:
     run = read_run(smoke[0])
     for step in run.find(kind="load"):
         answered = float(step.frames["slices"]["count"].sum())
         assert answered == float(step.frames["summary"]["completed"].iloc[0]), step.name
-        assert step.frames["slices"]["t_s"].max() < step.meta["duration_s"] + 0.1
+        assert step.frames["slices"]["t_s"].max() < step.meta["duration_s"] + DRAIN_S
         activity = step.frames["activity"]
         assert {"steal", "foreign", "serving", "wait"} <= set(activity["kind"]), step.name
         assert activity["t_s"].min() < 0.2
