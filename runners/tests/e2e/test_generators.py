@@ -42,7 +42,9 @@ TICK_US = 1_000.0
 RATE_RPS = 2_000.0
 PROOF = Proof((), 0, 0, warmup_s=0.3, window_s=1.0, stall_rate_rps=RATE_RPS, stall_s=3.0)
 MIDDLE, END = Freeze(0.7, 0.4), Freeze(2.4, 1.0)
-CYCLE_US = [40_000] * 16 + [80_000] * 3 + [150_000]
+#: Long, because a sleeping thread of a JVM on a virtual machine wakes up to half a millisecond late, which is no matter
+#: of the generator; the crate's own test holds short delays to 20 us against a server that does not sleep.
+CYCLE_US = [100_000] * 16 + [180_000] * 3 + [300_000]
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +172,7 @@ class Delayed:
     def _load(self, url: str, child: Child) -> tuple[dict[float, tuple[float, float]], float]:
         name = self.generator.name
         files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog", "slices")))
-        connections, rate = (1, 6.0) if name == "blocking" else (16, None if name == "wrk" else 50.0)
+        connections, rate = (1, 3.0) if name == "blocking" else (16, None if name == "wrk" else 50.0)
         spec = LoadSpec(f"{url}/delayed", None, rate, 5.0, connections=connections)
         warm = LoadSpec(f"{url}/warm", None, None, 10.0, connections=16, requests=5_000)  # its compiler is done then
         run_load(generators(self.shop)["loadgen"], warm, files)
