@@ -43,7 +43,7 @@ RATE_RPS = 2_000.0
 PROOF = Proof((), 0, 0, warmup_s=0.3, window_s=1.0, stall_rate_rps=RATE_RPS, stall_s=3.0)
 MIDDLE, END = Freeze(0.7, 0.4), Freeze(2.4, 1.0)
 #: Long, because a sleeping thread of a JVM on a virtual machine wakes up to half a millisecond late, which is no matter
-#: of the generator; the crate's own test holds short delays to 20 us against a server that does not sleep.
+#: of the generator; the crate's own test holds short delays to 20 us against a native server.
 CYCLE_US = [100_000] * 16 + [180_000] * 3 + [300_000]
 
 
