@@ -33,6 +33,7 @@ from runners.store import RunFolder, StepFolder, write_json
 FILL_CONNECTIONS = 8
 ONE_CONNECTION = Shape()
 FILL_BOUND_S = 120.0
+FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
 
 
 def _generator(shop: Workshop, name: str) -> Generator:
@@ -86,6 +87,7 @@ class Campaign:
             shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
             shape.connections,
             shape.threads,
+            script_arguments=workload.arguments,
         )
         label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
         extra = {"label": label, "kind": kind, "workload": workload.name, "rate_basis": rate.basis if rate else None}
@@ -155,20 +157,21 @@ class Campaign:
         final = self._folder.commit_step(folder, meta)
         return dataclasses.replace(step, folder=final, meta=final.read_meta())
 
-    def fill(self, server: RunningServer, keys: int) -> None:
-        """Write ids 1..keys once each, then read some of them back. Raises MeasureError when one is missing."""
+    def fill(self, server: RunningServer, workload: Workload) -> None:
+        """Write the workload's keys once each, then read some back. Raises MeasureError when one is missing."""
+        keys = workload.filled_keys
         with self._progress.part(f"fill {server.subject} with {keys:,} keys", 0.0):
             if self._shop.loadgen is None:
-                fill_by_hand(server, keys)
+                fill_by_hand(server, keys, workload.filled_value_bytes)
             else:
                 load = LoadSpec(
                     server.url,
                     FILL.script,
                     None,
-                    FILL_BOUND_S,
+                    max(FILL_BOUND_S, keys / FILL_LEAST_RPS),
                     connections=FILL_CONNECTIONS,
                     requests=keys,
-                    script_arguments=(str(keys),),
+                    script_arguments=(str(keys), str(workload.filled_value_bytes)),
                 )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
                 own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "loadgen"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from runners.campaign import Campaign
 from runners.errors import MeasureError, ToolError
 from runners.explain import words
 from runners.explain.climbing import Ladder
-from runners.explain.comparing import Repeats
 from runners.explain.sentinel import judge as judge_sentinel
 from runners.launch import workshop
 from runners.launch.build import JDK17_MAIN, git_state
@@ -25,10 +24,10 @@ from runners.measure import machine
 from runners.measure.generators import generators
 from runners.measure.profiler import ProfileSpec
 from runners.past import Past
+from runners.plan import report_3, report_4
 from runners.plan.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
 from runners.plan.commands import plan_of
 from runners.plan.experiment import REPORT_S, Experiment
-from runners.plan.objective import Objective
 from runners.plan.parameter import Value, validate
 from runners.plan.proof import PROOFS
 from runners.plan.rate import Rate, choose_rate
@@ -40,18 +39,18 @@ from runners.progress import Progress, sink
 from runners.proving import Proving
 from runners.read.history import sentinel_history
 from runners.read.published import published
-from runners.read.published import published as read_published
 from runners.read.run import Run, Step
 from runners.resume import continued
 from runners.rewrite import write_report
-from runners.series import PROBE_S, PROBE_WARMUP_S, Series
+from runners.searches import Searches
+from runners.series import Series
 from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
 __all__ = [
     "AFTER", "BEFORE", "DELAYED", "FLAG", "GET", "NEW_JDK", "ONE_WRITE", "PUT",
-    "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "published", "show",
+    "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "published", "report_3", "report_4", "show",
 ]  # fmt: skip
 
 
@@ -60,7 +59,7 @@ def _listed(parameters: Mapping[str, Value], name: str) -> tuple[str, ...]:
     return tuple(part for part in str(parameters.get(name, "")).split(",") if part not in ("", "none"))
 
 
-class Lab:
+class Lab(Searches):
     """One run: its plan, its folder, and the server that is up now."""
 
     _current: Lab | None = None
@@ -70,7 +69,7 @@ class Lab:
     ) -> None:
         self.plan, self.parameters, self.folder = plan, parameters, folder
         self.size = SIZES[str(parameters["size"])]
-        self.engines = _listed(parameters, "engines")
+        self.engines = _listed(parameters, "engines") or _listed(parameters, "engine")
         self.events = _listed(parameters, "profile")
         self._shop, self._progress = shop, bar
         self._server_cpus, generator_cpus = machine.pinning()
@@ -181,7 +180,9 @@ class Lab:
             server = self.launch(engine)
             if workload.filled_keys:
                 self.fill(server, workload)
-            step = self._campaign.step(f"probe-{workload.name}-{engine}", "probe", server, workload, None)
+            shape = Shape(int(self.parameters.get("connections", 1)))
+            name = f"probe-{workload.name}-{engine}"
+            step = self._campaign.step(name, "probe", server, workload, None, shape=shape)
             probes.append(step)
             if step.valid:
                 capacity_rps[engine] = float(step.frames["summary"]["achieved_rps"].iloc[0])
@@ -194,7 +195,9 @@ class Lab:
 
     def floor(self, workload: Workload, rate: Rate) -> Step:
         """The instrument floor: the same load against a handler that does nothing."""
-        step = self._campaign.step(f"floor-{workload.name}", "floor", self.launch("noop"), workload, rate)
+        shape = Shape(int(self.parameters.get("connections", 1)))
+        server = self.launch("noop")
+        step = self._campaign.step(f"floor-{workload.name}", "floor", server, workload, rate, shape=shape)
         self._floors[workload.name] = step
         draw(lambda: show.spectrum(step))
         return step
@@ -235,84 +238,26 @@ class Lab:
 
     def fill(self, server: RunningServer, workload: Workload) -> None:
         """Write the ids that the workload will ask for, once each, and read some of them back."""
-        self._campaign.fill(server, workload.filled_keys)
+        self._campaign.fill(server, workload)
 
-    def load(self, server: RunningServer, workload: Workload, rate: Rate, profile: bool = False) -> Step:
-        """Offer the rate to the server for this size's time; with `profile`, while the profiler records."""
+    def load(
+        self, server: RunningServer, workload: Workload, rate: Rate, profile: bool = False, *, cold: bool = False
+    ) -> Step:
+        """Offer the rate to the server for this size's time; with `profile`, while the profiler records.
+
+        `cold`: no warm-up, so that the first seconds are in the figures.
+        """
         name = f"{workload.name}-{server.subject}"
         spec = None
         if profile and self.events:
             share = self._campaign.server_cpu_share(name)
             spec = ProfileSpec.for_load(self.events, rate.rps, self.size.load_s(), share)
             name += "-profiled"
-        step = self._campaign.step(name, "load", server, workload, rate, spec)
+        shape = Shape(int(self.parameters.get("connections", 1)), warmup_s=0.0 if cold else None)
+        step = self._campaign.step(name, "load", server, workload, rate, spec, shape)
         reference = published(workload.published) if workload.published else None
         draw(lambda: show.spectrum(step, published=reference, floor=self._floors.get(workload.name)))
         return step
-
-    def knee(
-        self,
-        setting: Setting | str,
-        workload: Workload,
-        objective: str = "p99<=10ms",
-        minutes: float = 10.0,
-        *,
-        connections: int = 64,
-        threads: int = 1,
-        probe_s: float = PROBE_S,
-        low_rps: float = 100,
-        high_rps: float = 1_000_000,
-        precision: float = 0.05,
-    ) -> Ladder:
-        """Search the highest rate that meets an objective, such as `p99<=10ms,achieved>=99%,errors=0`.
-
-        It ends when the 95 % interval is narrower than `precision`, or after `minutes`. An interrupted search goes on
-        from the probes that the run folder holds.
-        """
-        limits = {"low_rps": low_rps, "high_rps": high_rps, "precision": precision}
-        shape = Shape(connections, threads, probe_s, PROBE_WARMUP_S)
-        found = self._series.knee(Setting.of(setting), workload, Objective.parse(objective), minutes, shape, limits)
-        draw(lambda: show.ladder(found))
-        return found
-
-    def ladder(
-        self,
-        setting: Setting | str,
-        workload: Workload,
-        rates: Sequence[float],
-        *,
-        connections: int = 64,
-        threads: int = 1,
-        duration_s: float | None = None,
-        published: Sequence[str] = (),
-    ) -> Ladder:
-        """Offer each of these rates in turn to one warm server; `published` names outputs to draw beside them."""
-        shape = Shape(connections, threads, duration_s)
-        found = self._series.ladder(Setting.of(setting), workload, rates, shape, published)
-        draw(lambda: show.ladder(found, [read_published(name) for name in published]))
-        return found
-
-    def compare(
-        self,
-        a: Setting | str,
-        b: Setting | str,
-        workload: Workload,
-        *,
-        rate_rps: float = 0,
-        minutes: float = 10.0,
-        see: float = 0.02,
-        connections: int = 64,
-        threads: int = 1,
-        repeat_s: float = PROBE_S,
-    ) -> Repeats:
-        """Measure two settings in interleaved rounds until the difference of their p99 is known, or time is up.
-
-        `see` is the smallest difference of interest, as a share. An interrupted comparison goes on where it ended.
-        """
-        shape = Shape(connections, threads, repeat_s, PROBE_WARMUP_S)
-        found = self._series.compare(Setting.of(a), Setting.of(b), workload, rate_rps, minutes, see, shape)
-        draw(lambda: show.difference(found))
-        return found
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""

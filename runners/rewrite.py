@@ -10,6 +10,7 @@ from runners.explain.audit.audit import audit
 from runners.explain.conclude import conclude
 from runners.explain.conclusion import Conclusion
 from runners.plan.commands import plan_of
+from runners.plan.workload import Workload
 from runners.read.console_report import ConsoleReport
 from runners.read.outputs import find_in
 from runners.read.published import ROOT as PUBLISHED
@@ -29,10 +30,16 @@ def begin(experiment_number: str) -> str:
     return f"<!-- findings of {experiment_number}: written by `lab keep` -->"
 
 
+def _reference(workload: Workload) -> str:
+    """A published output's name, ending in that of the workload that reproduces it."""
+    name = str(workload.published)
+    return name if name.rpartition("/")[2] == workload.name else f"{name}/{workload.name}"
+
+
 def _concluded(folder: RunFolder) -> tuple[Run, Conclusion, dict[str, ConsoleReport]]:
     run = read_run(folder)
     workloads = plan_of(str(run.manifest["experiment"])).workloads
-    references = {w.published: published(w.published) for w in workloads if w.published}
+    references = {_reference(w): published(w.published) for w in workloads if w.published}
     return run, conclude(run, references), references
 
 

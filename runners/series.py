@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import secrets
 import time
@@ -11,14 +12,16 @@ from dataclasses import asdict
 from runners.campaign import Campaign
 from runners.climb import hunt
 from runners.errors import MeasureError, PlanError
-from runners.explain import facts
+from runners.explain import climbing, facts
 from runners.explain.checks import RUNG
 from runners.explain.climbing import Ladder, ladder_of
 from runners.explain.compare import FEWEST_ROUNDS, PRIMARY, order, settled
 from runners.explain.comparing import CLOSED, REPEAT, Repeats, repeats_of, said
-from runners.explain.knee import Search
+from runners.explain.knee import Kind, Search
 from runners.explain.meets import Outcome, meets
 from runners.launch.server import RunningServer
+from runners.measure.profiler import ProfileSpec
+from runners.plan.climb import Climb, rung_rates
 from runners.plan.experiment import AROUND_A_LOAD_S
 from runners.plan.objective import Objective
 from runners.plan.rate import Rate, choose_rate
@@ -140,6 +143,58 @@ class Series:
             raise MeasureError(f"knee of {name}", "no probe was measured", "give more minutes")
         return ladder_of(name, steps)
 
+    def climb(
+        self,
+        setting: Setting,
+        workload: Workload,
+        objective: Objective,
+        plan: Climb,
+        load: Shape,
+        published: Mapping[str, float],
+        events: tuple[str, ...] = (),
+    ) -> Ladder:
+        """The knee, then rungs at shares of it and at the published rates within reach, then some with the profiler.
+
+        `published` maps the names of outputs to the rates that they were run at.
+        """
+        name = step_name(workload.name, setting.name)
+        base: dict[str, object] = {"what": "knee"}
+        if plan.knee_minutes:
+            probes = dataclasses.replace(load, duration_s=plan.probe_s, warmup_s=plan.probe_warmup_s)
+            limits = {"low_rps": 100.0, "high_rps": 1_000_000.0, "precision": plan.precision}
+            answer = self.knee(setting, workload, objective, plan.knee_minutes, probes, limits).answer
+            assert answer is not None  # a search has one
+            sides = [rps for rps in (answer.rps, answer.low_rps, answer.high_rps) if rps > 0]  # NaN is not
+            if not sides:
+                raise MeasureError(f"knee of {name}", "no probe says anything", "see the lines above")
+            base_rps = sides[0]
+            if answer.kind == Kind.FOUND:
+                base["knee"] = [answer.rps, answer.low_rps, answer.high_rps]
+        else:
+            self._server = None
+            base_rps = facts.achieved_rps(self._warm(setting, workload, load))
+            base["what"] = "closed loop"
+        rates = rung_rates(base_rps, plan.shares, list(published.values()))
+        about: dict[str, object] = {"name": f"{name}-rungs", "published": list(published), "objective": objective.text}
+        about["base"] = {**base, "rps": base_rps}
+        shape = dataclasses.replace(load, duration_s=plan.rung_s, warmup_s=plan.probe_warmup_s)
+        steps = [self._rung(setting, workload, shape, about, index, rps) for index, rps in enumerate(rates, start=1)]
+        for share in plan.profiled if events else ():
+            self._profiled(workload, shape, about, min(rates, key=lambda rps: abs(rps - share * base_rps)), events)
+        return ladder_of(f"{name}-rungs", steps)
+
+    def _profiled(
+        self, workload: Workload, shape: Shape, about: Mapping[str, object], rps: float, events: tuple[str, ...]
+    ) -> Step | None:
+        """A rung once more, with the profiler; None when the server did not live that long."""
+        if self._server is None or not self._server.alive():
+            return None
+        name = step_name(climbing.PROFILED, about["name"], f"{rps:.0f}")
+        spec = ProfileSpec.for_load(events, rps, (shape.duration_s or 0.0) + (shape.warmup_s or 0.0))
+        rate = Rate(rps, "a rung of a ladder, once more with the profiler")
+        more = {"ladder": dict(about)}
+        return self._campaign.step(name, climbing.PROFILED, self._server, workload, rate, spec, shape, more)
+
     def compare(
         self, a: Setting, b: Setting, workload: Workload, given_rps: float, minutes: float, see: float, shape: Shape
     ) -> Repeats:
@@ -195,7 +250,7 @@ class Series:
         """One repeat of one setting: a new server, a closed loop that warms it, the load."""
         server = self._launch(setting)
         if workload.filled_keys:
-            self._campaign.fill(server, workload.filled_keys)
+            self._campaign.fill(server, workload)
         closed = Shape(shape.connections, shape.threads, CLOSED_S)
         return [
             self._campaign.step(names[0], CLOSED, server, workload, None, shape=closed, more=more),
@@ -222,8 +277,8 @@ class Series:
         """A server that is filled and warm: a closed loop, which also tells what it can carry."""
         self._server, self._setting = self._launch(setting), setting
         if workload.filled_keys:
-            self._campaign.fill(self._server, workload.filled_keys)
-        closed = Shape(shape.connections, shape.threads, max(WARM_S, self._size.probe_s))
+            self._campaign.fill(self._server, workload)
+        closed = Shape(shape.connections, shape.threads, max(min(WARM_S, 2 * self._size.probe_s), self._size.probe_s))
         name = step_name("probe", workload.name, setting.name)
         step = self._campaign.step(name, "probe", self._server, workload, None, shape=closed)
         if not facts.achieved_rps(step) > 0:

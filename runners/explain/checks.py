@@ -18,6 +18,7 @@ STEAL_LIMIT = 0.01  # of all cores
 FOREIGN_LIMIT_CORES = 0.25
 LOAD_PER_CORE_LIMIT = 0.5
 RUNG = "rung"
+PROFILED = "rung-profiled"
 NOTHING_TO_LOOK_AT = "No step to look at."
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 
@@ -97,7 +98,9 @@ def _complete(run: Run) -> Check:
     text = facts.how_it_ended(run)
     if run.unfinished:
         text += f"; {words.listed(run.unfinished)} was begun and not finished"
-    bad = [step for step in run.steps if not step.valid and step.kind != RUNG]  # a ladder says that of its own
+    bad = [
+        step for step in run.steps if not step.valid and step.kind not in (RUNG, PROFILED)
+    ]  # a ladder says that of its own
     if bad:
         text += "; " + "; ".join(f"{step.label}: {facts.why_not(step)}" for step in bad)
     return Check("run", status == "complete" and not bad, words.sentence(text), tuple(step.name for step in bad))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runners.explain import facts, words
+from runners.explain.checks import PROFILED as PROFILED
 from runners.explain.checks import RUNG
 from runners.explain.conclusion import Check
 from runners.explain.knee import Answer, Kind, Probe, Search, finish
@@ -16,7 +19,17 @@ from runners.explain.words import Finding, Severity
 from runners.plan.objective import Objective
 from runners.read.run import Run, Step
 
+MOST_IN_ANSWER = 3  # more ladders than that are told side by side, see executions
 JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What the rungs are shares of: the knee as a search found it, or what a closed loop reached."""
+
+    rps: float
+    what: str
+    knee: Answer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +41,7 @@ class Ladder:
     objective: Objective | None
     search: Search | None
     published: tuple[str, ...] = ()
+    base: Base | None = None
 
     @property
     def anchor(self) -> str:
@@ -46,8 +60,10 @@ class Ladder:
 
     @property
     def answer(self) -> Answer | None:
-        """The knee that these rungs show; None for fixed rates."""
-        return finish(self.probes, self.search) if self.search is not None else None
+        """The knee that these rungs show, or for rungs at shares of it the one that was found before; else None."""
+        if self.search is not None:
+            return finish(self.probes, self.search)
+        return self.base.knee if self.base else None
 
     @property
     def title(self) -> str:
@@ -73,7 +89,18 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
         Objective.parse(about["objective"]) if about.get("objective") else None,
         Search(**about["search"]) if about.get("search") else None,
         tuple(about.get("published") or ()),
+        _base(about.get("base")),
     )
+
+
+def _base(about: Mapping[str, Any] | None) -> Base | None:
+    if not about:
+        return None
+    knee = None
+    if about.get("knee"):
+        rps, low, high = (float(value) for value in about["knee"])
+        knee = Answer(Kind.FOUND, rps, low, high, True, math.inf)
+    return Base(float(about["rps"]), str(about["what"]), knee)
 
 
 def tell(run: Run) -> Telling | None:
@@ -82,7 +109,9 @@ def tell(run: Run) -> Telling | None:
     if not found:
         return None
     findings = [finding for ladder in found for finding in _findings(ladder)]
-    answer = " ".join(finding.sentence for finding in findings if finding.code in ("K01", "K05"))
+    beside = {ladder.anchor for ladder in found if ladder.base is not None and ladder.base.knee is not None}
+    told = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in beside]
+    answer = " ".join(finding.sentence for finding in told) if len(told) <= MOST_IN_ANSWER else ""
     nexts = tuple(finding for ladder in found for finding in _next(ladder))
     return Telling(answer, tuple(findings), next_steps=nexts, checks=tuple(_checks(found)))
 
@@ -96,7 +125,7 @@ def asked(objective: Objective) -> str:
 
 def _findings(ladder: Ladder) -> Iterator[Finding]:
     answer = ladder.answer
-    if answer is None or ladder.objective is None:
+    if answer is None or ladder.objective is None or ladder.search is None:
         yield _fixed(ladder)
     else:
         yield _knee(ladder, ladder.objective, answer)
@@ -208,21 +237,28 @@ def _fixed(ladder: Ladder) -> Finding:
     missed = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED]
     count = len(ladder.steps)
     if met and not [rps for rps in missed if rps < max(met)]:
-        text = f"{ladder.title} carries {words.rate(max(met))}"
+        text = f"{ladder.title} {_does(ladder)} {words.rate(max(met))}"
         text += f" and falls short of {words.rate(min(missed))}" if missed else ", the highest rate that was offered"
     elif met:
-        text = f"{ladder.title} carries {words.count(len(met))} of {words.count(count)} rates, not in their order"
+        text = (
+            f"{ladder.title} {_does(ladder)} {words.count(len(met))} of {words.count(count)} rates, not in their order"
+        )
     else:
-        text = f"{ladder.title} carries none of the {words.count(count)} rates offered"
+        text = f"{ladder.title} {_does(ladder)} none of the {words.count(count)} rates offered"
     severity = Severity.GOOD if met else Severity.WARNING
     evidence: dict[str, words.Value] = {"rungs": count, "highest_carried_rps": max(met, default=float("nan"))}
     steps = tuple(step.name for step in ladder.steps)
     return Finding("K05", severity, words.sentence(text), evidence, steps, ladder.anchor)
 
 
+def _does(ladder: Ladder) -> str:
+    """The verb for a rate that met what was asked."""
+    return f"keeps {asked(ladder.objective)} at" if ladder.objective else "carries"
+
+
 def _next(ladder: Ladder) -> Iterator[Finding]:
     answer = ladder.answer
-    if answer is None or answer.kind != Kind.FOUND:
+    if answer is None or answer.kind != Kind.FOUND or ladder.search is None:
         return
     rate = 0.7 * answer.low_rps
     name, offered = facts.title(ladder.steps[0]), words.rate(float(f"{rate:.2g}"))

@@ -71,7 +71,9 @@ def _tells_itself(run: Run) -> bool:
 
 def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:
     """Workloads that were measured, and those that were published and so should have been."""
-    seen = {step.workload for step in run.steps if step.kind in ("load", "probe", "floor")}
+    climbed = {step.workload for step in run.steps if step.kind == RUNG}  # a ladder's warm-up is a probe too
+    seen = {step.workload for step in run.steps if step.kind in ("load", "floor")}
+    seen |= {step.workload for step in run.steps if step.kind == "probe"} - climbed
     seen |= {name.rpartition("/")[2] for name in published}
     return [work for work in WORKLOADS if work in seen] + sorted(seen - set(WORKLOADS) - {""})
 

@@ -56,6 +56,12 @@ def meets(step: Step, objective: Objective) -> Met:
     return Met(Outcome.MISSED if missed else Outcome.MET, tuple(missed))
 
 
+def refused_share(step: Step) -> float:
+    """Answers other than 2xx and 3xx over all answers."""
+    refused, answered = facts.number(step, "non_2xx"), facts.number(step, "completed")
+    return refused / answered if words.known(refused) and words.known(answered) and answered else 0.0
+
+
 def lost_share(step: Step) -> float:
     """Requests that failed, were answered with an error, or were not answered, over those that were due.
 

@@ -1,8 +1,8 @@
 """The rules of report 1: a code and the question that each one answers.
 
 A the answer · L latency · P profile · W why the tail is what it is · S steadiness · M what the published report
-missed · I the instrument itself · K the knee · C two settings compared · D the delay of the JDK's HTTP server · N what
-to try next. A rule makes a finding only where the frames hold evidence for it.
+missed · I the instrument itself · K the knee · R its rungs · E ways to run a request · C two settings compared · D the
+delay of the JDK's HTTP server · N what to try next. A rule makes a finding only where the frames hold evidence for it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,12 @@ RULES = {
     "W02": "When was the slowest answer, and what happened there?",
     "W03": "Can the tail be looked at by time at all?",
     "W04": "Which causes explain the tail beyond chance, how much of it each, and what stays unexplained?",
+    "E01": "How high is the knee of each way to run a request?",
+    "E02": "Does it differ from that of the published way?",
+    "E03": "What does a queue do when more is offered than fits?",
+    "R01": "Which parts of the work grow or shrink with the rate?",
+    "R02": "Which published rates are out of this machine's reach?",
+    "R03": "What does a cold start cost?",
     "S01": "From which second on is the median steady?",
     "S02": "Does a head that is not steady move the p99?",
     "M01": "Is the published median the generator's timer?",
@@ -41,6 +47,11 @@ RULES = {
     "M03": "Is a part of the published requests missing from the published histogram?",
     "M04": "On how few samples do the published percentiles rest?",
     "M05": "Was the published measurement repeated?",
+    "M06": "Does the published cold run hold its cold start?",
+    "M07": "Which published latencies are the length of a queue?",
+    "M08": "Which share of the published reads asked for what is not there?",
+    "M09": "Do published figures stand under another rate than they were taken at?",
+    "M10": "Between which published rates does the knee lie?",
     "I01": "What does our generator resolve at this rate?",
     "I02": "What does wrk2 resolve at this rate?",
     "I03": "What does our generator add to the simplest honest client?",

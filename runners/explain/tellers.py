@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runners.explain import climbing, closed_loop, comparing, history, instrument
+from runners.explain import climbing, closed_loop, comparing, executions, history, instrument, rungs
 from runners.explain.telling import Telling
 from runners.read.run import Run
 
 Teller = Callable[[Run], Telling | None]
 
 #: In the order in which their findings stand.
-TELLERS: tuple[Teller, ...] = (climbing.tell, comparing.tell, instrument.tell, closed_loop.tell, history.telling)
+TELLERS: tuple[Teller, ...] = (
+    executions.tell,
+    climbing.tell,
+    rungs.tell,
+    comparing.tell,
+    instrument.tell,
+    closed_loop.tell,
+    history.telling,
+)
 
 
 def tellings(run: Run) -> list[Telling]:

@@ -15,11 +15,11 @@ def _url(server: RunningServer, key: int) -> str:
     return f"{server.url}/v0/entity?id={key}"
 
 
-def fill_by_hand(server: RunningServer, keys: int) -> None:
+def fill_by_hand(server: RunningServer, keys: int, value_bytes: int) -> None:
     """PUT ids 1..keys one after the other, for machines without our generator (wrk2 can't count)."""
     with httpx.Client(timeout=_TIMEOUT_S, trust_env=False) as client:
         for key in range(1, keys + 1):
-            client.put(_url(server, key), content=str(key)).raise_for_status()
+            client.put(_url(server, key), content=b"v" * value_bytes).raise_for_status()
 
 
 def check_filled(server: RunningServer, keys: int) -> None:

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
+from runners.plan import report_3, report_4
+from runners.plan.climb import CLIMBS
 from runners.plan.closed_loop import LOOP_SIZES
 from runners.plan.parameter import Parameter, Value
 from runners.plan.proof import GENERATORS as ALL
 from runners.plan.proof import PROOFS
+from runners.plan.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
 from runners.plan.size import SIZES, Size
 from runners.plan.workload import GET, PUT, Workload
 
-ENGINES = ("rocksdb", "lsm", "memory", "noop")
+ENGINES = ("rocksdb", "lsm", "leveldb", "memory", "noop")
 EVENTS = ("cpu", "alloc", "lock")
-#: Seconds beside the load itself: launch, profiler, conversion, drawing. For progress only.
-AROUND_A_LOAD_S = 2.0
 REPORT_S = 12.0
 GENERATORS = ("loadgen", "wrk2")
 TREND_METRICS = ("p50", "p75", "p90", "p99", "p99.9", "p99.99", "achieved")
@@ -48,6 +49,33 @@ CLOSED_LOOP = (
     Parameter("heap_mb", 1024, "the server's heap", "MiB", low=16, high=65_536),
     *(parameter for parameter in COMMON if parameter.name == "port"),
 )
+
+
+#: Ladders: one engine, a number of connections, and what must be kept.
+LADDER = (
+    *(parameter for parameter in COMMON if parameter.name not in ("engines", "profile")),
+    Parameter("profile", "cpu,alloc", "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("p99_ms", 10.0, "p99 to keep, with 99 % of the rate achieved and no errors", "ms", low=0.01, high=60_000),
+)
+LADDER_4 = (
+    *LADDER,
+    Parameter("engine", "lsm", "the store", choices=ENGINES),
+    Parameter("connections", 1, "connections of the load; 1 as published", "connections", low=1, high=10_000),
+)
+_WAYS = tuple(report_3.EXECUTIONS)
+LADDER_3 = (
+    *(parameter for parameter in LADDER if parameter.name not in ("rate_rps", "profile", "selectors")),
+    Parameter("profile", ",".join(EVENTS), "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("put_executions", ",".join(_WAYS), "ways to run a PUT, first as published", choices=_WAYS, several=True),
+    Parameter("get_executions", "blocking-one,selector", "ways to run a GET", choices=_WAYS, several=True),
+    Parameter("connections", report_3.CONNECTIONS, "connections of the ladders", "connections", low=1, high=10_000),
+)
+
+
+def _planned_3_s(size: Size) -> float:
+    climbs = (len(_WAYS) + 2) * report_3.CLIMBS[size.name].planned_s()
+    overload_s = len(report_3.QUEUES) * 4 * report_3.CLIMBS[size.name].rung_s
+    return climbs + report_3.COMPARED_MINUTES[size.name] * 60 + overload_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +145,24 @@ EXPERIMENTS = {
             CLOSED_LOOP,
             (),
             lambda size: LOOP_SIZES[size.name].planned_s(),
+        ),
+        Experiment(
+            "03",
+            "03_executor_and_selectors.ipynb",
+            "Executors and selectors: who runs a request, and what the hand-off costs",
+            "report-3",
+            LADDER_3,
+            (),
+            _planned_3_s,
+        ),
+        Experiment(
+            "04",
+            "04_lsm_rate_ladder.ipynb",
+            "The rate ladder of the LSM store: cold, warm, and beyond the knee",
+            "report-4",
+            LADDER_4,
+            (report_4.PUT_COLD, report_4.PUT_WARM),
+            lambda size: 5 * size.load_s() + 3 * CLIMBS[size.name].planned_s(),
         ),
         Experiment(
             "08",

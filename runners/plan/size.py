@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Seconds beside the load itself: launch, profiler, conversion, drawing. For progress only.
+AROUND_A_LOAD_S = 2.0
 #: A fixed small load before each campaign, the same in every size and experiment, so that runs can be set beside each
 #: other: it tells a machine that is not as usual.
 SENTINEL = "sentinel"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+FILL_VALUE_BYTES = 120
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 
 
@@ -13,7 +14,8 @@ class Workload:
     """What one load sends.
 
     `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the
-    offered rate it was run at. `filled_keys` is how many keys the store must hold before, ids from 1.
+    offered rate it was run at. `filled_keys` is how many keys the store must hold before, ids from 1, each with a value
+    of `filled_value_bytes`. `arguments` go to the script. `published_rungs` are outputs of a ladder, a rate each.
     """
 
     name: str
@@ -21,6 +23,9 @@ class Workload:
     published: str | None = None
     published_rate_rps: float | None = None
     filled_keys: int = 0
+    filled_value_bytes: int = FILL_VALUE_BYTES
+    arguments: tuple[str, ...] = ()
+    published_rungs: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from runners.read.command_line import CommandLine
 from runners.read.console_report import ConsoleReport
 from runners.read.errors import ReadError
 from runners.read.outputs import Output, find_outputs
@@ -34,7 +36,23 @@ def published(name: str, root: Path = ROOT) -> ConsoleReport:
     found = outputs(name, root)
     if len(found) != 1:
         raise ReadError(root / f"{name}.txt", f"holds {len(found)} outputs instead of one", f"use outputs({name!r})")
-    return found[0].report
+    return _asked(found[0])
+
+
+def _asked(output: Output) -> ConsoleReport:
+    """The output with the command as far as the index tells it, where the output has none of its own."""
+    report, entry = output.report, output.entry or {}
+    if report.command is not None or not output.tool or not output.offered_rps:
+        return report
+    threads, connections = report.threads or entry.get("threads"), report.connections or entry.get("connections")
+    command = CommandLine("", output.tool, threads, connections, output.duration_s, output.offered_rps)
+    return replace(report, command=command, tool=output.tool, duration_s=output.duration_s)
+
+
+def rate(name: str, root: Path = ROOT) -> float | None:
+    """The offered rate of an output as it was published, where the output or the index tells it."""
+    (found,) = outputs(name, root)
+    return found.offered_rps
 
 
 def published_of(report: str, root: Path = ROOT) -> dict[str, ConsoleReport]:

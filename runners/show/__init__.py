@@ -8,6 +8,7 @@ imported from its full path.
 """
 
 from runners.show.blocks import checks, conclusion
+from runners.show.by_rate import by_rate
 from runners.show.causes import causes
 from runners.show.difference import difference
 from runners.show.differential import differential
@@ -26,6 +27,7 @@ from runners.show.stall import stall
 from runners.show.timeline import timeline
 
 __all__ = [
+    "by_rate",
     "causes",
     "checks",
     "conclusion",

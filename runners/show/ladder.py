@@ -14,7 +14,8 @@ from runners.explain import climbing, facts
 from runners.explain.climbing import Ladder
 from runners.explain.knee import Answer, Kind
 from runners.explain.meets import Met, Outcome
-from runners.read.console_report import ConsoleReport
+from runners.explain.published_ladders import taken_at
+from runners.read.outputs import Output
 from runners.read.run import Step
 from runners.show import numbers, style
 from runners.show.tables import Table
@@ -34,7 +35,8 @@ def title(ladder: Ladder) -> str:
     answer = ladder.answer
     if answer is None:
         met = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET]
-        return f"{ladder.title}: carries {numbers.rate(max(met)) if met else 'none of the rates'}"
+        verb = "meets the objective at" if ladder.objective else "carries"
+        return f"{ladder.title}: {verb} {numbers.rate(max(met)) if met else 'none of the rates'}"
     if answer.kind == Kind.FOUND:
         return f"{ladder.title}: knee at {climbing.rate_interval(answer)}"
     if answer.kind == Kind.ABOVE:
@@ -62,7 +64,7 @@ def data(ladder: Ladder) -> pd.DataFrame:
 
 
 @style.styled
-def ladder(found: Ladder, published: Sequence[ConsoleReport] = ()) -> style.Picture:
+def ladder(found: Ladder, published: Sequence[Output] = ()) -> style.Picture:
     """Draw a ladder; `published` outputs are drawn at the rates that they were run at."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
@@ -95,11 +97,15 @@ def _minor(value: float, spread: float) -> str:
     return style.axis_count(value) if spread <= 300 and round(lead, 6) in (2.0, 5.0) else ""
 
 
-def _published(reports: Sequence[ConsoleReport]) -> pd.DataFrame:
+def _published(outputs: Sequence[Output]) -> pd.DataFrame:
     rows = [
-        {"rate_rps": report.rate_rps, "p50_us": report.latencies.at(0.5), "p99_us": report.latencies.at(0.99)}
-        for report in reports
-        if report.rate_rps
+        {
+            "rate_rps": float(taken_at(output) or output.offered_rps),
+            "p50_us": output.report.latencies.at(0.5),
+            "p99_us": output.report.latencies.at(0.99),
+        }
+        for output in outputs
+        if output.offered_rps
     ]
     return pd.DataFrame(rows, columns=["rate_rps", "p50_us", "p99_us"]).astype(float)
 
@@ -187,10 +193,13 @@ def table(found: Ladder) -> Table:
     for step, met in sorted(zip(found.steps, found.judged, strict=True), key=lambda pair: facts.offered_rps(pair[0])):
         sure = met.outcome in (Outcome.MET, Outcome.MISSED) and not facts.fell_short(step)
         cells = [numbers.rate(facts.offered_rps(step)), numbers.rate(facts.achieved_rps(step))]
+        if found.base:
+            cells.insert(1, numbers.share(facts.offered_rps(step) / found.base.rps))
         cells += [_cell(step, level, sure) for level, _, _ in LEVELS]
         cells += [numbers.count(facts.samples(step)), _told(found, met)]
         rows.append(tuple(cells))
-    head = ("offered", "achieved", "p50", "p99", "p99.9", "samples", "outcome")
+    share = (f"of the {found.base.what}",) if found.base else ()
+    head = ("offered", *share, "achieved", "p50", "p99", "p99.9", "samples", "outcome")
     note = "Where less than the offered rate was answered, a response time is the length of a queue and is not shown."
     return Table(f"{found.title}: rungs", head, tuple(rows), note)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from runners.explain import published_ladders
 from runners.explain.climbing import Ladder, ladders
 from runners.explain.conclusion import Conclusion
-from runners.read.errors import ReadError
-from runners.read.published import published
 from runners.read.run import Run
 from runners.show.ladder import data, ladder, table
 from runners.show.section import Section, Shown
@@ -36,11 +35,6 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def _figure(found: Ladder) -> Shown:
-    outputs = []
-    for name in found.published:
-        try:
-            outputs.append(published(name))
-        except ReadError:  # an output that this lab does not hold is not drawn
-            continue
+    outputs = [output for _, output in published_ladders.named(found.published)]
     parquet = tuple(f"steps/{step.name}/frames/percentiles.parquet" for step in found.steps)
     return Shown(found.anchor, ladder(found, outputs), data(found), parquet)

@@ -14,14 +14,18 @@ from runners.show.heat import sections as heat_maps
 from runners.show.history import section as history
 from runners.show.in_short import sections as in_short
 from runners.show.instrument import BUILDERS as INSTRUMENT
+from runners.show.knees import sections as knees
 from runners.show.ladders import section as ladders
+from runners.show.rungs import sections as rungs
 from runners.show.section import Section
 
 Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
 
 #: In the order in which the sections stand in a report.
 BUILDERS: tuple[Builder, ...] = (
+    knees,
     ladders,
+    rungs,
     difference,
     *INSTRUMENT,
     *CLOSED_LOOP,

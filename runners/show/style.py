@@ -25,7 +25,20 @@ BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c959f"
 
-ENGINE_COLOURS = {"rocksdb": BLUE, "lsm": VERMILION, "memory": GREEN, "leveldb": PURPLE, "files": ORANGE, "noop": FLOOR}
+ENGINE_COLOURS = {
+    "rocksdb": BLUE,
+    "lsm": VERMILION,
+    "memory": GREEN,
+    "leveldb": PURPLE,
+    "files": ORANGE,
+    "noop": FLOOR,
+    # ways to run a request
+    "blocking-one": VERMILION,
+    "blocking-many": ORANGE,
+    "selector": BLUE,
+    "pool": GREEN,
+    "virtual": PURPLE,
+}
 ENGINE_NAMES = {"rocksdb": "RocksDB", "lsm": "LSM", "leveldb": "LevelDB", "files": "files", "memory": "memory"}
 
 CATEGORY_COLOURS = {

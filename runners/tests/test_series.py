@@ -11,6 +11,7 @@ from runners.errors import MeasureError, PlanError
 from runners.explain.climbing import Ladder
 from runners.explain.compare import PRIMARY, Verdict, order
 from runners.explain.comparing import Repeats
+from runners.plan.climb import Climb
 from runners.plan.objective import Objective
 from runners.plan.setting import Setting
 from runners.plan.shape import Shape
@@ -178,3 +179,25 @@ def test_a_budget_that_is_too_short_says_what_would_do() -> None:
     with pytest.raises(PlanError, match=r"too short for \d+ rounds of \d+ s"):
         rounds_within(0.2, SHAPE)
     assert rounds_within(MINUTES, SHAPE) == ROUNDS
+
+
+def test_a_climb_finds_the_knee_then_offers_shares_of_it_and_published_rates_within_reach(tmp_path: Path) -> None:
+    folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS)})
+    plan = Climb(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2)
+    published = {"near": 1_234.0, "far": 9_999.0}
+    found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, published, ("cpu",))
+    assert found.base is not None and found.base.knee is not None
+    assert found.base.knee.low_rps <= KNEE_RPS <= found.base.knee.high_rps
+    offered = [float(step.meta["offered_rate_rps"]) for step in found.steps]
+    assert offered == sorted(offered) and 1_234.0 in offered and 9_999.0 not in offered and len(offered) == 4
+    profiled = [step for step in folder.steps() if step.name.startswith("rung-profiled-")]
+    assert {step.read_meta()["offered_rate_rps"] for step in profiled} <= set(offered) and len(profiled) == 2
+    assert len(machine.launched) == 1  # all of it on one warm server
+
+
+def test_a_climb_without_a_search_takes_shares_of_the_closed_loop(tmp_path: Path) -> None:
+    folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS)})
+    plan = Climb(0, 1.0, 0.0, (0.5,), (), 1.0)
+    found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, {})
+    assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
+    assert found.steps[0].meta["offered_rate_rps"] == pytest.approx(found.base.rps / 2, rel=0.01)

@@ -1,0 +1,123 @@
+"""Ways to run a request, side by side: the knee of each, and what a queue does when more is offered than fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from runners.explain import facts, meets, words
+from runners.explain.climbing import Ladder, ladders
+from runners.explain.knee import Answer, Kind
+from runners.explain.telling import Telling
+from runners.explain.words import Finding, Severity
+from runners.read.run import Run, Step
+
+FEWEST = 2
+QUEUE = "queue-"  # settings that differ in their queue are called so
+OVERLOADED = 1.2  # of the lower rate: from here on a rung is more than fits
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """One setting's knee under one workload, with its interval."""
+
+    ladder: Ladder
+    answer: Answer
+
+    @property
+    def name(self) -> str:
+        return facts.engine_name(self.ladder.steps[0].subject)
+
+
+def anchor(workload: str) -> str:
+    """Where the knees of a workload are drawn."""
+    return f"knees-{workload}"
+
+
+def knees(run: Run) -> dict[str, list[Knee]]:
+    """By workload, the knees of settings that were searched in this run; only where there are several."""
+    found: dict[str, list[Knee]] = {}
+    for ladder in ladders(run):
+        answer = ladder.answer
+        if ladder.search is not None and answer is not None and answer.kind == Kind.FOUND:
+            found.setdefault(ladder.steps[0].workload, []).append(Knee(ladder, answer))
+    return {workload: each for workload, each in found.items() if len({k.name for k in each}) >= FEWEST}
+
+
+def tell(run: Run) -> Telling | None:
+    """How the settings of a run compare; None for a run with fewer than two of one kind."""
+    found = knees(run)
+    findings = [_ranked(workload, each) for workload, each in found.items()]
+    for workload, each in found.items():
+        findings += _apart(workload, each)
+    findings += _queues(overloaded(run))
+    if not findings:
+        return None
+    answer = " ".join(finding.sentence for finding in findings if finding.code == "E01")
+    return Telling(answer, tuple(findings))
+
+
+def _between(answer: Answer) -> str:
+    low, middle, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.rps, answer.high_rps))
+    return f"{words.rate(middle)} ({words.count(low)}{words.DASH}{words.count(high)})"
+
+
+def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
+    order = sorted(found, key=lambda knee: -knee.answer.rps)
+    parts = [f"{knee.name} {_between(knee.answer)}" for knee in order]
+    over = words.connections(order[0].ladder.steps[0].meta.get("connections"))
+    text = f"Knee of {workload.upper()} over {over}: {words.listed(parts)}"
+    evidence: dict[str, words.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order}
+    names = tuple(step.name for knee in order for step in knee.ladder.steps[-1:])
+    return Finding("E01", Severity.GOOD, words.sentence(text), evidence, names, anchor(workload))
+
+
+def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
+    """Each setting against the first, which is the published one."""
+    first, *others = found
+    for other in others:
+        a, b = first.answer, other.answer
+        low, high = b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1
+        between = f"{words.percent(low)} to {words.percent(high)}"
+        if low <= 0 <= high:
+            text = f"{workload.upper()}: no difference of the knees of {other.name} and {first.name} can be seen"
+            text += f" ({between})"
+        else:
+            word = "above" if low > 0 else "below"
+            sides = sorted((abs(low), abs(high)))
+            text = f"{workload.upper()}: the knee of {other.name} lies {word} that of {first.name} by "
+            text += f"{words.percent(sides[0])} to {words.percent(sides[1])}"
+        evidence: dict[str, words.Value] = {"low": low, "high": high, "of": other.name, "against": first.name}
+        remedy = "One search of each, one after the other; lab compare repeats both, interleaved."
+        yield Finding("E02", Severity.NOTE, words.sentence(text), evidence, (), anchor(workload), remedy)
+
+
+def overloaded(run: Run) -> list[tuple[Step, Step]]:
+    """Pools by queue: a rung that fits and one that does not."""
+    pairs = []
+    for ladder in ladders(run):
+        steps = sorted(ladder.steps, key=facts.offered_rps)
+        if steps[0].subject.startswith(QUEUE) and len(steps) >= FEWEST:
+            low, high = steps[0], steps[-1]
+            if facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):
+                pairs.append((low, high))
+    return pairs
+
+
+def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
+    for low, high in pairs:
+        before, after = facts.at(low, 0.99), facts.at(high, 0.99)
+        refused = meets.refused_share(high)
+        text = (
+            f"{facts.engine_name(high.subject)}, offered {words.rate(facts.offered_rps(high))}, answers "
+            f"{words.rate(facts.achieved_rps(high))}, of which {words.percent(refused)} are refusals"
+        )
+        evidence: dict[str, words.Value] = {"offered_rps": facts.offered_rps(high), "refused": refused}
+        if after is not None and before is not None:
+            text += (
+                f"; p99 of all answers {words.latency(after.value)}, against {words.latency(before.value)} at "
+                f"{words.rate(facts.offered_rps(low))}"
+            )
+            evidence |= {"p99_us": after.value, "p99_low_us": before.value}
+        ladder = f"ladder-{(high.meta.get('ladder') or {}).get('name')}"
+        yield Finding("E03", Severity.NOTE, words.sentence(text), evidence, (low.name, high.name), ladder)

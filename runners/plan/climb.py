@@ -1,0 +1,51 @@
+"""How an experiment climbs: first the knee, then rungs at shares of it, some of them again with the profiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runners.plan.size import AROUND_A_LOAD_S
+
+#: Published rates up to here above the knee are offered too; further up a rung only tells the length of its queue.
+MOST_SHARE = 1.3
+_SAME = 0.02  # rates this close are one rung
+WARM_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """One size. `knee_minutes` 0: no search, rungs are shares of what a closed loop reached.
+
+    `shares` are the rungs, `profiled` those that are measured once more with the profiler.
+    """
+
+    knee_minutes: float
+    probe_s: float
+    probe_warmup_s: float
+    shares: tuple[float, ...]
+    profiled: tuple[float, ...]
+    rung_s: float
+    precision: float = 0.05
+
+    def planned_s(self) -> float:
+        """About how long one climb takes."""
+        rungs = (len(self.shares) + 2 * len(self.profiled)) * (self.rung_s + self.probe_warmup_s + AROUND_A_LOAD_S)
+        return self.knee_minutes * 60 + rungs + WARM_S + AROUND_A_LOAD_S
+
+
+CLIMBS = {
+    "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
+    "quick": Climb(0.45, 2.0, 0.5, (0.4, 0.7, 0.9, 1.2), (0.4, 0.9), 2.5, precision=0.15),
+    "full": Climb(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), (0.25, 0.5, 0.7, 0.9, 1.1), 120.0),
+}
+
+
+def rung_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
+    """The rates of a ladder, lowest first: shares of the knee to three digits, and the published ones within reach.
+
+    A share that falls together with a published rate gives way to it.
+    """
+    within = sorted({rps for rps in published_rps if rps <= MOST_SHARE * base_rps})
+    own = [float(f"{share * base_rps:.3g}") for share in shares]
+    return sorted({*within, *(rps for rps in own if all(abs(rps / each - 1) > _SAME for each in within))})

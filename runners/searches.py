@@ -1,0 +1,149 @@
+"""The words of a notebook that offer many rates or settings in a row: knee, ladder, climb, overload, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from runners import show
+from runners.errors import MeasureError
+from runners.explain import climbing, facts, published_ladders
+from runners.explain.climbing import Ladder
+from runners.explain.comparing import Repeats
+from runners.plan import report_3
+from runners.plan.climb import CLIMBS, Climb
+from runners.plan.objective import Objective
+from runners.plan.parameter import Value
+from runners.plan.setting import Setting
+from runners.plan.shape import Shape
+from runners.plan.size import Size
+from runners.plan.workload import Workload
+from runners.read.published import rate as published_rate
+from runners.read.reading import read_step
+from runners.series import PROBE_S, PROBE_WARMUP_S, Series
+from runners.show.cell import draw
+from runners.store import RunFolder
+
+
+class Searches:
+    """A part of `Lab`, which sets what these words use."""
+
+    parameters: dict[str, Value]
+    folder: RunFolder
+    size: Size
+    events: tuple[str, ...]
+    _series: Series
+
+    def knee(
+        self,
+        setting: Setting | str,
+        workload: Workload,
+        objective: str = "p99<=10ms",
+        minutes: float = 10.0,
+        *,
+        connections: int = 64,
+        threads: int = 1,
+        probe_s: float = PROBE_S,
+        low_rps: float = 100,
+        high_rps: float = 1_000_000,
+        precision: float = 0.05,
+    ) -> Ladder:
+        """Search the highest rate that meets an objective, such as `p99<=10ms,achieved>=99%,errors=0`.
+
+        It ends when the 95 % interval is narrower than `precision`, or after `minutes`. An interrupted search goes on
+        from the probes that the run folder holds.
+        """
+        limits = {"low_rps": low_rps, "high_rps": high_rps, "precision": precision}
+        shape = Shape(connections, threads, probe_s, PROBE_WARMUP_S)
+        found = self._series.knee(Setting.of(setting), workload, Objective.parse(objective), minutes, shape, limits)
+        draw(lambda: show.ladder(found))
+        return found
+
+    def ladder(
+        self,
+        setting: Setting | str,
+        workload: Workload,
+        rates: Sequence[float],
+        *,
+        connections: int = 64,
+        threads: int = 1,
+        duration_s: float | None = None,
+        published: Sequence[str] = (),
+    ) -> Ladder:
+        """Offer each of these rates in turn to one warm server; `published` names outputs to draw beside them."""
+        shape = Shape(connections, threads, duration_s)
+        found = self._series.ladder(Setting.of(setting), workload, rates, shape, published)
+        draw(lambda: show.ladder(found, [output for _, output in published_ladders.named(published)]))
+        return found
+
+    def climb(
+        self,
+        setting: Setting | str,
+        workload: Workload,
+        climbs: Mapping[str, Climb] | None = None,
+        *,
+        profile: bool = True,
+    ) -> Ladder:
+        """The knee by a search, then a ladder around it: shares of the knee, and the published rates within reach.
+
+        How long, by the run's size. With `profile`, some rungs are measured once more while the profiler records.
+        """
+        chosen, plan = Setting.of(setting), (climbs or CLIMBS)[self.size.name]
+        asked = Objective.parse(f"p99<={self.parameters['p99_ms']:f}ms")
+        shape = Shape(int(self.parameters["connections"]))
+        outputs = {name: rps for name in workload.published_rungs if (rps := published_rate(name))}
+        events = self.events if profile else ()
+        found = self._series.climb(chosen, workload, asked, plan, shape, outputs, events)
+        draw(lambda: show.ladder(found, [output for _, output in published_ladders.named(list(outputs))]))
+        if profile and self.events:
+            steps = [read_step(folder) for folder in self.folder.steps()]
+            draw(
+                lambda: show.by_rate(
+                    [s for s in steps if s.kind == climbing.PROFILED and s.subject == chosen.name], workload.name
+                )
+            )
+        return found
+
+    def overload(
+        self, setting: Setting, workload: Workload, climbed: Sequence[Ladder], shares: Sequence[float]
+    ) -> Ladder:
+        """Offer shares of the pool's knee, the last more than fits: what does this setting's queue do then?
+
+        Of the ladders that were climbed before, it is the pool's that counts, or without one the last.
+        """
+        carried = next((ladder for ladder in climbed if ladder.steps[0].subject == report_3.POOL), climbed[-1])
+        base_rps = carried.base.rps if carried.base else max(facts.offered_rps(step) for step in carried.steps)
+        duration_s = report_3.CLIMBS[self.size.name].rung_s
+        rates = [float(f"{share * base_rps:.3g}") for share in shares]
+        return self.ladder(
+            setting, workload, rates, connections=int(self.parameters["connections"]), duration_s=duration_s
+        )
+
+    def compare(
+        self,
+        a: Setting | str,
+        b: Setting | str,
+        workload: Workload,
+        *,
+        rate_rps: float = 0,
+        minutes: float = 10.0,
+        see: float = 0.02,
+        connections: int = 64,
+        threads: int = 1,
+        repeat_s: float = PROBE_S,
+        needed: bool = True,
+    ) -> Repeats | None:
+        """Measure two settings in interleaved rounds until the difference of their p99 is known, or time is up.
+
+        `see` is the smallest difference of interest, as a share. An interrupted comparison goes on where it ended.
+        One that is not `needed` and has no usable round is said, and the run goes on without it.
+        """
+        shape = Shape(connections, threads, repeat_s, PROBE_WARMUP_S)
+        try:
+            found = self._series.compare(Setting.of(a), Setting.of(b), workload, rate_rps, minutes, see, shape)
+        except MeasureError as error:
+            if needed:
+                raise
+            print(error)
+            return None
+        draw(lambda: show.difference(found))
+        return found

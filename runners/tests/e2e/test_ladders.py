@@ -1,0 +1,39 @@
+"""The ladder experiments, whole and in the smoke size. They take more than a minute: part of `make test-long`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runners.read.reading import read_run
+from runners.store import RunFolder
+from runners.tests.e2e.conftest import lab
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(os.environ.get("LAB_LONG") != "1", reason="takes more than a minute; make test-long runs it"),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "ladders"),
+    [
+        ("03", {"put-blocking-one-rungs", "put-virtual-rungs", "get-selector-rungs", "put-queue-lifo-1024"}),
+        ("04", {"put-lsm-rungs", "put-small-lsm-rungs", "get-lsm-rungs"}),
+    ],
+)
+def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], tmp_path: Path) -> None:
+    done = lab("run", number, "--size", "smoke", runs=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.iterdir()
+    folder = RunFolder.open(path)
+    run = read_run(folder)
+    assert folder.manifest()["status"] == "complete"
+    found = {str(step.meta["ladder"]["name"]) for step in run.steps if step.kind == "rung"}
+    assert ladders <= found
+    profiled = [step for step in run.steps if step.kind == "rung-profiled"]
+    assert profiled and all(not step.frames["shares"].empty for step in profiled)
+    report = folder.report_md.read_text()
+    assert "The profiles of the rungs" in report and "rung by rung" in report
