@@ -56,5 +56,8 @@ def _grouped(said: Iterable[tuple[str, str]]) -> list[str]:
 def reason(step: Step) -> str:
     """Why a step can't be quoted."""
     reasons = "; ".join(str(text) for text in step.meta.get("invalid_reasons") or ())
-    head = "saturated" if facts.is_saturated(step) else ("invalid" if not step.valid else "no latencies recorded")
+    if facts.fell_short(step):
+        head = "saturated" if facts.is_saturated(step) else "held up for a while, so it fell short of its rate"
+    else:
+        head = "invalid" if not step.valid else "no latencies recorded"
     return f"{head} ({reasons})." if reasons else f"{head}."
