@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 
 from runners.errors import LabError
 from runners.launch.toolchain import ROOT
@@ -33,7 +35,7 @@ def run_notebook(number: str, given: Mapping[str, object]) -> RunFolder:
     try:
         with listening(sink(sys.stderr)) as address:
             os.environ.update({ADDRESS: address, RUN_VARIABLE: str(folder.path)})
-            _execute(plan.notebook, folder, parameters)
+            execute(ROOT / "notebooks" / plan.notebook, folder, parameters)
         status = "complete"
     except KeyboardInterrupt:
         status = "interrupted"
@@ -44,31 +46,40 @@ def run_notebook(number: str, given: Mapping[str, object]) -> RunFolder:
     return folder
 
 
-def _execute(notebook: str, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
+def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
+    """Run a notebook in its own folder with a kernel of its own; the executed copy is kept in the run folder.
+
+    Nothing of the kernel is left behind: its sockets lie in a temporary folder that only this user may open.
+    Raises NotebookError when a cell fails or the kernel dies, KeyboardInterrupt when the kernel was interrupted.
+    """
     import papermill  # slow to import, and only a run needs it
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
 
     try:
-        papermill.execute_notebook(
-            str(ROOT / "notebooks" / notebook),
-            str(folder.notebook),
-            parameters=dict(parameters),
-            kernel_name=KERNEL,
-            cwd=str(ROOT / "notebooks"),
-            progress_bar=False,
-            log_output=False,
-            request_save_on_cell_execute=True,
-            config=Config({"KernelManager": {"transport": "ipc"}}),  # files that only this user may open
-        )
+        with tempfile.TemporaryDirectory(prefix="lab-") as sockets:
+            papermill.execute_notebook(
+                str(notebook),
+                str(folder.notebook),
+                parameters=dict(parameters),
+                kernel_name=KERNEL,
+                cwd=str(notebook.parent),
+                progress_bar=False,
+                log_output=False,
+                request_save_on_cell_execute=True,
+                # over ipc the "ip" is what the sockets' names begin with, in the notebook's folder where it isn't given
+                config=Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}}),
+            )
     except DeadKernelError as error:
-        raise NotebookError(notebook, "its kernel died", f"run again; what was measured is in {folder.path}") from error
+        raise NotebookError(
+            notebook.name, "its kernel died", f"run again; what was measured is in {folder.path}"
+        ) from error
     except PapermillExecutionError as error:
         if error.ename == "KeyboardInterrupt":  # Ctrl-C reached the kernel first
             raise KeyboardInterrupt from error
         raise NotebookError(
-            f"{notebook}, cell {error.exec_count}",
+            f"{notebook.name}, cell {error.exec_count}",
             f"{error.ename}: {error.evalue}",
             f"its output is in {folder.notebook}",
         ) from error
