@@ -1,7 +1,8 @@
 """Measurements in tests on machines that others use too: a failed check counts only if the machine was left alone.
 
 The criterion is stated and measured: steal above 1 % of all cores, or more than a tenth of a core used by processes
-that are not the test's. Then, and only then, the measurement is made again; the check itself is never loosened.
+that are not the test's. Then, or where the measurement itself shows that the machine was late (DisturbedError), and
+only then, the measurement is made again; the check itself is never loosened.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ STEAL_LIMIT = 0.01
 FOREIGN_LIMIT_CORES = 0.1
 ATTEMPTS = 5
 T = TypeVar("T")
+
+
+class DisturbedError(AssertionError):
+    """A check that failed by no more than the machine was seen to disturb it."""
 
 
 def _counters() -> tuple[float, float, float]:
@@ -45,7 +50,8 @@ def undisturbed(measure: Callable[[], tuple[T, float]], check: Callable[[T], Non
         try:
             check(value)
         except AssertionError as failure:
-            if steal_s / whole_s <= STEAL_LIMIT and foreign_cores <= FOREIGN_LIMIT_CORES:
+            left_alone = steal_s / whole_s <= STEAL_LIMIT and foreign_cores <= FOREIGN_LIMIT_CORES
+            if left_alone and not isinstance(failure, DisturbedError):
                 raise
             reason = str(failure).splitlines()[0]
             seen.append(f"steal {steal_s / whole_s:.1%}, {foreign_cores:.2f} cores used by others: {reason}")
