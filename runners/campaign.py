@@ -15,6 +15,7 @@ from runners.launch.server import RunningServer
 from runners.launch.workshop import Workshop
 from runners.measure import machine
 from runners.measure.fill import check_filled, fill_by_hand
+from runners.measure.footprint import disk_bytes, process, rest
 from runners.measure.generators import generators
 from runners.measure.load import Generator, LoadSpec, planned_s
 from runners.measure.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
@@ -34,6 +35,21 @@ FILL_CONNECTIONS = 8
 ONE_CONNECTION = Shape()
 FILL_BOUND_S = 120.0
 FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
+REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
+
+
+def _at_rest(server: RunningServer, workload: Workload) -> dict[str, Any]:
+    """What the store takes when its background work is done, beside what it was given."""
+    settled_s = rest(server, REST_BOUND_S)
+    return {
+        "given_bytes": (1 + workload.rewrites) * workload.filled_bytes,
+        "live_bytes": workload.filled_bytes,
+        "settled_s": settled_s,
+        "data_bytes": disk_bytes(server.spec.data),
+        "store_after": server.status().get("store"),
+        "statistics_after": server.statistics(),
+        "process_after": process(server.pid),
+    }
 
 
 def _generator(shop: Workshop, name: str) -> Generator:
@@ -159,7 +175,7 @@ class Campaign:
 
     def fill(self, server: RunningServer, workload: Workload) -> None:
         """Write the workload's keys once each, then read some back. Raises MeasureError when one is missing."""
-        keys = workload.filled_keys
+        keys, times = workload.filled_keys, 1 + workload.rewrites
         with self._progress.part(f"fill {server.subject} with {keys:,} keys", 0.0):
             if self._shop.loadgen is None:
                 fill_by_hand(server, keys, workload.filled_value_bytes)
@@ -168,14 +184,16 @@ class Campaign:
                     server.url,
                     FILL.script,
                     None,
-                    max(FILL_BOUND_S, keys / FILL_LEAST_RPS),
+                    max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
                     connections=FILL_CONNECTIONS,
-                    requests=keys,
+                    requests=times * keys,
                     script_arguments=(str(keys), str(workload.filled_value_bytes)),
                 )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
                 own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "loadgen"))
                 meta = measure_step(folder, server, load, own)
+                if workload.rewrites:
+                    meta |= _at_rest(server, workload)
                 label = f"{server.subject} fill"
                 self._keep(folder, {"label": label, "kind": "fill", "workload": "fill", "keys": keys, **meta})
             check_filled(server, keys)

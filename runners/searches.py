@@ -85,14 +85,20 @@ class Searches:
     ) -> Ladder:
         """The knee by a search, then a ladder around it: shares of the knee, and the published rates within reach.
 
-        How long, by the run's size. With `profile`, some rungs are measured once more while the profiler records.
+        How long, by the run's size; a size without shares has the search alone. With `profile`, some rungs are measured
+        once more while the profiler records.
         """
         chosen, plan = Setting.of(setting), (climbs or CLIMBS)[self.size.name]
         asked = Objective.parse(f"p99<={self.parameters['p99_ms']:f}ms")
         shape = Shape(int(self.parameters["connections"]))
         outputs = {name: rps for name in workload.published_rungs if (rps := published_rate(name))}
         events = self.events if profile else ()
-        found = self._series.climb(chosen, workload, asked, plan, shape, outputs, events)
+        if plan.shares:
+            found = self._series.climb(chosen, workload, asked, plan, shape, outputs, events)
+        else:
+            probes = Shape(shape.connections, 1, plan.probe_s, plan.probe_warmup_s)
+            limits = {"low_rps": 100.0, "high_rps": 1_000_000.0, "precision": plan.precision}
+            found = self._series.knee(chosen, workload, asked, plan.knee_minutes, probes, limits)
         draw(lambda: show.ladder(found, [output for _, output in published_ladders.named(list(outputs))]))
         if profile and self.events:
             steps = [read_step(folder) for folder in self.folder.steps()]

@@ -14,7 +14,14 @@ from runners.read.run import Run, Step
 
 HELD = 0.99  # a rate is held when at least this share of what was offered was answered
 RESPONSE, SERVICE = "response", "service"
-ENGINE_NAMES = {"rocksdb": "RocksDB", "lsm": "LSM", "memory": "memory", "noop": "noop"}
+ENGINE_NAMES = {
+    "rocksdb": "RocksDB",
+    "rocksdb-tuned": "RocksDB tuned",
+    "lsm": "LSM",
+    "leveldb": "LevelDB",
+    "memory": "memory",
+    "noop": "noop",
+}
 
 
 def number(step: Step, column: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runners.explain import climbing, closed_loop, comparing, executions, history, instrument, rungs
+from runners.explain import climbing, closed_loop, comparing, executions, history, instrument, rungs, stores
 from runners.explain.telling import Telling
 from runners.read.run import Run
 
@@ -16,6 +16,7 @@ TELLERS: tuple[Teller, ...] = (
     climbing.tell,
     rungs.tell,
     comparing.tell,
+    stores.tell,
     instrument.tell,
     closed_loop.tell,
     history.telling,

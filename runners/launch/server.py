@@ -144,6 +144,15 @@ class RunningServer:
             )
         return answer
 
+    def statistics(self) -> dict[str, Any]:
+        """GET /v0/stats: what the store has counted; empty where it counts nothing or does not tell."""
+        try:
+            answer = httpx.get(f"{self.url}/v0/stats", timeout=STATUS_TIMEOUT_S, trust_env=False)
+            told: Any = answer.json() if answer.status_code == httpx.codes.OK else {}
+        except (httpx.HTTPError, ValueError):
+            return {}
+        return told if isinstance(told, dict) else {}
+
     def death(self) -> ServerError:
         """The error that tells how this server died, with its last log lines."""
         return ServerError(

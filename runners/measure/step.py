@@ -14,6 +14,7 @@ from typing import Any
 from runners.errors import LabError, MeasureError
 from runners.launch.server import RunningServer, log_tail
 from runners.measure.activity import Activity
+from runners.measure.footprint import process
 from runners.measure.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
 from runners.measure.profiler import Profiler, ProfileSpec, collapse
 from runners.measure.recording import Recorder
@@ -101,6 +102,7 @@ def measure_step(
         meta["server_log_tail"] = log_tail(server.spec.log).splitlines()
         return meta
     meta["store_after"] = server.status().get("store")
+    meta["statistics_after"], meta["process_after"] = server.statistics(), process(server.pid)
     if instrument.recorder is not None and folder.causes_recording.exists():
         try:
             instrument.recorder.convert(folder.causes_recording, folder.events)

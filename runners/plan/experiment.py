@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
-from runners.plan import report_3, report_4
+from runners.plan import report_3, report_4, stores
 from runners.plan.climb import CLIMBS
 from runners.plan.closed_loop import LOOP_SIZES
 from runners.plan.parameter import Parameter, Value
@@ -69,6 +69,12 @@ LADDER_3 = (
     Parameter("put_executions", ",".join(_WAYS), "ways to run a PUT, first as published", choices=_WAYS, several=True),
     Parameter("get_executions", "blocking-one,selector", "ways to run a GET", choices=_WAYS, several=True),
     Parameter("connections", report_3.CONNECTIONS, "connections of the ladders", "connections", low=1, high=10_000),
+)
+_STORES = tuple(stores.STORES)
+STORES_6 = (
+    *(parameter for parameter in LADDER if parameter.name != "rate_rps"),
+    Parameter("stores", ",".join(_STORES), "stores to measure", choices=_STORES, several=True),
+    Parameter("connections", 64, "connections of every load", "connections", low=1, high=10_000),
 )
 
 
@@ -163,6 +169,15 @@ EXPERIMENTS = {
             LADDER_4,
             (report_4.PUT_COLD, report_4.PUT_WARM),
             lambda size: 5 * size.load_s() + 3 * CLIMBS[size.name].planned_s(),
+        ),
+        Experiment(
+            "06",
+            "06_storage_engines.ipynb",
+            "The stores side by side: what each carries, writes and takes",
+            "",
+            STORES_6,
+            (),
+            stores.planned_s,
         ),
         Experiment(
             "08",

@@ -16,6 +16,7 @@ class Workload:
     `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the
     offered rate it was run at. `filled_keys` is how many keys the store must hold before, ids from 1, each with a value
     of `filled_value_bytes`. `arguments` go to the script. `published_rungs` are outputs of a ladder, a rate each.
+    `rewrites` is how often the fill writes each key again, and then waits until the store is at rest.
     """
 
     name: str
@@ -26,10 +27,20 @@ class Workload:
     filled_value_bytes: int = FILL_VALUE_BYTES
     arguments: tuple[str, ...] = ()
     published_rungs: tuple[str, ...] = ()
+    rewrites: int = 0
 
     @property
     def label(self) -> str:
         return self.name.upper()
+
+    @property
+    def filled_bytes(self) -> int:
+        """Bytes of the filled keys, their digits, with their values, each once."""
+        digits, first = 0, 1
+        while first <= self.filled_keys:
+            digits += len(str(first)) * (min(self.filled_keys, 10 * first - 1) - first + 1)
+            first *= 10
+        return digits + self.filled_keys * self.filled_value_bytes
 
 
 #: Report 1: the id counts from 1, the value is its digits.

@@ -14,8 +14,8 @@ from runners.show import numbers, style
 from runners.show.section import Section, Shown
 
 TEXT = (
-    "Each way to run a request has its own search for the knee, on a server of its own. Points are the middle of what "
-    "the probes leave possible, bars the central 95 %."
+    "Each {what} has its own search for the knee, on a server of its own. Points are the middle of what the probes "
+    "leave possible, bars the central 95 %."
 )
 
 
@@ -69,4 +69,6 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
         figures.append(Shown(anchor(workload), picture(workload, each), data(each), parquet))
     anchors = {shown.anchor for shown in figures}
     told = tuple(finding for finding in conclusion.findings if finding.figure in anchors)
-    yield Section("knees", "Ways to run a request", text=TEXT, findings=told, figures=tuple(figures))
+    engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}
+    heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
+    yield Section("knees", heading, text=TEXT.format(what=what), findings=told, figures=tuple(figures))

@@ -18,6 +18,7 @@ from runners.show.knees import sections as knees
 from runners.show.ladders import section as ladders
 from runners.show.rungs import sections as rungs
 from runners.show.section import Section
+from runners.show.stores import sections as stores
 
 Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
 
@@ -27,6 +28,7 @@ BUILDERS: tuple[Builder, ...] = (
     ladders,
     rungs,
     difference,
+    stores,
     *INSTRUMENT,
     *CLOSED_LOOP,
     in_short,

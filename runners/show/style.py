@@ -27,6 +27,7 @@ INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c
 
 ENGINE_COLOURS = {
     "rocksdb": BLUE,
+    "rocksdb-tuned": SKY,
     "lsm": VERMILION,
     "memory": GREEN,
     "leveldb": PURPLE,
@@ -39,7 +40,14 @@ ENGINE_COLOURS = {
     "pool": GREEN,
     "virtual": PURPLE,
 }
-ENGINE_NAMES = {"rocksdb": "RocksDB", "lsm": "LSM", "leveldb": "LevelDB", "files": "files", "memory": "memory"}
+ENGINE_NAMES = {
+    "rocksdb": "RocksDB",
+    "rocksdb-tuned": "RocksDB tuned",
+    "lsm": "LSM",
+    "leveldb": "LevelDB",
+    "files": "files",
+    "memory": "memory",
+}
 
 CATEGORY_COLOURS = {
     "socket read": SKY,

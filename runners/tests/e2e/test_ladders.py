@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.explain.stores import stores
 from runners.read.reading import read_run
 from runners.store import RunFolder
 from runners.tests.e2e.conftest import lab
@@ -37,3 +38,16 @@ def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], 
     assert profiled and all(not step.frames["shares"].empty for step in profiled)
     report = folder.report_md.read_text()
     assert "The profiles of the rungs" in report and "rung by rung" in report
+
+
+def test_the_stores_run_side_by_side_to_their_report(tmp_path: Path) -> None:
+    done = lab("run", "06", "--size", "smoke", "-p", "stores=rocksdb,lsm,files,noop", runs=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.iterdir()
+    folder = RunFolder.open(path)
+    found = {store.subject: store for store in stores(read_run(folder))}
+    assert set(found) == {"rocksdb", "lsm", "files", "noop"}
+    assert not found["noop"].on_disk and all(found[name].room >= 1 for name in ("rocksdb", "lsm", "files"))
+    assert found["files"].room > found["lsm"].room  # a file takes whole blocks
+    report = folder.report_md.read_text()
+    assert "All in one table" in report and "From RocksDB PUT to LSM PUT" in report

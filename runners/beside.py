@@ -1,0 +1,66 @@
+"""Several settings under one load at one rate: each clean, then with the profiler, so that profiles can be compared."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from runners.campaign import Campaign
+from runners.errors import MeasureError
+from runners.explain import facts
+from runners.explain.climbing import Ladder
+from runners.launch.server import RunningServer
+from runners.measure.profiler import ProfileSpec
+from runners.plan.rate import Rate
+from runners.plan.setting import Setting
+from runners.plan.shape import Shape
+from runners.plan.workload import Workload
+from runners.read.run import Step
+
+
+def carried_rps(ladder: Ladder) -> float:
+    """What a ladder says that its server carries: its knee, or without one its highest achieved rate."""
+    answer = ladder.answer
+    if answer is not None and answer.rps > 0:  # NaN is not
+        return answer.rps
+    return max(facts.achieved_rps(step) for step in ladder.steps)
+
+
+def common_rate(climbed: Sequence[Ladder], settings: Sequence[Setting], share: float) -> Rate:
+    """`share` of what the weaker of these settings carries. Raises MeasureError when none of them was climbed."""
+    names = [setting.name for setting in settings]
+    carried = [carried_rps(ladder) for ladder in climbed if ladder.steps[0].subject in names]
+    if not carried or not min(carried) > 0:
+        raise MeasureError("the common rate", f"no ladder of {', '.join(names)}", "climb with one of them first")
+    return Rate(float(f"{share * min(carried):.3g}"), f"{share:.0%} of the lower knee of {' and '.join(names)}")
+
+
+def beside(
+    campaign: Campaign,
+    launch: Callable[[Setting], RunningServer],
+    settings: Sequence[Setting],
+    workload: Workload,
+    rate: Rate,
+    shape: Shape,
+    events: Sequence[str],
+    floor_s: float,
+) -> list[Step]:
+    """Measure each setting on a server of its own; with `events`, once more while the profiler records.
+
+    Before them, for `floor_s`, the instrument's floor: the same load against a handler that does nothing.
+    """
+    floor = dataclasses.replace(shape, duration_s=floor_s)
+    server = launch(Setting.of("noop"))
+    campaign.step(f"floor-{workload.name}", "floor", server, workload, rate, shape=floor)
+    steps = []
+    for setting in settings:
+        server = launch(setting)
+        if workload.filled_keys:
+            campaign.fill(server, workload)
+        name = f"{workload.name}-{setting.name}"
+        steps.append(campaign.step(name, "load", server, workload, rate, shape=shape))
+        if events and server.alive():
+            length_s = (shape.duration_s or 0.0) + (shape.warmup_s or 0.0)
+            spec = ProfileSpec.for_load(tuple(events), rate.rps, length_s, campaign.server_cpu_share(name))
+            steps.append(campaign.step(f"{name}-profiled", "load", server, workload, rate, spec, shape))
+    return steps

@@ -1,0 +1,79 @@
+"""The stores side by side: as published and as tuned, random writes and reads of the same keys."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from runners.plan.climb import Climb
+from runners.plan.setting import Setting
+from runners.plan.size import AROUND_A_LOAD_S, Size
+from runners.plan.workload import SCRIPTS, Workload
+
+VALUE_BYTES = 1_200
+#: Keys of the store, by size: with their values 1 GiB in the full one.
+KEYS = {"smoke": 2_000, "quick": 40_000, "full": 860_000}
+#: How often the fill writes each key again, so that there is something to merge and to drop.
+REWRITES = 2
+#: A store on the heap needs one that holds the whole of it.
+MEMORY_HEAP_MB = {"full": 4_096}
+STORES = {
+    setting.name: setting
+    for setting in (
+        Setting("rocksdb", "rocksdb"),
+        Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",)),
+        Setting("lsm", "lsm"),
+        Setting("leveldb", "leveldb"),
+        Setting("files", "files"),
+        Setting("memory", "memory"),
+        Setting("noop", "noop"),
+    )
+}
+#: What the others are held against: the store of report 1, as published.
+REFERENCE = "rocksdb"
+#: What a store could carry if storing took no time.
+CEILING = "noop"
+#: Two stores whose profiles are set against each other, at one rate: this share of the lower knee.
+PROFILED = (STORES["rocksdb"], STORES["lsm"])
+PROFILED_SHARE = 0.7
+CLIMBS = {
+    "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
+    "quick": Climb(0.19, 0.6, 0.15, (), (), 1.5, precision=0.15),
+    "full": Climb(6, 10.0, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0),
+}
+#: Warm-up and length of the loads at one rate, in seconds.
+LOADS_S = {"smoke": (0.3, 1.0), "quick": (0.5, 2.5), "full": (10.0, 120.0)}
+FLOOR_S = {"smoke": 1.0, "quick": 1.5, "full": 60.0}
+_FILL_RPS = 20_000.0  # about what a store takes; for the progress only
+
+
+def settings(names: str, size: str) -> list[Setting]:
+    """The stores of a comma-separated list, in its order."""
+    chosen = [STORES[name] for name in names.split(",")]
+    heap_mb = MEMORY_HEAP_MB.get(size, 0)
+    return [dataclasses.replace(each, heap_mb=heap_mb) if each.engine == "memory" else each for each in chosen]
+
+
+def put(size: str) -> Workload:
+    """PUT of random keys of a fixed set, so that a store on the heap has room for all of them."""
+    return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(KEYS[size]), str(VALUE_BYTES)))
+
+
+def get(size: str) -> Workload:
+    """GET of random keys that are all there, in a store where each was written several times."""
+    return Workload(
+        "get",
+        SCRIPTS / "get_random.lua",
+        filled_keys=KEYS[size],
+        filled_value_bytes=VALUE_BYTES,
+        arguments=(str(KEYS[size]),),
+        rewrites=REWRITES,
+    )
+
+
+def planned_s(size: Size) -> float:
+    """About how long all stores take."""
+    climbs = 2 * len(STORES) * CLIMBS[size.name].planned_s()
+    fill_s = (1 + REWRITES) * KEYS[size.name] / _FILL_RPS
+    loads = 2 * len(PROFILED) * 2 * (sum(LOADS_S[size.name]) + AROUND_A_LOAD_S)
+    floors = 2 * (LOADS_S[size.name][0] + FLOOR_S[size.name] + AROUND_A_LOAD_S)
+    return climbs + len(STORES) * fill_s + loads + floors
