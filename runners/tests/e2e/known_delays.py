@@ -22,13 +22,15 @@ LEVELS = (0.5, 0.75, 0.9, 0.99)
 #: How many of fifty requests wait how long. Each level of LEVELS lies well inside a group of equal delays, not at its
 #: end, where a few late wake-ups would make it; a hundredth of the shortest is ten times a usual wake-up.
 GROUPS_US = {100_000: 13, 150_000: 22, 200_000: 6, 250_000: 7, 300_000: 2}
+#: Where one connection has to carry them all, they are shorter, so that there are more of them.
+ALONE = 0.3
 #: The witness's level that is held against the generator: one late answer in a hundred is enough to be suspected.
 SUSPECT = 0.99
 
 
-def cycle_us(seed: int = 1) -> list[int]:
-    """The delays of GROUPS_US in an order that has nothing to do with them."""
-    every = [delay for delay, count in GROUPS_US.items() for _ in range(count)]
+def cycle_us(scale: float = 1.0, seed: int = 1) -> list[int]:
+    """The delays of GROUPS_US, scaled, in an order that has nothing to do with them."""
+    every = [round(scale * delay) for delay, count in GROUPS_US.items() for _ in range(count)]
     return [int(delay) for delay in np.random.default_rng(seed).permutation(every)]
 
 

@@ -34,7 +34,7 @@ from runners.read.run import Step
 from runners.read.wrk_console import read_console
 from runners.store import RunFolder
 from runners.tests.e2e.disturbance import undisturbed
-from runners.tests.e2e.known_delays import LEVELS, SUSPECT, KnownDelays, cycle_us
+from runners.tests.e2e.known_delays import ALONE, LEVELS, SUSPECT, KnownDelays, cycle_us
 from runners.tests.e2e.waking import waking
 from runners.tests.test_progress import Memory
 
@@ -162,11 +162,13 @@ class Delayed:
         name = self.generator.name
         files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog", "slices")))
         server = Path(__file__).with_name("delay_server.py")
-        child = start([sys.executable, "-S", str(server), ",".join(map(str, cycle_us()))], stdout=subprocess.PIPE)
+        # Every connection is free again before its turn comes: a delay is not made longer by another one.
+        alone = name == "blocking"
+        connections, rate, seconds = (1, 10.0, 10.0) if alone else (16, 50.0, 4.0)
+        cycle = ",".join(map(str, cycle_us(ALONE if alone else 1.0)))
+        child = start([sys.executable, "-S", str(server), cycle], stdout=subprocess.PIPE)
         try:
             url = f"http://127.0.0.1:{int(child.stdout.readline())}"
-            # Every connection is free again before its turn comes: a delay is not made longer by another one.
-            connections, rate, seconds = (1, 3.0, 10.0) if name == "blocking" else (16, 50.0, 4.0)
             spec = LoadSpec(f"{url}/delayed", None, None if name == "wrk" else rate, seconds, connections=connections)
             with waking() as witness:
                 outcome = run_load(self.generator, spec, files)
