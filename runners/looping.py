@@ -93,7 +93,7 @@ class Looping:
             FILL_BOUND_S,
             connections=FILL_CONNECTIONS,
             requests=keys,
-            script_arguments=(str(keys),),
+            script_arguments=(str(keys), *FILL.arguments),
         )
         extra = {"label": f"{server.subject}: fill", "kind": "fill", "workload": "fill", "keys": keys}
         for _ in range(FILL_TRIES):  # a request that timed out on a busy machine is made up for by writing all again

@@ -6,33 +6,20 @@ on to another node. Each side runs on the same cores as a single node would, so 
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from runners.bench.row import Row, keep
-from runners.launch.server import RunningServer, ServerSpec, launch
-from runners.launch.supervisor import pinned
-from runners.launch.toolchain import LOADGEN, ROOT
-from runners.launch.workshop import Workshop, prepare
-from runners.measure import machine
+from runners.bench.row import Row
+from runners.bench.stand import DURATION_S, Result, Stand, stand
+from runners.launch.server import RunningServer
+from runners.plan.workload import SCRIPTS
 
 ROUNDS = 5
-DURATION_S = 3
-WARMUP_S = 1
 #: A cluster has more code to compile than one node, on the core that also serves.
 COMPILE_S = 8
-CONNECTIONS = 64
 KEYS = 1_000_000
-SCRIPTS = ROOT / "runners" / "scripts"
-_TIMEOUT_S = 60.0
-Result = dict[str, Any]
 #: One selector a node: three nodes share the cores that one has alone.
 NODES = ("--nodes", "3", "--selectors", "1")
 ONE_REPLICA = (*NODES, "--replication-from", "1")
@@ -87,62 +74,25 @@ PAIRS = (
 )
 
 
-def command(server: RunningServer, script: str, duration_s: int, out: Path) -> list[str]:
-    """The generator's command line for one closed-loop run over many keys."""
-    flags = ["-t1", f"-c{CONNECTIONS}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", "--json", str(out)]
-    keys = ["--", str(KEYS)] if script == GET else []
-    return [str(LOADGEN), *flags, "-s", str(SCRIPTS / script), server.url, *keys]
+def target(server: RunningServer, script: str) -> list[str]:
+    """What the generator is told of one run over many keys."""
+    return ["-s", str(SCRIPTS / script), server.url, *(["--", str(KEYS)] if script == GET else [])]
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """Where the servers come from and which cores are whose."""
+def rps(on: Stand, server: RunningServer, script: str, duration_s: int = DURATION_S) -> float:
+    """Answers a second of one run; failed requests are said, for they make a rate worthless."""
+    result = on.load(target(server, script), duration_s)
+    if failed := failures(result):
+        print(f"{failed} of {result['requests']['completed']} requests failed", flush=True)
+    return float(result["achieved_rps"])
 
-    shop: Workshop
-    folder: Path
-    server_cpus: tuple[int, ...] | None
-    generator_cpus: tuple[int, ...] | None
 
-    @contextmanager
-    def running(self, name: str, flags: tuple[str, ...]) -> Iterator[RunningServer]:
-        """A server on the engine that stores nothing."""
-        spec = ServerSpec(
-            self.shop.jdk.java,
-            self.shop.server.dist,
-            "noop",
-            self.folder / name / "server",
-            self.folder / name / "data",
-            cpus=self.server_cpus,
-            taskset=machine.taskset(),
-            server_flags=flags,
-        )
-        server = launch(spec)
-        try:
-            yield server
-        finally:
-            server.stop()
-
-    def rps(self, server: RunningServer, script: str, duration_s: int = DURATION_S) -> float:
-        """Answers a second of one run; failed requests are said, for they make a rate worthless."""
-        out = self.folder / "load.json"
-        subprocess.run(
-            pinned(command(server, script, duration_s, out), self.generator_cpus, machine.taskset()),
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            cwd=ROOT,
-            check=True,
-        )
-        result: Result = json.loads(out.read_text())
-        if failed := failures(result):
-            print(f"{failed} of {result['requests']['completed']} requests failed", flush=True)
-        return float(result["achieved_rps"])
-
-    def compare(self, pair: Pair) -> Row:
-        """Interleaved runs of both servers of a pair, after each is warm."""
-        with self.running("ours", pair.ours) as ours, self.running("peer", pair.peer) as peer:
-            for server in (ours, peer):
-                self.rps(server, pair.script, COMPILE_S)
-            return row(pair, [(self.rps(ours, pair.script), self.rps(peer, pair.script)) for _ in range(ROUNDS)])
+def compare(on: Stand, pair: Pair) -> Row:
+    """Interleaved runs of both servers of a pair, after each is warm."""
+    with on.running(on.spec("ours", pair.ours)) as ours, on.running(on.spec("peer", pair.peer)) as peer:
+        for server in (ours, peer):
+            rps(on, server, pair.script, COMPILE_S)
+        return row(pair, [(rps(on, ours, pair.script), rps(on, peer, pair.script)) for _ in range(ROUNDS)])
 
 
 def row(pair: Pair, rounds: Sequence[tuple[float, float]]) -> Row:
@@ -158,17 +108,13 @@ def failures(result: Result) -> int:
 
 def main(names: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
-    shop = prepare("loadgen", print)
-    server_cpus, generator_cpus = machine.pinning()
-    facts = machine.facts()
     found: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(shop, Path(folder), server_cpus, generator_cpus)
+    with stand() as on:
         for pair in PAIRS:
             if not names or any(name in pair.name for name in names):
-                found.append(bench.compare(pair))
+                found.append(compare(on, pair))
                 print(found[-1].line(), flush=True)
-    print(f"kept in {keep('cluster', found, {'machine': facts, 'tools': shop.versions()})}")
+        on.keep("cluster", found)
     return 0
 
 

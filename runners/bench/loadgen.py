@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from runners.bench.calm import Calm
 from runners.bench.clients import Clients, Result
-from runners.bench.row import Row, keep
-from runners.launch.server import ServerSpec, launch
+from runners.bench.row import Row
+from runners.bench.stand import stand
 from runners.launch.toolchain import find_wrk, find_wrk2
-from runners.launch.workshop import prepare
-from runners.measure import machine
 
 ROUNDS = 5
 WRK2_ROUNDS = 3
@@ -156,36 +152,17 @@ def _groups() -> list[str]:
 def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     groups = _groups()
-    shop = prepare("loadgen", print)
-    server_cpus, generator_cpus = machine.pinning()
-    facts = machine.facts()
-    for warning in machine.noise(facts):
-        print(f"Unusual today: {warning['text']} ({warning['remedy']})")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        spec = ServerSpec(
-            shop.jdk.java,
-            shop.server.dist,
-            "noop",
-            folder / "server",
-            folder / "data",
-            cpus=server_cpus,
-            taskset=machine.taskset(),
-        )
-        server = launch(spec)
-        try:
+    with stand() as on:
+        with on.running(on.spec("noop")) as server:
             calm = Calm(server.pid)
-            clients = Clients(server, generator_cpus, calm)
+            clients = Clients(server, on.generator_cpus, calm)
             clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared
             found = [row for group in groups for row in GROUPS[group](clients)]
             transport = server.ready["transport"]
-        finally:
-            server.stop()
-    for row in found:
-        print(row.line())
-    print(calm.sentence())
-    about = {"machine": facts, "tools": shop.versions(), "transport": transport, "disturbances": calm.sentence()}
-    print(f"kept in {keep('loadgen', found, about)}")
+        for row in found:
+            print(row.line())
+        print(calm.sentence())
+        on.keep("loadgen", found, transport=transport, disturbances=calm.sentence())
     return 0
 
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from runners.bench.calm import Calm
 from runners.bench.clients import Clients
-from runners.bench.row import Row, keep
-from runners.launch.server import RunningServer, ServerSpec, launch
-from runners.launch.workshop import prepare
-from runners.measure import machine
+from runners.bench.row import Row
+from runners.bench.stand import stand
+from runners.launch.server import RunningServer
 from runners.measure.activity import Activity
 from runners.measure.recording import Recorder
 
@@ -65,29 +63,14 @@ def rows(bench: Clients, recorder: Recorder, folder: Path) -> list[Row]:
 
 
 def main() -> int:
-    shop = prepare("loadgen", lambda line: print(line, file=sys.stderr))
-    server_cpus, generator_cpus = machine.pinning()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        server = launch(
-            ServerSpec(
-                java=shop.jdk.java,
-                class_path=shop.server.dist,
-                engine="noop",
-                folder=folder,
-                data=folder / "data",
-                cpus=server_cpus,
-                taskset=machine.taskset(),
-            )
-        )
-        try:
-            measured = rows(Clients(server, generator_cpus, Calm(server.pid)), Recorder(shop.jdk), folder)
-        finally:
-            server.stop()
-    for row in measured:
-        print(row.line())
-    about = {"rate_rps": RATE_RPS, "duration_s": DURATION_S, "machine": machine.facts()}
-    print(keep("recording", measured, about), file=sys.stderr)
+    """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
+    with stand() as on:
+        with on.running(on.spec("noop")) as server:
+            clients = Clients(server, on.generator_cpus, Calm(server.pid))
+            measured = rows(clients, Recorder(on.shop.jdk), on.folder)
+        for row in measured:
+            print(row.line())
+        on.keep("recording", measured, rate_rps=RATE_RPS, duration_s=DURATION_S)
     return 0
 
 

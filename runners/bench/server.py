@@ -6,38 +6,26 @@ Closed loop, so the rate is what the server carries; both sides run on the same 
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import httpx
 
 from runners.bench import nodelay, overload
-from runners.bench.row import Row, keep
-from runners.launch.server import RunningServer, ServerSpec, launch
-from runners.launch.supervisor import pinned
-from runners.launch.toolchain import LOADGEN, ROOT
-from runners.launch.workshop import Workshop, prepare
-from runners.measure import machine
+from runners.bench.row import Row
+from runners.bench.stand import CONNECTIONS, DURATION_S, Result, Stand, stand
+from runners.launch.server import MAIN, RunningServer, ServerSpec
 
 ROUNDS = 5
-DURATION_S = 3
-WARMUP_S = 1
 COMPILE_S = 5
-CONNECTIONS = 64
 #: Enough threads for all connections, so that a handler that waits holds nobody up.
 WAITING_THREADS = 64
 WAIT_US = 1_000
 BARE = "lab.server.peer.BareServer"
-_TIMEOUT_S = 60.0
-Result = dict[str, Any]
 Take = Callable[[Result], float]
 
 
@@ -46,7 +34,7 @@ class Side:
     """One of two servers: its flags, and its main class if it is not the server itself."""
 
     flags: tuple[str, ...] = ()
-    main_class: str = "lab.server.Main"
+    main_class: str = MAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,91 +105,60 @@ COMPARISONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """Where the servers come from and which cores are whose."""
+def load(
+    on: Stand,
+    server: RunningServer,
+    duration_s: int = DURATION_S,
+    connections: int = CONNECTIONS,
+    rate_rps: int | None = None,
+) -> Result:
+    """One run against a single key; a closed loop if no rate is given."""
+    return on.load([f"{server.url}/v0/entity?id=1"], duration_s, connections, rate_rps)
 
-    shop: Workshop
-    folder: Path
-    server_cpus: tuple[int, ...] | None
-    generator_cpus: tuple[int, ...] | None
 
-    def side(self, name: str, side: Side) -> ServerSpec:
-        """How a side is started."""
-        return ServerSpec(
-            self.shop.jdk.java,
-            self.shop.server.dist,
-            "noop",
-            self.folder / name / "server",
-            self.folder / name / "data",
-            cpus=self.server_cpus,
-            taskset=machine.taskset(),
-            main_class=side.main_class,
-            server_flags=side.flags,
+@contextmanager
+def warm(on: Stand, spec: ServerSpec) -> Iterator[RunningServer]:
+    """A server whose code is compiled."""
+    with on.running(spec) as server:
+        load(on, server, COMPILE_S)
+        yield server
+
+
+def compare(on: Stand, comparison: Comparison) -> list[Row]:
+    """The rows of one comparison."""
+    ours_spec, peer_spec = (
+        on.spec(name, side.flags, side.main_class)
+        for name, side in (("ours", comparison.ours), ("peer", comparison.peer))
+    )
+    with warm(on, ours_spec) as ours, warm(on, peer_spec) as peer:
+        pairs = [(load(on, ours), load(on, peer)) for _ in range(ROUNDS)]
+    return [
+        Row(
+            f"{comparison.name}/{figure}",
+            unit,
+            tuple(take(a) for a, _ in pairs),
+            tuple(take(b) for _, b in pairs),
+            goal_op,
+            goal,
         )
+        for figure, unit, take, goal_op, goal in comparison.takes
+    ]
 
-    @contextmanager
-    def running(self, spec: ServerSpec) -> Iterator[RunningServer]:
-        """A server, warm."""
-        server = launch(spec)
-        try:
-            self.load(server, COMPILE_S)
-            yield server
-        finally:
-            server.stop()
 
-    def load(
-        self,
-        server: RunningServer,
-        duration_s: int = DURATION_S,
-        connections: int = CONNECTIONS,
-        rate_rps: int | None = None,
-    ) -> Result:
-        """One run of our generator, its JSON; a closed loop if no rate is given."""
-        out = self.folder / "load.json"
-        rate = ["-R", str(rate_rps)] if rate_rps else []
-        flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", *rate, "--json", str(out)]
-        command = [str(LOADGEN), *flags, f"{server.url}/v0/entity?id=1"]
-        subprocess.run(
-            pinned(command, self.generator_cpus, machine.taskset()),
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            cwd=ROOT,
-            check=True,
-        )
-        result: Result = json.loads(out.read_text())
-        return result
+def overloaded(on: Stand) -> list[Row]:
+    """The rows of the bounded queue."""
+    with warm(on, on.spec("overload", overload.FLAGS)) as server:
+        return overload.rows(lambda c, rate: load(on, server, connections=c, rate_rps=rate), print)
 
-    def compare(self, comparison: Comparison) -> list[Row]:
-        """The rows of one comparison."""
-        ours_spec, peer_spec = self.side("ours", comparison.ours), self.side("peer", comparison.peer)
-        with self.running(ours_spec) as ours, self.running(peer_spec) as peer:
-            pairs = [(self.load(ours), self.load(peer)) for _ in range(ROUNDS)]
-        return [
-            Row(
-                f"{comparison.name}/{figure}",
-                unit,
-                tuple(take(a) for a, _ in pairs),
-                tuple(take(b) for _, b in pairs),
-                goal_op,
-                goal,
-            )
-            for figure, unit, take, goal_op, goal in comparison.takes
-        ]
 
-    def overload(self) -> list[Row]:
-        """The rows of the bounded queue."""
-        with self.running(self.side("overload", Side(overload.FLAGS))) as server:
-            return overload.rows(lambda c, rate: self.load(server, connections=c, rate_rps=rate), print)
+def nodelayed(on: Stand) -> list[Row]:
+    """The rows of the server of report 2. Its values are written first, so that there is a body to answer."""
 
-    def nodelay(self) -> list[Row]:
-        """The rows of the server of report 2. Its values are written first, so that there is a body to answer."""
+    def ask(server: RunningServer) -> Result:
+        httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
+        return load(on, server, connections=1)
 
-        def load(server: RunningServer) -> Result:
-            httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
-            return self.load(server, connections=1)
-
-        return nodelay.rows(self.folder, self.shop.jdk, self.server_cpus, self.running, load, print)
+    return nodelay.rows(on.folder, on.shop.jdk, on.server_cpus, partial(warm, on), ask, print)
 
 
 def wants(name: str, words: Sequence[str]) -> bool:
@@ -211,24 +168,18 @@ def wants(name: str, words: Sequence[str]) -> bool:
 
 def main(names: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
-    shop = prepare("loadgen", print)
-    server_cpus, generator_cpus = machine.pinning()
-    facts = machine.facts()
-    for warning in machine.noise(facts):
-        print(f"Unusual today: {warning['text']} ({warning['remedy']})")
     found: list[Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(shop, Path(folder), server_cpus, generator_cpus)
-        parts: dict[str, Callable[[], list[Row]]] = {
-            **{c.name: partial(bench.compare, c) for c in COMPARISONS},
-            "overload": bench.overload,
-            "server-jdk17/nodelay": bench.nodelay,
+    with stand() as on:
+        parts: dict[str, Callable[[Stand], list[Row]]] = {
+            **{c.name: partial(compare, comparison=c) for c in COMPARISONS},
+            "overload": overloaded,
+            "server-jdk17/nodelay": nodelayed,
         }
         for part in (part for name, part in parts.items() if wants(name, names)):
-            for row in part():
+            for row in part(on):
                 print(row.line(), flush=True)
                 found.append(row)
-    print(f"kept in {keep('server', found, {'machine': facts, 'tools': shop.versions()})}")
+        on.keep("server", found)
     return 0
 
 

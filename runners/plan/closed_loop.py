@@ -37,7 +37,7 @@ GET = Loop("get", SCRIPTS / "named_get.lua", DRAWN_KEYS, DRAWN_KEYS)
 GET_FEW = Loop("get-few", SCRIPTS / "named_get.lua", DRAWN_KEYS, HELD_KEYS)
 MIXED_ONCE = Loop("mixed-once", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("once",))
 MIXED = Loop("mixed", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
-FILL = Loop("fill", SCRIPTS / "named_fill.lua", DRAWN_KEYS)
+FILL = Loop("fill", SCRIPTS / "fill.lua", DRAWN_KEYS, arguments=("own", "1", "key"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
--- Fills a store: PUT of consecutive ids with values of one size.
--- Arguments: count (default 10000), value bytes (120), first id (1).
+-- Fills a store: PUT of consecutive ids.
+-- Arguments: count (default 10000), value bytes (120, or own: the value of id 7 is value7), first id (1), what stands
+-- before the number of an id (nothing).
 -- Thread i of n takes every n-th id, so `loadgen -n COUNT` without -R writes each id once, whatever -t is.
 -- After its last id a thread begins again. wrk and wrk2 throw the first request away: there, send a few more than COUNT.
-local count, value_bytes, first = 10000, 120, 1
+local count, value_bytes, first, prefix = 10000, 120, 1, ""
 local value
 local sent = 0
 
@@ -18,13 +19,15 @@ end
 
 function init(args)
    count = tonumber(args[1]) or count
-   value_bytes = tonumber(args[2]) or value_bytes
    first = tonumber(args[3]) or first
-   value = string.rep("v", value_bytes)
+   prefix = args[4] or prefix
+   if args[2] ~= "own" then
+      value = string.rep("v", tonumber(args[2]) or value_bytes)
+   end
 end
 
 request = function()
-   local id = first + (fill_thread + sent * fill_threads) % count
+   local number = first + (fill_thread + sent * fill_threads) % count
    sent = sent + 1
-   return wrk.format("PUT", "/v0/entity?id=" .. id, nil, value)
+   return wrk.format("PUT", "/v0/entity?id=" .. prefix .. number, nil, value or "value" .. number)
 end

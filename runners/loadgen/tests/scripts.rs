@@ -268,4 +268,6 @@ fn the_lab_s_scripts_ask_for_what_they_say() {
     );
     let filled: BTreeSet<String> = lines("fill.lua", "-t2 -c3 -n101 URL -- 101 3 5").into_iter().collect();
     assert_eq!(filled, (5..106).map(|id| format!("PUT /v0/entity?id={id} vvv")).collect());
+    let named: BTreeSet<String> = lines("fill.lua", "-t2 -c3 -n50 URL -- 50 own 1 key").into_iter().collect();
+    assert_eq!(named, (1..51).map(|id| format!("PUT /v0/entity?id=key{id} value{id}")).collect());
 }

@@ -10,9 +10,6 @@ import lab.storage.ValueReader;
 /** The entries of one node that is alone. */
 public final class LocalEntities implements Entities {
 
-    /** Larger values are sent from where they lie, piece by piece. */
-    private static final int STREAM_VALUES_ABOVE_BYTES = 32 * 1024;
-
     private final Storage storage;
 
     /**
@@ -43,7 +40,7 @@ public final class LocalEntities implements Entities {
         if (!storage.get(MemorySegment.ofArray(key), answer)) {
             exchange.respond(Status.NOT_FOUND);
         } else if (answer.large) {
-            streamValue(exchange, key);
+            ValueBody.respond(exchange, range(key, Arrays.copyOf(key, key.length + 1)));
         }
     }
 
@@ -64,24 +61,6 @@ public final class LocalEntities implements Entities {
         return storage.range(MemorySegment.ofArray(start), end == null ? null : MemorySegment.ofArray(end));
     }
 
-    /** The value may have changed since its size was seen; what the cursor shows is what is answered. */
-    private void streamValue(Exchange exchange, byte[] key) throws IOException {
-        Cursor cursor = range(key, Arrays.copyOf(key, key.length + 1));
-        boolean found = false;
-        try {
-            found = cursor.next();
-        } finally {
-            if (!found) {
-                cursor.close();
-            }
-        }
-        if (found) {
-            exchange.respondStream(new ValueBody(cursor));
-        } else {
-            exchange.respond(Status.NOT_FOUND);
-        }
-    }
-
     /** Answers a small value on the spot, while it is pinned. */
     private static final class ValueAnswer implements ValueReader<IOException> {
 
@@ -94,7 +73,7 @@ public final class LocalEntities implements Entities {
 
         @Override
         public void accept(MemorySegment value) throws IOException {
-            if (value.byteSize() > STREAM_VALUES_ABOVE_BYTES) {
+            if (value.byteSize() > ValueBody.STREAM_ABOVE_BYTES) {
                 large = true;
             } else {
                 exchange.respondValue(value);

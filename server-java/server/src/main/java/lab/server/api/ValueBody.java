@@ -1,5 +1,6 @@
 package lab.server.api;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import lab.storage.Cursor;
@@ -7,16 +8,38 @@ import lab.storage.Cursor;
 /** One large value, read from where it lies instead of being copied to the heap as a whole. */
 public final class ValueBody implements Body {
 
+    /** Larger values are sent from where they lie, piece by piece; smaller ones are copied while they are pinned. */
+    public static final int STREAM_ABOVE_BYTES = 32 * 1024;
+
     private final Cursor cursor;
     private final MemorySegment value;
     private long read;
 
-    /**
-     * @param cursor on the entry; closed with this body
-     */
-    public ValueBody(Cursor cursor) {
+    private ValueBody(Cursor cursor) {
         this.cursor = cursor;
         this.value = cursor.value();
+    }
+
+    /**
+     * Answers with the value of the cursor's first entry, or 404 if it has none. The value may have changed since its
+     * size was seen; what the cursor shows is what is answered.
+     *
+     * @param cursor before its first entry; closed once the value is sent, or at once if there is none
+     */
+    public static void respond(Exchange exchange, Cursor cursor) throws IOException {
+        boolean found = false;
+        try {
+            found = cursor.next();
+        } finally {
+            if (!found) {
+                cursor.close();
+            }
+        }
+        if (found) {
+            exchange.respondStream(new ValueBody(cursor));
+        } else {
+            exchange.respond(Status.NOT_FOUND);
+        }
     }
 
     @Override

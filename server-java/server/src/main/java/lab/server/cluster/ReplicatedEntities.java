@@ -21,9 +21,6 @@ import lab.storage.ValueReader;
  */
 final class ReplicatedEntities implements Entities {
 
-    /** Larger values are sent from where they lie, piece by piece. */
-    private static final int STREAM_VALUES_ABOVE_BYTES = 32 * 1024;
-
     private final Replicas replicas;
     private final Placement placement;
     private final Answering answering;
@@ -152,26 +149,8 @@ final class ReplicatedEntities implements Entities {
         if (!replicas.store().get(key, answer)) {
             exchange.respond(Status.NOT_FOUND);
         } else if (answer.large) {
-            streamLocal(exchange, key, whole);
-        }
-    }
-
-    /** The record may have changed since its size was seen; what the cursor shows is what is answered. */
-    private void streamLocal(Exchange exchange, byte[] key, boolean whole) throws IOException {
-        Cursor records = replicas.store().records(key, Arrays.copyOf(key, key.length + 1));
-        Cursor cursor = whole ? records : new ValueCursor(records);
-        boolean found = false;
-        try {
-            found = cursor.next();
-        } finally {
-            if (!found) {
-                cursor.close();
-            }
-        }
-        if (found) {
-            exchange.respondStream(new ValueBody(cursor));
-        } else {
-            exchange.respond(Status.NOT_FOUND);
+            Cursor records = replicas.store().records(key, Arrays.copyOf(key, key.length + 1));
+            ValueBody.respond(exchange, whole ? records : new ValueCursor(records));
         }
     }
 
@@ -203,7 +182,7 @@ final class ReplicatedEntities implements Entities {
 
         @Override
         public void accept(MemorySegment record) throws IOException {
-            if (record.byteSize() > STREAM_VALUES_ABOVE_BYTES) {
+            if (record.byteSize() > ValueBody.STREAM_ABOVE_BYTES) {
                 large = true;
             } else if (whole) {
                 exchange.respondValue(record);

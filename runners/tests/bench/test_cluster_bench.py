@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.bench import cluster
+from runners.bench import cluster, stand
 from runners.launch.server import RunningServer
+from runners.plan.workload import SCRIPTS
 
 
 class _Server(RunningServer):
@@ -23,9 +24,9 @@ class _Server(RunningServer):
 
 @pytest.mark.parametrize("script", [cluster.GET, cluster.PUT])
 def test_load_runs_a_script_that_exists_over_many_keys(script: str) -> None:
-    words = cluster.command(_Server(), script, 3, Path("out.json"))
-    assert (cluster.SCRIPTS / script).is_file()
-    assert str(cluster.SCRIPTS / script) in words
+    words = stand.command(cluster.target(_Server(), script), 3, 64, None, Path("out.json"))
+    assert (SCRIPTS / script).is_file()
+    assert str(SCRIPTS / script) in words
     assert "-R" not in words, "closed loop"
     assert (str(cluster.KEYS) in words) == (script == cluster.GET)
 

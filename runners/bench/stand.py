@@ -1,0 +1,104 @@
+"""What benchmarks with a server stand on: one that stores nothing, a generator on cores of its own, one run of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runners.bench.row import Row, keep
+from runners.launch.server import MAIN, RunningServer, ServerSpec, launch
+from runners.launch.supervisor import pinned
+from runners.launch.toolchain import LOADGEN, ROOT
+from runners.launch.workshop import Workshop, prepare
+from runners.measure import machine
+
+DURATION_S = 3
+WARMUP_S = 1
+CONNECTIONS = 64
+_TIMEOUT_S = 60.0
+#: What the generator's JSON says of a run.
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where the servers come from and which cores are whose."""
+
+    shop: Workshop
+    folder: Path
+    server_cpus: tuple[int, ...] | None
+    generator_cpus: tuple[int, ...] | None
+
+    def spec(self, name: str, flags: Sequence[str] = (), main_class: str = MAIN) -> ServerSpec:
+        """How a server of this name is started. Both of a pair get the same cores."""
+        return ServerSpec(
+            self.shop.jdk.java,
+            self.shop.server.dist,
+            "noop",
+            self.folder / name / "server",
+            self.folder / name / "data",
+            cpus=self.server_cpus,
+            taskset=machine.taskset(),
+            main_class=main_class,
+            server_flags=tuple(flags),
+        )
+
+    @contextmanager
+    def running(self, spec: ServerSpec) -> Iterator[RunningServer]:
+        """A server as long as the context lasts."""
+        server = launch(spec)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+    def load(
+        self,
+        target: Sequence[str],
+        duration_s: int = DURATION_S,
+        connections: int = CONNECTIONS,
+        rate_rps: int | None = None,
+    ) -> Result:
+        """One run of our generator against a target (an address, or a script and what it needs); its JSON.
+
+        A closed loop if no rate is given.
+        """
+        out = self.folder / "load.json"
+        subprocess.run(
+            pinned(command(target, duration_s, connections, rate_rps, out), self.generator_cpus, machine.taskset()),
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            cwd=ROOT,
+            check=True,
+        )
+        result: Result = json.loads(out.read_text())
+        return result
+
+    def keep(self, name: str, rows: Sequence[Row], **about: object) -> None:
+        """Keep the rows as JSON, with the machine, the tools and what else is said of them, and tell where."""
+        kept = keep(name, rows, {"machine": machine.facts(), "tools": self.shop.versions(), **about})
+        print(f"kept in {kept}")
+
+
+def command(target: Sequence[str], duration_s: int, connections: int, rate_rps: int | None, out: Path) -> list[str]:
+    """The generator's command line for one run."""
+    rate = ["-R", str(rate_rps)] if rate_rps else []
+    flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", *rate, "--json", str(out)]
+    return [str(LOADGEN), *flags, *target]
+
+
+@contextmanager
+def stand() -> Iterator[Stand]:
+    """Builds what is needed, says what is unusual about the machine, and leaves no folder behind."""
+    shop = prepare("loadgen", print)
+    server_cpus, generator_cpus = machine.pinning()
+    for warning in machine.noise(machine.facts()):
+        print(f"Unusual today: {warning['text']} ({warning['remedy']})")
+    with tempfile.TemporaryDirectory() as folder:
+        yield Stand(shop, Path(folder), server_cpus, generator_cpus)

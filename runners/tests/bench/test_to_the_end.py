@@ -1,0 +1,43 @@
+"""Benchmarks run to their end in small: a line a row in the form that is promised, and the same kept as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from runners.bench import audit, calm, recording, row
+
+LINE = re.compile(
+    r"^(?P<name>\S+) ours=\S+ peer=\S+ ratio=(?P<ratio>\d+\.\d+) goal=(<=|>=)\S+ (met|short) \(", re.MULTILINE
+)
+SMALL = {audit: {"OUTPUTS": 20, "ROUNDS": 1}, recording: {"ROUNDS": 1, "DURATION_S": 1}}
+ROWS = {
+    audit: {r"audit/\d+-outputs/s-vs-budget"},
+    recording: {rf"recording/{how}/{level}-vs-plain" for how in ("recording", "sampling") for level in ("p50", "p99")},
+}
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("bench", SMALL, ids=lambda module: module.__name__.rsplit(".", 1)[-1])
+def test_a_benchmark_runs_to_its_end(
+    bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(row, "RUNS", tmp_path)
+    monkeypatch.setattr(calm, "ATTEMPTS", 1)  # a machine that isn't calm is good enough here
+    for name, value in SMALL[bench].items():
+        monkeypatch.setattr(bench, name, value)
+    main: Callable[[], int] = bench.main
+    assert main() == 0
+    said = {found["name"]: float(found["ratio"]) for found in LINE.finditer(capsys.readouterr().out)}
+    assert len(said) == len(ROWS[bench])
+    for pattern in ROWS[bench]:
+        assert any(re.fullmatch(pattern, name) for name in said), (pattern, said)
+    (path,) = tmp_path.iterdir()
+    kept = json.loads(path.read_text())
+    assert {one["name"]: one["ratio"] for one in kept["rows"]} == pytest.approx(said, abs=0.001)
+    assert kept["about"]["machine"]
