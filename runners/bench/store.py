@@ -33,7 +33,7 @@ TAIL_RATE_RPS = 20_000
 TAIL_DURATION_S = 30
 OPEN_VALUE_BYTES = 1200
 NO_GROWTH = 1.2
-SPACE = "store/{size}B/space-after-settling-vs-live"
+SPACE = "store/space-after-settling/{size}-vs-live"
 _TIMEOUT_S = 900
 Goal = tuple[Literal["<=", ">="], float]
 #: How many times as fast as each peer, by work.

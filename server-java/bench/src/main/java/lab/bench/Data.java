@@ -45,13 +45,6 @@ public final class Data {
         return key;
     }
 
-    /** A value that cannot be packed, so that engines with and without compression store the same bytes. */
-    public static byte[] value(int bytes) {
-        byte[] value = new byte[bytes];
-        new Random(bytes).nextBytes(value);
-        return value;
-    }
-
     /** Numbers below {@code n}, in the order in which they are written: each once, shuffled. */
     public static int[] shuffled(int n) {
         int[] order = new int[n];

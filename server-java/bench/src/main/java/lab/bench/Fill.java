@@ -30,36 +30,36 @@ public final class Fill {
         String engine = args[0];
         Path folder = Path.of(args[1]);
         int keys = Integer.parseInt(args[2]);
-        byte[] value = Data.value(Integer.parseInt(args[3]));
+        Values values = new Values(Integer.parseInt(args[3]));
         int rewrites = Integer.parseInt(args[4]);
-        warmUp(engine, folder.resolveSibling(folder.getFileName() + "-warm-up"), value);
+        warmUp(engine, folder.resolveSibling(folder.getFileName() + "-warm-up"), values);
         int[] order = Data.shuffled(keys);
         long writtenBefore = Process.writtenBytes();
         long putNs;
         long rewriteNs;
         try (Storage storage = Engines.open(engine, folder)) {
-            putNs = put(storage, order, value);
+            putNs = put(storage, order, values);
             long from = System.nanoTime();
             for (int i = 0; i < rewrites; i++) {
-                put(storage, order, value);
+                put(storage, order, values);
             }
             rewriteNs = System.nanoTime() - from;
             storage.flush();
             settle(folder);
         }
         long written = Process.writtenBytes() - writtenBefore;
-        long live = (long) keys * (Data.KEY_BYTES + value.length);
+        long live = (long) keys * (Data.KEY_BYTES + values.bytes());
         long puts = (long) keys * (1 + rewrites);
         System.out.printf("{\"engine\": \"%s\", \"keys\": %d, \"value_bytes\": %d, \"put_ns\": %.1f, \"rewrite_ns\": %.1f,"
                 + " \"written_bytes\": %d, \"put_bytes\": %d, \"disk_bytes\": %d, \"live_bytes\": %d,"
-                + " \"anonymous_bytes\": %d}%n", engine, keys, value.length, (double) putNs / keys,
+                + " \"anonymous_bytes\": %d}%n", engine, keys, values.bytes(), (double) putNs / keys,
                 rewrites == 0 ? 0 : (double) rewriteNs / rewrites / keys, written,
-                puts * (Data.KEY_BYTES + value.length), size(folder), live, Process.anonymousBytes());
+                puts * (Data.KEY_BYTES + values.bytes()), size(folder), live, Process.anonymousBytes());
     }
 
-    private static void warmUp(String engine, Path folder, byte[] value) {
+    private static void warmUp(String engine, Path folder, Values values) {
         try (Storage storage = Engines.open(engine, folder)) {
-            put(storage, Data.shuffled(WARMUP_PUTS), value);
+            put(storage, Data.shuffled(WARMUP_PUTS), values);
             storage.flush();
             try (Cursor cursor = storage.range(null, null)) {
                 cursor.next();
@@ -68,10 +68,10 @@ public final class Fill {
         delete(folder);
     }
 
-    private static long put(Storage storage, int[] order, byte[] value) {
+    private static long put(Storage storage, int[] order, Values values) {
         long from = System.nanoTime();
         for (int number : order) {
-            storage.put(MemorySegment.ofArray(Data.key(number)), MemorySegment.ofArray(value));
+            storage.put(MemorySegment.ofArray(Data.key(number)), values.of(number));
         }
         return System.nanoTime() - from;
     }

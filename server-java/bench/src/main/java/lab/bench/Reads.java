@@ -49,13 +49,13 @@ public class Reads {
         @Param("128")
         public int valueBytes;
         private Storage storage;
-        private byte[] value;
+        private Values values;
 
         /** Opens the store and reads all of it once, so that its pages are in memory. */
         @Setup
         public void open() {
             storage = Engines.open(engine, Path.of(folder));
-            value = Data.value(valueBytes);
+            values = new Values(valueBytes);
             try (Cursor cursor = storage.range(null, null)) {
                 long sum = 0;
                 while (cursor.next()) {
@@ -135,9 +135,10 @@ public class Reads {
     @Threads(4)
     public int mixed(Store store, Own own) {
         int draw = own.at++;
-        byte[] key = Data.key(own.zipfian[draw & own.zipfian.length - 1]);
+        int number = own.zipfian[draw & own.zipfian.length - 1];
+        byte[] key = Data.key(number);
         if ((draw & 1) == 0) {
-            store.storage.put(MemorySegment.ofArray(key), MemorySegment.ofArray(store.value));
+            store.storage.put(MemorySegment.ofArray(key), store.values.of(number));
         } else {
             store.storage.get(MemorySegment.ofArray(key), own);
         }

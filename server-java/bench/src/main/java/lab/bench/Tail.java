@@ -27,7 +27,7 @@ public final class Tail {
     /** Runs it. */
     public static void main(String[] args) {
         int keys = Integer.parseInt(args[2]);
-        byte[] value = Data.value(Integer.parseInt(args[3]));
+        Values values = new Values(Integer.parseInt(args[3]));
         int rate = Integer.parseInt(args[4]);
         int seconds = Integer.parseInt(args[5]);
         long[] response = new long[rate * seconds];
@@ -38,7 +38,8 @@ public final class Tail {
             for (int i = -rate * WARMUP_S; i < response.length; i++) {
                 long due = start + (long) ((i + (double) rate * WARMUP_S) * NS_PER_S / rate);
                 await(due);
-                storage.put(MemorySegment.ofArray(Data.key(random.nextInt(keys))), MemorySegment.ofArray(value));
+                int number = random.nextInt(keys);
+                storage.put(MemorySegment.ofArray(Data.key(number)), values.of(number));
                 if (i >= 0) {
                     response[i] = System.nanoTime() - due;
                 }

@@ -25,6 +25,8 @@ import java.util.zip.CRC32C;
 final class Log {
 
     private static final int STEPS_AHEAD = 4;
+    /** So full a memtable tells how large its log becomes. */
+    private static final double TELLING_FILL = 0.1;
     private static final int PAGE_BYTES = 4096;
     private static final VarHandle ADD = ValueLayout.JAVA_INT.varHandle();
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(256 * 1024);
@@ -129,14 +131,20 @@ final class Log {
         return end;
     }
 
-    /** Whether it is time to reserve more; the answer costs nothing. */
-    boolean runsLow() {
-        return reserved - position.getPlain() < stepBytes * STEPS_AHEAD && reserved < map.byteSize();
+    /**
+     * Whether it is time to reserve more; the answer costs nothing.
+     *
+     * @param fill how full the memtable is: when it is full, what the log has reserved beyond that was written in vain
+     */
+    boolean runsLow(double fill) {
+        long at = position.getPlain();
+        long needed = fill < TELLING_FILL ? map.byteSize() : Math.min(map.byteSize(), (long) (at / fill));
+        return reserved - at < stepBytes * STEPS_AHEAD && reserved < needed;
     }
 
     /** Reserves some bytes more, and touches their pages so that the writer need not wait for the kernel. */
-    void reserveAhead() throws IOException {
-        while (runsLow()) {
+    void reserveAhead(double fill) throws IOException {
+        while (runsLow(fill)) {
             long from = reserved;
             reserve(from + stepBytes);
             synchronized (reserves) {

@@ -11,6 +11,7 @@ final class MemtableCursor implements EntryCursor {
     private static final int FIRST_KEY_BYTES = 64;
 
     private final Memtable memtable;
+    private final Nodes nodes;
     private final long sequence;
     private final byte[] to;
     private long nextNode;
@@ -26,6 +27,7 @@ final class MemtableCursor implements EntryCursor {
      */
     MemtableCursor(Memtable memtable, byte[] from, byte[] to, long sequence) {
         this.memtable = memtable;
+        this.nodes = memtable.nodes();
         this.sequence = sequence;
         this.to = to;
         memtable.retain();
@@ -36,17 +38,17 @@ final class MemtableCursor implements EntryCursor {
     public boolean next() {
         while (nextNode != 0) {
             long node = nextNode;
-            nextNode = memtable.next(node);
-            version = memtable.versionAt(node, sequence);
+            nextNode = nodes.next(node, 0);
+            version = nodes.versionAt(node, sequence);
             if (version == 0) {
                 continue;
             }
-            keyLength = memtable.keyLength(node);
+            keyLength = nodes.keyLength(node);
             if (keyLength > key.length) {
                 key = new byte[keyLength * 2];
             }
-            MemorySegment.copy(memtable.data(), BYTE, memtable.keyOffset(node), key, 0, keyLength);
-            prefix = memtable.prefix(node);
+            MemorySegment.copy(nodes.data(), BYTE, nodes.keyOffset(node), key, 0, keyLength);
+            prefix = nodes.prefix(node);
             if (to != null && Arrays.compareUnsigned(key, 0, keyLength, to, 0, to.length) >= 0) {
                 nextNode = 0;
                 return false;
@@ -78,17 +80,17 @@ final class MemtableCursor implements EntryCursor {
 
     @Override
     public MemorySegment valueSegment() {
-        return valueLength() == TableFormat.TOMBSTONE ? null : memtable.data();
+        return valueLength() == TableFormat.TOMBSTONE ? null : nodes.data();
     }
 
     @Override
     public long valueOffset() {
-        return memtable.valueOffset(version);
+        return nodes.valueOffset(version);
     }
 
     @Override
     public int valueLength() {
-        return memtable.valueLength(version);
+        return nodes.valueLength(version);
     }
 
     @Override

@@ -12,19 +12,22 @@ final class MemtablePool {
     private static final int KEPT = 2;
 
     private final long bytes;
+    private final long usualBytes;
     private final Queue<NativeMemory> free = new ArrayDeque<>();
     private boolean closed;
 
     /**
-     * @param bytes size of each
+     * @param bytes      size of each
+     * @param usualBytes so much of it is usually used
      */
-    MemtablePool(long bytes) {
+    MemtablePool(long bytes, long usualBytes) {
         this.bytes = bytes;
+        this.usualBytes = usualBytes;
     }
 
     synchronized NativeMemory take() {
         NativeMemory memory = free.poll();
-        return memory == null ? NativeMemory.reserve(bytes) : memory;
+        return memory == null ? NativeMemory.reserve(bytes, usualBytes) : memory;
     }
 
     synchronized void giveBack(NativeMemory memory) {

@@ -37,7 +37,7 @@ final class Spares implements Housekeeper.Work {
         this.options = options;
         this.housekeeper = housekeeper;
         this.pool = new MemtablePool(Memtable.capacity(options.flushThresholdBytes(), options.maxKeyBytes(),
-                options.maxValueBytes()));
+                options.maxValueBytes()), options.flushThresholdBytes());
         long largest = LogFormat.recordBytes(options.maxKeyBytes(), options.maxValueBytes());
         this.logCapacity = Math.min(Integer.MAX_VALUE,
                 LogFormat.HEADER_BYTES + LOG_THRESHOLDS * options.flushThresholdBytes() + largest);
@@ -53,7 +53,9 @@ final class Spares implements Housekeeper.Work {
 
     /** A memtable that is not prepared by the housekeeper. */
     Memtable newMemtable(long firstLog) {
-        return new Memtable(pool.take(), options.flushThresholdBytes(), firstLog, this::dispose);
+        Memtable memtable = new Memtable(pool.take(), options.flushThresholdBytes(), firstLog, this::dispose);
+        memtable.touchAhead();
+        return memtable;
     }
 
     private void dispose(Memtable memtable) {
@@ -96,9 +98,9 @@ final class Spares implements Housekeeper.Work {
 
     @Override
     public long doNext() {
-        reserveAhead();
+        View view = tree.peek();
+        prepareRoom(view);
         try {
-            View view = tree.peek();
             if (spare == null && view.frozen == null && !tree.closing()) {
                 Log next = newLog();
                 spare = new Spare(newMemtable(next == null ? Long.MAX_VALUE : next.number()), next);
@@ -113,14 +115,21 @@ final class Spares implements Housekeeper.Work {
         }
     }
 
-    private void reserveAhead() {
-        Log log = tree.writes().log();
-        if (log != null && log.runsLow()) {
-            try {
-                log.reserveAhead();
-            } catch (IOException e) {
-                // The writer that needs the room learns of it, and only if there is none by then.
+    private void prepareRoom(View view) {
+        int held = view.lease.enter();
+        if (held == Lease.RETIRED) {
+            return;
+        }
+        try {
+            view.active.touchAhead();
+            Log log = tree.writes().log();
+            if (log != null) {
+                log.reserveAhead(view.active.fill());
             }
+        } catch (IOException e) {
+            // The writer that needs the room learns of it, and only if there is none by then.
+        } finally {
+            view.lease.exit(held);
         }
     }
 

@@ -75,7 +75,7 @@ final class WritePath {
         long bytes = Memtable.bytesFor(key.length, valueLength);
         long recordBytes = LogFormat.recordBytes(key.length, valueLength);
         long hash = Keys.hash(key, key.length);
-        throttle.pass(bytes);
+        throttle.pass(Nodes.usualBytes(key.length, valueLength));
         while (true) {
             Memtable target;
             Log used;
@@ -99,6 +99,9 @@ final class WritePath {
                 lock.unlock();
             }
             if (done) {
+                if (target.runsLow() || used != null && used.runsLow(target.fill())) {
+                    spares.wake();
+                }
                 if (isNew && target.isSampled(hash)) {
                     tree.sample(target, key, hash);
                 }
@@ -125,11 +128,7 @@ final class WritePath {
 
     private long append(Log used, byte[] key, MemorySegment value) {
         try {
-            long end = used.append(key, value, lastSequence + 1);
-            if (used.runsLow()) {
-                spares.wake();
-            }
-            return end;
+            return used.append(key, value, lastSequence + 1);
         } catch (IOException e) {
             counters.refusedFull.increment();
             throw Tree.failure("The write was refused and not done, since its log cannot be written", e);

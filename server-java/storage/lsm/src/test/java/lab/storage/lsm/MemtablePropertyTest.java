@@ -23,8 +23,11 @@ class MemtablePropertyTest {
     private static final long THRESHOLD_BYTES = 1 << 20;
 
     private static Memtable memtable() {
-        return new Memtable(NativeMemory.reserve(Memtable.capacity(THRESHOLD_BYTES, 1_000, 1_000)), THRESHOLD_BYTES, 0,
-                ended -> ended.end().free());
+        return new Memtable(memory(), THRESHOLD_BYTES, 0, ended -> ended.end().free());
+    }
+
+    private static NativeMemory memory() {
+        return NativeMemory.reserve(Memtable.capacity(THRESHOLD_BYTES, 1_000, 1_000), THRESHOLD_BYTES);
     }
 
     private static Lookup lookup(byte[] key) {
@@ -35,7 +38,9 @@ class MemtablePropertyTest {
 
     @Property(tries = 300)
     void showsEveryMomentAsItWas(
-            @ForAll @Size(min = 1, max = 200) List<@Size(min = 1, max = 12) byte[]> keys) {
+            @ForAll @Size(min = 1, max = 200) List<@Size(min = 1, max = 12) byte[]> drawn, @ForAll boolean sameStart) {
+        // Where all keys start alike, their first eight bytes, which links repeat, tell none from another.
+        List<byte[]> keys = sameStart ? drawn.stream().map(MemtablePropertyTest::behindEightBytes).toList() : drawn;
         Memtable memtable = memtable();
         try {
             TreeMap<byte[], Integer> model = new TreeMap<>(Arrays::compareUnsigned);
@@ -61,6 +66,12 @@ class MemtablePropertyTest {
         } finally {
             memtable.release();
         }
+    }
+
+    private static byte[] behindEightBytes(byte[] end) {
+        byte[] key = new byte[Long.BYTES + end.length];
+        System.arraycopy(end, 0, key, Long.BYTES, end.length);
+        return key;
     }
 
     private static void check(Memtable memtable, TreeMap<byte[], Integer> model, long sequence) {
@@ -100,7 +111,7 @@ class MemtablePropertyTest {
 
     @Test
     void memoryIsUsedAgainWithoutWhatWasInIt() {
-        NativeMemory memory = NativeMemory.reserve(Memtable.capacity(THRESHOLD_BYTES, 1_000, 1_000));
+        NativeMemory memory = memory();
         byte[] key = {1, 2, 3};
         Memtable first = new Memtable(memory, THRESHOLD_BYTES, 0, ended -> { });
         first.put(key, Keys.hash(key, 3), MemorySegment.ofArray(new byte[10]), 1);
