@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -96,8 +97,19 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Rows as the frame `name`, with exactly its columns; a value that a row lacks is missing, not zero."""
+    found = list(rows)
+    return _typed(name, found) if found else _empty(name).copy()
+
+
+def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
     columns = COLUMNS[name]
-    return pd.DataFrame(list(rows), columns=list(columns)).astype(columns)
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+
+
+@functools.cache
+def _empty(name: str) -> pd.DataFrame:
+    """Most steps lack most frames, and giving each column its type takes milliseconds."""
+    return _typed(name, [])
 
 
 def complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

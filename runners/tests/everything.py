@@ -21,8 +21,11 @@ from runners.launch.workshop import prepare
 SUREFIRE_RESULT = re.compile(
     rb"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?:\x1b\[[\d;]*m)?\s*$", re.MULTILINE
 )
-#: The full counts take longer a test, and what they find is shown.
-LONG = ("--timeout=3600", "-rP") if os.environ.get("LAB_LONG") == "1" else ()
+#: The full counts take longer a test, and what they find is shown, which tests side by side can't do.
+LONG = os.environ.get("LAB_LONG") == "1"
+#: Tests that only compute run side by side; those that load a server have the machine for themselves.
+COMPUTING = ("-m", "not e2e", *(("--timeout=3600", "-rP") if LONG else ("-n", "auto", "--dist", "worksteal")))
+MEASURING = ("-m", "e2e", *(("--timeout=3600", "-rP") if LONG else ()))
 CARGO_RESULT = re.compile(rb"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
 
 
@@ -86,14 +89,21 @@ def rust() -> Counts:
 
 def python() -> Counts:
     """The package, its rooms' order, and the lab end to end."""
+    parts = [_pytest(COMPUTING), _pytest(MEASURING)]
+    passed, failed, skipped = (sum(getattr(part, field) for part in parts) for field in ("passed", "failed", "skipped"))
+    seconds, broken = sum(part.seconds for part in parts), any(part.broken for part in parts)
+    return Counts("Python", passed, failed, skipped, seconds, broken)
+
+
+def _pytest(options: Sequence[str]) -> Counts:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "pytest.xml"
-        code, _, seconds = _run([sys.executable, "-m", "pytest", f"--junitxml={report}", *LONG], ROOT)
+        code, _, seconds = _run([sys.executable, "-m", "pytest", f"--junitxml={report}", *options], ROOT)
         suites = ET.parse(report).getroot().iter("testsuite") if report.exists() else ()
         found = [tuple(int(s.get(field, 0)) for field in ("tests", "failures", "errors", "skipped")) for s in suites]
     tests, failures, errors, skipped = _sums(found, 4)
     failed = failures + errors
-    return Counts("Python", tests - failed - skipped, failed, skipped, seconds, (code != 0 and not failed) or not tests)
+    return Counts("pytest", tests - failed - skipped, failed, skipped, seconds, (code != 0 and not failed) or not tests)
 
 
 def main() -> int:

@@ -21,6 +21,7 @@ from runners.read.activity import read_activity
 from runners.read.jfr import read_events
 from runners.read.slices import read_slices
 
+pytestmark = pytest.mark.e2e
 PROGRAM = """
 import jdk.jfr.*;
 public class Clock {
