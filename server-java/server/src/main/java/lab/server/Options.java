@@ -19,6 +19,9 @@ final class Options {
     private final ExecutionFlags execution = new ExecutionFlags();
 
     @Mixin
+    private final HandlingFlags handling = new HandlingFlags();
+
+    @Mixin
     private final ClusterFlags cluster = new ClusterFlags();
 
     void validate() {
@@ -26,6 +29,7 @@ final class Options {
         store.validate(network.maxValueBytes());
         execution.validate();
         cluster.validate(network);
+        handling.validate(network, cluster);
     }
 
     StoreFlags store() {
@@ -38,6 +42,10 @@ final class Options {
 
     ExecutionFlags execution() {
         return execution;
+    }
+
+    HandlingFlags handling() {
+        return handling;
     }
 
     ClusterFlags cluster() {

@@ -6,11 +6,13 @@ import java.net.ServerSocket;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import lab.server.api.Answering;
+import lab.server.api.AsPublished;
 import lab.server.api.Entities;
 import lab.server.api.Front;
 import lab.server.api.Json;
 import lab.server.api.KeyValueApi;
 import lab.server.api.LocalEntities;
+import lab.server.api.PublishedEntities;
 import lab.server.cluster.Cluster;
 import lab.server.cluster.Topology;
 import lab.server.execution.Dispatcher;
@@ -56,14 +58,14 @@ final class RunningServer implements AutoCloseable {
         this.storage = storage;
         cluster = node.topology() == null ? null : new Cluster(node.topology(),
                 options.cluster().settings(node.topology().size()), storage, answering);
-        Entities entities = cluster == null ? new LocalEntities(storage) : cluster.entities();
+        Entities entities = cluster == null ? alone(options.handling().way()) : cluster.entities();
         api = new KeyValueApi(entities, answering, this::status, () -> Json.write(storage.statistics()),
                 options.store().maxKeyBytes());
         execution = options.execution().create();
         dispatcher = new Dispatcher(api, execution);
         try {
             int[] port = {node.port()};
-            front = bind(options.network(), port);
+            front = bind(options.network(), options.handling().way(), port);
             instance = new Instance(options, port[0], node, storage, transport(options.network()), this::requests,
                     cluster);
         } catch (RuntimeException e) {
@@ -80,19 +82,24 @@ final class RunningServer implements AutoCloseable {
         }
     }
 
+    private Entities alone(AsPublished way) {
+        return way == AsPublished.NOTHING || way.isOfAnswers() ? new LocalEntities(storage)
+                : new PublishedEntities(storage, way);
+    }
+
     private static Storage open(Options options, Node node) {
         StoreFlags store = options.store().forNode(node.data(), node.shares());
         return store.engine().open(store);
     }
 
     /** One-nio cannot say which port it got for 0, so a free one is looked for and then asked for by number. */
-    private Front bind(NetworkFlags network, int[] port) {
+    private Front bind(NetworkFlags network, AsPublished way, int[] port) {
         for (int attempt = 1; ; attempt++) {
             if (node.port() == 0) {
                 port[0] = freePort(network.host());
             }
             try {
-                return network.front().open(network, port[0], dispatcher);
+                return network.front().open(network, port[0], dispatcher, way);
             } catch (IOException e) {
                 if (node.port() != 0 || attempt == FREE_PORT_ATTEMPTS) {
                     throw new PortTakenException(network.host(), port[0], e);

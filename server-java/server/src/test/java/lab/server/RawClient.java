@@ -88,6 +88,15 @@ public final class RawClient implements AutoCloseable {
         return read(false);
     }
 
+    /** Reads an answer without a body as it was sent, but for white space at the ends of its lines. */
+    public String readHead() throws IOException {
+        StringBuilder head = new StringBuilder();
+        for (String line = line(); !line.isEmpty(); line = line()) {
+            head.append(line).append("\r\n");
+        }
+        return head.toString();
+    }
+
     private Answer read(boolean head) throws IOException {
         String statusLine = line();
         int status = Integer.parseInt(statusLine.split(" ")[1]);

@@ -3,6 +3,7 @@ package lab.server.onenio;
 import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import lab.server.api.AsPublished;
 import lab.server.api.Front;
 import lab.server.execution.Dispatcher;
 import one.nio.http.HttpServer;
@@ -22,6 +23,7 @@ public final class KeyValueServer extends HttpServer implements Front {
     private final Address address;
     private final Limits limits;
     private final Dispatcher dispatcher;
+    private final AsPublished way;
     private final BodyMemory bodyMemory = new BodyMemory(Runtime.getRuntime().maxMemory() / BODY_HEAP_SHARE);
 
     /**
@@ -33,7 +35,21 @@ public final class KeyValueServer extends HttpServer implements Front {
      * @throws IOException if the port cannot be bound
      */
     public KeyValueServer(Address address, Limits limits, Dispatcher dispatcher) throws IOException {
+        this(address, limits, dispatcher, AsPublished.NOTHING);
+    }
+
+    /**
+     * Binds the port. {@link #start()} begins to answer.
+     *
+     * @param address    where and how to listen
+     * @param limits     what a connection may ask
+     * @param dispatcher what answers
+     * @param way        how the answers are made
+     * @throws IOException if the port cannot be bound
+     */
+    public KeyValueServer(Address address, Limits limits, Dispatcher dispatcher, AsPublished way) throws IOException {
         super(config(address, limits));
+        this.way = way;
         this.address = address;
         this.limits = limits;
         this.dispatcher = dispatcher;
@@ -74,7 +90,9 @@ public final class KeyValueServer extends HttpServer implements Front {
         if (limits.connections() > 0 && getConnections() >= limits.connections()) {
             throw new RejectedSessionException("There are " + limits.connections() + " connections already.");
         }
-        return new KeyValueSession(socket, this, limits, bodyMemory, dispatcher);
+        return way.isOfAnswers()
+                ? new PublishedSession(socket, this, limits, bodyMemory, dispatcher, way == AsPublished.SHARED_RESPONSE)
+                : new KeyValueSession(socket, this, limits, bodyMemory, dispatcher);
     }
 
     @Override

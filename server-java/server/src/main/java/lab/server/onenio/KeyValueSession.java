@@ -23,8 +23,10 @@ import one.nio.net.Socket;
  *
  * <p>A request is done when it was answered and its handler has returned, in whichever order; until then the session is
  * not used for the next one.
+ *
+ * <p>{@link PublishedSession} answers in another way, to show what that costs; it is loaded only where it is asked for.
  */
-final class KeyValueSession extends ReceivingSession implements Exchange, Job {
+class KeyValueSession extends ReceivingSession implements Exchange, Job {
 
     private static final MemorySegment NO_BYTES = MemorySegment.ofArray(Response.EMPTY);
     private static final int MAX_HELD_BYTES = 16 * 1024;
@@ -239,14 +241,16 @@ final class KeyValueSession extends ReceivingSession implements Exchange, Job {
         }
     }
 
-    private ReceivedRequest current() {
+    /** The request to answer. */
+    final ReceivedRequest current() {
         if (answered) {
             throw new IllegalStateException("This request was already answered.");
         }
         return (ReceivedRequest) handling;
     }
 
-    private void deliver(byte[] bytes) throws IOException {
+    /** Sends a whole answer. */
+    final void deliver(byte[] bytes) throws IOException {
         if (handover != null) {
             deliver(new ArrayQueueItem(bytes, 0, bytes.length, 0));
             return;

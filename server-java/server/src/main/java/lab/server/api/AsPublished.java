@@ -1,0 +1,35 @@
+package lab.server.api;
+
+/**
+ * What the servers of the published reports did in each request and this one does not: one at a time, to see what each
+ * costs. Nothing of it is on the way of a request unless it is asked for.
+ */
+public enum AsPublished {
+    /** Nothing. */
+    NOTHING("nothing"),
+    /** The key becomes a text and then bytes again. */
+    STRING_KEYS("string-keys"),
+    /** A value is copied to an array of its own before it is stored or answered. */
+    COPIED_VALUES("copied-values"),
+    /** Each answer is one-nio's object, a list of texts that become bytes. */
+    NEW_RESPONSE("new-response"),
+    /** The same, but answers without a body are one object for all requests, which one-nio changes each time. */
+    SHARED_RESPONSE("shared-response");
+
+    private final String flag;
+
+    AsPublished(String flag) {
+        this.flag = flag;
+    }
+
+    /** Whether it is about the objects that answers are made of, which one-nio alone has. */
+    public boolean isOfAnswers() {
+        return this == NEW_RESPONSE || this == SHARED_RESPONSE;
+    }
+
+    /** As written on the command line. */
+    @Override
+    public String toString() {
+        return flag;
+    }
+}
