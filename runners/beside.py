@@ -38,6 +38,7 @@ def common_rate(climbed: Sequence[Ladder], settings: Sequence[Setting], share: f
 def beside(
     campaign: Campaign,
     launch: Callable[[Setting], RunningServer],
+    ready: Callable[[Setting], RunningServer],
     settings: Sequence[Setting],
     workload: Workload,
     rate: Rate,
@@ -47,6 +48,8 @@ def beside(
 ) -> list[Step]:
     """Measure each setting on a server of its own; with `events`, once more while the profiler records.
 
+    `ready` starts a server that holds what the load asks for, `launch` an empty one.
+
     Before them, for `floor_s`, the instrument's floor: the same load against a handler that does nothing.
     """
     floor = dataclasses.replace(shape, duration_s=floor_s)
@@ -54,9 +57,7 @@ def beside(
     campaign.step(f"floor-{workload.name}", "floor", server, workload, rate, shape=floor)
     steps = []
     for setting in settings:
-        server = launch(setting)
-        if workload.filled_keys:
-            campaign.fill(server, workload)
+        server = ready(setting)
         name = f"{workload.name}-{setting.name}"
         steps.append(campaign.step(name, "load", server, workload, rate, shape=shape))
         if events and server.alive():

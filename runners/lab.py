@@ -5,12 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from runners import show
-from runners.beside import beside, common_rate
 from runners.campaign import Campaign
 from runners.errors import MeasureError, ToolError
 from runners.explain import words
@@ -25,7 +24,7 @@ from runners.measure import machine
 from runners.measure.generators import generators
 from runners.measure.profiler import ProfileSpec
 from runners.past import Past
-from runners.plan import report_3, report_4, stores
+from runners.plan import ablations, report_3, report_4, stores
 from runners.plan.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
 from runners.plan.commands import plan_of
 from runners.plan.experiment import REPORT_S, Experiment
@@ -43,16 +42,16 @@ from runners.read.published import published
 from runners.read.run import Run, Step
 from runners.resume import continued
 from runners.rewrite import write_report
-from runners.searches import Searches
 from runners.series import Series
 from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
+from runners.side_by_side import SideBySide
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
 __all__ = [
     "AFTER", "BEFORE", "DELAYED", "FLAG", "GET", "NEW_JDK", "ONE_WRITE", "PUT",
-    "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "published", "report_3", "report_4", "show",
-    "stores",
+    "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "ablations", "published", "report_3",
+    "report_4", "show", "stores",
 ]  # fmt: skip
 
 
@@ -61,7 +60,7 @@ def _listed(parameters: Mapping[str, Value], name: str) -> tuple[str, ...]:
     return tuple(part for part in str(parameters.get(name, "")).split(",") if part not in ("", "none"))
 
 
-class Lab(Searches):
+class Lab(SideBySide):
     """One run: its plan, its folder, and the server that is up now."""
 
     _current: Lab | None = None
@@ -260,23 +259,6 @@ class Lab(Searches):
         reference = published(workload.published) if workload.published else None
         draw(lambda: show.spectrum(step, published=reference, floor=self._floors.get(workload.name)))
         return step
-
-    def beside(self, settings: Sequence[Setting], workload: Workload, climbed: Sequence[Ladder]) -> list[Step]:
-        """Experiment 06: these stores at one rate, a share of the lower knee, each clean and then profiled."""
-        settings = [each for each in settings if each.name in {ladder.steps[0].subject for ladder in climbed}]
-        if not settings:
-            self._progress.say(f"None of the stores to profile was climbed with {workload.label}: left out")
-            return []
-        rate = common_rate(climbed, settings, stores.PROFILED_SHARE)
-        warmup_s, duration_s = stores.LOADS_S[self.size.name]
-        shape = Shape(int(self.parameters["connections"]), 1, duration_s, warmup_s)
-        floor_s = stores.FLOOR_S[self.size.name]
-        steps = beside(self._campaign, self.launch, settings, workload, rate, shape, self.events, floor_s)
-        profiled = [step for step in steps if step.profiled]
-        draw(lambda: show.spectrum(*(step for step in steps if not step.profiled)))
-        if "cpu" in self.events and len(profiled) > 1:
-            draw(lambda: show.differential(profiled[0], profiled[-1]))
-        return steps
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""

@@ -19,6 +19,8 @@ FOREIGN_LIMIT_CORES = 0.25
 LOAD_PER_CORE_LIMIT = 0.5
 RUNG = "rung"
 PROFILED = "rung-profiled"
+#: Steps with these in their metadata are told by a teller of their own, also when they are not valid.
+TOLD_ELSEWHERE = {"ablation", "fault"}
 NOTHING_TO_LOOK_AT = "No step to look at."
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 
@@ -99,8 +101,10 @@ def _complete(run: Run) -> Check:
     if run.unfinished:
         text += f"; {words.listed(run.unfinished)} was begun and not finished"
     bad = [
-        step for step in run.steps if not step.valid and step.kind not in (RUNG, PROFILED)
-    ]  # a ladder says that of its own
+        step
+        for step in run.steps
+        if not step.valid and step.kind not in (RUNG, PROFILED) and not step.meta.keys() & TOLD_ELSEWHERE
+    ]  # a ladder and a switch say that of their own
     if bad:
         text += "; " + "; ".join(f"{step.label}: {facts.why_not(step)}" for step in bad)
     return Check("run", status == "complete" and not bad, words.sentence(text), tuple(step.name for step in bad))

@@ -190,11 +190,15 @@ def half_width(logs: Floats, level: float, seed: int = 1) -> float:
 
 
 def differences(
-    a: Mapping[str, Sequence[float]], b: Mapping[str, Sequence[float]], planned: int, see: float
+    a: Mapping[str, Sequence[float]],
+    b: Mapping[str, Sequence[float]],
+    planned: int,
+    see: float,
+    quantities: Sequence[Quantity] = QUANTITIES,
 ) -> list[Difference]:
-    """Each quantity that both sides have in each round, `a[name][i]` and `b[name][i]` of round i."""
+    """Each of the quantities that both sides have in each round, `a[name][i]` and `b[name][i]` of round i."""
     shared = [
-        q for q in QUANTITIES if _usable(a.get(q.name, ())) and _usable(b.get(q.name, ()))
+        q for q in quantities if _usable(a.get(q.name, ())) and _usable(b.get(q.name, ()))
     ]  # fmt: skip
     found = []
     for quantity in shared:

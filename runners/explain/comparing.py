@@ -125,7 +125,8 @@ def signed(share: float) -> str:
 
 def absolute(quantity: Quantity, value: float) -> str:
     """A value in its unit."""
-    return words.rate(value) if quantity.unit == "rps" else words.latency(value)
+    write = {"rps": words.rate, "bytes": words.size}.get(quantity.unit, words.latency)
+    return write(value)
 
 
 def _finding(repeats: Repeats, each: Difference, count: int) -> Iterator[Finding]:

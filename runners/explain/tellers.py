@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runners.explain import climbing, closed_loop, comparing, executions, history, instrument, rungs, stores
+from runners.explain import ablations, climbing, closed_loop, comparing, executions, history, instrument, rungs, stores
 from runners.explain.telling import Telling
 from runners.read.run import Run
 
@@ -17,6 +17,7 @@ TELLERS: tuple[Teller, ...] = (
     rungs.tell,
     comparing.tell,
     stores.tell,
+    ablations.tell,
     instrument.tell,
     closed_loop.tell,
     history.telling,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
-from runners.plan import report_3, report_4, stores
+from runners.plan import ablations, report_3, report_4, stores
 from runners.plan.climb import CLIMBS
 from runners.plan.closed_loop import LOOP_SIZES
 from runners.plan.parameter import Parameter, Value
@@ -74,6 +74,14 @@ _STORES = tuple(stores.STORES)
 STORES_6 = (
     *(parameter for parameter in LADDER if parameter.name != "rate_rps"),
     Parameter("stores", ",".join(_STORES), "stores to measure", choices=_STORES, several=True),
+    Parameter("connections", 64, "connections of every load", "connections", low=1, high=10_000),
+)
+_SWITCHES = (ablations.FIT, *ablations.SWITCHES)
+SWITCHES_7 = (
+    *(parameter for parameter in LADDER if parameter.name not in ("rate_rps", "p99_ms")),
+    Parameter(
+        "switches", ablations.FIT, "what is switched; fit: what the size has time for", choices=_SWITCHES, several=True
+    ),
     Parameter("connections", 64, "connections of every load", "connections", low=1, high=10_000),
 )
 
@@ -178,6 +186,15 @@ EXPERIMENTS = {
             STORES_6,
             (),
             stores.planned_s,
+        ),
+        Experiment(
+            "07",
+            "07_ablations.ipynb",
+            "What the authors proposed, one switch at a time",
+            "",
+            SWITCHES_7,
+            (),
+            ablations.planned_s,
         ),
         Experiment(
             "08",

@@ -7,6 +7,7 @@ the reports. They take their names from the modules that hold them, so within th
 imported from its full path.
 """
 
+from runners.show.ablations import ablation
 from runners.show.blocks import checks, conclusion
 from runners.show.by_rate import by_rate
 from runners.show.causes import causes
@@ -27,6 +28,7 @@ from runners.show.stall import stall
 from runners.show.timeline import timeline
 
 __all__ = [
+    "ablation",
     "by_rate",
     "causes",
     "checks",

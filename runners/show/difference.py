@@ -96,7 +96,7 @@ def _side(found: Sequence[Difference], dots: pd.DataFrame) -> float:
     own = dots[dots["quantity"].isin([each.quantity.name for each in narrow])]["difference"].abs()
     edges = [max(abs(each.low), abs(each.high)) for each in narrow] or [abs(each.share) for each in found]
     spread = [float(own.quantile(0.97))] if len(own) else []
-    return 110 * max(0.05, *edges, *spread)
+    return 110 * max([0.05, *edges, *spread])
 
 
 def _colour(each: Difference) -> str:

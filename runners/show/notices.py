@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from runners.explain import facts
-from runners.explain.checks import RUNG
+from runners.explain.checks import RUNG, TOLD_ELSEWHERE
 from runners.explain.facts import quotable
 from runners.read.run import Run, Step
 from runners.show import numbers
@@ -26,9 +26,8 @@ def notices(run: Run, told_otherwise: bool = False) -> list[str]:
     found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     found += _grouped((step.name, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
-    found += _grouped(
-        (step.name, reason(step)) for step in run.steps if step not in measured and not step.valid and step.kind != RUNG
-    )
+    others = [step for step in run.steps if step not in measured and not step.meta.keys() & TOLD_ELSEWHERE]
+    found += _grouped((step.name, reason(step)) for step in others if not step.valid and step.kind != RUNG)
     found += _grouped(
         (step.name, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
         for step in run.steps

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from runners.explain.conclusion import Conclusion
 from runners.read.run import Run
+from runners.show.ablations import sections as ablations
 from runners.show.causes import sections as tails
 from runners.show.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.show.difference import section as difference
@@ -29,6 +30,7 @@ BUILDERS: tuple[Builder, ...] = (
     rungs,
     difference,
     stores,
+    ablations,
     *INSTRUMENT,
     *CLOSED_LOOP,
     in_short,

@@ -1,4 +1,4 @@
-"""The ladder experiments, whole and in the smoke size. They take more than a minute: part of `make test-long`."""
+"""Experiments of many steps, whole and in the smoke size. They take more than a minute: part of `make test-long`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.explain.ablations import ablations
 from runners.explain.stores import stores
 from runners.read.reading import read_run
 from runners.store import RunFolder
@@ -51,3 +52,19 @@ def test_the_stores_run_side_by_side_to_their_report(tmp_path: Path) -> None:
     assert found["files"].room > found["lsm"].room  # a file takes whole blocks
     report = folder.report_md.read_text()
     assert "All in one table" in report and "From RocksDB PUT to LSM PUT" in report
+
+
+def test_switches_run_in_rounds_to_their_verdicts(tmp_path: Path) -> None:
+    done = lab("run", "07", "--size", "smoke", runs=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.iterdir()
+    folder = RunFolder.open(path)
+    run = read_run(folder)
+    assert {found.switch.name for found in ablations(run)} == {"bloom", "response"}
+    assert all(len(row.rounds["closed_loop_rps"]) >= 4 for found in ablations(run) for row in found.rows)
+    (fault,) = run.find(kind="fault")
+    heads = fault.meta["fault"]["heads"]
+    assert len(heads) > 100 and heads[99]["bytes"] > 10 * heads[0]["bytes"]
+    report = folder.report_md.read_text()
+    assert "All in one table" in report and "Answers of one connection" in report
+    assert not list(folder.path.glob("servers/*/data"))

@@ -1,0 +1,84 @@
+"""The words of a notebook that set stores or settings side by side: beside, ablate, together."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from runners import show
+from runners.ablating import Ablating
+from runners.beside import beside, common_rate
+from runners.campaign import Campaign
+from runners.explain.ablations import Ablation
+from runners.explain.climbing import Ladder
+from runners.launch.server import RunningServer
+from runners.plan import stores
+from runners.plan.ablations import Switch
+from runners.plan.setting import Setting
+from runners.plan.shape import Shape
+from runners.plan.workload import Workload
+from runners.progress import Progress
+from runners.read.run import Step
+from runners.searches import Searches
+from runners.show.cell import draw
+
+
+class SideBySide(Searches, ABC):
+    """A part of `Lab`, which sets what these words use."""
+
+    _campaign: Campaign
+    _progress: Progress
+
+    @abstractmethod
+    def launch(self, setting: Setting | str, keep_data: bool = False) -> RunningServer:
+        """`Lab.launch`."""
+
+    @abstractmethod
+    def _stop_server(self) -> None:
+        """Stop the server that is up, if any."""
+
+    def beside(self, settings: Sequence[Setting], workload: Workload, climbed: Sequence[Ladder]) -> list[Step]:
+        """Experiment 06: these stores at one rate, a share of the lower knee, each clean and then profiled."""
+        settings = [each for each in settings if each.name in {ladder.steps[0].subject for ladder in climbed}]
+        if not settings:
+            self._progress.say(f"None of the stores to profile was climbed with {workload.label}: left out")
+            return []
+        rate = common_rate(climbed, settings, stores.PROFILED_SHARE)
+        warmup_s, duration_s = stores.LOADS_S[self.size.name]
+        shape = Shape(int(self.parameters["connections"]), 1, duration_s, warmup_s)
+        floor_s = stores.FLOOR_S[self.size.name]
+
+        def ready(setting: Setting) -> RunningServer:
+            server = self.launch(setting)
+            if workload.filled_keys:
+                self._campaign.fill(server, workload)
+            return server
+
+        steps = beside(self._campaign, self.launch, ready, settings, workload, rate, shape, self.events, floor_s)
+        return self._seen(steps)
+
+    def _seen(self, steps: list[Step]) -> list[Step]:
+        profiled = [step for step in steps if step.profiled]
+        draw(lambda: show.spectrum(*(step for step in steps if not step.profiled)))
+        if "cpu" in self.events and len(profiled) > 1:
+            draw(lambda: show.differential(profiled[0], profiled[-1]))
+        return steps
+
+    def ablate(self, switch: Switch) -> Ablation:
+        """Experiment 07: the settings of a switch in interleaved rounds, and the fault of one of them."""
+        found = self._ablating().switch(switch, int(self.parameters["connections"]), self._drop)
+        draw(lambda: show.ablation(found))
+        return found
+
+    def together(self) -> list[Step]:
+        """Experiment 07: the published store and the one with every switch on, clean and profiled."""
+        return self._seen(self._ablating().together(int(self.parameters["connections"]), self.events))
+
+    def _drop(self, data: Path) -> None:
+        self._stop_server()
+        shutil.rmtree(data, ignore_errors=True)
+
+    def _ablating(self) -> Ablating:
+        return Ablating(self.folder, self._campaign, self.size, self.launch)
