@@ -1,4 +1,4 @@
-"""The run folder: the names of its files, its manifest, and frames in and out.
+"""The run folder: the names of its files, its manifest, its steps (step_folder.py), and frames in and out.
 
 Nothing else in the lab knows what a file of a run is called. A step is written into a folder of its own that ends
 in ``.partial`` and takes its final name only when it is complete, so a run folder is never half-overwritten.
@@ -17,10 +17,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runners.errors import LabError
+from runners.step_folder import PARTIAL, StepFolder, StoreError, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = ["PARTIAL", "RunFolder", "StepFolder", "StoreError", "runs", "write_json"]
 
 #: Where runs are kept: data/runs, or the folder that LAB_RUNS names (a larger disk, a test's own).
 RUNS = Path(os.environ.get("LAB_RUNS") or Path(__file__).resolve().parents[1] / "data" / "runs")
@@ -33,24 +35,8 @@ STEP_SCHEMA = "step/1"
 #: Room kept from the start, so that a run whose disk is full can still be closed.
 RESERVE = ".reserve"
 RESERVE_BYTES = 128 * 1024
-PARTIAL = ".partial"
 SUPERSEDED = "superseded"
 _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
-
-
-class StoreError(LabError):
-    """A run folder that can't be used; the message names the folder, the cause and the remedy."""
-
-
-def write_json(path: Path, value: object) -> None:
-    """Replace `path` by `value` as JSON, whole or not at all (write, fsync, rename)."""
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("w", encoding="utf-8") as out:
-        json.dump(value, out, indent=1, ensure_ascii=False, sort_keys=False)
-        out.write("\n")
-        out.flush()
-        os.fsync(out.fileno())
-    temporary.replace(path)
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -60,120 +46,6 @@ def _parquet(path: Path) -> pd.DataFrame:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
         raise StoreError(str(path), f"can't be read ({error})", "run again, or remove it") from error
-
-
-@dataclass(frozen=True, slots=True)
-class StepFolder:
-    """One measured step on disk. Every path is given whether or not the file is there."""
-
-    path: Path
-
-    @property
-    def meta(self) -> Path:
-        """step.json: what was run and how it ended."""
-        return self.path / "step.json"
-
-    @property
-    def console(self) -> Path:
-        """The generator's standard output, as it was printed."""
-        return self.path / "console.txt"
-
-    @property
-    def generator_stderr(self) -> Path:
-        return self.path / "generator.stderr.txt"
-
-    @property
-    def load_json(self) -> Path:
-        return self.path / "load.json"
-
-    @property
-    def hlog(self) -> Path:
-        """HdrHistogram log, one interval a second, tags `response` and `service`, microseconds."""
-        return self.path / "load.hlog"
-
-    @property
-    def server_log(self) -> Path:
-        """What the server wrote to standard error during the step."""
-        return self.path / "server.log"
-
-    @property
-    def gc_log(self) -> Path:
-        """The JVM's unified log (gc, safepoint) with the wall clock in milliseconds."""
-        return self.path / "gc.log"
-
-    @property
-    def telemetry(self) -> Path:
-        """JSON lines, one sample of machine, server and generator each."""
-        return self.path / "telemetry.jsonl"
-
-    @property
-    def slices(self) -> Path:
-        """Response times by tenths of a second, in coarse bins (the generator's `--slices`)."""
-        return self.path / "load.slices"
-
-    @property
-    def activity(self) -> Path:
-        """JSON lines, ten a second: CPU time of the server's threads by role, steal, disk."""
-        return self.path / "activity.jsonl"
-
-    @property
-    def causes_recording(self) -> Path:
-        """The JDK's flight recording of what can hold up a request."""
-        return self.path / "causes.jfr"
-
-    @property
-    def events(self) -> Path:
-        """The same events as JSON."""
-        return self.path / "events.json"
-
-    @property
-    def timed_stacks(self) -> Path:
-        """The profiler's samples with their times: `S id stack` and `E event unix_us id samples weight` lines."""
-        return self.path / "profile.samples"
-
-    @property
-    def recording(self) -> Path:
-        """async-profiler's recording (JFR)."""
-        return self.path / "profile.jfr"
-
-    @property
-    def profiler_settings(self) -> Path:
-        """The recording's settings and event counts as JSON, read back from the recording itself."""
-        return self.path / "profile.json"
-
-    def collapsed(self, event: str) -> Path:
-        """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
-        return self.path / f"{event}.collapsed"
-
-    def flamegraph(self, event: str) -> Path:
-        """async-profiler's own HTML flame graph of `event`."""
-        return self.path / f"{event}.html"
-
-    def frame(self, name: str) -> Path:
-        return self.path / "frames" / f"{name}.parquet"
-
-    @property
-    def name(self) -> str:
-        return self.path.name.removesuffix(PARTIAL)
-
-    def read_meta(self) -> dict[str, Any]:
-        """step.json as a dict. Raises StoreError when it is missing or not JSON."""
-        try:
-            value: dict[str, Any] = json.loads(self.meta.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
-        return value
-
-    def write_frame(self, name: str, frame: pd.DataFrame) -> None:
-        """Store a frame as Parquet under frames/`name`.parquet."""
-        self.frame(name).parent.mkdir(exist_ok=True)
-        frame.to_parquet(self.frame(name), index=False)
-
-    def read_frame(self, name: str) -> pd.DataFrame | None:
-        """A stored frame, or None when this step has none of that name."""
-        import pandas as pd  # here, because rooms that never touch a frame also use this module's names
-
-        return pd.read_parquet(self.frame(name)) if self.frame(name).exists() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,21 +68,23 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
 
 def store_frames(step: Step) -> None:
     """Write a step's frames beside its raw files, as Parquet."""
-    for name, content in step.frames.items():
-        step.folder.write_frame(name, content)
-    step.folder.write_frame(_UNREADABLE, pd.DataFrame({"text": step.meta.get(_UNREADABLE, [])}, dtype="str"))
+    unreadable = pd.DataFrame({"text": step.meta.get(_UNREADABLE, [])}, dtype="str")
+    step.folder.write_frames({**step.frames, _UNREADABLE: unreadable})
 
 
 def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame] | None:
     frames: dict[str, pd.DataFrame] = {}
+    empty = folder.empty_frames()
     for name, columns in COLUMNS.items():
         try:
             content = folder.read_frame(name)
         except Exception as error:  # pyarrow has many errors for one cause: this is no Parquet file
             unreadable.append(f"{folder.frame(name).name}: {error}; read again from the raw files")
             return None
-        if content is None and folder.frame("summary").exists() and not folder.load_json.exists():
-            content = frame(name)  # kept by an earlier lab, without its raw files: what it did not store is not known
+        # kept by an earlier lab, without its raw files: what it did not store is not known
+        unknown = folder.frame("summary").exists() and not folder.load_json.exists()
+        if content is None and (name in empty or unknown):
+            content = frame(name)
         if content is None or list(content.columns) != list(columns):
             return None
         frames[name] = content

@@ -85,8 +85,19 @@ def test_json_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_frames_go_through_parquet_unchanged(tmp_path: Path) -> None:
     step = a_run(tmp_path).begin_step("put-lsm")
     frame = pd.DataFrame({"kind": ["response"], "value_us": [1.5]})
-    step.write_frame("spectrum", frame)
+    step.write_frames({"spectrum": frame})
     read = step.read_frame("spectrum")
     assert read is not None
     pd.testing.assert_frame_equal(read, frame)
     assert step.read_frame("none") is None
+
+
+def test_frames_without_a_row_are_named_and_have_no_file(tmp_path: Path) -> None:
+    step = a_run(tmp_path).begin_step("put-lsm")
+    frame = pd.DataFrame({"kind": ["response"]})
+    step.write_frames({"spectrum": frame, "pauses": frame.iloc[:0]})
+    assert step.empty_frames() == {"pauses"} and step.read_frame("pauses") is None
+    assert {path.name for path in step.empty.parent.iterdir()} == {"spectrum.parquet", "empty.json"}
+    step.write_frames({"spectrum": frame.iloc[:0], "pauses": frame})  # what was stored before is gone
+    assert step.empty_frames() == {"spectrum"} and step.read_frame("spectrum") is None
+    assert step.read_frame("pauses") is not None

@@ -1,0 +1,164 @@
+"""A step's folder: the names of its files, what is said of it, and its frames in and out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runners.errors import LabError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What the name of a step's folder ends in until the step is complete.
+PARTIAL = ".partial"
+
+
+class StoreError(LabError):
+    """A run folder that can't be used; the message names the folder, the cause and the remedy."""
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace `path` by `value` as JSON, whole or not at all (write, fsync, rename)."""
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("w", encoding="utf-8") as out:
+        json.dump(value, out, indent=1, ensure_ascii=False, sort_keys=False)
+        out.write("\n")
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(path)
+
+
+@dataclass(frozen=True, slots=True)
+class StepFolder:
+    """One measured step on disk. Every path is given whether or not the file is there."""
+
+    path: Path
+
+    @property
+    def meta(self) -> Path:
+        """step.json: what was run and how it ended."""
+        return self.path / "step.json"
+
+    @property
+    def console(self) -> Path:
+        """The generator's standard output, as it was printed."""
+        return self.path / "console.txt"
+
+    @property
+    def generator_stderr(self) -> Path:
+        return self.path / "generator.stderr.txt"
+
+    @property
+    def load_json(self) -> Path:
+        return self.path / "load.json"
+
+    @property
+    def hlog(self) -> Path:
+        """HdrHistogram log, one interval a second, tags `response` and `service`, microseconds."""
+        return self.path / "load.hlog"
+
+    @property
+    def server_log(self) -> Path:
+        """What the server wrote to standard error during the step."""
+        return self.path / "server.log"
+
+    @property
+    def gc_log(self) -> Path:
+        """The JVM's unified log (gc, safepoint) with the wall clock in milliseconds."""
+        return self.path / "gc.log"
+
+    @property
+    def telemetry(self) -> Path:
+        """JSON lines, one sample of machine, server and generator each."""
+        return self.path / "telemetry.jsonl"
+
+    @property
+    def slices(self) -> Path:
+        """Response times by tenths of a second, in coarse bins (the generator's `--slices`)."""
+        return self.path / "load.slices"
+
+    @property
+    def activity(self) -> Path:
+        """JSON lines, ten a second: CPU time of the server's threads by role, steal, disk."""
+        return self.path / "activity.jsonl"
+
+    @property
+    def causes_recording(self) -> Path:
+        """The JDK's flight recording of what can hold up a request."""
+        return self.path / "causes.jfr"
+
+    @property
+    def events(self) -> Path:
+        """The same events as JSON."""
+        return self.path / "events.json"
+
+    @property
+    def timed_stacks(self) -> Path:
+        """The profiler's samples with their times: `S id stack` and `E event unix_us id samples weight` lines."""
+        return self.path / "profile.samples"
+
+    @property
+    def recording(self) -> Path:
+        """async-profiler's recording (JFR)."""
+        return self.path / "profile.jfr"
+
+    @property
+    def profiler_settings(self) -> Path:
+        """The recording's settings and event counts as JSON, read back from the recording itself."""
+        return self.path / "profile.json"
+
+    def collapsed(self, event: str) -> Path:
+        """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
+        return self.path / f"{event}.collapsed"
+
+    def flamegraph(self, event: str) -> Path:
+        """async-profiler's own HTML flame graph of `event`."""
+        return self.path / f"{event}.html"
+
+    def frame(self, name: str) -> Path:
+        return self.path / "frames" / f"{name}.parquet"
+
+    @property
+    def name(self) -> str:
+        return self.path.name.removesuffix(PARTIAL)
+
+    def read_meta(self) -> dict[str, Any]:
+        """step.json as a dict. Raises StoreError when it is missing or not JSON."""
+        try:
+            value: dict[str, Any] = json.loads(self.meta.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
+        return value
+
+    @property
+    def empty(self) -> Path:
+        """JSON list: the frames that were stored without a row, which need no file each."""
+        return self.path / "frames" / "empty.json"
+
+    def write_frames(self, frames: Mapping[str, pd.DataFrame]) -> None:
+        """Store frames as Parquet, frames/<name>.parquet each; those without a row are named in one list."""
+        self.empty.parent.mkdir(exist_ok=True)
+        for name, frame in frames.items():
+            if frame.empty:
+                self.frame(name).unlink(missing_ok=True)
+            else:
+                frame.to_parquet(self.frame(name), index=False)
+        write_json(self.empty, sorted(name for name, frame in frames.items() if frame.empty))
+
+    def read_frame(self, name: str) -> pd.DataFrame | None:
+        """A stored frame, or None when this step has none of that name that holds a row."""
+        import pandas as pd  # here, because rooms that never touch a frame also use this module's names
+
+        return pd.read_parquet(self.frame(name)) if self.frame(name).exists() else None
+
+    def empty_frames(self) -> frozenset[str]:
+        """The frames that were stored without a row; none where a step was stored by an earlier lab."""
+        try:
+            return frozenset(json.loads(self.empty.read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            return frozenset()
