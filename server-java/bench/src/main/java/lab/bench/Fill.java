@@ -5,7 +5,11 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardWatchEventKinds;
+import java.nio.file.WatchKey;
+import java.nio.file.WatchService;
 import java.util.Comparator;
+import java.util.concurrent.TimeUnit;
 import lab.storage.Cursor;
 import lab.storage.Storage;
 
@@ -18,15 +22,14 @@ import lab.storage.Storage;
 public final class Fill {
 
     private static final int WARMUP_PUTS = 300_000;
-    private static final long QUIET_MS = 6_000;
-    private static final long LONGEST_WAIT_MS = 120_000;
-    private static final long STEP_MS = 100;
+    private static final long QUIET_NS = 6_000_000_000L;
+    private static final long LONGEST_WAIT_NS = 120_000_000_000L;
 
     private Fill() {
     }
 
     /** Runs it. */
-    public static void main(String[] args) throws InterruptedException {
+    public static void main(String[] args) throws IOException, InterruptedException {
         String engine = args[0];
         Path folder = Path.of(args[1]);
         int keys = Integer.parseInt(args[2]);
@@ -76,25 +79,37 @@ public final class Fill {
         return System.nanoTime() - from;
     }
 
-    /** Waits until the files have not changed for a while. */
-    static void settle(Path folder) throws InterruptedException {
-        long size = -1;
-        long since = System.currentTimeMillis();
-        long end = since + LONGEST_WAIT_MS;
-        while (System.currentTimeMillis() < end && System.currentTimeMillis() - since < QUIET_MS) {
-            long now = size(folder);
-            if (now != size) {
-                size = now;
-                since = System.currentTimeMillis();
+    /** Waits until no table has been made, changed or removed for a while. */
+    static void settle(Path folder) throws IOException, InterruptedException {
+        try (WatchService changes = folder.getFileSystem().newWatchService()) {
+            folder.register(changes, StandardWatchEventKinds.ENTRY_CREATE, StandardWatchEventKinds.ENTRY_MODIFY,
+                    StandardWatchEventKinds.ENTRY_DELETE);
+            long from = System.nanoTime();
+            long last = from;
+            while (true) {
+                long now = System.nanoTime();
+                long left = Math.min(last + QUIET_NS, from + LONGEST_WAIT_NS) - now;
+                WatchKey changed = left <= 0 ? null : changes.poll(left, TimeUnit.NANOSECONDS);
+                if (changed == null) {
+                    return;
+                }
+                if (changed.pollEvents().stream().anyMatch(event -> !(event.context() instanceof Path file)
+                        || isTable(file))) {
+                    last = System.nanoTime();
+                }
+                changed.reset();
             }
-            Thread.sleep(STEP_MS);
         }
+    }
+
+    private static boolean isTable(Path file) {
+        return file.toString().matches(".*\\.(table|sst|ldb)");
     }
 
     /** Bytes of the tables of a folder, whoever made them. */
     static long size(Path folder) {
         try (var files = Files.list(folder)) {
-            return files.filter(file -> file.toString().matches(".*\\.(table|sst|ldb)")).mapToLong(Fill::sizeOf).sum();
+            return files.filter(Fill::isTable).mapToLong(Fill::sizeOf).sum();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -3,6 +3,7 @@ package lab.server;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -192,6 +193,28 @@ class HttpConformanceTest {
         assertEquals(expected.toString(), client.ask("GET", "/v0/entities?start=key&end=l").text());
         byte[] last = client.ask("GET", "/v0/entities?start=large").body();
         assertArrayEquals(large, java.util.Arrays.copyOfRange(last, "large\n".length(), last.length));
+    }
+
+    @Test
+    void statsTellWhatTheStoreHasDone() throws Exception {
+        assumeFalse(mode.isJdk17(), "the server of report 2 has no such path");
+        put("key", bytes("value"));
+        get("key");
+        assertEquals(404, status("GET", "/v0/entity?id=absent"));
+        RawClient.Answer answer = client.ask("GET", "/v0/stats");
+        assertEquals(200, answer.status());
+        assertEquals("application/json; charset=utf-8", answer.fields().get("content-type"));
+        String json = answer.text();
+        if (mode.engine().equals("lsm")) {
+            for (String part : new String[] {"\"writes\":1,", "\"written_bytes\":8,", "\"reads\":2,",
+                    "\"reads_from_memory\":1,", "\"flushes\":0,", "\"stalls\":0,", "\"cache_hit_rate\":null",
+                    "\"space_amplification_estimate\":"}) {
+                assertTrue(json.contains(part), part + " is not in " + json);
+            }
+        } else {
+            assertEquals("{}", json, "an engine that counts nothing says nothing");
+        }
+        assertEquals(405, client.ask("PUT", "/v0/stats", bytes("x")).status());
     }
 
     @Test
