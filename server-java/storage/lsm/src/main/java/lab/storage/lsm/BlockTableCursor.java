@@ -100,22 +100,31 @@ final class BlockTableCursor implements EntryCursor {
             }
             enter(block + 1);
         }
-        int shared = Block.varint(data, at);
-        at += Block.bytes(shared);
-        int own = Block.varint(data, at);
-        at += Block.bytes(own);
-        int valueCode = Block.varint(data, at);
-        at += Block.bytes(valueCode);
+        int shared = number();
+        int own = number();
+        int valueCode = number();
         keyLength = shared + own;
         if (keyLength > key.length) {
             key = Arrays.copyOf(key, keyLength * 2);
         }
-        MemorySegment.copy(data, BYTE, at, key, shared, own);
+        Keys.copy(data, at, key, shared, own);
         at += own;
         value = nextValue;
         valueLength = valueCode - 1;
         nextValue += Math.max(0, valueLength);
         return true;
+    }
+
+    /** Reads a number, which nearly always is one byte. */
+    private int number() {
+        int first = data.get(BYTE, at);
+        if (first >= 0) {
+            at++;
+            return first;
+        }
+        int value = Block.varint(data, at);
+        at += Block.bytes(value);
+        return value;
     }
 
     @Override

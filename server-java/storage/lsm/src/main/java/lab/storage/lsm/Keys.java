@@ -18,6 +18,7 @@ final class Keys {
     private static final ValueLayout.OfLong BIG_LONG = ValueLayout.JAVA_LONG_UNALIGNED
             .withOrder(ByteOrder.BIG_ENDIAN);
     private static final ValueLayout.OfByte BYTE = ValueLayout.JAVA_BYTE;
+    private static final int LONGEST_BY_WORDS = 64;
     private static final long SEED = 0x2d358dccaa6c78a5L;
     private static final long WORD = 0x8bb84b93962eacc9L;
     private static final long TAIL = 0x4b33a62ed433d4a3L;
@@ -61,6 +62,21 @@ final class Keys {
             prefix = prefix << Byte.SIZE | (i < bytes ? key[from + i] & 0xff : 0);
         }
         return prefix;
+    }
+
+    /** Copies a few bytes, for which a call into the library costs more than the bytes. */
+    static void copy(MemorySegment source, long from, byte[] target, int to, int length) {
+        if (length > LONGEST_BY_WORDS) {
+            MemorySegment.copy(source, BYTE, from, target, to, length);
+            return;
+        }
+        int at = 0;
+        for (; at + Long.BYTES <= length; at += Long.BYTES) {
+            BIG.set(target, to + at, source.get(BIG_LONG, from + at));
+        }
+        for (; at < length; at++) {
+            target[to + at] = source.get(BYTE, from + at);
+        }
     }
 
     /** Order of two keys, of which the first lies in a segment: negative, zero or positive. */

@@ -1,7 +1,5 @@
 package lab.storage.lsm;
 
-import static lab.storage.lsm.TableFormat.BYTE;
-
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
@@ -47,7 +45,7 @@ final class MemtableCursor implements EntryCursor {
             if (keyLength > key.length) {
                 key = new byte[keyLength * 2];
             }
-            MemorySegment.copy(nodes.data(), BYTE, nodes.keyOffset(node), key, 0, keyLength);
+            Keys.copy(nodes.data(), nodes.keyOffset(node), key, 0, keyLength);
             prefix = nodes.prefix(node);
             if (to != null && Arrays.compareUnsigned(key, 0, keyLength, to, 0, to.length) >= 0) {
                 nextNode = 0;

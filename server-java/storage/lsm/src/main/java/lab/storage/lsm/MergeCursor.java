@@ -7,7 +7,9 @@ import java.util.List;
 /** Merges sorted sources into one. Of entries with the same key only that of the newest source is shown. */
 final class MergeCursor implements EntryCursor {
 
-    /** A heap without the source that is shown. */
+    private static final int CHILDREN = 2;
+
+    /** The source that is shown is on top. */
     private final Source[] heap;
     private final boolean dropTombstones;
     private final List<? extends EntryCursor> all;
@@ -26,73 +28,59 @@ final class MergeCursor implements EntryCursor {
         for (EntryCursor cursor : newestFirst) {
             Source source = new Source(cursor, age++);
             if (source.advance()) {
-                push(source);
+                heap[size++] = source;
             }
+        }
+        for (int at = size / 2 - 1; at >= 0; at--) {
+            siftDown(at);
         }
     }
 
     @Override
     public boolean next() {
         while (true) {
-            if (current != null && current.advance()) {
-                if (size == 0) {
-                    if (isShown()) {
-                        return true;
-                    }
-                    continue;
-                }
-                push(current);
+            if (current != null) {
+                advance(0);
             }
             if (size == 0) {
                 current = null;
                 return false;
             }
-            current = pop();
-            while (size > 0 && heap[0].hasKeyOf(current)) {
-                if (heap[0].advance()) {
-                    siftDown();
-                } else {
-                    pop();
-                }
-            }
-            if (isShown()) {
+            current = heap[0];
+            skipOlderVersions();
+            if (!dropTombstones || current.cursor.valueLength() != TableFormat.TOMBSTONE) {
                 return true;
             }
         }
     }
 
-    private boolean isShown() {
-        return !dropTombstones || current.cursor.valueLength() != TableFormat.TOMBSTONE;
-    }
-
-    private void push(Source source) {
-        int at = size++;
-        while (at > 0) {
-            int parent = (at - 1) / 2;
-            if (!source.before(heap[parent])) {
-                break;
+    /** Entries with the current key are right below the top, for the order is by key and then by age. */
+    private void skipOlderVersions() {
+        for (int child = 1; child < Math.min(size, 1 + CHILDREN); ) {
+            if (heap[child].hasKeyOf(current)) {
+                advance(child);
+            } else {
+                child++;
             }
-            heap[at] = heap[parent];
-            at = parent;
         }
-        heap[at] = source;
     }
 
-    private Source pop() {
-        Source first = heap[0];
-        heap[0] = heap[--size];
-        heap[size] = null;
-        if (size > 1) {
-            siftDown();
+    /** Moves a source to its next entry and to its new place, or out of the heap if it has no more. */
+    private void advance(int at) {
+        if (!heap[at].advance()) {
+            heap[at] = heap[--size];
+            heap[size] = null;
         }
-        return first;
+        if (at < size) {
+            siftDown(at);
+        }
     }
 
-    private void siftDown() {
-        Source source = heap[0];
-        int at = 0;
+    private void siftDown(int from) {
+        Source source = heap[from];
+        int at = from;
         while (true) {
-            int child = 2 * at + 1;
+            int child = CHILDREN * at + 1;
             if (child >= size) {
                 break;
             }

@@ -73,7 +73,17 @@ final class SnapshotCursor implements Cursor {
     }
 
     @Override
-    public synchronized boolean next() {
+    public boolean next() {
+        if (memtables.isEmpty()) {
+            // Nothing can be taken back, so there is nobody to lock out.
+            return advance();
+        }
+        synchronized (this) {
+            return advance();
+        }
+    }
+
+    private boolean advance() {
         if (expired) {
             throw new SnapshotExpiredException("This range read was cut short: it was so slow that it kept a memtable "
                     + "in memory that writers needed. Read faster, or in smaller ranges.");
