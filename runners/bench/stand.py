@@ -73,7 +73,7 @@ class Stand:
         subprocess.run(
             pinned(command(target, duration_s, connections, rate_rps, out), self.generator_cpus, machine.taskset()),
             capture_output=True,
-            timeout=_TIMEOUT_S,
+            timeout=duration_s + _TIMEOUT_S,
             cwd=ROOT,
             check=True,
         )

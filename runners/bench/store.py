@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from runners.bench import store_http
 from runners.bench.row import Row, keep
+from runners.bench.stand import stand
 from runners.errors import ToolError
 from runners.launch.build import build_server
 from runners.launch.toolchain import SERVER_JAVA, Jdk, require_jdk
@@ -182,9 +184,8 @@ def _plan(arguments: Sequence[str]) -> Plan:
     parser.add_argument("--keys", type=int, default=1_000_000, help="keys in a store (default: %(default)s)")
     parser.add_argument("--values", default="128,1200", help="bytes of a value (default: %(default)s)")
     parser.add_argument("--rewrites", type=int, default=2, help="times that all keys are written again (default: 2)")
-    parser.add_argument(
-        "--works", default=",".join(("put", *READS, "tail", "open")), help="what to measure (default: %(default)s)"
-    )
+    works = ",".join(("put", *READS, "tail", "open", "http"))
+    parser.add_argument("--works", default=works, help="what to measure (default: %(default)s)")
     given = parser.parse_args(arguments)
     values = tuple(int(value) for value in given.values.split(","))
     return Plan(5 if given.full else 1, given.keys, values, given.rewrites, tuple(given.works.split(",")))
@@ -201,12 +202,15 @@ def main(arguments: Sequence[str]) -> int:
     samples = Samples()
     with tempfile.TemporaryDirectory(prefix="bench-store-") as name:
         bench = Bench(jdk, Path(name))
-        for number in range(plan.rounds):
+        for number in range(plan.rounds if {"put", *READS, "tail"} & set(plan.works) else 0):
             print(f"round {number + 1} of {plan.rounds}", flush=True)
             _round(bench, plan, samples)
         if "open" in plan.works:
             _opening(bench, samples)
     found = rows(samples, plan)
+    if "http" in plan.works:
+        with stand() as on:
+            found += store_http.rows(on, print)
     for row in found:
         print(row.line())
     about = {
