@@ -88,7 +88,7 @@ final class Compactor implements AutoCloseable {
             failed = true;
             LOG.error("Tables cannot be merged; they stay as they are, and it is tried again in {} ms", RETRY_MS, cause);
             if (tree.peek().freshRuns() >= policy.mostRuns()) {
-                tree.failed(Tree.failure("The store cannot merge its tables", cause));
+                tree.failed(Failure.of("The store cannot merge its tables", cause));
             }
         } catch (OutOfMemoryError e) {
             // The next attempt says it.
@@ -113,7 +113,7 @@ final class Compactor implements AutoCloseable {
                         : CompactionPolicy.everything(view, options.compaction() == LsmOptions.Compaction.LEVELED));
             }
         } catch (IOException e) {
-            throw Tree.failure("The tables cannot be merged", e);
+            throw Failure.of("The tables cannot be merged", e);
         } finally {
             waiting--;
         }

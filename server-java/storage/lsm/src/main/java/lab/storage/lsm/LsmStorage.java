@@ -65,7 +65,7 @@ public final class LsmStorage implements Storage {
             this.flusher = new Flusher(tree, files, counters, cache, compactor::wake);
         } catch (IOException e) {
             releaseAll(tables, taken);
-            throw Tree.failure("The folder " + folder + " cannot be opened; check that it exists and that this user may "
+            throw Failure.of("The folder " + folder + " cannot be opened; check that it exists and that this user may "
                     + "write to it", e);
         } catch (RuntimeException e) {
             releaseAll(tables, taken);

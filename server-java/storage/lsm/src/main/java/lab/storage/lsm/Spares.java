@@ -109,7 +109,7 @@ final class Spares implements Housekeeper.Work {
             }
             return Long.MAX_VALUE;
         } catch (IOException e) {
-            failure = Tree.failure("The store cannot make a log", e);
+            failure = Failure.of("The store cannot make a log", e);
             tree.changed();
             return RETRY_NS;
         }

@@ -2,12 +2,10 @@ package lab.storage.lsm;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import lab.storage.Bytes;
 import lab.storage.StorageException;
-import lab.storage.StorageFullException;
 
 /**
  * The changing part of the store: the current {@link View}, and the room for which writers wait.
@@ -23,10 +21,9 @@ final class Tree {
     private final Pressure pressure;
     private final Snapshots snapshots;
     private final WritePath writes;
+    private final DoneLogs doneLogs;
     private final Object commits = new Object();
     private volatile View view;
-    /** Files of logs whose records are in the first memtable. */
-    private List<Path> recoveredLogs;
     private volatile StorageException failure;
     private volatile boolean closing;
     /** Those who wait for a flush, so that it must not rest. */
@@ -44,8 +41,8 @@ final class Tree {
         this.spares = spares;
         Throttle throttle = new Throttle(counters);
         this.pressure = new Pressure(throttle, options.flushThresholdBytes(), policy);
-        this.snapshots = new Snapshots(options.flushThresholdBytes());
-        this.recoveredLogs = recovery.files();
+        this.snapshots = new Snapshots(options.flushThresholdBytes(), this::peek, () -> writes().visible());
+        this.doneLogs = new DoneLogs(folder.disk(), recovery.files());
         Memtable active = recovery.memtable();
         this.writes = new WritePath(this, options, counters, throttle, spares, active, first, recovery.lastSequence());
         this.view = new View(active, null, recovery.runs());
@@ -60,18 +57,6 @@ final class Tree {
     /** Where writes go. */
     WritePath writes() {
         return writes;
-    }
-
-    /** What to tell a writer: a full disk is another thing than a broken one. */
-    static StorageException failure(String what, Throwable cause) {
-        if (cause instanceof StorageException told) {
-            return told;
-        }
-        return Disk.isFull(cause)
-                ? new StorageFullException(what + ": the disk is full (" + cause.getMessage()
-                        + "). Free space; writes are taken again as soon as there is room. Reads go on.", cause)
-                : new StorageException(what + ": " + cause + ". Mend the disk; the store tries again every second.",
-                        cause);
     }
 
     /** Looks for a new key in the tables, so that the number of keys is known. */
@@ -140,11 +125,7 @@ final class Tree {
     private void awaitChange() {
         StorageException told = failure != null ? failure : spares.failure();
         if (told != null) {
-            if (told instanceof StorageFullException) {
-                counters.refusedFull.increment();
-                throw new StorageFullException(told.getMessage(), told);
-            }
-            throw new StorageException(told.getMessage(), told);
+            throw Failure.again(told, counters);
         }
         try {
             wait();
@@ -265,28 +246,8 @@ final class Tree {
             }
             tables.forEach(Table::release);
         }
-        if (finished != null) {
-            if (survives) {
-                finished.delete();
-            } else {
-                finished.close();
-            }
-        }
-        removeRecovered(survives);
+        doneLogs.flushed(finished, survives);
         spares.wake();
-    }
-
-    private void removeRecovered(boolean survives) {
-        if (survives) {
-            for (Path file : recoveredLogs) {
-                try {
-                    folder.disk().delete(file);
-                } catch (IOException e) {
-                    // The manifest no longer asks for it, so the next start removes it.
-                }
-            }
-        }
-        recoveredLogs = List.of();
     }
 
     /** Puts tables in the place of those that were merged. Takes the caller's references to the new ones. */
@@ -310,25 +271,7 @@ final class Tree {
 
     /** Opens a snapshot of this moment. */
     SnapshotCursor snapshot(MemorySegment from, MemorySegment to) {
-        byte[] first = from == null ? null : Bytes.array(from);
-        byte[] end = to == null ? null : Bytes.array(to);
-        while (true) {
-            View now = view;
-            int held = now.lease.enter();
-            if (held == Lease.RETIRED) {
-                Thread.onSpinWait();
-                continue;
-            }
-            try {
-                long sequence = writes.visible();
-                // Every write up to this number is in the memtables and tables of this view, if it still is the view.
-                if (view == now) {
-                    return snapshots.open(now, first, end, sequence);
-                }
-            } finally {
-                now.lease.exit(held);
-            }
-        }
+        return snapshots.open(from == null ? null : Bytes.array(from), to == null ? null : Bytes.array(to));
     }
 
     /** Lets memory and tables go, and the logs with them; they are removed if everything is in tables. */

@@ -131,7 +131,7 @@ final class WritePath {
             return used.append(key, value, lastSequence + 1);
         } catch (IOException e) {
             counters.refusedFull.increment();
-            throw Tree.failure("The write was refused and not done, since its log cannot be written", e);
+            throw Failure.of("The write was refused and not done, since its log cannot be written", e);
         }
     }
 
@@ -148,7 +148,7 @@ final class WritePath {
         } catch (IOException e) {
             // The memtable has what the log may have lost; as a table it is safe, and a new log begins.
             Thread.ofPlatform().daemon().name("lsm-rescue").start(tree::flush);
-            throw Tree.failure("The write may be lost, since its log cannot be forced to disk", e);
+            throw Failure.of("The write may be lost, since its log cannot be forced to disk", e);
         }
     }
 

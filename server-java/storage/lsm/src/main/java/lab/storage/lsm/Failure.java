@@ -1,0 +1,32 @@
+package lab.storage.lsm;
+
+import lab.storage.StorageException;
+import lab.storage.StorageFullException;
+
+/** What a writer is told when something cannot be written. */
+final class Failure {
+
+    private Failure() {
+    }
+
+    /** A full disk is another thing than a broken one. */
+    static StorageException of(String what, Throwable cause) {
+        if (cause instanceof StorageException told) {
+            return told;
+        }
+        return Disk.isFull(cause)
+                ? new StorageFullException(what + ": the disk is full (" + cause.getMessage()
+                        + "). Free space; writes are taken again as soon as there is room. Reads go on.", cause)
+                : new StorageException(what + ": " + cause + ". Mend the disk; the store tries again every second.",
+                        cause);
+    }
+
+    /** The same for another writer, with a stack of its own; the one of the background is its cause. */
+    static StorageException again(StorageException told, Counters counters) {
+        if (told instanceof StorageFullException) {
+            counters.refusedFull.increment();
+            return new StorageFullException(told.getMessage(), told);
+        }
+        return new StorageException(told.getMessage(), told);
+    }
+}
