@@ -11,7 +11,7 @@ from runners.plan.workload import SCRIPTS, Workload
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.
-KEYS = {"smoke": 2_000, "quick": 40_000, "full": 860_000}
+KEYS = {"smoke": 2_000, "quick": 30_000, "full": 860_000}
 #: How often the fill writes each key again, so that there is something to merge and to drop.
 REWRITES = 2
 #: A store on the heap needs one that holds the whole of it.
@@ -76,4 +76,4 @@ def planned_s(size: Size) -> float:
     fill_s = (1 + REWRITES) * KEYS[size.name] / _FILL_RPS
     loads = 2 * len(PROFILED) * 2 * (sum(LOADS_S[size.name]) + AROUND_A_LOAD_S)
     floors = 2 * (LOADS_S[size.name][0] + FLOOR_S[size.name] + AROUND_A_LOAD_S)
-    return climbs + len(STORES) * fill_s + loads + floors
+    return climbs + (len(STORES) + len(PROFILED)) * fill_s + loads + floors

@@ -46,12 +46,17 @@ def test_the_stores_run_side_by_side_to_their_report(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
-    found = {store.subject: store for store in stores(read_run(folder))}
+    run = read_run(folder)
+    found = {store.subject: store for store in stores(run)}
     assert set(found) == {"rocksdb", "lsm", "files", "noop"}
     assert not found["noop"].on_disk and all(found[name].room >= 1 for name in ("rocksdb", "lsm", "files"))
-    assert found["files"].room > found["lsm"].room  # a file takes whole blocks
+    assert found["files"].room > 3  # a file of 1 200 bytes takes a whole page
+    assert {(step.subject, step.workload) for step in run.find(profiled=True)} == {
+        (store, work) for store in ("rocksdb", "lsm") for work in ("put", "get")
+    }
+    assert all(not step.frames["stacks"].empty for step in run.find(profiled=True))
     report = folder.report_md.read_text()
-    assert "All in one table" in report and "From RocksDB PUT to LSM PUT" in report
+    assert "All in one table" in report and "What is written, and what it takes" in report
 
 
 def test_switches_run_in_rounds_to_their_verdicts(tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from runners.explain.conclusion import Conclusion
 from runners.explain.stores import gain, reference, stores, verdict
 from runners.explain.words import Finding
 from runners.plan.experiment import EXPERIMENTS
+from runners.plan.shape import Shape
 from runners.plan.size import SIZES
 from runners.plan.stores import CLIMBS, KEYS, PROFILED, STORES, get, put, settings
 from runners.plan.workload import Workload
 from runners.read.reading import read_run
 from runners.read.run import Run
+from runners.series import seconds_of_a_probe
 from runners.show import render
 from runners.show.stores import amplification, data, memory, table
 from runners.tests.fixtures.fake_stores import Invented, make_stores
@@ -130,7 +132,12 @@ def test_filled_bytes_are_digits_and_values() -> None:
 def test_the_plan_fits_and_its_stores_are_known() -> None:
     for size in SIZES:
         assert put(size).script.is_file() and get(size).script.is_file() and get(size).rewrites
-        assert CLIMBS[size].shares or CLIMBS[size].knee_minutes
+        climb = CLIMBS[size]
+        assert climb.shares or climb.knee_minutes
+        if climb.knee_minutes:  # a search that has the time for its probes
+            probe = Shape(64, 1, climb.probe_s, climb.probe_warmup_s)
+            limits = {"low_rps": 100.0, "high_rps": 1e6}
+            assert seconds_of_a_probe(climb.knee_minutes, probe, limits) < climb.knee_minutes * 60
     assert EXPERIMENTS["06"].planned_s(SIZES["quick"], 1, True) <= QUICK_S
     assert set(PROFILED) <= set(STORES.values())
     memory_full = settings("memory", "full")[0]
