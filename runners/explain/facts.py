@@ -18,6 +18,8 @@ ENGINE_NAMES = {
     "rocksdb": "RocksDB",
     "rocksdb-tuned": "RocksDB tuned",
     "lsm": "LSM",
+    "lsm-as-published": "LSM as published",
+    "lsm-all-on": "LSM with all on",
     "leveldb": "LevelDB",
     "memory": "memory",
     "noop": "noop",
