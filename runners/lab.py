@@ -11,12 +11,14 @@ from typing import Any
 
 from runners import show
 from runners.campaign import Campaign
+from runners.clusters import Clusters
 from runners.errors import MeasureError, ToolError
 from runners.explain import words
 from runners.explain.climbing import Ladder
 from runners.explain.sentinel import judge as judge_sentinel
 from runners.launch import workshop
 from runners.launch.build import JDK17_MAIN, git_state
+from runners.launch.ports import in_a_row
 from runners.launch.server import MAIN, RunningServer, ServerSpec
 from runners.launch.server import launch as launch_server
 from runners.looping import Looping
@@ -24,7 +26,7 @@ from runners.measure import machine
 from runners.measure.generators import generators
 from runners.measure.profiler import ProfileSpec
 from runners.past import Past
-from runners.plan import ablations, report_3, report_4, stores
+from runners.plan import ablations, report_3, report_4, report_5, stores
 from runners.plan.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
 from runners.plan.commands import plan_of
 from runners.plan.experiment import REPORT_S, Experiment
@@ -51,7 +53,7 @@ from runners.store import RUN_VARIABLE, RUNS, RunFolder
 __all__ = [
     "AFTER", "BEFORE", "DELAYED", "FLAG", "GET", "NEW_JDK", "ONE_WRITE", "PUT",
     "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "ablations", "published", "report_3",
-    "report_4", "show", "stores",
+    "report_4", "report_5", "show", "stores",
 ]  # fmt: skip
 
 
@@ -60,7 +62,7 @@ def _listed(parameters: Mapping[str, Value], name: str) -> tuple[str, ...]:
     return tuple(part for part in str(parameters.get(name, "")).split(",") if part not in ("", "none"))
 
 
-class Lab(SideBySide):
+class Lab(SideBySide, Clusters):
     """One run: its plan, its folder, and the server that is up now."""
 
     _current: Lab | None = None
@@ -79,6 +81,7 @@ class Lab(SideBySide):
         )
         self._series = Series(folder, self._campaign, self.size, self.launch)
         self._server: RunningServer | None = None
+        self._others: list[RunningServer] = []
         self._launches = 0
         self._floors: dict[str, Step] = {}
 
@@ -143,8 +146,18 @@ class Lab(SideBySide):
         A server that this lab started before is stopped first, cleanly, with everything flushed.
         """
         self._stop_server()
+        self._server = launch_server(self._specify(Setting.of(setting), keep_data))
+        return self._server
+
+    def launch_beside(self, setting: Setting) -> RunningServer:
+        """Start one more server, beside those that run already; all of them are stopped together."""
+        server = launch_server(self._specify(setting))
+        self._others.append(server)
+        return server
+
+    def _specify(self, setting: Setting, keep_data: bool = False) -> ServerSpec:
+        """How a setting is started here, on an empty store or on what is there. Raises ToolError without its JDK."""
         self._launches += 1
-        setting = Setting.of(setting)
         jdk = self._shop.jdk_of(setting.jdk)
         if jdk is None:
             remedy = f"install a JDK {setting.jdk}, then run again"
@@ -153,25 +166,23 @@ class Lab(SideBySide):
         home = self.folder.server_folder(setting.name)
         if not keep_data:
             shutil.rmtree(home / "data", ignore_errors=True)
-        self._server = launch_server(
-            ServerSpec(
-                java=jdk.java,
-                class_path=self._shop.server.jdk17_dist if own else self._shop.server.dist,
-                main_class=JDK17_MAIN if own else MAIN,
-                engine=setting.engine,
-                folder=home / f"start-{self._launches}",
-                data=home / "data",
-                heap_mb=setting.heap_mb or int(self.parameters["heap_mb"]),
-                selectors=int(self.parameters.get("selectors", 0)),
-                port=int(self.parameters.get("port", 0)),
-                cpus=self._server_cpus,
-                taskset=machine.taskset(),
-                server_flags=setting.server_flags,
-                more_jvm_flags=setting.jvm_flags,
-                subject=setting.name,
-            )
+        port = int(self.parameters.get("port", 0))
+        return ServerSpec(
+            java=jdk.java,
+            class_path=self._shop.server.jdk17_dist if own else self._shop.server.dist,
+            main_class=JDK17_MAIN if own else MAIN,
+            engine=setting.engine,
+            folder=home / f"start-{self._launches}",
+            data=home / "data",
+            heap_mb=setting.heap_mb or int(self.parameters["heap_mb"]),
+            selectors=int(self.parameters.get("selectors", 0)),
+            port=in_a_row(setting.nodes) if setting.nodes > 1 and not port else port,
+            cpus=self._server_cpus,
+            taskset=machine.taskset(),
+            server_flags=setting.server_flags,
+            more_jvm_flags=setting.jvm_flags,
+            subject=setting.name,
         )
-        return self._server
 
     def choose_rate(self, workload: Workload) -> Rate:
         """The rate to offer, one for all engines: given, or published, or what a probe of each shows to be stable."""
@@ -194,9 +205,9 @@ class Lab(SideBySide):
         draw(lambda: show.probes(probes, rate.rps, workload.published_rate_rps))
         return rate
 
-    def floor(self, workload: Workload, rate: Rate) -> Step:
-        """The instrument floor: the same load against a handler that does nothing."""
-        shape = Shape(int(self.parameters.get("connections", 1)))
+    def floor(self, workload: Workload, rate: Rate, shape: Shape | None = None) -> Step:
+        """The instrument floor: the same load against a handler that does nothing; how long, by the run's size."""
+        shape = shape or Shape(int(self.parameters.get("connections", 1)))
         server = self.launch("noop")
         step = self._campaign.step(f"floor-{workload.name}", "floor", server, workload, rate, shape=shape)
         self._floors[workload.name] = step
@@ -281,6 +292,8 @@ class Lab(SideBySide):
         self._progress.close()
 
     def _stop_server(self) -> None:
+        while self._others:
+            self._others.pop().stop()
         if self._server is not None:
             self._server.stop()
             self._server = None

@@ -19,8 +19,9 @@ FOREIGN_LIMIT_CORES = 0.25
 LOAD_PER_CORE_LIMIT = 0.5
 RUNG = "rung"
 PROFILED = "rung-profiled"
+TURN, TURN_PROFILED = "turn", "turn-profiled"
 #: Steps with these in their metadata are told by a teller of their own, also when they are not valid.
-TOLD_ELSEWHERE = {"ablation", "fault"}
+TOLD_ELSEWHERE = {"ablation", "fault", "turn", "outage"}
 NOTHING_TO_LOOK_AT = "No step to look at."
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 

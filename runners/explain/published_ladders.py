@@ -16,7 +16,7 @@ from runners.read.outputs import Output
 from runners.read.published import outputs
 
 QUEUE_US = 500_000.0  # a mean, median or p99 beyond this is a queue that grew
-_RATE_OF_NAME = re.compile(r"-\d.*")  # the end of an output's name
+_RATE_OF_NAME = re.compile(r"[-@]\d.*")  # the end of an output's name
 
 
 def named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:

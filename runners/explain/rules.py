@@ -2,7 +2,8 @@
 
 A the answer · L latency · P profile · W why the tail is what it is · S steadiness · M what the published report
 missed · I the instrument itself · K the knee · R its rungs · E ways to run a request · C two settings compared · D the
-delay of the JDK's HTTP server · N what to try next. A rule makes a finding only where the frames hold evidence for it.
+delay of the JDK's HTTP server · H a cluster's changes · O a node
+that dies · N what to try next. A rule makes a finding only where the frames hold evidence for it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,15 @@ RULES = {
     "E01": "How high is the knee of each way to run a request?",
     "E02": "Does it differ from that of the published way?",
     "E03": "What does a queue do when more is offered than fits?",
+    "H01": "What do several changes at once give, and each of them alone?",
+    "H02": "How does each hash spread the keys over the nodes?",
+    "H03": "Which share of its requests does a node pass on, and is it what its hash says?",
+    "H04": "What does a client between nodes give that does not wait?",
+    "H05": "How were published numbers of threads scaled to this machine?",
+    "H06": "What does a change do to latency, at a rate that all settings carry?",
+    "H07": "Which differences need more rounds?",
+    "H08": "How long do threads wait for the lock around the client between nodes?",
+    "O01": "What did the death of a node cost, and was it over when the node was back?",
     "R01": "Which parts of the work grow or shrink with the rate?",
     "R02": "Which published rates are out of this machine's reach?",
     "R03": "What does a cold start cost?",
@@ -65,6 +75,9 @@ RULES = {
     "M08": "Which share of the published reads asked for what is not there?",
     "M09": "Do published figures stand under another rate than they were taken at?",
     "M10": "Between which published rates does the knee lie?",
+    "M11": "How many things were changed between two published measurements?",
+    "M12": "Do the published rungs tell what was answered, and how?",
+    "M13": "Does the published median stay where it is while the rate grows?",
     "I01": "What does our generator resolve at this rate?",
     "I02": "What does wrk2 resolve at this rate?",
     "I03": "What does our generator add to the simplest honest client?",

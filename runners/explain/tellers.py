@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runners.explain import ablations, climbing, closed_loop, comparing, executions, history, instrument, rungs, stores
+from runners.explain import (
+    ablations,
+    climbing,
+    closed_loop,
+    cluster,
+    comparing,
+    executions,
+    history,
+    instrument,
+    rungs,
+    stores,
+)
 from runners.explain.telling import Telling
 from runners.read.run import Run
 
@@ -12,6 +23,7 @@ Teller = Callable[[Run], Telling | None]
 
 #: In the order in which their findings stand.
 TELLERS: tuple[Teller, ...] = (
+    cluster.tell,
     executions.tell,
     climbing.tell,
     rungs.tell,

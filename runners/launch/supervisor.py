@@ -105,6 +105,12 @@ class Child:
                 os.kill(self.pid, signal.SIGCONT)
             times.ended()
 
+    def kill(self) -> None:
+        """End the process itself at once (SIGKILL), as a crash does. Its guard and `stop` then tell its exit code."""
+        with contextlib.suppress(ProcessLookupError):
+            if self.poll() is None:
+                os.kill(self.pid, signal.SIGKILL)
+
     def interrupt(self) -> None:
         """Ask the process itself to finish early and still write what it has (SIGINT)."""
         with contextlib.suppress(ProcessLookupError):

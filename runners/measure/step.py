@@ -93,6 +93,7 @@ def measure_step(
     meta = _meta(server, load, instrument, outcome) | {
         "profiled": list(profile.events) if profile and recorded.note is None else [],
         "store_before": before.get("store"),
+        "cluster_before": before.get("cluster"),
         "profiler_note": recorded.note,
         "events_note": events.note,
         "invalid_reasons": ["interrupted"] if outcome.interrupted and server.alive() else [],
@@ -101,7 +102,8 @@ def measure_step(
         meta["invalid_reasons"].append(f"the server died under load (exit code {server.child.poll()})")
         meta["server_log_tail"] = log_tail(server.spec.log).splitlines()
         return meta
-    meta["store_after"] = server.status().get("store")
+    after = server.status()
+    meta |= {"store_after": after.get("store"), "cluster_after": after.get("cluster")}
     meta["statistics_after"], meta["process_after"] = server.statistics(), process(server.pid)
     if instrument.recorder is not None and folder.causes_recording.exists():
         try:
@@ -228,6 +230,8 @@ def _meta(server: RunningServer, load: LoadSpec, instrument: Instrument, outcome
         },
         "store_before": None,
         "store_after": None,
+        "cluster_before": None,
+        "cluster_after": None,
         "profiler": None,
         "profiler_note": None,
         "invalid_reasons": [],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
-from runners.plan import ablations, report_3, report_4, stores
+from runners.plan import ablations, report_3, report_4, report_5, stores
 from runners.plan.climb import CLIMBS
 from runners.plan.closed_loop import LOOP_SIZES
 from runners.plan.parameter import Parameter, Value
@@ -90,6 +90,19 @@ def _planned_3_s(size: Size) -> float:
     climbs = (len(_WAYS) + 2) * report_3.CLIMBS[size.name].planned_s()
     overload_s = len(report_3.QUEUES) * 4 * report_3.CLIMBS[size.name].rung_s
     return climbs + report_3.COMPARED_MINUTES[size.name] * 60 + overload_s
+
+
+#: Three nodes share one JVM, so its heap is larger than a single server's. Ports are free ones in a row.
+LADDER_5 = (
+    *(
+        parameter
+        for parameter in LADDER
+        if parameter.name not in ("rate_rps", "profile", "selectors", "heap_mb", "port")
+    ),
+    Parameter("profile", ",".join(EVENTS), "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("connections", report_5.CONNECTIONS, "connections of the load", "connections", low=1, high=10_000),
+    Parameter("heap_mb", 256, "heap of the JVM that holds the nodes", "MiB", low=16, high=65_536),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +190,15 @@ EXPERIMENTS = {
             LADDER_4,
             (report_4.PUT_COLD, report_4.PUT_WARM),
             lambda size: 5 * size.load_s() + 3 * CLIMBS[size.name].planned_s(),
+        ),
+        Experiment(
+            "05",
+            "05_sharded_cluster.ipynb",
+            "Three nodes, 120 connections: what three changes at once had hidden",
+            "report-5",
+            LADDER_5,
+            (),
+            report_5.planned_s,
         ),
         Experiment(
             "06",

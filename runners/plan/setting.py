@@ -21,8 +21,8 @@ class Setting:
     `jdk` is the JDK's feature release, 0: the one that the lab itself uses. `front` is the HTTP server: `one-nio`, or
     `jdk` for the JDK's own in the program of report 2, which also runs on JDK 17. `name` is what steps, figures and
     sentences call it, in small letters (`pool`, `lsm-wal-sync`); `server_flags` and `jvm_flags` go to the server as
-    they are; `heap_mb` 0: as the run's parameter says. Raises PlanError for a name that can't be a folder's, or a
-    front that is not known.
+    they are; `heap_mb` 0: as the run's parameter says. `nodes`, which its flags start in the one JVM, need as many
+    ports in a row. Raises PlanError for a name that can't be a folder's, or a front that is not known.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Setting:
     heap_mb: int = 0
     jdk: int = 0
     front: str = ONE_NIO
+    nodes: int = 1
 
     def __post_init__(self) -> None:
         if self.front not in FRONTS:

@@ -23,12 +23,15 @@ def names(root: Path = ROOT) -> list[str]:
 def outputs(name: str, root: Path = ROOT) -> tuple[Output, ...]:
     """The outputs of a file, one a column, each with what the index says on it.
 
-    Raises ReadError, with the names there are, for another name.
+    `report-5/put-ladder@20000` is the one column that was taken at that rate. Raises ReadError, with the names there
+    are, for another name.
     """
+    name, _, rate_rps = name.partition("@")
     path = root / f"{name}.txt"
     if name not in names(root):
         raise ReadError(path, "is not among the published outputs", f"use one of: {', '.join(names(root)) or 'none'}")
-    return find_outputs(path).outputs
+    found = find_outputs(path).outputs
+    return tuple(output for output in found if not rate_rps or output.offered_rps == float(rate_rps))
 
 
 def published(name: str, root: Path = ROOT) -> ConsoleReport:

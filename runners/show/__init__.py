@@ -8,6 +8,7 @@ imported from its full path.
 """
 
 from runners.show.ablations import ablation
+from runners.show.arrows import arrows
 from runners.show.blocks import checks, conclusion
 from runners.show.by_rate import by_rate
 from runners.show.causes import causes
@@ -19,6 +20,7 @@ from runners.show.heat import latency_heat, recording_heat
 from runners.show.history import history
 from runners.show.ladder import ladder
 from runners.show.loop_figures import loop_curves, loop_rates
+from runners.show.outage import outage
 from runners.show.probe import probes, rates
 from runners.show.report import render
 from runners.show.shares import shares
@@ -26,9 +28,11 @@ from runners.show.spectrum import spectrum
 from runners.show.staircase import staircase
 from runners.show.stall import stall
 from runners.show.timeline import timeline
+from runners.show.turns import turns
 
 __all__ = [
     "ablation",
+    "arrows",
     "by_rate",
     "causes",
     "checks",
@@ -42,6 +46,7 @@ __all__ = [
     "latency_heat",
     "loop_curves",
     "loop_rates",
+    "outage",
     "probes",
     "rates",
     "recording_heat",
@@ -51,4 +56,5 @@ __all__ = [
     "staircase",
     "stall",
     "timeline",
+    "turns",
 ]

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from runners.explain.conclusion import Conclusion
 from runners.read.run import Run
 from runners.show.ablations import sections as ablations
+from runners.show.arrows import section as arrows
 from runners.show.causes import sections as tails
+from runners.show.client_lock import section as client_lock
 from runners.show.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.show.difference import section as difference
 from runners.show.differential import sections as differentials
@@ -15,17 +17,25 @@ from runners.show.heat import sections as heat_maps
 from runners.show.history import section as history
 from runners.show.in_short import sections as in_short
 from runners.show.instrument import BUILDERS as INSTRUMENT
+from runners.show.keys import section as keys
 from runners.show.knees import sections as knees
 from runners.show.ladders import section as ladders
+from runners.show.outage import section as outages
 from runners.show.rungs import sections as rungs
 from runners.show.section import Section
 from runners.show.stores import sections as stores
+from runners.show.turns import sections as turns
 
 Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
 
 #: In the order in which the sections stand in a report.
 BUILDERS: tuple[Builder, ...] = (
+    turns,
+    client_lock,
+    keys,
+    outages,
     knees,
+    arrows,
     ladders,
     rungs,
     difference,

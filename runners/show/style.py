@@ -37,6 +37,9 @@ ENGINE_COLOURS = {
     "blocking-one": VERMILION,
     "blocking-many": ORANGE,
     "selector": BLUE,
+    # a cluster before and after report 5's changes
+    "all-old": VERMILION,
+    "all-new": BLUE,
     "pool": GREEN,
     "virtual": PURPLE,
 }

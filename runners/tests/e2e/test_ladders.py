@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from runners.explain import client_lock, outages, passing, turns
 from runners.explain.ablations import ablations
 from runners.explain.stores import stores
+from runners.plan import report_5
 from runners.read.reading import read_run
+from runners.read.run import Run
 from runners.store import RunFolder
 from runners.tests.e2e.conftest import lab
 
@@ -24,6 +27,7 @@ pytestmark = [
     [
         ("03", {"put-blocking-one-rungs", "put-virtual-rungs", "get-selector-rungs", "put-queue-lifo-1024"}),
         ("04", {"put-lsm-rungs", "put-small-lsm-rungs", "get-lsm-rungs"}),
+        ("05", {"put-all-new-rungs", "put-all-old", "get-all-new-rungs", "get-all-old"}),
     ],
 )
 def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], tmp_path: Path) -> None:
@@ -35,10 +39,29 @@ def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], 
     assert folder.manifest()["status"] == "complete"
     found = {str(step.meta["ladder"]["name"]) for step in run.steps if step.kind == "rung"}
     assert ladders <= found
-    profiled = [step for step in run.steps if step.kind == "rung-profiled"]
+    profiled = [step for step in run.steps if step.profiled]
     assert profiled and all(not step.frames["shares"].empty for step in profiled)
     report = folder.report_md.read_text()
-    assert "The profiles of the rungs" in report and "rung by rung" in report
+    assert "rung by rung" in report
+    if number == "05":
+        _is_a_cluster(run, report)
+    else:
+        assert "The profiles of the rungs" in report
+
+
+def _is_a_cluster(run: Run, report: str) -> None:
+    """Every part of experiment 05 is there, and what the node passed on is what the hashes say."""
+    (changes, copies) = turns.groups(run.steps)
+    assert changes.settings == report_5.CHANGES and copies.settings == report_5.COPIES["smoke"]
+    for one in passing.of_group(changes):
+        assert one.share == pytest.approx(one.expected, abs=0.05), one.name
+    waits = {one.step.subject: one.client_s for one in client_lock.of_run(run)}
+    assert waits[report_5.OLD] > 0 and waits[report_5.NEW] == 0
+    died = {each.name: each for each in outages.outages(run.steps)}
+    assert set(died) == set(report_5.OUTAGES["smoke"])
+    assert died[report_5.SHARDED].failed("between")[0] > 0
+    for title in ("before and after", "Where the keys lie", "The lock around the client", "A node dies"):
+        assert title in report
 
 
 def test_the_stores_run_side_by_side_to_their_report(tmp_path: Path) -> None:

@@ -1,0 +1,183 @@
+"""The words of a notebook about clusters: a setting of three nodes, settings that take turns, a node that dies."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from runners import show
+from runners.campaign import Campaign
+from runners.errors import MeasureError, ToolError
+from runners.explain import facts, outages
+from runners.explain.climbing import Ladder
+from runners.explain.line import line
+from runners.launch.nodes import RunningNodes, launch_nodes
+from runners.launch.ports import in_a_row
+from runners.launch.server import RunningServer, ServerSpec
+from runners.launch.workshop import Workshop
+from runners.measure.generators import generators
+from runners.measure.load import LoadSpec
+from runners.measure.machine import usable_cpus
+from runners.measure.outage import Outages
+from runners.measure.profiler import ProfileSpec
+from runners.plan import report_5
+from runners.plan.parameter import Value
+from runners.plan.rate import Rate
+from runners.plan.setting import Setting
+from runners.plan.shape import Shape
+from runners.plan.size import Size
+from runners.plan.workload import Workload
+from runners.read.errors import ReadError
+from runners.read.load_json import read_load_json
+from runners.read.run import Step
+from runners.searches import Searches
+from runners.show.cell import draw
+from runners.store import StepFolder
+from runners.turns import TakingTurns
+
+LAST = report_5.NODES - 1  # the node that dies; the load goes to the first
+OUTAGE_SHARE = 0.5  # of what a closed loop reached: a rate that two nodes carry too
+
+
+class Clusters(Searches, ABC):
+    """A part of `Lab`, which sets what these words use."""
+
+    parameters: dict[str, Value]
+    size: Size
+    events: tuple[str, ...]
+    _campaign: Campaign
+    _shop: Workshop
+    _server_cpus: tuple[int, ...] | None
+
+    @abstractmethod
+    def launch(self, setting: Setting | str, keep_data: bool = False) -> RunningServer:
+        """`Lab.launch`."""
+
+    @abstractmethod
+    def launch_beside(self, setting: Setting) -> RunningServer:
+        """`Lab.launch_beside`."""
+
+    @abstractmethod
+    def floor(self, workload: Workload, rate: Rate, shape: Shape | None = None) -> Step:
+        """`Lab.floor`."""
+
+    @abstractmethod
+    def _specify(self, setting: Setting, keep_data: bool = False) -> ServerSpec:
+        """How a setting is started here."""
+
+    @abstractmethod
+    def _stop_server(self) -> None:
+        """Stop the servers that are up, if any."""
+
+    def cluster(self, name: str) -> Setting:
+        """A setting of three nodes in one JVM by its name (see plan.report_5), its threads for this machine's cores."""
+        return report_5.setting(name, self._cores())
+
+    def _cores(self) -> int:
+        """Cores that a server may use here."""
+        return len(self._server_cpus or usable_cpus())
+
+    def same_rates(self, climbed: Ladder, setting: Setting, workload: Workload) -> Ladder:
+        """The rungs of a ladder that was climbed, offered to another setting."""
+        rates = [facts.offered_rps(step) for step in climbed.steps]
+        duration_s = report_5.CLIMBS[self.size.name].rung_s
+        connections = int(self.parameters["connections"])
+        found = self.ladder(setting, workload, rates, connections=connections, duration_s=duration_s)
+        draw(lambda: show.arrows(climbed, found))
+        return found
+
+    def in_depth(self, climbed: Ladder, setting: Setting, workload: Workload) -> Step:
+        """A load well below the knee on a server of its own: the floor, clean with causes, then with the profiler."""
+        base_rps = climbed.base.rps if climbed.base else max(facts.achieved_rps(step) for step in climbed.steps)
+        share = report_5.STEADY_SHARE
+        rate = Rate(
+            float(f"{share * base_rps:.3g}"), f"{share:.0%} of the {climbed.base.what if climbed.base else 'most'}"
+        )
+        warmup_s, load_s = report_5.STEADY_S[self.size.name]
+        shape = Shape(int(self.parameters["connections"]), 1, load_s, warmup_s)
+        floor = self.floor(workload, rate, shape)
+        server, name = self.launch(setting), f"{workload.name}-{setting.name}"
+        step = self._campaign.step(name, "load", server, workload, rate, shape=shape)
+        if self.events:
+            spec = ProfileSpec.for_load(self.events, rate.rps, warmup_s + load_s, self._campaign.server_cpu_share(name))
+            self._campaign.step(f"{name}-profiled", "load", server, workload, rate, spec, shape)
+        draw(lambda: show.spectrum(step, floor=floor))
+        return step
+
+    def take_turns(
+        self,
+        group: str,
+        names: Sequence[str],
+        workload: Workload,
+        *,
+        connections: int = 0,
+        profiled: Sequence[str] = (),
+    ) -> list[Step]:
+        """Interleaved rounds of these settings at one rate; some once more with the profiler."""
+        self._stop_server()
+        plan = report_5.TURNS[self.size.name]
+        turns = TakingTurns(
+            self._campaign, self.launch_beside, plan, connections or int(self.parameters["connections"])
+        )
+        settings = [self.cluster(name) for name in names]
+        steps = turns.take(group, settings, workload, report_5.PUBLISHED_RPS, self.events, profiled)
+        self._stop_server()
+        draw(lambda: show.turns(steps))
+        return steps
+
+    def outage(self, name: str, workload: Workload) -> Step:
+        """Three processes under a load to the first; the last is killed, and started again."""
+        self._stop_server()
+        plan = report_5.OUTAGE_TIMES[self.size.name]
+        first = in_a_row(report_5.NODES)
+        ports = range(first, first + report_5.NODES)
+        nodes = launch_nodes(self._specify(report_5.apart(name, self._cores())), ports)
+        try:
+            shape = Shape(int(self.parameters["connections"]), 1, plan.warm_s)
+            warm = self._campaign.step(f"outage-warm-{name}", "outage-warm", nodes.first, workload, None, shape=shape)
+            carried = facts.achieved_rps(warm)
+            if not carried > 0:
+                raise MeasureError(f"warm-up of {name}", facts.why_not(warm), "see the server's log")
+            step = self._outage(name, nodes, workload, float(f"{OUTAGE_SHARE * carried:.2g}"), plan)
+        finally:
+            nodes.stop()
+        draw(lambda: show.outage([step]))
+        return step
+
+    def _outage(
+        self, name: str, nodes: RunningNodes, workload: Workload, rate_rps: float, plan: report_5.Outage
+    ) -> Step:
+        generator = generators(self._shop).get("loadgen")
+        if generator is None:
+            raise ToolError("load generator", "only ours tells errors by the second", "install Rust, then run again")
+        load = LoadSpec(
+            nodes.first.url, workload.script, rate_rps, plan.load_s, plan.warmup_s,
+            int(self.parameters["connections"]), script_arguments=workload.arguments,
+        )  # fmt: skip
+        lead_s = generator.lead_s(load)
+        dying = Outages(nodes, LAST, lead_s + plan.kill_at_s, lead_s + plan.launch_at_s)
+
+        def told(folder: StepFolder) -> dict[str, Any]:
+            return {"outage": {**dying.finish(), "node": LAST + 1, "start_unix_us": _start_us(folder)}}
+
+        extra = {
+            "label": f"{name}, a node killed", "kind": outages.KIND, "workload": workload.name,
+            "rate_basis": f"{OUTAGE_SHARE:.0%} of what a closed loop reached",
+        }  # fmt: skip
+        try:
+            step = self._campaign.measured(
+                f"outage-{name}", extra, nodes.first, load, generator, tick=lambda _s: dying.begin(), after=told
+            )
+        finally:
+            dying.finish()
+        self._campaign.say(line(step))
+        return step
+
+
+def _start_us(folder: StepFolder) -> float | None:
+    """When the recorded window began, as the generator tells it."""
+    try:
+        return read_load_json(folder.load_json).start_unix_us
+    except ReadError:
+        return None

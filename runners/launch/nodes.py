@@ -1,0 +1,60 @@
+"""Nodes of a cluster that are processes of their own, so that one of them can die and come back."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from runners.launch.ports import HOST
+from runners.launch.server import RunningServer, ServerSpec, launch
+
+
+@dataclass(slots=True)
+class RunningNodes:
+    """A cluster of processes, each under its guard; requests go to the first node."""
+
+    specs: tuple[ServerSpec, ...]
+    nodes: list[RunningServer] = field(default_factory=list)
+    _starts: int = 0
+
+    @property
+    def first(self) -> RunningServer:
+        """The node that is loaded."""
+        return self.nodes[0]
+
+    def kill(self, place: int) -> None:
+        """End a node as a crash does; its data stay."""
+        self.nodes[place].child.kill()
+
+    def start_again(self, place: int) -> None:
+        """Start a node that has ended, on its port and its data, with logs of its own. Raises ServerError."""
+        self.nodes[place].stop()
+        self._starts += 1
+        spec = self.specs[place]
+        self.nodes[place] = launch(dataclasses.replace(spec, folder=spec.folder / f"again-{self._starts}"))
+
+    def stop(self) -> None:
+        """Stop every node cleanly. May be called twice."""
+        with contextlib.ExitStack() as stopping:
+            for node in self.nodes:
+                stopping.callback(node.stop)
+
+
+def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
+    """Start a node on each port, each with folders of its own below those of `spec`. None is left if one fails."""
+    urls = [f"http://{HOST}:{port}" for port in ports]
+    specs = []
+    for place, (port, url) in enumerate(zip(ports, urls, strict=True), start=1):
+        flags = (*spec.server_flags, f"--topology={','.join(urls)}", f"--self={url}")
+        home, data = spec.folder / f"node-{place}", spec.data / f"node-{place}"
+        specs.append(dataclasses.replace(spec, folder=home, data=data, port=port, server_flags=flags))
+    running = RunningNodes(tuple(specs))
+    try:
+        for each in specs:
+            running.nodes.append(launch(each))
+    except BaseException:
+        running.stop()
+        raise
+    return running

@@ -1,0 +1,54 @@
+"""Settings that take turns, on invented servers: every round has each of them once, all at one rate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.explain import turns
+from runners.plan.report_5 import PUBLISHED_RPS, Turns, get, put
+from runners.plan.setting import Setting
+from runners.read.reading import read_run
+from runners.read.run import Run
+from runners.store import RunFolder
+from runners.tests.fixtures.fake_campaign import FakeCampaign, Machine, Server
+from runners.turns import TakingTurns
+
+PLAN = Turns(rounds=3, warm_s=1.0, closed_s=1.0, warmup_s=0.0, load_s=1.0)
+SETTINGS = [Setting.of("one"), Setting.of("other")]
+
+
+def taken(root: Path, machine: Machine, workload: object = None, **more: object) -> Run:
+    folder = RunFolder.create(root, "05", "smoke", {"title": "t"})
+    taking = TakingTurns(FakeCampaign(folder, machine), machine.launch, PLAN, 4)
+    taking.take("changes", SETTINGS, workload or put("smoke"), PUBLISHED_RPS, **more)  # type: ignore[arg-type]
+    return read_run(folder)
+
+
+def test_every_round_has_each_setting_once_at_one_rate(tmp_path: Path) -> None:
+    run = taken(tmp_path, Machine({"one": Server(2_040.0), "other": Server(1_020.0)}))
+    (group,) = turns.groups(run.steps)
+    assert group.settings == ("one", "other") and group.planned == PLAN.rounds
+    assert all(sorted(group.turns[name]) == [1, 2, 3] for name in group.settings)
+    assert {step.meta["offered_rate_rps"] for step in group.steps} == {700.0}, "70 % of what the weaker carries"
+    each = turns.of(group.against("one", "other"), turns.CARRIED)
+    assert each is not None and each.share == pytest.approx(-0.5, abs=0.01)
+
+
+def test_the_published_rate_is_offered_where_all_carry_it(tmp_path: Path) -> None:
+    run = taken(tmp_path, Machine({"one": Server(20_000.0), "other": Server(15_000.0)}))
+    assert {step.meta["offered_rate_rps"] for step in run.find(kind=turns.TURN)} == {float(PUBLISHED_RPS)}
+
+
+def test_only_those_named_are_measured_with_the_profiler_and_only_for_events(tmp_path: Path) -> None:
+    machine = Machine({"one": Server(2_000.0), "other": Server(1_000.0)})
+    run = taken(tmp_path / "a", machine, events=("lock",), profiled=("other",))
+    assert [step.subject for step in run.find(kind=turns.PROFILED)] == ["other"]
+    assert not taken(tmp_path / "b", machine, events=(), profiled=("other",)).find(kind=turns.PROFILED)
+
+
+def test_a_store_that_is_read_is_filled_once_a_setting(tmp_path: Path) -> None:
+    machine = Machine({"one": Server(2_000.0), "other": Server(1_000.0)})
+    taken(tmp_path, machine, get("smoke"))
+    assert [name for name, _ in machine.filled] == ["one", "other"] and len(machine.launched) == 2

@@ -1,0 +1,97 @@
+"""Settings that take turns: all their servers run, and each round measures every one of them, in an order by chance."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Sequence
+
+from runners.campaign import Campaign
+from runners.errors import MeasureError
+from runners.explain import facts, turns
+from runners.launch.server import RunningServer
+from runners.measure.profiler import ProfileSpec
+from runners.plan.rate import Rate, choose_rate
+from runners.plan.report_5 import Turns
+from runners.plan.setting import Setting
+from runners.plan.shape import Shape
+from runners.plan.workload import Workload
+from runners.read.run import Step
+
+Launch = Callable[[Setting], RunningServer]
+
+
+class TakingTurns:
+    """Runs one group of settings. Servers that wait for their turn do nothing, so they may all run at once."""
+
+    def __init__(self, campaign: Campaign, launch: Launch, plan: Turns, connections: int) -> None:
+        self._campaign, self._launch, self._plan, self._connections = campaign, launch, plan, connections
+
+    def take(
+        self,
+        group: str,
+        settings: Sequence[Setting],
+        workload: Workload,
+        published_rps: float | None,
+        events: tuple[str, ...] = (),
+        profiled: Sequence[str] = (),
+    ) -> list[Step]:
+        """Every round of every setting, at one rate that all carry; then those named in `profiled` once more.
+
+        The rate is the published one, or a share of what the weakest carries. Raises MeasureError when a setting
+        answers nothing.
+        """
+        servers = {setting.name: self._launch(setting) for setting in settings}
+        about: dict[str, object] = {"group": group, "settings": list(servers), "seed": secrets.randbelow(2**31)}
+        carried: dict[str, float] = {}
+        for name, server in servers.items():
+            if workload.filled_keys:
+                self._campaign.fill(server, workload)
+            for part, seconds in (("warm", self._plan.warm_s), ("probe", self._plan.closed_s)):
+                shape = Shape(self._connections, 1, seconds)
+                step = self._campaign.step(
+                    f"{group}-{part}-{name}", turns.WARM, server, workload, None, shape=shape, more={"turn": about}
+                )
+            carried[name] = facts.achieved_rps(step)
+            if not carried[name] > 0:
+                raise MeasureError(f"warm-up of {name}", facts.why_not(step), "see the server's log")
+        rate = choose_rate(published_rps, carried)
+        self._campaign.say(f"{group}: {rate.rps:,.0f}/s will be offered to all: {rate.basis}")
+        about |= {"rate_rps": rate.rps, "rate_basis": rate.basis, "planned": self._plan.rounds}
+        chance = random.Random(int(str(about["seed"])))  # noqa: S311 - an order, no secret
+        steps: list[Step] = []
+        for number in range(1, self._plan.rounds + 1):
+            for name in chance.sample(list(servers), len(servers)):
+                steps += self._turn(servers[name], workload, rate, {"turn": {**about, "round": number}}, number)
+        for name in profiled if events else ():
+            steps.append(self._profiled(servers[name], workload, rate, {"turn": about}, events))
+        return steps
+
+    def _turn(
+        self, server: RunningServer, workload: Workload, rate: Rate, more: dict[str, dict[str, object]], number: int
+    ) -> list[Step]:
+        """One setting's turn: what it carries, then its latency at the rate of all."""
+        plan, name = self._plan, f"{more['turn']['group']}-{server.subject}-{number:02d}"
+        shapes = (
+            Shape(self._connections, 1, plan.closed_s),
+            Shape(self._connections, 1, plan.load_s, plan.warmup_s),
+        )
+        step = self._campaign.step
+        return [
+            step(f"{name}-closed", turns.CLOSED, server, workload, None, shape=shapes[0], more=more),
+            step(f"{name}-turn", turns.TURN, server, workload, rate, shape=shapes[1], more=more),
+        ]
+
+    def _profiled(
+        self,
+        server: RunningServer,
+        workload: Workload,
+        rate: Rate,
+        more: dict[str, dict[str, object]],
+        events: tuple[str, ...],
+    ) -> Step:
+        length_s = max(self._plan.load_s, turns.LEAST_PROFILED_S)
+        spec = ProfileSpec.for_load(events, rate.rps, self._plan.warmup_s + length_s)
+        shape = Shape(self._connections, 1, length_s, self._plan.warmup_s)
+        name = f"{more['turn']['group']}-{server.subject}-profiled"
+        return self._campaign.step(name, turns.PROFILED, server, workload, rate, spec, shape, more)
