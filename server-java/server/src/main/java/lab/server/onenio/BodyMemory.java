@@ -49,7 +49,10 @@ final class BodyMemory {
         return false;
     }
 
-    /** Tells a waiter again, a little later, that its room is reserved. */
+    /**
+     * Tells a waiter again, a little later, that its room is reserved. For one whose room the heap did not have: nobody is
+     * told when a collection makes some, so there is nothing to wait for but time.
+     */
     static void retryLater(Waiter waiter) {
         Thread.ofVirtual().name("body-retry").start(() -> {
             try {
