@@ -42,11 +42,14 @@ Say = Callable[[str], None]
 
 
 def carried(result: Result) -> bool:
-    """Whether a rate was offered as it should be and answered within the objective."""
+    """Whether all of a rate was answered within the objective.
+
+    Response times count from when a request was due. So a generator that is late, as one that shares its cores with a
+    busy server must be, makes a rate look worse, never better; it is the same one for both, and it is told.
+    """
     answers = sum(result["status"].values())
     return bool(
-        result["generator"]["kept_up"]
-        and accepted(result) == answers
+        accepted(result) == answers
         and accepted(result) >= MIN_ACHIEVED * result["requests"]["scheduled"]
         and result["latency_us"]["response"]["p99"] <= OBJECTIVE_P99_US
     )

@@ -28,8 +28,11 @@ def test_a_rate_is_carried_if_all_of_it_is_answered_in_time() -> None:
     assert not store_http.carried(result(1000, 1000, p99_us=10_001.0))
 
 
-def test_a_rate_that_was_not_offered_as_planned_proves_nothing() -> None:
-    assert not store_http.carried(result(1000, 1000, kept_up=False))
+def test_a_late_generator_is_told_and_its_lateness_is_in_the_response_time() -> None:
+    said: list[str] = []
+    late = result(1000, 1000, p99_us=9_000.0, kept_up=False)
+    assert store_http.knee_rps("get lsm", lambda _who, _rate: late, 1000.0, said.append) == 1000.0
+    assert said[0].endswith("generator did not keep up")
 
 
 @pytest.mark.parametrize("status", ["404", "503", "507"])
