@@ -64,6 +64,7 @@ pub fn prepare_workers(
             bounded: config.requests.is_some(),
             tls_host: config.target.is_tls().then(|| config.target.host.clone()),
             io: config.io,
+            receive_clock: config.receive_clock,
         };
         first += count;
         let (start_to, start) = channel();

@@ -16,6 +16,7 @@ pub mod schedule;
 pub mod signal;
 pub mod slo;
 pub mod target;
+mod timer;
 pub mod units;
 pub mod usage;
 pub mod worker;

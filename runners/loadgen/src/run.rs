@@ -3,6 +3,7 @@
 use crate::cli::Config;
 use crate::clock::{monotonic_ns, seconds_to_ns, unix_us_at};
 use crate::error::{Error, Result};
+use crate::io::{Interface, ReceiveClock};
 use crate::launch::{launch, prepare_sources, prepare_workers};
 use crate::lua::{Script, done, ended};
 use crate::record::{Collector, Pool, Summary};
@@ -75,9 +76,10 @@ pub fn run(config: &Config) -> Result<u8> {
     let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(started_ns);
     let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
     let cpus: Vec<Cpu> = ends.iter().map(|end| end.cpu).collect();
-    let io = ends.first().map_or("none", |end| end.io);
+    let interface =
+        ends.first().map_or(Interface { io: "none", receive_clock: ReceiveClock::User }, |end| end.interface);
     let outcome =
-        Outcome::new(config, collector.finish(elapsed_s), &cpus, elapsed_s, start_unix_us, io, interrupt.came());
+        Outcome::new(config, collector.finish(elapsed_s), &cpus, elapsed_s, start_unix_us, interface, interrupt.came());
     report(config, &outcome, json_file, main_script.as_ref())?;
     Ok(match () {
         () if outcome.interrupted => EXIT_INTERRUPTED,

@@ -1,6 +1,6 @@
 //! The flags as clap reads them.
 
-use crate::io::Backend;
+use crate::io::{Backend, ReceiveClock};
 use crate::schedule::Arrival;
 use crate::units::{parse_seconds, parse_whole};
 use clap::Parser;
@@ -73,6 +73,9 @@ pub(super) struct Args {
     /// System interface that waits for sockets
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub(super) io: Backend,
+    /// Whose clock says when an answer came: the kernel's (Linux, not with --io uring), or our own once we were woken
+    #[arg(long, value_enum, default_value_t = ReceiveClock::Kernel)]
+    pub(super) receive_clock: ReceiveClock,
     /// wrk2's flag for batches of pipelined requests; there are none here, so each request is measured anyway
     #[arg(short = 'B', long = "batch_latency")]
     pub(super) batch_latency: bool,

@@ -1,6 +1,6 @@
 //! A command line that was checked.
 
-use crate::io::Backend;
+use crate::io::{Backend, ReceiveClock};
 use crate::schedule::{Arrival, RateSpec};
 use crate::slo::Objective;
 use crate::target::Target;
@@ -58,6 +58,8 @@ pub struct Config {
     pub objectives: Vec<Objective>,
     /// System interface.
     pub io: Backend,
+    /// Whose clock is to say when an answer came.
+    pub receive_clock: ReceiveClock,
 }
 
 impl Config {

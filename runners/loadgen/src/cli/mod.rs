@@ -120,6 +120,7 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         hgrm: args.hgrm,
         objectives,
         io: args.io,
+        receive_clock: args.receive_clock,
     })
 }
 

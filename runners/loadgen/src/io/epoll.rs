@@ -1,8 +1,7 @@
 //! Linux: `epoll_pwait2`, whose time-outs are nanoseconds (Linux 5.11 and later).
 
-use super::Io;
-use super::price::timer_price_ns;
 use super::readiness::{Poller, Readiness};
+use super::{Io, ReceiveClock};
 use crate::clock::{NS_PER_S, monotonic_ns};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -17,21 +16,16 @@ const EVENTS_PER_WAIT: usize = 256;
 struct Epoll {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
-    /// With less than this left there is no sleep.
-    timer_price_ns: u64,
 }
 
 /// # Errors
 /// When the kernel has no `epoll_pwait2` or no descriptors are left.
-pub(super) fn open(connections: usize) -> io::Result<Box<dyn Io>> {
-    let mut poller = Epoll {
-        epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-        events: Vec::with_capacity(EVENTS_PER_WAIT),
-        timer_price_ns: timer_price_ns(),
-    };
+pub(super) fn open(clock: ReceiveClock, connections: usize) -> io::Result<Box<dyn Io>> {
+    let mut poller =
+        Epoll { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, events: Vec::with_capacity(EVENTS_PER_WAIT) };
     // An old kernel says ENOSYS here and not in the middle of a run.
     poller.wait(0)?;
-    Ok(Box::new(Readiness::new(poller, connections)))
+    Ok(Box::new(Readiness::new(poller, clock, connections)))
 }
 
 fn flags(writable_too: bool) -> epoll::EventFlags {
@@ -54,7 +48,6 @@ impl Poller for Epoll {
     #[inline]
     fn wait(&mut self, until_ns: u64) -> io::Result<usize> {
         let left_ns = until_ns.saturating_sub(monotonic_ns());
-        let left_ns = if left_ns <= self.timer_price_ns { 0 } else { left_ns };
         let timeout = Timespec { tv_sec: (left_ns / NS_PER_S) as i64, tv_nsec: (left_ns % NS_PER_S) as _ };
         self.events.clear();
         match epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&timeout)) {

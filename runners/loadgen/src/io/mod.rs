@@ -5,10 +5,10 @@
 mod epoll;
 mod portable;
 #[cfg(target_os = "linux")]
-mod price;
-#[cfg(target_os = "linux")]
 mod provided;
 mod readiness;
+#[cfg(target_os = "linux")]
+mod stamped;
 mod tls;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -25,7 +25,12 @@ pub enum Event<'a> {
     /// The connection stands.
     Connected,
     /// Bytes came.
-    Data(&'a [u8]),
+    Data {
+        /// All that could be read.
+        bytes: &'a [u8],
+        /// When the last of them came, on the monotonic clock, if the kernel said so.
+        arrived_ns: Option<u64>,
+    },
     /// The server closed its side.
     Closed,
     /// The connection could not be made.
@@ -53,8 +58,8 @@ pub trait Io {
     /// Closes; no event of this connection follows.
     fn close(&mut self, connection: usize);
 
-    /// Waits until something happens or the monotonic clock shows `until_ns`. Returns how many events there are. It may
-    /// return a little early with none, where looking again is cheaper than a timer.
+    /// Waits until something happens or the monotonic clock shows `until_ns`; a moment that is over only looks. Returns
+    /// how many events there are.
     ///
     /// # Errors
     /// When the system call fails for a reason other than a signal.
@@ -65,6 +70,37 @@ pub trait Io {
 
     /// The name of the system interface, for the report.
     fn name(&self) -> &'static str;
+
+    /// Whose clock says when an answer came.
+    fn receive_clock(&self) -> ReceiveClock;
+}
+
+/// Whose clock says when an answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReceiveClock {
+    /// The kernel's, as the last byte comes in (Linux); elsewhere as `user`.
+    Kernel,
+    /// Our own, once the answer is read: our own waking is measured too.
+    User,
+}
+
+impl ReceiveClock {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReceiveClock::Kernel => "kernel",
+            ReceiveClock::User => "user",
+        }
+    }
+}
+
+/// What a run had of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interface {
+    /// The name of what waited for sockets.
+    pub io: &'static str,
+    /// Whose clock said when an answer came.
+    pub receive_clock: ReceiveClock,
 }
 
 /// Which system interface waits for sockets.
@@ -80,25 +116,25 @@ pub enum Backend {
     Portable,
 }
 
-/// Opens a back end for `connections` connections.
+/// Opens a back end for `connections` connections. Where it cannot have the clock asked for, it has [`ReceiveClock::User`].
 ///
 /// # Errors
 /// When the one asked for is not there; `Auto` falls back instead.
-pub fn open(backend: Backend, connections: usize) -> Result<Box<dyn Io>> {
+pub fn open(backend: Backend, clock: ReceiveClock, connections: usize) -> Result<Box<dyn Io>> {
     let refused = |name: &str, error: io::Error| {
         Error::CouldNotRun(format!("this system refuses {name}: {error}; use --io auto to take what it has"))
     };
     match backend {
-        Backend::Portable => portable::open(connections).map_err(|error| refused("polling", error)),
+        Backend::Portable => portable::open(clock, connections).map_err(|error| refused("polling", error)),
         #[cfg(target_os = "linux")]
-        Backend::Epoll => epoll::open(connections).map_err(|error| refused("epoll_pwait2", error)),
+        Backend::Epoll => epoll::open(clock, connections).map_err(|error| refused("epoll_pwait2", error)),
         #[cfg(target_os = "linux")]
         Backend::Uring => uring::open(connections).map_err(|error| refused("io_uring", error)),
         #[cfg(not(target_os = "linux"))]
         Backend::Epoll | Backend::Uring => Err(Error::Usage("this --io exists on Linux only; leave it out".into())),
         #[cfg(target_os = "linux")]
-        Backend::Auto => epoll::open(connections).or_else(|_| open(Backend::Portable, connections)),
+        Backend::Auto => epoll::open(clock, connections).or_else(|_| open(Backend::Portable, clock, connections)),
         #[cfg(not(target_os = "linux"))]
-        Backend::Auto => open(Backend::Portable, connections),
+        Backend::Auto => open(Backend::Portable, clock, connections),
     }
 }

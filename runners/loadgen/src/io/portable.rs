@@ -1,7 +1,7 @@
 //! Every Unix that the `polling` crate knows: kqueue on macOS and BSD, epoll with a timer descriptor on old Linux.
 
-use super::Io;
 use super::readiness::{Poller, Readiness};
+use super::{Io, ReceiveClock};
 use crate::clock::monotonic_ns;
 use polling::{Event, Events, PollMode};
 use std::io;
@@ -16,13 +16,13 @@ struct Portable {
 
 /// # Errors
 /// When the system gives no poller or knows no level-triggered mode.
-pub(super) fn open(connections: usize) -> io::Result<Box<dyn Io>> {
+pub(super) fn open(clock: ReceiveClock, connections: usize) -> io::Result<Box<dyn Io>> {
     let poller = polling::Poller::new()?;
     if !poller.supports_level() {
         return Err(io::ErrorKind::Unsupported.into());
     }
     let portable = Portable { poller, events: Events::new(), ready: Vec::new() };
-    Ok(Box::new(Readiness::new(portable, connections)))
+    Ok(Box::new(Readiness::new(portable, clock, connections)))
 }
 
 fn interest(token: u64, writable_too: bool) -> Event {

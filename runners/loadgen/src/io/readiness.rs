@@ -1,6 +1,6 @@
 //! The engine's view of sockets on top of a system that tells which sockets are ready.
 
-use super::{Event, Io};
+use super::{Event, Io, ReceiveClock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, connect, recv, send, socket, sockopt};
 use std::io;
@@ -41,14 +41,32 @@ pub(super) struct Readiness<P> {
     poller: P,
     slots: Vec<Slot>,
     buffer: Vec<u8>,
+    clock: ReceiveClock,
 }
 
 impl<P: Poller> Readiness<P> {
-    pub(super) fn new(poller: P, connections: usize) -> Self {
+    pub(super) fn new(poller: P, clock: ReceiveClock, connections: usize) -> Self {
+        let clock = if cfg!(target_os = "linux") { clock } else { ReceiveClock::User };
         let mut slots = Vec::new();
         slots.resize_with(connections, Slot::default);
-        Readiness { poller, slots, buffer: vec![0; READ_BUFFER_BYTES] }
+        Readiness { poller, slots, buffer: vec![0; READ_BUFFER_BYTES], clock }
     }
+}
+
+/// Reads what is there, and when it came if that is asked for and known.
+#[cfg(target_os = "linux")]
+#[inline]
+fn read(fd: &OwnedFd, buffer: &mut [u8], clock: ReceiveClock) -> io::Result<(usize, Option<u64>)> {
+    match clock {
+        ReceiveClock::Kernel => super::stamped::receive(fd, buffer),
+        ReceiveClock::User => Ok((recv(fd, buffer, RecvFlags::empty())?.0, None)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[inline]
+fn read(fd: &OwnedFd, buffer: &mut [u8], _: ReceiveClock) -> io::Result<(usize, Option<u64>)> {
+    Ok((recv(fd, buffer, RecvFlags::empty())?.0, None))
 }
 
 fn token_of(connection: usize, generation: u32) -> u64 {
@@ -75,6 +93,10 @@ impl<P: Poller> Io for Readiness<P> {
     fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()> {
         self.close(connection);
         let fd = open_socket(address)?;
+        #[cfg(target_os = "linux")]
+        if self.clock == ReceiveClock::Kernel && !super::stamped::stamp(&fd) {
+            self.clock = ReceiveClock::User;
+        }
         match connect(&fd, &address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
@@ -148,15 +170,19 @@ impl<P: Poller> Io for Readiness<P> {
         if !readable {
             return None;
         }
-        match recv(fd, self.buffer.as_mut_slice(), RecvFlags::empty()) {
+        match read(fd, &mut self.buffer, self.clock) {
             Ok((0, _)) => Some((connection, Event::Closed)),
-            Ok((count, _)) => Some((connection, Event::Data(&self.buffer[..count]))),
-            Err(Errno::AGAIN | Errno::INTR) => None,
-            Err(error) => Some((connection, Event::ReadFailed(error.into()))),
+            Ok((count, arrived_ns)) => Some((connection, Event::Data { bytes: &self.buffer[..count], arrived_ns })),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
+            Err(error) => Some((connection, Event::ReadFailed(error))),
         }
     }
 
     fn name(&self) -> &'static str {
         self.poller.name()
+    }
+
+    fn receive_clock(&self) -> ReceiveClock {
+        self.clock
     }
 }

@@ -3,7 +3,7 @@
 //! As in wrk, certificates are not verified: a load generator is pointed at test servers, and what is measured is the
 //! same either way.
 
-use super::{Event, Io};
+use super::{Event, Io, ReceiveClock};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -101,15 +101,15 @@ impl Io for Tls {
 
     fn event(&mut self, index: usize) -> Option<(usize, Event<'_>)> {
         self.plain.clear();
-        let connection = match self.inner.event(index)? {
+        let (connection, arrived_ns) = match self.inner.event(index)? {
             (connection, Event::Connected) => {
                 let sent = self.flush(connection);
                 return sent.err().map(|error| (connection, Event::ConnectFailed(error)));
             }
-            (connection, Event::Data(data)) => {
+            (connection, Event::Data { bytes, arrived_ns }) => {
                 self.encrypted.clear();
-                self.encrypted.extend_from_slice(data);
-                connection
+                self.encrypted.extend_from_slice(bytes);
+                (connection, arrived_ns)
             }
             (connection, Event::Closed) => return Some((connection, self.before_standing(connection, Event::Closed))),
             (connection, Event::ReadFailed(error)) => {
@@ -126,12 +126,16 @@ impl Io for Tls {
             Err(error) => Some((connection, Event::ConnectFailed(error))),
             Ok(true) => Some((connection, Event::Connected)),
             Ok(false) if self.plain.is_empty() => None,
-            Ok(false) => Some((connection, Event::Data(&self.plain))),
+            Ok(false) => Some((connection, Event::Data { bytes: &self.plain, arrived_ns })),
         }
     }
 
     fn name(&self) -> &'static str {
         self.inner.name()
+    }
+
+    fn receive_clock(&self) -> ReceiveClock {
+        self.inner.receive_clock()
     }
 }
 

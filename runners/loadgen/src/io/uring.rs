@@ -1,10 +1,9 @@
 //! Linux io_uring: what is due is sent, and what is next is waited for, in one system call; answers arrive in buffers
 //! without a read each (Linux 6.12 and later, where a wait can end at a moment of the clock).
 
-use super::price::timer_price_ns;
 use super::provided::ProvidedBuffers;
 use super::readiness::open_socket;
-use super::{Event, Io};
+use super::{Event, Io, ReceiveClock};
 use crate::clock::{NS_PER_S, monotonic_ns};
 use io_uring::types::{Fd, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -67,8 +66,6 @@ struct Uring {
     orphans: HashMap<u64, Vec<u8>>,
     /// Sends handed over since the last wait: each completes within the call, and is no reason to wake.
     fresh_sends: u32,
-    /// With less than this left there is no sleep.
-    timer_price_ns: u64,
 }
 
 /// # Errors
@@ -79,16 +76,8 @@ pub(super) fn open(connections: usize) -> io::Result<Box<dyn Io>> {
     let buffers = ProvidedBuffers::register(&ring)?;
     let mut slots = Vec::new();
     slots.resize_with(connections, Slot::default);
-    let mut uring = Uring {
-        ring,
-        buffers,
-        slots,
-        completions: Vec::new(),
-        shown: None,
-        orphans: HashMap::new(),
-        fresh_sends: 0,
-        timer_price_ns: timer_price_ns(),
-    };
+    let mut uring =
+        Uring { ring, buffers, slots, completions: Vec::new(), shown: None, orphans: HashMap::new(), fresh_sends: 0 };
     // An old kernel refuses a moment as time-out here and not in the middle of a run.
     uring.enter(0, 0)?;
     Ok(Box::new(uring))
@@ -206,7 +195,7 @@ impl Io for Uring {
         self.give_back_shown();
         self.completions.clear();
         let fresh = std::mem::take(&mut self.fresh_sends);
-        if until_ns.saturating_sub(monotonic_ns()) <= self.timer_price_ns {
+        if until_ns <= monotonic_ns() {
             self.enter(0, 0)?;
         } else {
             self.enter(fresh + 1, until_ns)?;
@@ -264,13 +253,20 @@ impl Io for Uring {
                 {
                     return Some((connection, Event::ReadFailed(error)));
                 }
-                Some((connection, Event::Data(self.buffers.filled(buffer?, result as usize))))
+                Some((
+                    connection,
+                    Event::Data { bytes: self.buffers.filled(buffer?, result as usize), arrived_ns: None },
+                ))
             }
         }
     }
 
     fn name(&self) -> &'static str {
         "io_uring"
+    }
+
+    fn receive_clock(&self) -> ReceiveClock {
+        ReceiveClock::User
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Load, Recorded, feed};
 use crate::clock::monotonic_ns;
 use crate::http::Parser;
+use crate::timer::sleep_until;
 use std::io::{self, Read, Write};
 
 pub(super) fn run(mut load: Load) -> io::Result<Recorded> {
@@ -29,21 +30,4 @@ pub(super) fn run(mut load: Load) -> io::Result<Recorded> {
         recorded.answered(&load.window, intended_ns, sent_ns, monotonic_ns());
     }
     Ok(recorded)
-}
-
-#[cfg(target_os = "linux")]
-fn sleep_until(moment_ns: u64) -> io::Result<()> {
-    use crate::clock::NS_PER_S;
-    use rustix::thread::{ClockId, clock_nanosleep_absolute};
-    if moment_ns <= monotonic_ns() {
-        return Ok(());
-    }
-    let moment = rustix::time::Timespec { tv_sec: (moment_ns / NS_PER_S) as i64, tv_nsec: (moment_ns % NS_PER_S) as _ };
-    Ok(clock_nanosleep_absolute(ClockId::Monotonic, &moment)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sleep_until(moment_ns: u64) -> io::Result<()> {
-    std::thread::sleep(std::time::Duration::from_nanos(moment_ns.saturating_sub(monotonic_ns())));
-    Ok(())
 }

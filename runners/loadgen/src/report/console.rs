@@ -160,7 +160,7 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
     let lag_us = |quantile: f64| lag.value_at_quantile(quantile).min(lag.max()) as f64 / 1000.0;
     writeln!(
         out,
-        "{PREFIX} lag p50 {:.1} us, p99 {:.1} us, p99.9 {:.1} us, max {:.1} us over {} sends; cpu user {:.3} s, system {:.3} s; io {}",
+        "{PREFIX} lag p50 {:.1} us, p99 {:.1} us, p99.9 {:.1} us, max {:.1} us over {} sends; cpu user {:.3} s, system {:.3} s; io {}, {} clock",
         lag_us(0.5),
         lag_us(0.99),
         lag_us(0.999),
@@ -168,7 +168,8 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
         lag.len(),
         outcome.cpu.user_s,
         outcome.cpu.system_s,
-        outcome.io
+        outcome.interface.io,
+        outcome.interface.receive_clock.name()
     )?;
     writeln!(out, "{PREFIX} {}", outcome.verdict.sentence)?;
     for objective in &outcome.objectives {

@@ -126,7 +126,8 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
             "lag_us": lag(&outcome.collected.total.lag),
             "kept_up": outcome.verdict.kept_up,
             "verdict": outcome.verdict.sentence,
-            "io": outcome.io,
+            "io": outcome.interface.io,
+            "receive_clock": outcome.interface.receive_clock.name(),
         },
         "objectives": outcome
             .objectives

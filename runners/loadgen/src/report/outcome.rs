@@ -1,6 +1,7 @@
 //! Everything that reports need of a run, and the generator's judgement of itself.
 
 use crate::cli::Config;
+use crate::io::Interface;
 use crate::record::{Collected, Distribution, Histogram};
 use crate::slo::Verified;
 use crate::usage::Cpu;
@@ -40,8 +41,8 @@ pub struct Outcome {
     pub threads: usize,
     /// Processor time of all workers within the window.
     pub cpu: Cpu,
-    /// Name of the system interface.
-    pub io: &'static str,
+    /// What it had of the system.
+    pub interface: Interface,
     /// Did the generator keep up?
     pub verdict: Verdict,
     /// The objectives, compared.
@@ -58,7 +59,7 @@ impl Outcome {
         cpus: &[Cpu],
         elapsed_s: f64,
         start_unix_us: u64,
-        io: &'static str,
+        interface: Interface,
         interrupted: bool,
     ) -> Self {
         let cpu = cpus.iter().fold(Cpu::default(), |sum, one| Cpu {
@@ -78,7 +79,7 @@ impl Outcome {
             elapsed_s,
             start_unix_us,
             cpu,
-            io,
+            interface,
             objectives: Vec::new(),
             interrupted,
         };

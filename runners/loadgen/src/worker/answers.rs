@@ -35,10 +35,11 @@ impl Worker {
     pub(super) fn handle(&mut self, event: usize) -> Result<()> {
         let Some((index, event)) = self.io.event(event) else { return Ok(()) };
         let connection = &mut self.connections[index];
-        let mut bytes = 0;
+        let (mut bytes, mut arrived) = (0, None);
         let meaning = match event {
-            Event::Data(data) => {
+            Event::Data { bytes: data, arrived_ns } => {
                 bytes = data.len() as u64;
+                arrived = arrived_ns;
                 match connection.parser.feed(data) {
                     Ok(Some(answer)) => Meaning::Answer(answer),
                     Ok(None) => Meaning::More,
@@ -51,13 +52,17 @@ impl Worker {
             Event::ReadFailed(_) => Meaning::Failed(Failure::Read),
             Event::WriteFailed(_) => Meaning::Failed(Failure::Write),
         };
+        let sent_ns = connection.since_ns;
         let now = monotonic_ns();
+        // A stamp from before the send or from the future means that the wall clock was set meanwhile.
+        let arrived = arrived.filter(|at| (sent_ns..=now).contains(at)).unwrap_or(now);
+        self.rest.seen(bytes);
         if now >= self.window.start_ns {
             self.interval.counts.bytes_read += bytes;
         }
         match meaning {
             Meaning::More => Ok(()),
-            Meaning::Answer(answer) => self.answered(index, answer, now),
+            Meaning::Answer(answer) => self.answered(index, answer, arrived, now),
             Meaning::Connected => {
                 if std::mem::replace(&mut self.connections[index].stood, true) {
                     self.interval.counts.reconnects += 1;
@@ -81,13 +86,13 @@ impl Worker {
     }
 
     #[inline]
-    fn answered(&mut self, index: usize, answer: Answer, now: u64) -> Result<()> {
+    fn answered(&mut self, index: usize, answer: Answer, arrived: u64, now: u64) -> Result<()> {
         let connection = &mut self.connections[index];
         connection.succeeded();
         self.last_answer_ns = now;
-        let (response_ns, service_ns) = (now.saturating_sub(connection.intended_ns), now - connection.since_ns);
+        let (response_ns, service_ns) = (arrived.saturating_sub(connection.intended_ns), arrived - connection.since_ns);
         if self.window.records(connection.intended_ns) {
-            let offset_ns = self.window.since_second(now, self.interval.index);
+            let offset_ns = self.window.since_second(arrived, self.interval.index);
             self.interval.record_answer(answer.status, offset_ns, response_ns, service_ns);
             self.interval.counts.errors.timeout +=
                 u64::from(service_ns > self.plan.timeout_ns && !connection.timed_out);
@@ -132,6 +137,7 @@ impl Worker {
 
     /// Closes and connects again after a pause.
     fn retire(&mut self, index: usize, now: u64) {
+        self.settle(index);
         self.io.close(index);
         let connection = &mut self.connections[index];
         connection.state = State::Backoff;
@@ -140,6 +146,7 @@ impl Worker {
     }
 
     pub(super) fn connect(&mut self, index: usize, now: u64) {
+        self.settle(index);
         let connection = &mut self.connections[index];
         connection.state = State::Connecting;
         connection.since_ns = now;

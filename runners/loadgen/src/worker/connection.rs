@@ -39,6 +39,10 @@ pub(super) struct Connection {
     pub(super) timed_out: bool,
     /// Only a timer with this number is valid.
     pub(super) timer: u32,
+    /// When that timer is due.
+    pub(super) timer_due_ns: u64,
+    /// Its next intended start has passed while it was busy.
+    pub(super) overdue: bool,
     /// How often the address had been set when it connected.
     pub(super) moves: u32,
     /// It stood at least once.
@@ -56,6 +60,8 @@ impl Connection {
             since_ns: 0,
             timed_out: false,
             timer: 0,
+            timer_due_ns: 0,
+            overdue: false,
             moves: 0,
             stood: false,
             failures_in_a_row: 0,

@@ -4,6 +4,7 @@ use super::connection::State;
 use super::window::DRAIN_NS;
 use super::{Ended, Second, Worker};
 use crate::clock::{NS_PER_S, monotonic_ns};
+use crate::io::Interface;
 use crate::usage::Cpu;
 
 /// After so many requests that were never sent, their ages are recorded in strides: a run at an absurd rate still ends.
@@ -50,6 +51,7 @@ impl Worker {
         let now = monotonic_ns();
         let cpu = self.cpu_at_start.map_or_else(Cpu::default, |start| Cpu::of_thread().since(start));
         self.turn_seconds(now);
+        let interface = Interface { io: self.io.name(), receive_clock: self.io.receive_clock() };
         for index in 0..self.connections.len() {
             let connection = &self.connections[index];
             if connection.state == State::Busy && self.window.records(connection.intended_ns) {
@@ -64,7 +66,7 @@ impl Worker {
         let lasted_ns = now.saturating_sub(self.window.start_ns + u64::from(interval.index) * NS_PER_S);
         let whole = lasted_ns >= NS_PER_S * 99 / 100;
         let _ = self.lines.seconds.send(Second { interval, whole });
-        Ended { window: self.window, finished_ns: now, cpu, io: self.io.name(), source: self.source }
+        Ended { window: self.window, finished_ns: now, cpu, interface, source: self.source }
     }
 
     /// Requests whose intended start came but that were never sent.

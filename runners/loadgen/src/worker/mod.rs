@@ -1,13 +1,15 @@
 //! One thread's load: its connections, its share of the schedule, its Lua state.
 //!
 //! The loop sleeps until the next intended start or the next answer, whichever comes first; it looks again without a
-//! sleep only where less is left than a timer costs. What is due is sent at once; a request that finds its connection busy is sent the moment the connection is free, and is
-//! measured from its intended start all the same.
+//! sleep only where less is left than a timer costs, or than waking takes. Where the kernel says when answers came, it may look for them a
+//! little later (see `resting`). What is due is sent at once; a request that finds its connection busy is sent the moment
+//! the connection is free, and is measured from its intended start all the same.
 
 mod answers;
 mod connection;
 mod ending;
 mod plan;
+mod resting;
 mod sending;
 mod source;
 mod window;
@@ -21,8 +23,10 @@ use crate::error::{Error, Result};
 use crate::io::{Io, Tls};
 use crate::lua::ThreadControl;
 use crate::record::Interval;
+use crate::timer::Alarm;
 use crate::usage::Cpu;
 use connection::{Connection, State};
+use resting::Rest;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::Ordering;
@@ -56,6 +60,8 @@ pub struct Worker {
     next_tick_ns: u64,
     last_answer_ns: u64,
     cpu_at_start: Option<Cpu>,
+    rest: Rest,
+    alarm: Alarm,
 }
 
 impl Worker {
@@ -64,7 +70,7 @@ impl Worker {
     /// # Errors
     /// When the back end is refused.
     pub fn new(mut plan: Plan, shared: Shared, control: ThreadControl, source: Source, lines: Lines) -> Result<Self> {
-        let plain = crate::io::open(plan.io, plan.arrivals.len())?;
+        let plain = crate::io::open(plan.io, plan.receive_clock, plan.arrivals.len())?;
         let io = match &plan.tls_host {
             Some(host) => Box::new(Tls::new(plain, host, plan.arrivals.len()).map_err(|error| {
                 Error::CouldNotRun(format!("TLS with {host} cannot be set up: {error}; check the host of the URL"))
@@ -92,6 +98,8 @@ impl Worker {
             delays,
             next_tick_ns: 0,
             cpu_at_start: None,
+            rest: Rest::default(),
+            alarm: Alarm::default(),
         })
     }
 
@@ -175,12 +183,20 @@ impl Worker {
     }
 
     fn wait_and_handle(&mut self, until_ns: u64) -> Result<()> {
+        let failed = |error| Error::CouldNotRun(format!("waiting for sockets failed: {error}; try --io portable"));
         let next_timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((due, _, _))| *due);
         let until_ns = until_ns.min(self.next_tick_ns).min(next_timer_ns);
-        let events = self
-            .io
-            .wait(until_ns)
-            .map_err(|error| Error::CouldNotRun(format!("waiting for sockets failed: {error}; try --io portable")))?;
+        if self.may_rest(until_ns) {
+            self.alarm.sleep_until(until_ns);
+            return Ok(());
+        }
+        let set_ns = self.alarm.set(monotonic_ns(), until_ns);
+        let events = self.io.wait(set_ns.unwrap_or(0)).map_err(failed)?;
+        let now = monotonic_ns();
+        if let Some(set_ns) = set_ns.filter(|moment| events == 0 && *moment <= now) {
+            self.alarm.rang(until_ns, set_ns, now);
+        }
+        self.rest.looked(now);
         for index in 0..events {
             self.handle(index)?;
             // What became due meanwhile does not wait for the rest of the batch.
@@ -213,6 +229,7 @@ impl Worker {
                     self.send(index, intended, true)?;
                 }
                 State::Backoff => self.connect(index, now),
+                State::Busy => self.overdue(index),
                 _ => {}
             }
             now = monotonic_ns();
@@ -223,6 +240,7 @@ impl Worker {
     fn set_timer(&mut self, index: usize, due_ns: u64) {
         let connection = &mut self.connections[index];
         connection.timer = connection.timer.wrapping_add(1);
+        connection.timer_due_ns = due_ns;
         self.timers.push(Reverse((due_ns, index as u32, connection.timer)));
     }
 

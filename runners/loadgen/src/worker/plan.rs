@@ -1,7 +1,7 @@
 //! What a worker is given, and what it gives back.
 
 use super::{Source, Window};
-use crate::io::Backend;
+use crate::io::{Backend, Interface, ReceiveClock};
 use crate::record::{Interval, Pool};
 use crate::schedule::{Arrivals, Profile};
 use crate::signal::Interrupt;
@@ -59,6 +59,8 @@ pub struct Plan {
     pub tls_host: Option<String>,
     /// How sockets are waited for.
     pub io: Backend,
+    /// Whose clock is to say when an answer came.
+    pub receive_clock: ReceiveClock,
 }
 
 /// How a worker's run ended.
@@ -69,8 +71,8 @@ pub struct Ended {
     pub finished_ns: u64,
     /// Processor time within the recorded window.
     pub cpu: Cpu,
-    /// Name of the system interface.
-    pub io: &'static str,
+    /// What it had of the system.
+    pub interface: Interface,
     /// The requests' source: its Lua state lives until `done` has asked for its values.
     pub source: Source,
 }

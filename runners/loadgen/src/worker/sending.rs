@@ -18,6 +18,7 @@ impl Worker {
     /// The connection is free: what is next?
     #[inline]
     pub(super) fn free(&mut self, index: usize, now: u64) -> Result<()> {
+        self.settle(index);
         self.connections[index].state = State::Idle;
         if !self.running || now >= self.window.end_ns {
             return Ok(());
@@ -27,8 +28,11 @@ impl Worker {
             return match self.next_due_ns(index) {
                 Some(due) if due >= self.window.end_ns => Ok(()),
                 Some(due) if due <= now => self.send(index, due, false),
+                // It has been set when the last request was sent, unless a failure or a new connection lay between.
                 Some(due) => {
-                    self.set_timer(index, due);
+                    if self.connections[index].timer_due_ns != due {
+                        self.set_timer(index, due);
+                    }
                     Ok(())
                 }
                 None => Ok(()),
@@ -86,6 +90,8 @@ impl Worker {
         }
         if self.io.send(index, self.source.text()).is_err() {
             self.fail(index, Failure::Write, sent_ns);
+        } else if let Some(due) = self.next_due_ns(index).filter(|due| *due < self.window.end_ns) {
+            self.set_timer(index, due);
         }
         Ok(())
     }

@@ -1,0 +1,165 @@
+//! Sleeping until a moment, and what a timer costs on this machine.
+//!
+//! A wait with a time-out programs the processor's timer and takes its interrupt. On bare metal that is a few hundred
+//! nanoseconds; under nested virtualization each is a trip to the hypervisor and costs several microseconds. When less
+//! than that is left until the next intended start, looking again at once is cheaper than sleeping, and exact. Never
+//! looking longer than a sleep would cost is Karlin's rule: at most twice the cost of the best choice (Karlin, Li,
+//! Manasse, Owicki, "Empirical studies of competitive spinning", SOSP 1991).
+
+use crate::clock::monotonic_ns;
+use std::io;
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
+
+/// Timers set to find the price: a millisecond in all where a timer is dear.
+#[cfg(target_os = "linux")]
+const SAMPLES: usize = 101;
+/// Due soon enough that it becomes the processor's next timer, and late enough that none fires meanwhile.
+#[cfg(target_os = "linux")]
+const SOON_NS: i64 = 3_000_000;
+/// No machine should look longer than this, whatever was measured in a moment without the processor.
+#[cfg(target_os = "linux")]
+const MOST_NS: u64 = 10_000;
+
+/// A sleep ends early only where so many times as much is left.
+const EARLY_BEFORE: u64 = 4;
+/// How far one sleep moves the median.
+const STEP_NS: u64 = 250;
+/// Later than this is a disturbance and not the price of waking.
+const MOST_EARLY_NS: u64 = 50_000;
+
+/// Nanoseconds that setting the processor's timer takes (median); 0 where it cannot be known. Measured once.
+#[cfg(target_os = "linux")]
+pub(crate) fn timer_price_ns() -> u64 {
+    static PRICE: OnceLock<u64> = OnceLock::new();
+    *PRICE.get_or_init(|| measure().unwrap_or(0).min(MOST_NS))
+}
+
+/// Nanoseconds that setting the processor's timer takes; not known here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn timer_price_ns() -> u64 {
+    0
+}
+
+#[cfg(target_os = "linux")]
+fn measure() -> rustix::io::Result<u64> {
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+    };
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+    let mut costs = Vec::with_capacity(SAMPLES);
+    for sample in 0..SAMPLES {
+        // Each a little earlier than the last, so that each becomes the next timer.
+        let value = Timespec { tv_sec: 0, tv_nsec: SOON_NS - sample as i64 * 1000 };
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let before = monotonic_ns();
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval: none, it_value: value })?;
+        costs.push(monotonic_ns() - before);
+    }
+    costs.sort_unstable();
+    Ok(costs[SAMPLES / 2])
+}
+
+/// Sleeps until the monotonic clock shows `moment_ns`; a moment that is over is no sleep.
+///
+/// # Errors
+/// When a signal ends the sleep early.
+#[cfg(target_os = "linux")]
+pub(crate) fn sleep_until(moment_ns: u64) -> io::Result<()> {
+    use crate::clock::NS_PER_S;
+    use rustix::thread::{ClockId, clock_nanosleep_absolute};
+    if moment_ns <= monotonic_ns() {
+        return Ok(());
+    }
+    let moment = rustix::time::Timespec { tv_sec: (moment_ns / NS_PER_S) as i64, tv_nsec: (moment_ns % NS_PER_S) as _ };
+    Ok(clock_nanosleep_absolute(ClockId::Monotonic, &moment)?)
+}
+
+/// Sleeps until the monotonic clock shows `moment_ns`; a moment that is over is no sleep.
+///
+/// # Errors
+/// None here.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn sleep_until(moment_ns: u64) -> io::Result<()> {
+    std::thread::sleep(std::time::Duration::from_nanos(moment_ns.saturating_sub(monotonic_ns())));
+    Ok(())
+}
+
+/// Wakes on time: a sleep ends late by what waking a processor takes, which is tens of microseconds on a virtual one, so
+/// it is set to end earlier by what the sleeps before it were late.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm {
+    /// Running median of how late sleeps ended.
+    late_ns: u64,
+    /// The moment for which it rang last: what is left until then is no time for another sleep.
+    rang_for_ns: u64,
+}
+
+impl Alarm {
+    /// When a sleep until `moment_ns` is to end; `None`: there is no time for one, look again at once. What is left after
+    /// it is spent looking, so it ends early only before gaps of which that is a small part.
+    #[inline]
+    pub(crate) fn set(&self, now_ns: u64, moment_ns: u64) -> Option<u64> {
+        let left_ns = moment_ns.saturating_sub(now_ns);
+        if left_ns <= timer_price_ns() || moment_ns == self.rang_for_ns {
+            return None;
+        }
+        let early_ns = if left_ns >= EARLY_BEFORE * self.late_ns { self.late_ns } else { 0 };
+        Some(moment_ns - early_ns)
+    }
+
+    /// Sleeps, and looks at the clock for what is left of the time.
+    #[inline]
+    pub(crate) fn sleep_until(&mut self, moment_ns: u64) {
+        if let Some(set_ns) = self.set(monotonic_ns(), moment_ns) {
+            // A signal ended it; the caller wants to look at more than the clock.
+            if sleep_until(set_ns).is_err() {
+                return;
+            }
+            self.rang(moment_ns, set_ns, monotonic_ns());
+        }
+        while monotonic_ns() < moment_ns {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// The sleep until `moment_ns` that was to end at `set_ns` has run its time.
+    #[inline]
+    pub(crate) fn rang(&mut self, moment_ns: u64, set_ns: u64, now_ns: u64) {
+        self.rang_for_ns = moment_ns;
+        // A step up or down for each sleep settles where half of them are later (stochastic approximation of the median:
+        // Robbins and Monro, "A stochastic approximation method", 1951).
+        let later = now_ns.saturating_sub(set_ns) > self.late_ns;
+        self.late_ns =
+            if later { (self.late_ns + STEP_NS).min(MOST_EARLY_NS) } else { self.late_ns.saturating_sub(STEP_NS) };
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_has_a_price_and_it_is_bounded() {
+        let price = timer_price_ns();
+        assert!((1..=MOST_NS).contains(&price), "{price}");
+        assert_eq!(price, timer_price_ns(), "measured once");
+    }
+
+    #[test]
+    fn an_alarm_learns_how_late_sleeps_end_and_leaves_short_gaps_alone() {
+        let mut alarm = Alarm::default();
+        assert_eq!(alarm.set(0, 1_000_000), Some(1_000_000), "nothing is known yet");
+        for sleep in 0..1000 {
+            let set = alarm.set(0, 1_000_000).expect("a millisecond is time for a sleep");
+            alarm.rang(sleep, set, set + 20_000 + sleep % 3 * 1000);
+        }
+        let early = 1_000_000 - alarm.set(0, 1_000_000).expect("a sleep");
+        assert!((19_000..=23_000).contains(&early), "{early}");
+        assert_eq!(alarm.set(0, 60_000), Some(60_000), "a third of the gap is too much to spend");
+        assert_eq!(alarm.set(0, timer_price_ns()), None);
+        assert_eq!(alarm.set(1, 999), None, "it has rung for this moment");
+        (0..1000).for_each(|_| alarm.rang(0, 0, 1_000_000_000));
+        assert_eq!(alarm.set(0, 1_000_000), Some(1_000_000 - MOST_EARLY_NS), "a disturbance is not waited for");
+    }
+}

@@ -1,0 +1,76 @@
+//! Fewer trips to the kernel: answers that carry the moment of their arrival need not be read in that moment.
+//!
+//! A plain loop wakes twice for each request, once to send it and once to read its answer. Where the kernel stamps what
+//! comes in, reading later changes no figure; so between sends that follow each other closely the worker sleeps through
+//! arrivals, and looks at all sockets once in a while. It does so only where nothing depends on an answer: the next
+//! intended start belongs to a connection that is free, no request waits for its connection, no script looks at answers,
+//! and answers are small, so that no sender waits for room.
+
+use super::Worker;
+use super::connection::State;
+use crate::io::ReceiveClock;
+use std::cmp::Reverse;
+
+/// Answers lie unread for at most this long.
+const REST_NS: u64 = 100_000;
+/// More than this in one read is no small answer: a receive buffer is at least some times as large.
+const SMALL_BYTES: u64 = 16 * 1024;
+
+/// When the worker may leave answers unread.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    looked_ns: u64,
+    /// Connections whose next request waits for the answer to the last.
+    overdue: usize,
+    large_answers: bool,
+}
+
+impl Rest {
+    /// So many bytes came in one read.
+    #[inline]
+    pub(super) fn seen(&mut self, bytes: u64) {
+        self.large_answers |= bytes > SMALL_BYTES;
+    }
+
+    /// All sockets were looked at.
+    #[inline]
+    pub(super) fn looked(&mut self, now: u64) {
+        self.looked_ns = now;
+    }
+}
+
+impl Worker {
+    /// Whether answers that come until then may lie unread until then.
+    #[inline]
+    pub(super) fn may_rest(&self, until_ns: u64) -> bool {
+        if !self.running
+            || self.plan.profile.is_none()
+            || self.capture
+            || self.rest.large_answers
+            || self.rest.overdue > 0
+            || until_ns > self.rest.looked_ns + REST_NS
+            || self.io.receive_clock() != ReceiveClock::Kernel
+        {
+            return false;
+        }
+        self.timers.peek().is_some_and(|Reverse((due, index, timer))| {
+            let next = &self.connections[*index as usize];
+            *due == until_ns && next.timer == *timer && next.state == State::Idle
+        })
+    }
+
+    /// A connection's next intended start has come while it is busy.
+    pub(super) fn overdue(&mut self, index: usize) {
+        if !std::mem::replace(&mut self.connections[index].overdue, true) {
+            self.rest.overdue += 1;
+        }
+    }
+
+    /// A connection is busy no more.
+    #[inline]
+    pub(super) fn settle(&mut self, index: usize) {
+        if std::mem::take(&mut self.connections[index].overdue) {
+            self.rest.overdue -= 1;
+        }
+    }
+}
