@@ -50,15 +50,18 @@ class Clients:
         )
         return done.stdout
 
-    def ours(self, connections: int, rate_rps: int | None, duration_s: int = DURATION_S) -> Result:
+    def ours(
+        self, connections: int, rate_rps: int | None, duration_s: int = DURATION_S, clock: str = "kernel"
+    ) -> Result:
         """One run of our generator, its JSON."""
-        return self.calm.measure(lambda: self._ours(connections, rate_rps, duration_s))
+        return self.calm.measure(lambda: self._ours(connections, rate_rps, duration_s, clock))
 
-    def _ours(self, connections: int, rate_rps: int | None, duration_s: int) -> Result:
+    def _ours(self, connections: int, rate_rps: int | None, duration_s: int, clock: str) -> Result:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "load.json"
             rate = ["-R", str(rate_rps)] if rate_rps else []
             flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", *rate]
+            flags += ["--receive-clock", clock]
             self._run([str(LOADGEN), *flags, "--json", str(out), self.url])
             result: Result = json.loads(out.read_text())
             return result

@@ -156,6 +156,12 @@ def _errors(step: Step) -> _Verdict:
     return _Verdict(not parts, words.listed(parts) or "none")
 
 
+_CLOCKS = {
+    "kernel": "the kernel's stamp on it",
+    "user": "that of the generator's reading it, its own waking included",
+}
+
+
 def _kept_up(step: Step) -> _Verdict:
     summary = step.frames["summary"]
     kept = None if summary.empty or pd.isna(summary["kept_up"].iloc[0]) else bool(summary["kept_up"].iloc[0])
@@ -163,7 +169,9 @@ def _kept_up(step: Step) -> _Verdict:
         return _Verdict(None, f"{facts.tool(step)} does not tell")
     lag = facts.number(step, "lag_p99_us")
     text = "yes" if kept else "no"
-    return _Verdict(kept, text + (f", p99 of its own lateness {words.latency(lag)}" if words.known(lag) else ""))
+    text += f", p99 of its own lateness {words.latency(lag)}" if words.known(lag) else ""
+    clock = _CLOCKS.get(summary["receive_clock"].iloc[0]) if "receive_clock" in summary else None
+    return _Verdict(kept, f"{text}; an answer's time is {clock}" if clock else text)
 
 
 def _floor(step: Step, floor: Step | None) -> _Verdict:

@@ -8,7 +8,8 @@ Every latency holds a part that is the instrument's own. Two things limit what c
   (batch means: Law, *Simulation Modeling and Analysis*, 9.5.3), and s is that of a mean of so many seconds; drifts
   that are slower than a second don't show in it, so it is the least that can be claimed;
 - **its own delay**: what it adds to the simplest honest client in the same rounds. It cancels where two loads of the
-  same instrument are compared, but not where a latency is quoted as it is; the upper end of its interval counts.
+  same instrument are compared, but not where a latency is quoted as it is; the upper end of its interval counts. An
+  instrument that reads less adds nothing: where the kernel says when an answer came, the client's waking is not in it.
 
 Nothing is resolved below the unit in which values are kept (1 us), nor below the tick of a generator that wakes by one.
 The larger of all these is what the instrument resolves. Normality is assumed of percentiles over repeats, not of
@@ -97,7 +98,7 @@ def of_rounds(
         values = [value.value for step in good if (value := facts.at(step, level)) is not None]
         limits = [UNIT_US, wavering_us(values)]
         if own is not None:
-            limits.append(max(abs(side) for side in (own.low, own.high, own.value) if math.isfinite(side)))
+            limits += [side for side in (own.high, own.value) if math.isfinite(side)]
         if math.isnan(limits[1]):
             return None
         least.append(max(limits))

@@ -29,6 +29,7 @@ SUMMARY = {
     "kept_up": FLAG,
     "lag_p99_us": NUMBER,
     "generator_cpu_s": NUMBER,
+    "receive_clock": TEXT,
 }
 
 COLUMNS: dict[str, dict[str, str]] = {

@@ -110,6 +110,7 @@ class LoadReport:
                     "kept_up": generator.get("kept_up"),
                     "lag_p99_us": _section(generator, "lag_us").get("p99"),
                     "generator_cpu_s": None if user is None or system is None else user + system,
+                    "receive_clock": generator.get("receive_clock"),
                 }
             ],
         )

@@ -79,7 +79,8 @@ def test_of_rounds_the_larger_of_wavering_and_own_delay_counts(tmp_path: Path) -
     alone = of_rounds(rounds)
     beside = of_rounds(rounds, (Bounded(30, 20, 40), Bounded(-500, -900, -100)), "the blocking client")
     assert alone is not None and beside is not None
-    assert alone.p50_us < 40 == beside.p50_us and beside.p99_us == 900
+    assert alone.p50_us < 40 == beside.p50_us
+    assert beside.p99_us == alone.p99_us, "what reads less than the simplest client adds nothing"
     assert "from 6 rounds beside the blocking client" in beside.sentence()
     assert of_rounds(rounds[:2]) is None
 
