@@ -67,12 +67,7 @@ def run(experiment: str, size: str | None, parameters: tuple[str, ...]) -> None:
     """Run an experiment's notebook in batch, e.g. `lab run 01 --size quick -p rate_rps=8000`."""
     from runners.batch import run_notebook
 
-    given: dict[str, object] = {}
-    for text in parameters:
-        name, separator, value = text.partition("=")
-        if not separator or name in given:
-            raise click.UsageError(f"-p {text}: write NAME=VALUE, each name once")
-        given[name] = value
+    given = _given(parameters, {})
     if size is not None and given.setdefault("size", size) != size:
         raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
     folder = run_notebook(experiment, given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from runners.budget import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
 from runners.errors import PlanError
 from runners.explain.between import compared, differing, sentences
 from runners.lab import Lab
@@ -17,7 +18,6 @@ from runners.plan.shape import Shape
 from runners.plan.workload import WORKLOADS
 from runners.read.reading import read_run
 from runners.resume import of_plan
-from runners.series import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
 from runners.show.between import comparison_page
 from runners.show.report import write
 from runners.store import RunFolder

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from runners import show
+from runners.budget import PROBE_S, PROBE_WARMUP_S
 from runners.errors import MeasureError
 from runners.explain import climbing, facts, published_ladders
 from runners.explain.climbing import Ladder
@@ -19,7 +20,7 @@ from runners.plan.size import Size
 from runners.plan.workload import Workload
 from runners.read.published import rate as published_rate
 from runners.read.reading import read_step
-from runners.series import PROBE_S, PROBE_WARMUP_S, Series
+from runners.series import Series
 from runners.show.cell import draw
 from runners.store import RunFolder
 

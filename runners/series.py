@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
+from runners.budget import CLOSED_S, rounds_within, seconds_of_a_probe
 from runners.campaign import Campaign
 from runners.climb import hunt
 from runners.errors import MeasureError, PlanError
@@ -22,7 +23,6 @@ from runners.explain.meets import Outcome, meets
 from runners.launch.server import RunningServer
 from runners.measure.profiler import ProfileSpec
 from runners.plan.climb import Climb, rung_rates
-from runners.plan.experiment import AROUND_A_LOAD_S
 from runners.plan.objective import Objective
 from runners.plan.rate import Rate, choose_rate
 from runners.plan.setting import Setting
@@ -34,11 +34,7 @@ from runners.read.run import Step
 from runners.store import RunFolder
 
 START_SHARE = 0.5  # of what a closed loop reached: a first rate that most servers carry
-PROBE_S, PROBE_WARMUP_S = 5.0, 1.0
 WARM_S = 5.0  # of closed loop, before the first probe of a server
-FEWEST_PROBES = 4
-CLOSED_S = 3.0  # of closed loop in each repeat: it warms the server and tells what it carries
-AROUND_A_REPEAT_S = 3.0  # launch, stop, reading back
 OVERTIME = 1.25  # of the budget: rounds that take longer than planned may end this much later
 
 Launch = Callable[[Setting], RunningServer]
@@ -47,27 +43,6 @@ Launch = Callable[[Setting], RunningServer]
 def step_name(*parts: object) -> str:
     """A step's name from words: small letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")
-
-
-def seconds_of_a_probe(minutes: float, shape: Shape, limits: Mapping[str, float]) -> float:
-    """How long a probe of a search takes. Raises PlanError for a search that can't tell anything in that time."""
-    probe_s = (shape.duration_s or PROBE_S) + (shape.warmup_s or 0.0) + AROUND_A_LOAD_S
-    if minutes * 60 < FEWEST_PROBES * probe_s:
-        cause = f"too short for {FEWEST_PROBES} probes of {probe_s:.0f} s"
-        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter probes (-p probe_s=2)")
-    if limits["low_rps"] >= limits["high_rps"]:
-        raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
-    return probe_s
-
-
-def rounds_within(minutes: float, shape: Shape) -> int:
-    """How many rounds of a comparison are planned. Raises PlanError when they are too few to tell anything."""
-    round_s = 2 * (CLOSED_S + (shape.warmup_s or 0.0) + (shape.duration_s or PROBE_S) + AROUND_A_REPEAT_S)
-    planned = int(minutes * 60 // round_s)
-    if planned < FEWEST_ROUNDS:
-        cause = f"too short for {FEWEST_ROUNDS} rounds of {round_s:.0f} s"
-        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter repeats (-p repeat_s=2)")
-    return planned
 
 
 class Series:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.budget import rounds_within, seconds_of_a_probe
 from runners.errors import MeasureError, PlanError
 from runners.explain.climbing import Ladder
 from runners.explain.compare import PRIMARY, Verdict, order
@@ -16,7 +17,7 @@ from runners.plan.objective import Objective
 from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import GET, PUT
-from runners.series import Series, rounds_within, seconds_of_a_probe
+from runners.series import Series
 from runners.store import RunFolder
 from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Server
 

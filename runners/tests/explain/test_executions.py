@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from runners.budget import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
 from runners.explain.compare import FEWEST_ROUNDS
 from runners.explain.conclude import conclude
 from runners.plan import climb as climb_4
@@ -24,7 +25,6 @@ from runners.plan.size import SIZES
 from runners.read.published import names
 from runners.read.reading import read_run
 from runners.read.run import Run
-from runners.series import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
 from runners.show import render
 from runners.tests.fixtures.ladder_run import make_ladder
 
