@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.budget import seconds_of_a_probe
 from runners.explain import words
 from runners.explain.conclude import conclude
 from runners.explain.conclusion import Conclusion
@@ -19,7 +20,6 @@ from runners.plan.stores import CLIMBS, KEYS, PROFILED, STORES, get, put, settin
 from runners.plan.workload import Workload
 from runners.read.reading import read_run
 from runners.read.run import Run
-from runners.series import seconds_of_a_probe
 from runners.show import render
 from runners.show.stores import amplification, data, memory, table
 from runners.tests.fixtures.fake_stores import Invented, make_stores

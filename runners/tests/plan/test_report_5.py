@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.budget import seconds_of_a_probe
 from runners.explain.compare import FEWEST_ROUNDS
 from runners.plan import report_5
 from runners.plan.experiment import EXPERIMENTS
 from runners.plan.shape import Shape
 from runners.plan.size import SIZES
 from runners.read.published import outputs
-from runners.series import seconds_of_a_probe
 
 QUICK_S = 360.0
 
