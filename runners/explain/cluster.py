@@ -129,7 +129,7 @@ def _replication(group: Group) -> Iterator[Finding]:
                 f"With {ack} of {of} copies answering, the asynchronous client's closed-loop rate is "
                 f"{turns.told(each)} than the blocking one's: {words.rate(each.b)} against {words.rate(each.a)}"
             )
-            if each.verdict not in (Verdict.LOWER, Verdict.HIGHER):
+            if turns.verdict(each) not in (Verdict.LOWER, Verdict.HIGHER):
                 text = (
                     f"With {ack} of {of} copies answering, asynchronous against blocking client, closed-loop rate: "
                     f"{turns.told(each)}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from runners.explain import facts, words
 from runners.explain.checks import TURN as TURN
 from runners.explain.checks import TURN_PROFILED
-from runners.explain.compare import Difference, Verdict, differences
+from runners.explain.compare import FEWEST_ROUNDS, Difference, Verdict, differences
 from runners.explain.comparing import of_step
 from runners.read.run import Run, Step
 
@@ -105,20 +105,29 @@ def of(found: Sequence[Difference], quantity: str) -> Difference | None:
     return next((each for each in found if each.quantity.name == quantity), None)
 
 
+def _tells_nothing(each: Difference) -> bool:
+    return each.rounds < FEWEST_ROUNDS or not words.known(each.low) or each.high > TELLS_NOTHING
+
+
 def signed_range(each: Difference) -> str:
     """A difference as its interval: +12.0 % to +31.0 %; what few rounds can't tell is said."""
-    if not words.known(each.low) or each.high > TELLS_NOTHING:
+    if _tells_nothing(each):
         return "not known"
     return f"{_signed(each.low)} to {_signed(each.high)}"
 
 
+def verdict(each: Difference) -> Verdict:
+    """As the difference has it; of fewer rounds than a comparison takes, nothing is seen."""
+    return each.verdict if each.rounds >= FEWEST_ROUNDS else Verdict.UNSEEN
+
+
 def told(each: Difference) -> str:
     """What a change does to one quantity, in words that stand behind its name."""
-    if each.verdict in (Verdict.LOWER, Verdict.HIGHER):
+    if verdict(each) in (Verdict.LOWER, Verdict.HIGHER):
         return f"{each.verdict.value} by {_edges(each)}"
-    if each.verdict == Verdict.NONE:
+    if verdict(each) == Verdict.NONE:
         return f"changes by less than {words.percent(each.see)}"
-    between = "" if not words.known(each.low) or each.high > TELLS_NOTHING else f" ({signed_range(each)})"
+    between = "" if _tells_nothing(each) else f" ({signed_range(each)})"
     return f"{UNSEEN} {each.rounds} round{'' if each.rounds == 1 else 's'} can see{between}"
 
 

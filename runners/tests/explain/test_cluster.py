@@ -136,6 +136,11 @@ def test_a_group_keeps_the_order_of_its_settings_and_the_rounds_that_both_have(t
     assert each is not None and each.rounds == 3
 
 
+def test_fewer_rounds_than_a_comparison_takes_are_no_verdict(tmp_path: Path) -> None:
+    (finding,) = told(run_of(tmp_path, group_of(tmp_path, PLANTED, rounds=3)), "H01")
+    assert "higher" not in finding.sentence and "no change that 3 rounds can see" in finding.sentence
+
+
 def test_other_runs_have_none_of_it(tmp_path: Path) -> None:
     codes = {finding.code for finding in conclude(read_run(make_run(tmp_path)), {}).findings}
     assert not {code for code in codes if code[0] in "HO"}
