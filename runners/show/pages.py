@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from runners.explain import words
 from runners.explain.conclusion import Conclusion
 from runners.explain.facts import quotable
 from runners.explain.words import Anchor, Finding
@@ -25,6 +26,7 @@ from runners.show.tables import Table
 from runners.show.timeline import timeline
 
 LEAD = 8  # findings on the first screen
+COMPARING = ("rungs", "arrows")  # sections that set this run beside a published one
 GRAVITY = ("error", "warning")
 SAID_BY_ANSWER = ("A01", "A02", "A03", "A04")
 EVENT_TITLES = {"cpu": "CPU time", "alloc": "Allocations", "lock": "Waits for locks"}
@@ -155,6 +157,12 @@ class Page:
     def has_published(self) -> bool:
         """Whether something published stands beside this run, or should have stood."""
         return bool(self.conclusion.comparison or self.rates) or not self.sections
+
+    @property
+    def nothing_compared(self) -> str:
+        """What stands in place of a comparison: which of the experiment's own sections has it, or none."""
+        own = [section.title for section in self.sections if section.anchor in COMPARING]
+        return f"See above: {words.listed(own)}." if own else "There is nothing published to compare with."
 
     def about(self, place: str) -> tuple[Finding, ...]:
         """The findings of one place: a figure's anchor, `cost`, `rates` or `tail`."""

@@ -64,6 +64,7 @@ def test_both_reports_have_every_section_and_its_data(tmp_path: Path) -> None:
     run.folder.path.mkdir(exist_ok=True)
     render(run, conclude(run, {}), {})
     for report in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
+        assert "There is nothing published" not in report or "rung by rung" not in report
         for title in ("The three changes, one at a time", "Copies: blocking and asynchronous", "Where the keys lie",
                       "The lock around the client", "A node dies"):  # fmt: skip
             assert title in report, title
