@@ -21,6 +21,7 @@ ENGINE_NAMES = {
     "lsm-as-published": "LSM as published",
     "lsm-all-on": "LSM with all on",
     "leveldb": "LevelDB",
+    "files": "files",
     "memory": "memory",
     "noop": "noop",
 }

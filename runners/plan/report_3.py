@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runners.plan.climb import Climb
 from runners.plan.setting import Setting
-from runners.plan.workload import SCRIPTS, Workload
+from runners.plan.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
@@ -71,11 +71,4 @@ def put(size: str) -> Workload:
 
 def get(size: str) -> Workload:
     """GET of random keys that are all there, unlike the published ones."""
-    return Workload(
-        "get",
-        SCRIPTS / "get_random.lua",
-        filled_keys=KEYS[size],
-        filled_value_bytes=VALUE_BYTES,
-        arguments=(str(KEYS[size]),),
-        published_rungs=_rungs("get"),
-    )
+    return random_gets(KEYS[size], VALUE_BYTES, _rungs("get"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from runners.plan.climb import WARM_S, Climb
 from runners.plan.setting import Setting
 from runners.plan.size import Size
-from runners.plan.workload import SCRIPTS, Workload
+from runners.plan.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "lsm"
 NODES = 3
@@ -179,11 +179,4 @@ def put(size: str) -> Workload:
 
 def get(size: str) -> Workload:
     """GET of random ids that are all there; as many as published in the full size."""
-    return Workload(
-        "get",
-        SCRIPTS / "get_random.lua",
-        filled_keys=KEYS[size],
-        filled_value_bytes=VALUE_BYTES,
-        arguments=(str(KEYS[size]),),
-        published_rungs=_columns("get-ladder", (10_000, 20_000, 30_000, 40_000, 50_000)),
-    )
+    return random_gets(KEYS[size], VALUE_BYTES, _columns("get-ladder", (10_000, 20_000, 30_000, 40_000, 50_000)))

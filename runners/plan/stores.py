@@ -7,7 +7,7 @@ import dataclasses
 from runners.plan.climb import Climb
 from runners.plan.setting import Setting
 from runners.plan.size import AROUND_A_LOAD_S, Size
-from runners.plan.workload import SCRIPTS, Workload
+from runners.plan.workload import SCRIPTS, Workload, random_gets
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.
@@ -60,14 +60,7 @@ def put(size: str) -> Workload:
 
 def get(size: str) -> Workload:
     """GET of random keys that are all there, in a store where each was written several times."""
-    return Workload(
-        "get",
-        SCRIPTS / "get_random.lua",
-        filled_keys=KEYS[size],
-        filled_value_bytes=VALUE_BYTES,
-        arguments=(str(KEYS[size]),),
-        rewrites=REWRITES,
-    )
+    return random_gets(KEYS[size], VALUE_BYTES, rewrites=REWRITES)
 
 
 def planned_s(size: Size) -> float:

@@ -43,6 +43,19 @@ class Workload:
         return digits + self.filled_keys * self.filled_value_bytes
 
 
+def random_gets(keys: int, value_bytes: int, published_rungs: tuple[str, ...] = (), rewrites: int = 0) -> Workload:
+    """GET of random keys of a filled store: all that it asks for are there."""
+    return Workload(
+        "get",
+        SCRIPTS / "get_random.lua",
+        filled_keys=keys,
+        filled_value_bytes=value_bytes,
+        arguments=(str(keys),),
+        published_rungs=published_rungs,
+        rewrites=rewrites,
+    )
+
+
 #: Report 1: the id counts from 1, the value is its digits.
 PUT = Workload("put", SCRIPTS / "put.lua", published="report-1/put", published_rate_rps=25_000)
 #: Report 1: random ids of 1..10000 on a filled store.

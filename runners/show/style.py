@@ -21,6 +21,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
+from runners.explain.facts import ENGINE_NAMES
+
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c959f"
@@ -42,16 +44,6 @@ ENGINE_COLOURS = {
     "all-new": BLUE,
     "pool": GREEN,
     "virtual": PURPLE,
-}
-ENGINE_NAMES = {
-    "rocksdb": "RocksDB",
-    "rocksdb-tuned": "RocksDB tuned",
-    "lsm": "LSM",
-    "lsm-as-published": "LSM as published",
-    "lsm-all-on": "LSM with all on",
-    "leveldb": "LevelDB",
-    "files": "files",
-    "memory": "memory",
 }
 
 CATEGORY_COLOURS = {
