@@ -220,7 +220,7 @@ def knee(flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...
 )
 @click.option("--workload", help="put | get")
 @click.option("--connections", type=int)
-@click.option("--minutes", type=float, help="Budget.")
+@click.option("--minutes", type=float, help="Budget; 10 unless given.")
 @click.option("--see", type=float, help="Smallest difference of interest, as a share; 0.02 unless given.")
 @click.option("--size", help="smoke | quick | full")
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")

@@ -1,4 +1,4 @@
-"""`lab knee` and `lab compare`: a run without a notebook, from its parameters to its report."""
+"""`lab knee` and `lab compare`: a run from a command's parameters to its report, by the words that notebooks use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from runners.budget import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
 from runners.errors import PlanError
 from runners.explain.between import compared, differing, sentences
 from runners.lab import Lab
+from runners.plan import comparison
 from runners.plan.commands import COMPARE, KNEE
-from runners.plan.experiment import ENGINES
-from runners.plan.objective import Objective
 from runners.plan.parameter import Value, validate
-from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import WORKLOADS
 from runners.read.reading import read_run
@@ -21,6 +19,8 @@ from runners.resume import of_plan
 from runners.show.between import comparison_page
 from runners.show.report import write
 from runners.store import RunFolder
+
+COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
 
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, object]:
@@ -37,14 +37,12 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
     """Search a knee and write its report; gives the run's folder. Raises LabError."""
     parameters = _resumed(KNEE.number, given, resume)
     asked = validate(KNEE.parameters, parameters)  # all of it is checked before anything is built or opened
-    setting = Setting.parse(str(asked["setting"]), ENGINES)
-    Objective.parse(str(asked["objective"]))
     limits = {name: float(asked[name]) for name in ("low_rps", "high_rps")}
     seconds_of_a_probe(float(asked["minutes"]), _shape(asked, "probe_s"), limits)
     lab = Lab.begin("knee", resume=resume, **parameters)
     try:
         lab.knee(
-            setting,
+            str(asked["setting"]),
             WORKLOADS[str(asked["workload"])],
             str(asked["objective"]),
             float(asked["minutes"]),
@@ -62,16 +60,18 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
 
 
 def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Measure two settings in rounds and write the report; gives the run's folder. Raises LabError."""
-    parameters = _resumed(COMPARE.number, given, resume)
+    """Measure two settings in rounds and write the report, as notebook 09 does; gives the run's folder.
+
+    Raises LabError.
+    """
+    parameters = {"minutes": COMPARED_MINUTES, **_resumed(COMPARE.number, given, resume)}
     asked = validate(COMPARE.parameters, parameters)  # all of it is checked before anything is built or opened
-    a, b = (Setting.parse(str(asked[side]), ENGINES) for side in ("a", "b"))
-    rounds_within(float(asked["minutes"]), _shape(asked, "repeat_s"))
-    lab = Lab.begin("compare", resume=resume, **parameters)
+    rounds_within(comparison.minutes(asked), _shape(asked, "repeat_s"))
+    lab = Lab.begin(COMPARE.number, resume=resume, **parameters)
     try:
         lab.compare(
-            a,
-            b,
+            str(asked["a"]),
+            str(asked["b"]),
             WORKLOADS[str(asked["workload"])],
             rate_rps=float(asked["rate_rps"]),
             minutes=float(asked["minutes"]),

@@ -36,7 +36,7 @@ from runners.plan.rate import Rate, choose_rate
 from runners.plan.setting import JDK_FRONT, Setting
 from runners.plan.shape import Shape
 from runners.plan.size import SENTINEL, SENTINEL_RPS, SIZES
-from runners.plan.workload import GET, PUT, Workload
+from runners.plan.workload import GET, PUT, WORKLOADS, Workload
 from runners.progress import Progress, sink
 from runners.proving import Proving
 from runners.read.history import sentinel_history
@@ -51,7 +51,7 @@ from runners.side_by_side import SideBySide
 from runners.store import RUN_VARIABLE, RUNS, RunFolder
 
 __all__ = [
-    "AFTER", "BEFORE", "DELAYED", "FLAG", "GET", "NEW_JDK", "ONE_WRITE", "PUT",
+    "AFTER", "BEFORE", "DELAYED", "FLAG", "GET", "NEW_JDK", "ONE_WRITE", "PUT", "WORKLOADS",
     "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "ablations", "published", "report_3",
     "report_4", "report_5", "show", "stores",
 ]  # fmt: skip
@@ -97,7 +97,8 @@ class Lab(SideBySide, Clusters):
         if cls._current is not None:
             cls._current.close()
         size, engines, profiled = SIZES[str(checked["size"])], _listed(checked, "engines"), _listed(checked, "profile")
-        planned_s = plan.planned_s(size, len(engines), bool(profiled)) + 60 * float(checked.get("minutes", 0))
+        minutes = float(checked.get("minutes", 0))
+        planned_s = minutes * 60 + REPORT_S if minutes else plan.planned_s(size, len(engines), bool(profiled))
         bar = Progress(planned_s, sink(notebook=in_notebook()))
         shop = workshop.prepare(str(checked.get("generator", "loadgen")), bar.say)
         facts = machine.facts()

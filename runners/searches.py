@@ -12,6 +12,8 @@ from runners.explain.climbing import Ladder
 from runners.explain.comparing import Repeats
 from runners.plan import report_3
 from runners.plan.climb import CLIMBS, Climb
+from runners.plan.comparison import MINUTES
+from runners.plan.experiment import setting_of
 from runners.plan.objective import Objective
 from runners.plan.parameter import Value
 from runners.plan.setting import Setting
@@ -23,6 +25,11 @@ from runners.read.reading import read_step
 from runners.series import Series
 from runners.show.cell import draw
 from runners.store import RunFolder
+
+
+def _read(given: Setting | str) -> Setting:
+    """A setting, or what text as on a command line stands for: `lsm`, `engine=lsm,--flag=value,-Xflag`."""
+    return given if isinstance(given, Setting) else setting_of(given)
 
 
 class Searches:
@@ -55,7 +62,7 @@ class Searches:
         """
         limits = {"low_rps": low_rps, "high_rps": high_rps, "precision": precision}
         shape = Shape(connections, threads, probe_s, PROBE_WARMUP_S)
-        found = self._series.knee(Setting.of(setting), workload, Objective.parse(objective), minutes, shape, limits)
+        found = self._series.knee(_read(setting), workload, Objective.parse(objective), minutes, shape, limits)
         draw(lambda: show.ladder(found))
         return found
 
@@ -132,7 +139,7 @@ class Searches:
         workload: Workload,
         *,
         rate_rps: float = 0,
-        minutes: float = 10.0,
+        minutes: float = 0,
         see: float = 0.02,
         connections: int = 64,
         threads: int = 1,
@@ -141,12 +148,14 @@ class Searches:
     ) -> Repeats | None:
         """Measure two settings in interleaved rounds until the difference of their p99 is known, or time is up.
 
-        `see` is the smallest difference of interest, as a share. An interrupted comparison goes on where it ended.
-        One that is not `needed` and has no usable round is said, and the run goes on without it.
+        A setting may be text, as in `lab compare`: an engine, or `engine=lsm,--flag=value,-Xflag`. `minutes` 0: as long
+        as the run's size has for it. `see` is the smallest difference of interest, as a share. An interrupted
+        comparison goes on where it ended. One that is not `needed` and has no usable round is said, and the run goes on
+        without it.
         """
-        shape = Shape(connections, threads, repeat_s, PROBE_WARMUP_S)
+        shape, budget = Shape(connections, threads, repeat_s, PROBE_WARMUP_S), minutes or MINUTES[self.size.name]
         try:
-            found = self._series.compare(Setting.of(a), Setting.of(b), workload, rate_rps, minutes, see, shape)
+            found = self._series.compare(_read(a), _read(b), workload, rate_rps, budget, see, shape)
         except MeasureError as error:
             if needed:
                 raise

@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
-from runners.plan import ablations, report_3, report_4, report_5, stores
+from runners.plan import ablations, comparison, report_3, report_4, report_5, stores
 from runners.plan.climb import CLIMBS
 from runners.plan.closed_loop import LOOP_SIZES
 from runners.plan.parameter import Parameter, Value
 from runners.plan.proof import GENERATORS as ALL
 from runners.plan.proof import PROOFS
+from runners.plan.setting import Setting
 from runners.plan.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
 from runners.plan.size import SIZES, Size
-from runners.plan.workload import GET, PUT, Workload
+from runners.plan.workload import GET, PUT, WORKLOADS, Workload
 
 ENGINES = ("rocksdb", "lsm", "leveldb", "memory", "noop")
 EVENTS = ("cpu", "alloc", "lock")
@@ -102,6 +103,31 @@ LADDER_5 = (
     Parameter("profile", ",".join(EVENTS), "events, or none", choices=EVENTS, several=True, optional=True),
     Parameter("connections", report_5.CONNECTIONS, "connections of the load", "connections", low=1, high=10_000),
     Parameter("heap_mb", 256, "heap of the JVM that holds the nodes", "MiB", low=16, high=65_536),
+)
+
+
+def setting_of(text: str) -> Setting:
+    """The setting that a text stands for, of an engine that there is. Raises PlanError."""
+    return Setting.parse(text, ENGINES)
+
+
+#: One load, said in full, on servers that are settings: `lab knee`, and experiment 09.
+ONE_LOAD = (
+    *(parameter for parameter in COMMON if parameter.name not in ("rate_rps", "engines", "profile")),
+    Parameter("workload", "put", "what is sent", choices=tuple(WORKLOADS)),
+    Parameter("connections", 64, "connections of the load", "connections", low=1, high=10_000),
+    Parameter("threads", 1, "threads of the generator", "threads", low=1, high=256),
+)
+SETTINGS_9 = (
+    *ONE_LOAD,
+    Parameter("a", "lsm", "first setting: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of),
+    Parameter("b", "rocksdb", "second setting", read=setting_of),
+    Parameter(
+        "rate_rps", 0, "offered rate; 0: 70 % of what the weaker one carries", "requests/s", low=0, high=1_000_000
+    ),
+    Parameter("minutes", 0.0, "budget of all rounds; 0: what the size has for it", "minutes", low=0, high=600),
+    Parameter("see", 0.02, "smallest difference of interest, as a share", low=0.001, high=1.0),
+    Parameter("repeat_s", 5.0, "length of one repeat, without its warm-up", "s", low=0.5, high=600),
 )
 
 
@@ -229,6 +255,15 @@ EXPERIMENTS = {
                 Parameter("metrics", "p50,p99,p99.9,achieved", "figures", choices=TREND_METRICS, several=True),
             ),
             (),
+        ),
+        Experiment(
+            "09",
+            "09_compare.ipynb",
+            "Two settings compared in interleaved repeats",
+            "",
+            SETTINGS_9,
+            (),
+            comparison.planned_s,
         ),
     )
 }

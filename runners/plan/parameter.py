@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runners.errors import PlanError
@@ -14,7 +14,8 @@ Value = str | int | float | bool
 class Parameter:
     """One knob: its default fixes the type; `choices` or `low`..`high` its range.
 
-    With `several`, the value is a comma-separated list of distinct choices.
+    With `several`, the value is a comma-separated list of distinct choices. `read` makes what a text stands for, and
+    raises PlanError where it stands for nothing.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Parameter:
     high: float | None = None
     several: bool = False
     optional: bool = False
+    read: Callable[[str], object] | None = None
 
     @property
     def range_text(self) -> str:
@@ -43,6 +45,8 @@ class Parameter:
             self._check_choices(str(parsed))
         elif not isinstance(parsed, str) and not self._within(parsed):
             raise self._refusal(value, f"it is out of range ({self.range_text})")
+        elif self.read is not None:
+            self.read(str(parsed))
         return parsed
 
     def _within(self, number: float) -> bool:

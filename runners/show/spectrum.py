@@ -76,10 +76,11 @@ def published_curve(published: ConsoleReport | None) -> Curve | None:
 def curves(steps: tuple[Step, ...], published: ConsoleReport | None, service: bool) -> list[Curve]:
     """Response and service time of every step that may be quoted, and the published curve."""
     found: list[Curve | None] = []
+    colours = style.colours_of(step.subject for step in steps)
     for step in steps:
         if not quotable(step):
             continue
-        colour, name = style.colour_of(step.subject), style.engine_name(step.subject)
+        colour, name = colours[step.subject], style.engine_name(step.subject)
         frame = step.frames["spectrum"]
         if step.profiled:
             found.append(
@@ -125,13 +126,13 @@ def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
 
 def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
     """A mark where a step's answers end: the rest had none when the run ended, so they took longer than shown."""
-    row = 0
+    row, colours = 0, style.colours_of(step.subject for step in steps)
     for step in steps:
         censored, scheduled = number(step.frames["summary"], "censored"), number(step.frames["summary"], "scheduled")
         if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
             continue
         x = max(1.0, scheduled / censored)
-        colour = style.colour_of(step.subject)
+        colour = colours[step.subject]
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
         name, missing = style.engine_name(step.subject), numbers.count(censored)
         axes.annotate(

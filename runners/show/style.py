@@ -12,7 +12,7 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
@@ -26,6 +26,7 @@ from runners.explain.facts import ENGINE_NAMES
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c959f"
+SPARE = (GREEN, PURPLE, ORANGE, SKY)
 
 ENGINE_COLOURS = {
     "rocksdb": BLUE,
@@ -173,8 +174,16 @@ def plain(text: object, limit: int = 90) -> str:
 
 def colour_of(engine: str) -> str:
     """The colour of an engine; engines that have none of their own share one by their name's letters."""
-    spare = (GREEN, PURPLE, ORANGE, SKY)
-    return ENGINE_COLOURS.get(engine, spare[sum(map(ord, engine)) % len(spare)])
+    return ENGINE_COLOURS.get(engine, SPARE[sum(map(ord, engine)) % len(SPARE)])
+
+
+def colours_of(engines: Iterable[str]) -> dict[str, str]:
+    """A colour for each in one figure: its own, or a spare one where another of them has that already."""
+    found: dict[str, str] = {}
+    for engine in dict.fromkeys(engines):
+        own, taken = colour_of(engine), set(found.values())
+        found[engine] = next((colour for colour in (own, *SPARE) if colour not in taken), own)
+    return found
 
 
 def engine_name(engine: str) -> str:

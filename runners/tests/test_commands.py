@@ -58,5 +58,5 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
 
 def test_a_run_of_the_other_command_is_named_and_not_its_parameters(tmp_path: Path) -> None:
     knee = RunFolder.create(tmp_path, "knee", "smoke", {"parameters": {"setting": "lsm"}})
-    with pytest.raises(PlanError, match="it is a run of knee, not of compare"):
+    with pytest.raises(PlanError, match="it is a run of knee, not of 09"):
         commands.compare_settings({}, knee.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from runners.explain import client_lock, outages, passing, turns
 from runners.explain.ablations import ablations
+from runners.explain.compare import FEWEST_ROUNDS
+from runners.explain.comparing import repeats_of
 from runners.explain.stores import stores
 from runners.plan import report_5
 from runners.read.reading import read_run
@@ -95,4 +98,26 @@ def test_switches_run_in_rounds_to_their_verdicts(tmp_path: Path) -> None:
     assert len(heads) > 100 and heads[99]["bytes"] > 10 * heads[0]["bytes"]
     report = folder.report_md.read_text()
     assert "All in one table" in report and "Answers of one connection" in report
+    assert not list(folder.path.glob("servers/*/data"))
+
+
+def test_two_settings_are_compared_by_the_notebook_to_a_verdict(tmp_path: Path) -> None:
+    flagged = "engine=lsm,--wal=off,name=no-log"
+    done = lab("run", "09", "--size", "smoke", "-p", "connections=4", "-p", f"b={flagged}", runs=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = tmp_path.iterdir()
+    folder = RunFolder.open(path)
+    repeats = repeats_of(list(read_run(folder).steps))
+    assert repeats is not None and repeats.names == ("lsm", "no-log")
+    assert len(repeats.rounds) + len(repeats.left_out) >= FEWEST_ROUNDS and repeats.rounds
+    report = folder.report_md.read_text(encoding="utf-8")
+    assert "The difference" in report and f"lab run 09 --size smoke -p connections=4 -p b={flagged}" in report
+    executed = json.loads(folder.notebook.read_text(encoding="utf-8"))
+    drawn = {
+        cell["id"]
+        for cell in executed["cells"]
+        for out in cell.get("outputs", ())
+        if "image/png" in out.get("data", {})
+    }
+    assert drawn == {"compare", "last"}
     assert not list(folder.path.glob("servers/*/data"))

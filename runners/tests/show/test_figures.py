@@ -175,3 +175,11 @@ def test_boxes_lie_within_their_parents() -> None:
     assert found["b"].left == found["a"].left and found["b"].width == pytest.approx(0.4)
     assert found["d"].left == pytest.approx(0.4)
     assert found["e"].left == pytest.approx(0.5)
+
+
+@given(st.lists(st.sampled_from([*style.ENGINE_COLOURS, "lsm-wal-sync", "zgc", "x", "no-log"]), max_size=4))
+def test_two_settings_of_one_figure_have_colours_of_their_own(engines: list[str]) -> None:
+    colours = style.colours_of(engines)
+    assert list(colours) == list(dict.fromkeys(engines))
+    assert len({*colours.values()}) == len(colours)
+    assert not engines or colours[engines[0]] == style.colour_of(engines[0])
