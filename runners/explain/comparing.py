@@ -34,6 +34,12 @@ class Repeats:
     def found(self) -> list[Difference]:
         return differences(self.values["a"], self.values["b"], self.planned, self.see)
 
+    @property
+    def last_round(self) -> tuple[Step, ...]:
+        """Both repeats of the last usable round, A before B; none where no round is usable."""
+        last = [step for step in self.steps if step.meta["compare"]["round"] in self.rounds[-1:]]
+        return tuple(sorted(last, key=lambda step: str(step.meta["compare"]["side"])))
+
 
 def repeats_of(steps: list[Step]) -> Repeats | None:
     """The comparison that these steps hold, or None."""

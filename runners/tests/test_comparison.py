@@ -48,7 +48,7 @@ class Asked(Searches):
 
     def _compare(self, *asked: object) -> SimpleNamespace:
         self.asked += asked
-        return SimpleNamespace(steps=())
+        return SimpleNamespace(last_round=())
 
     def conclude(self) -> str:
         self.asked.append("concluded")

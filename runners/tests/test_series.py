@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from pathlib import Path
 
@@ -137,6 +138,10 @@ def test_a_planted_difference_ends_the_rounds_early(tmp_path: Path) -> None:
     primary = next(each for each in found.found if each.quantity.name == PRIMARY)
     assert primary.verdict == Verdict.HIGHER and primary.low <= 1.0 <= primary.high
     assert len(found.rounds) < ROUNDS
+    assert [step.name for step in found.last_round] == [f"repeat-{found.rounds[-1]:03d}-{side}" for side in "ab"]
+    without_the_last = dataclasses.replace(found, rounds=(1, 2))
+    assert [step.name for step in without_the_last.last_round] == ["repeat-002-a", "repeat-002-b"]
+    assert dataclasses.replace(found, rounds=()).last_round == ()
 
 
 @pytest.mark.parametrize("measured", [3, 7, 8])
