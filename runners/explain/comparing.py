@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runners.explain import facts, words
-from runners.explain.compare import PRIMARY, Difference, Quantity, Verdict, differences
+from runners.explain.compare import PRIMARY, QUANTITIES, Difference, Quantity, Verdict, differences
 from runners.explain.conclusion import Check
 from runners.explain.telling import Telling
 from runners.explain.words import Finding, Severity
@@ -95,12 +95,18 @@ def tell(run: Run) -> Telling | None:
         return None
     found = repeats.found
     findings = tuple(finding for each in found for finding in _finding(repeats, each, len(found)))
-    answer = next((finding.sentence for finding in findings if finding.evidence.get("quantity") == PRIMARY), "")
+    pair = words.listed(facts.engine_name(name) for name in repeats.names)
     if not findings:
-        pair = words.listed(facts.engine_name(name) for name in repeats.names)
         text = f"{pair} could not be compared: no round is valid for both"
         findings = (Finding("C03", Severity.ERROR, words.sentence(text), {}, (), ANCHOR),)
-        answer = findings[0].sentence
+    first = next((finding for finding in findings if finding.evidence.get("quantity") == PRIMARY), None)
+    if first is not None or findings[0].code == "C03":
+        answer = (first or findings[0]).sentence
+    else:
+        label = next(quantity.label for quantity in QUANTITIES if quantity.name == PRIMARY)
+        text = f"{pair} could not be compared in {label}: in a round it is only a bound, or not known"
+        answer = words.sentence(text)
+        answer += f" {findings[0].sentence}"
     return Telling(answer, findings, checks=tuple(_checks(repeats)))
 
 

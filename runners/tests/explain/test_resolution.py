@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from runners.explain.bounds import Bounded
 from runners.explain.checks import checks
 from runners.explain.resolution import UNIT_US, of_floor, of_rounds, tick_of, wavering_us
-from runners.read.columns import COLUMNS, frame
 from runners.read.run import Step
 from runners.show import style
 from runners.show.floor import floor_band
@@ -85,15 +84,9 @@ def test_of_rounds_the_larger_of_wavering_and_own_delay_counts(tmp_path: Path) -
     assert of_rounds(rounds[:2]) is None
 
 
-def _whole(step: Step) -> Step:
-    """With every column that a step has which was read from a folder."""
-    frames = {name: step.frames.get(name, frame(name)).reindex(columns=list(COLUMNS[name])) for name in COLUMNS}
-    return dataclasses.replace(step, frames=frames)
-
-
 def _said(folder: Path, made: Step | None) -> tuple[bool | None, str]:
     load = steps.step(folder, "put-rocksdb", steps.times())
-    run = steps.run(folder, [_whole(step) for step in (load, made) if step])
+    run = steps.run(folder, [steps.whole(step) for step in (load, made) if step])
     (check,) = [check for check in checks(run) if check.name == "resolution"]
     return check.ok, check.text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from runners.read.columns import COLUMNS as EVERY
+from runners.read.columns import frame
 from runners.read.run import Run, Step
 from runners.store import RunFolder, StepFolder
 
@@ -113,6 +116,12 @@ def step(
     }
     made = frames_of(values) if len(values) else empty_frames()
     return Step(name, {**base, **meta}, StepFolder(folder / "steps" / name), {**made, **(frames or {})})
+
+
+def whole(step: Step) -> Step:
+    """With every column that a step has which was read from a folder."""
+    frames = {name: step.frames.get(name, frame(name)).reindex(columns=list(EVERY[name])) for name in EVERY}
+    return dataclasses.replace(step, frames=frames)
 
 
 def run(folder: Path, steps: Sequence[Step], **manifest: Any) -> Run:
