@@ -170,7 +170,7 @@ def _kept_up(step: Step) -> _Verdict:
     lag = facts.number(step, "lag_p99_us")
     text = "yes" if kept else "no"
     text += f", p99 of its own lateness {words.latency(lag)}" if words.known(lag) else ""
-    clock = _CLOCKS.get(summary["receive_clock"].iloc[0]) if "receive_clock" in summary else None
+    clock = _CLOCKS.get(facts.receive_clock(step) or "")
     return _Verdict(kept, f"{text}; an answer's time is {clock}" if clock else text)
 
 

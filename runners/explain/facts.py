@@ -27,6 +27,13 @@ ENGINE_NAMES = {
 }
 
 
+def receive_clock(step: Step) -> str | None:
+    """Whose clock said when an answer came, `kernel` or `user`; None where the generator does not tell."""
+    column = step.frames["summary"].get("receive_clock")
+    value = None if column is None or column.empty else column.iloc[0]
+    return value if isinstance(value, str) else None
+
+
 def number(step: Step, column: str) -> float:
     """A value of the step's summary; NaN when it is not there."""
     summary = step.frames["summary"]

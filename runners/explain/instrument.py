@@ -53,7 +53,7 @@ def adds(value: Bounded, quantity: str) -> str:
         between = f"{words.latency(value.low)} to {words.latency(value.high)}"
         return f"adds nothing that this run can tell to {quantity} ({between})"
     if value.value < 0:
-        return f"takes {amount(Bounded(-value.value, -value.high, -value.low))} from {quantity}"
+        return f"reads {amount(Bounded(-value.value, -value.high, -value.low))} less than {quantity}"
     return f"adds {amount(value)} to {quantity}"
 
 
@@ -120,6 +120,8 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
             f"{words.latency(own.value)} against {words.latency(their.value)}, and {adds(p99, 'its p99')}, "
             f"over {words.count(len(ours.good))} interleaved rounds"
         )
+        if p50.high < 0 and {facts.receive_clock(step) for step in ours.good} == {"kernel"}:
+            text += ". Its answers are stamped by the kernel as they come: its own waking is in no figure of it"
         evidence: dict[str, words.Value] = {
             "p50_us": own.value,
             "reference_p50_us": their.value,
