@@ -49,6 +49,7 @@ def checks(run: Run) -> tuple[Check, ...]:
         _over("samples", clean, _samples),
         _over("errors", [*clean, *profiled], _errors),
         _over("generator kept up", measured, _kept_up),
+        _over("end of an answer", measured, _arrival),
         _over("instrument floor", clean, lambda step: _floor(step, facts.floor(run, step.workload))),
         _over("resolution", clean, lambda step: _resolution(step, facts.floor(run, step.workload))),
         _over("steady", clean, _steady),
@@ -157,8 +158,8 @@ def _errors(step: Step) -> _Verdict:
 
 
 _CLOCKS = {
-    "kernel": "the kernel's stamp on it",
-    "user": "that of the generator's reading it, its own waking included",
+    "kernel": "stamped by the kernel, the generator's own waking is not in it",
+    "user": "read by the generator once it was awake, its own waking is in it",
 }
 
 
@@ -170,8 +171,12 @@ def _kept_up(step: Step) -> _Verdict:
     lag = facts.number(step, "lag_p99_us")
     text = "yes" if kept else "no"
     text += f", p99 of its own lateness {words.latency(lag)}" if words.known(lag) else ""
+    return _Verdict(kept, text)
+
+
+def _arrival(step: Step) -> _Verdict:
     clock = _CLOCKS.get(facts.receive_clock(step) or "")
-    return _Verdict(kept, f"{text}; an answer's time is {clock}" if clock else text)
+    return _Verdict(True if clock else None, clock or f"{facts.tool(step)} does not tell; its own waking may be in it")
 
 
 def _floor(step: Step, floor: Step | None) -> _Verdict:
