@@ -134,21 +134,22 @@ class Series:
         """
         name = step_name(workload.name, setting.name)
         base: dict[str, object] = {"what": "knee"}
+        base_rps = 0.0
         if plan.knee_minutes:
             probes = dataclasses.replace(load, duration_s=plan.probe_s, warmup_s=plan.probe_warmup_s)
             limits = {"low_rps": 100.0, "high_rps": 1_000_000.0, "precision": plan.precision}
             answer = self.knee(setting, workload, objective, plan.knee_minutes, probes, limits).answer
             assert answer is not None  # a search has one
             sides = [rps for rps in (answer.rps, answer.low_rps, answer.high_rps) if rps > 0]  # NaN is not
-            if not sides:
-                raise MeasureError(f"knee of {name}", "no probe says anything", "see the lines above")
-            base_rps = sides[0]
+            base_rps = sides[0] if sides else 0.0
             if answer.kind == Kind.FOUND:
                 base["knee"] = [answer.rps, answer.low_rps, answer.high_rps]
-        else:
-            self._server = None
-            base_rps = facts.achieved_rps(self._warm(setting, workload, load))
-            base["what"] = "closed loop"
+        if not base_rps:  # nothing was searched, or no probe said anything on the server
+            closed = self._taken(step_name("probe", name)) if plan.knee_minutes else None
+            if closed is None:
+                self._server = None
+                closed = self._warm(setting, workload, load)
+            base_rps, base["what"] = facts.achieved_rps(closed), "closed loop"
         rates = rung_rates(base_rps, plan.shares, list(published.values()))
         about: dict[str, object] = {"name": f"{name}-rungs", "published": list(published), "objective": objective.text}
         about["base"] = {**base, "rps": base_rps}

@@ -207,3 +207,12 @@ def test_a_climb_without_a_search_takes_shares_of_the_closed_loop(tmp_path: Path
     found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, {})
     assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
     assert found.steps[0].meta["offered_rate_rps"] == pytest.approx(found.base.rps / 2, rel=0.01)
+
+
+def test_a_climb_whose_probes_say_nothing_goes_on_from_the_closed_loop(tmp_path: Path) -> None:
+    folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS, kept_up=False)})
+    plan = Climb(1.0, 1.0, 0.0, (0.5,), (), 1.0)
+    found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, {})
+    assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
+    assert [step.meta["offered_rate_rps"] for step in found.steps] == [pytest.approx(found.base.rps / 2, rel=0.01)]
+    assert len(machine.launched) == 1
