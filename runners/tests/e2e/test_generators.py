@@ -124,11 +124,12 @@ def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
             p99 = facts.at(step, 0.99)
             assert p99 is not None and p99.value > freeze.length_s * 1e6 / 4
         if name in EXACT:
-            # While the backlog is answered, one after the other, what falls due waits for it too.
+            # While the backlog is answered, one after the other, what falls due waits for it too; a server that was
+            # just thawed answers somewhat slower than the closed loop says.
             busy = RATE_RPS / capacity_rps(shop, server)
             expected = one.expected_above(one.long_s)
             counted = one.counted_above(one.long_s)
-            assert 0.98 * expected <= counted <= 1.05 * expected / (1 - busy), f"{counted:.0f} of {expected:.0f}"
+            assert 0.98 * expected <= counted <= 1.1 * expected / (1 - busy), f"{counted:.0f} of {expected:.0f}"
 
     undisturbed(Frozen(campaign, server, found(shop, name), MIDDLE), check)
 

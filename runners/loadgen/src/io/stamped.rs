@@ -102,6 +102,14 @@ mod tests {
         let socket = OwnedFd::from(client);
         assert!(stamp(&socket), "Linux stamps TCP since 2.6");
         let mut buffer = [0; 16];
+        // The kernel begins to stamp a moment after the first socket asks for it.
+        for _ in 0..1000 {
+            server.write_all(b"early").unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+            if receive(&socket, &mut buffer).unwrap().1.is_some() {
+                break;
+            }
+        }
         for _ in 0..3 {
             let before = monotonic_ns();
             server.write_all(b"answer").unwrap();
