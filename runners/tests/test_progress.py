@@ -83,12 +83,19 @@ def test_a_terminal_gets_a_bar() -> None:
 
 def test_a_kernel_reports_to_lab_run_and_ends_with_it() -> None:
     lab_run = (
-        "import os, subprocess, sys\n"
+        "import os, subprocess, sys, threading\n"
         "from runners.progress import listening, LineSink\n"
-        "with listening(LineSink(sys.stdout)) as address:\n"
+        "class Out:\n"
+        "    shown, flush = threading.Event(), sys.stdout.flush\n"
+        "    def write(self, text):\n"
+        "        sys.stdout.write(text)\n"
+        "        if 'load lsm' in text: self.shown.set()\n"
+        "out = Out()\n"
+        "with listening(LineSink(out)) as address:\n"
         f"    kernel = subprocess.Popen([sys.executable, '-c', {KERNEL!r}], stdout=subprocess.PIPE,\n"
         f"        env=dict(os.environ, {ADDRESS}=address))\n"
         "    kernel.stdout.readline()\n"
+        "    out.shown.wait(20)\n"
         "    print('pid', kernel.pid, flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
     )
