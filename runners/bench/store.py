@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from runners.bench import store_http
+from runners.bench.course import Course, Part
 from runners.bench.row import Row, keep
 from runners.bench.stand import stand
 from runners.errors import ToolError
@@ -37,6 +38,10 @@ OPEN_VALUE_BYTES = 1200
 NO_GROWTH = 1.2
 SPACE = "store/space-after-settling/{size}-vs-live"
 _TIMEOUT_S = 900
+#: For telling how long it takes: a fill beside its puts (start, warm-up, settling), a put and a byte of it, one of the
+#: JMH benchmarks.
+FILL_S, PUT_S, BYTE_S, READ_S = 12.0, 5e-6, 10e-9, 8.0
+WARMUP_PUTS = 300_000
 Goal = tuple[Literal["<=", ">="], float]
 #: How many times as fast as each peer, by work.
 SPEEDUPS = {
@@ -110,13 +115,37 @@ class Bench:
         return self.folder / f"{engine}-{value_bytes}"
 
 
-def _round(bench: Bench, plan: Plan, samples: Samples) -> None:
+def _fill_s(puts: int, value_bytes: int) -> float:
+    return FILL_S + (puts + WARMUP_PUTS) * (PUT_S + value_bytes * BYTE_S)
+
+
+def parts(plan: Plan) -> list[Part]:
+    """What a plan consists of, and about how long each part takes on two cores."""
+    one: list[Part] = []
+    reads = [work for work in READS if work in plan.works]
+    if {"put", *READS, "tail"} & set(plan.works):
+        for value_bytes in plan.values_bytes:
+            one += [Part("put", _fill_s(plan.keys * (1 + plan.rewrites), value_bytes))] * len(ENGINES)
+            one += [Part("reads", READ_S * len(reads))] * len(ENGINES) if reads else []
+            if "tail" in plan.works and value_bytes == TAIL_VALUE_BYTES:
+                one += [Part("tail", TAIL_DURATION_S + READ_S)] * 2
+    found = one * plan.rounds
+    if "open" in plan.works:
+        puts = (1 << 30) // (16 + OPEN_VALUE_BYTES)
+        found.append(Part("open", _fill_s(puts, OPEN_VALUE_BYTES) + _fill_s(puts // 4, OPEN_VALUE_BYTES)))
+    if "http" in plan.works:
+        found += [Part("http", seconds) for seconds in store_http.durations_s()]
+    return found
+
+
+def _round(bench: Bench, plan: Plan, samples: Samples, course: Course) -> None:
     for value_bytes in plan.values_bytes:
         for engine in ENGINES:
             store = bench.store(engine, value_bytes)
             shutil.rmtree(store, ignore_errors=True)
-            filled = bench.result("Fill", engine, store, plan.keys, value_bytes, plan.rewrites)
             size = f"{value_bytes}B"
+            with course.part("put", f"fill {engine}, values of {size}"):
+                filled = bench.result("Fill", engine, store, plan.keys, value_bytes, plan.rewrites)
             samples.add(f"put/{size}", engine, filled["put_ns"] / 1e3)
             samples.add(f"write-amplification/{size}", engine, filled["written_bytes"] / filled["put_bytes"])
             samples.add(f"disk/{size}", engine, filled["disk_bytes"] / 1e6)
@@ -124,14 +153,16 @@ def _round(bench: Bench, plan: Plan, samples: Samples) -> None:
             print(f"  filled {engine} {size}: {filled}", flush=True)
         if set(READS) & set(plan.works):
             for engine in ENGINES:
-                found = bench.reads(engine, bench.store(engine, value_bytes), plan, value_bytes)
+                with course.part("reads", f"read {engine}, values of {value_bytes}B"):
+                    found = bench.reads(engine, bench.store(engine, value_bytes), plan, value_bytes)
                 for work, nanoseconds in found.items():
                     samples.add(f"{work}/{value_bytes}B", engine, nanoseconds / 1e3)
                 print(f"  read {engine} {value_bytes}B: {found}", flush=True)
         if "tail" in plan.works and value_bytes == TAIL_VALUE_BYTES:
             for engine in (OURS, TUNED):
                 store = bench.store(engine, value_bytes)
-                tail = bench.result("Tail", engine, store, plan.keys, value_bytes, TAIL_RATE_RPS, TAIL_DURATION_S)
+                with course.part("tail", f"put into {engine} while it merges"):
+                    tail = bench.result("Tail", engine, store, plan.keys, value_bytes, TAIL_RATE_RPS, TAIL_DURATION_S)
                 samples.add("put-p99.99-while-compacting", engine, tail["p99.99_us"])
                 print(f"  tail {tail}", flush=True)
 
@@ -200,17 +231,20 @@ def main(arguments: Sequence[str]) -> int:
     for warning in machine.noise(facts):
         print(f"Unusual today: {warning['text']} ({warning['remedy']})")
     samples = Samples()
+    course = Course(parts(plan), lambda line: print(line, flush=True))
+    course.announce()
     with tempfile.TemporaryDirectory(prefix="bench-store-") as name:
         bench = Bench(jdk, Path(name))
         for number in range(plan.rounds if {"put", *READS, "tail"} & set(plan.works) else 0):
             print(f"round {number + 1} of {plan.rounds}", flush=True)
-            _round(bench, plan, samples)
+            _round(bench, plan, samples, course)
         if "open" in plan.works:
-            _opening(bench, samples)
+            with course.part("open", "fill and open 1 GiB, and a quarter of it"):
+                _opening(bench, samples)
     found = rows(samples, plan)
     if "http" in plan.works:
         with stand() as on:
-            found += store_http.rows(on, print)
+            found += store_http.rows(on, course)
     for row in found:
         print(row.line())
     about = {
@@ -220,6 +254,7 @@ def main(arguments: Sequence[str]) -> int:
         "server_sources": build.source_hash,
         "keys": plan.keys,
         "rewrites": plan.rewrites,
+        "took_s": course.took_s(),
         "figures": {f"{figure} {engine}": values for (figure, engine), values in samples.figures.items()},
     }
     print(f"kept in {keep('store', found, about)}")

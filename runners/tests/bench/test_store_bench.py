@@ -43,20 +43,26 @@ def test_a_rate_with_refusals_is_not_carried(status: str) -> None:
 
 
 def test_the_knee_of_both_is_sought_on_the_same_ladder() -> None:
-    limits = {"lsm": 46_000, "noop": 50_000}
-    offered: dict[str, set[int | None]] = {"lsm": set(), "noop": set()}
+    limits = {"lsm": 46_000, "noop": 50_000, "noop-1200B": 48_000}
+    offered: dict[str, set[int | None]] = {who: set() for who in limits}
 
     def load(who: str, rate: int | None) -> dict[str, Any]:
         offered[who].add(rate)
         return result(rate, limits[who])
 
     said: list[str] = []
-    knee, closed = store_http.rows_of("get", load, said.append)
+    knee, closed, alike, closed_alike = store_http.rows_of("get", load, said.append)
     assert knee.name == "store/http/get/knee-vs-noop"
     assert knee.ours == (45_000.0,) * store_http.ROUNDS
     assert knee.peer == (50_000.0,) * store_http.ROUNDS
     assert knee.met
     assert closed.ratio == pytest.approx(0.92)
+    assert (alike.name, closed_alike.name) == (
+        "store/http/get/knee-vs-noop-1200B",
+        "store/http/get/closed-loop-vs-noop-1200B",
+    )
+    assert alike.peer == (47_500.0,) * store_http.ROUNDS
+    assert closed_alike.ratio == pytest.approx(46 / 48)
     assert offered["noop"] < offered["lsm"]
     assert any("offered 47500/s, achieved 46000/s" in line for line in said)
 

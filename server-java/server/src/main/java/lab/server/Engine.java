@@ -48,7 +48,7 @@ enum Engine {
             case LEVELDB -> new LevelDbStorage(folder, flags.isTuned() ? LevelDbSettings.TUNED : LevelDbSettings.PUBLISHED);
             case FILES -> new FilesStorage(folder, flags.isTuned() ? FileLayout.FANNED : FileLayout.FLAT);
             case MEMORY -> new MemoryStorage(flags.heapBytes() / 4 * 3);
-            case NOOP -> new NoopStorage(flags.handlerDelayUs());
+            case NOOP -> new NoopStorage(flags.noopValueBytes(), flags.handlerDelayUs());
         };
     }
 

@@ -5,6 +5,7 @@ import static lab.server.Flags.require;
 import java.nio.file.Path;
 import lab.server.cluster.Cluster;
 import lab.storage.lsm.LsmOptions;
+import lab.storage.memory.NoopStorage;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -34,6 +35,11 @@ final class StoreFlags implements Cloneable {
                     + "of handling requests does while handlers wait. Default: ${DEFAULT-VALUE}.")
     private int handlerDelayUs;
 
+    @Option(names = "--noop-value-bytes", defaultValue = "" + NoopStorage.DEFAULT_VALUE_BYTES, paramLabel = "BYTES",
+            description = "noop: size of the value that it answers every GET with; as large as those of a store, it is the "
+                    + "floor of that store's reads. Default: ${DEFAULT-VALUE}.")
+    private int noopValueBytes;
+
     /** Nodes of this process that share its memory. */
     private int shares = 1;
 
@@ -46,6 +52,10 @@ final class StoreFlags implements Cloneable {
         require(handlerDelayUs >= 0, "--handler-delay-us is " + handlerDelayUs + ", but must be at least 0.");
         require(handlerDelayUs == 0 || engine == Engine.NOOP, "--handler-delay-us is for --engine noop, but the engine "
                 + "is " + engine + ".");
+        require(noopValueBytes >= 0 && noopValueBytes <= largestValueBytes, "--noop-value-bytes is " + noopValueBytes
+                + ", but must be 0 to " + largestValueBytes + ", the largest value (--max-value-bytes).");
+        require(noopValueBytes == NoopStorage.DEFAULT_VALUE_BYTES || engine == Engine.NOOP, "--noop-value-bytes is for "
+                + "--engine noop, but the engine is " + engine + ".");
         lsm();
     }
 
@@ -94,6 +104,10 @@ final class StoreFlags implements Cloneable {
 
     int handlerDelayUs() {
         return handlerDelayUs;
+    }
+
+    int noopValueBytes() {
+        return noopValueBytes;
     }
 
     private static final class PresetConverter implements ITypeConverter<Preset> {

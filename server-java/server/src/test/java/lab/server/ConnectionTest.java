@@ -83,6 +83,35 @@ class ConnectionTest {
     }
 
     @Test
+    void answersThatWaitForTheirReaderStayWhatTheyAreWhileOthersAreAnswered() throws Exception {
+        int requests = 1_000;
+        byte[] slow = new byte[20_000];
+        new java.util.Random(1).nextBytes(slow);
+        client.ask("PUT", "/v0/entity?id=slow", slow);
+        client.ask("PUT", "/v0/entity?id=fast", new byte[30_000]);
+        // 20 MB of answers, more than sockets take: each time that the server must stop, an answer has been sent in part.
+        Thread sender = Thread.ofVirtual().start(() -> {
+            try {
+                client.send("GET /v0/entity?id=slow HTTP/1.1\r\n\r\n".repeat(requests));
+            } catch (java.io.IOException e) {
+                throw new java.io.UncheckedIOException(e);
+            }
+        });
+        for (int i = 0; i < requests; i++) {
+            if (i % 50 == 0) {
+                for (int other = 0; other < 4; other++) {
+                    // A new connection may be on either selector.
+                    try (RawClient fast = new RawClient(server.port())) {
+                        assertArrayEquals(new byte[30_000], fast.ask("GET", "/v0/entity?id=fast").body());
+                    }
+                }
+            }
+            assertArrayEquals(slow, client.read().body());
+        }
+        sender.join();
+    }
+
+    @Test
     void bodyThatIsTooLargeIsRefusedAndTheConnectionGoesOn() throws Exception {
         assertEquals(201, client.ask("PUT", "/v0/entity?id=limit", new byte[LIMIT_BYTES]).status());
         RawClient.Answer refused = client.ask("PUT", "/v0/entity?id=large", new byte[LIMIT_BYTES + 1]);

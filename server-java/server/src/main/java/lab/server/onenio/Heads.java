@@ -57,13 +57,15 @@ final class Heads {
     /**
      * Writes the head of a 200 with a value, without making a text first.
      *
+     * @param from where it starts
      * @return position after it
      */
-    static int putOk(byte[] target, int length, boolean keepAlive) {
-        System.arraycopy(OK_LENGTH, 0, target, 0, OK_LENGTH.length);
-        int end = OK_LENGTH.length + digits(length);
+    static int putOk(byte[] target, int from, int length, boolean keepAlive) {
+        System.arraycopy(OK_LENGTH, 0, target, from, OK_LENGTH.length);
+        int start = from + OK_LENGTH.length;
+        int end = start + digits(length);
         int rest = length;
-        for (int at = end - 1; at >= OK_LENGTH.length; at--) {
+        for (int at = end - 1; at >= start; at--) {
             target[at] = (byte) ('0' + rest % TEN);
             rest /= TEN;
         }

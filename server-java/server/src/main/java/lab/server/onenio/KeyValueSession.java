@@ -26,10 +26,9 @@ import one.nio.net.Socket;
  *
  * <p>{@link PublishedSession} answers in another way, to show what that costs; it is loaded only where it is asked for.
  */
-class KeyValueSession extends ReceivingSession implements Exchange, Job {
+class KeyValueSession extends AnsweringSession implements Exchange, Job {
 
     private static final MemorySegment NO_BYTES = MemorySegment.ofArray(Response.EMPTY);
-    private static final int MAX_HELD_BYTES = 16 * 1024;
     private static final String TEXT_FIELD = "Content-Type: text/plain; charset=utf-8\r\n";
     private static final String JSON_FIELD = "Content-Type: application/json; charset=utf-8\r\n";
 
@@ -40,9 +39,6 @@ class KeyValueSession extends ReceivingSession implements Exchange, Job {
     private volatile boolean answered;
     private boolean handlerReturned;
     private boolean abandoned;
-    /** Answers that leave together; null before the first, for most clients wait for each. */
-    private byte[] held;
-    private int heldBytes;
     private long waitsSinceNanos;
 
     /** What {@link #handover} holds while the selector waits, and when it has stopped to. */
@@ -206,12 +202,28 @@ class KeyValueSession extends ReceivingSession implements Exchange, Job {
 
     @Override
     public void respondValue(MemorySegment value) throws IOException {
-        ReceivedRequest request = current();
+        boolean keepAlive = current().keepAlive;
         int length = (int) value.byteSize();
-        byte[] bytes = new byte[Heads.okBytes(length, request.keepAlive) + length];
-        int at = Heads.putOk(bytes, length, request.keepAlive);
-        MemorySegment.copy(value, ValueLayout.JAVA_BYTE, 0, bytes, at, length);
-        deliver(bytes);
+        int bytes = Heads.okBytes(length, keepAlive) + length;
+        if (handover == null) {
+            synchronized (this) {
+                if (bytes <= spareBytes()) {
+                    byte[] spare = spareBuffer();
+                    int from = spareStart();
+                    putValue(spare, from, value, length, keepAlive);
+                    deliver(spare, from, bytes, true);
+                    return;
+                }
+            }
+        }
+        byte[] answer = new byte[bytes];
+        putValue(answer, 0, value, length, keepAlive);
+        deliver(answer);
+    }
+
+    private static void putValue(byte[] target, int from, MemorySegment value, int length, boolean keepAlive) {
+        int at = Heads.putOk(target, from, length, keepAlive);
+        MemorySegment.copy(value, ValueLayout.JAVA_BYTE, 0, target, at, length);
     }
 
     @Override
@@ -256,46 +268,26 @@ class KeyValueSession extends ReceivingSession implements Exchange, Job {
             return;
         }
         synchronized (this) {
-            answered = true;
-            if (isFollowed() && bytes.length <= MAX_HELD_BYTES) {
-                hold(bytes);
-            } else {
-                send(new ArrayQueueItem(bytes, 0, bytes.length, 0));
-            }
+            deliver(bytes, 0, bytes.length, false);
         }
     }
 
-    /** Keeps an answer back until those of the requests behind it are there as well: one write instead of many. */
-    private void hold(byte[] bytes) throws IOException {
+    /** Needs the monitor. */
+    private void deliver(byte[] bytes, int from, int length, boolean borrowed) throws IOException {
+        answered = true;
         boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
         try {
-            if (held == null) {
-                held = new byte[MAX_HELD_BYTES];
-            } else if (heldBytes + bytes.length > MAX_HELD_BYTES) {
-                flushAnswers();
-                held = held == null ? new byte[MAX_HELD_BYTES] : held;
-            }
-            System.arraycopy(bytes, 0, held, heldBytes, bytes.length);
-            heldBytes += bytes.length;
+            sendOrHold(bytes, from, length, borrowed);
         } catch (IOException e) {
-            handleException(e);
-            doneIfAnswered();
-            throw e;
+            failed(e);
         }
         sent(keepAlive);
     }
 
-    @Override
-    void flushAnswers() throws IOException {
-        if (heldBytes > 0) {
-            int bytes = heldBytes;
-            heldBytes = 0;
-            write(held, 0, bytes);
-            if (queueHead != null) {
-                // What the socket did not take is still in there.
-                held = null;
-            }
-        }
+    private void failed(IOException e) throws IOException {
+        handleException(e);
+        doneIfAnswered();
+        throw e;
     }
 
     private void deliver(QueueItem answer) throws IOException {
@@ -318,9 +310,7 @@ class KeyValueSession extends ReceivingSession implements Exchange, Job {
             flushAnswers();
             write(answer);
         } catch (IOException e) {
-            handleException(e);
-            doneIfAnswered();
-            throw e;
+            failed(e);
         }
         sent(keepAlive);
     }

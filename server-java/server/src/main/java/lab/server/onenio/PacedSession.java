@@ -23,6 +23,9 @@ abstract class PacedSession extends HttpSession {
     /** Bytes that were read but not used yet; fewer than the buffer holds. */
     private byte[] rest = NO_BYTES;
     private boolean inReceive;
+    /** What is being received from, and how much of it that takes. */
+    private byte[] receiveBuffer = NO_BYTES;
+    private int receivedBytes;
 
     PacedSession(Socket socket, HttpServer server) {
         super(socket, server);
@@ -48,6 +51,20 @@ abstract class PacedSession extends HttpSession {
 
     /** Whether reading must wait for something else than an answer. */
     abstract boolean isHeldUp();
+
+    /** Room behind what was received, to be used until {@link #step} returns; none unless it {@link #isReceiving()}. */
+    final int spareBytes() {
+        return inReceive ? receiveBuffer.length - receivedBytes : 0;
+    }
+
+    /** Where {@link #spareBytes()} are, from {@link #spareStart()} on. */
+    final byte[] spareBuffer() {
+        return receiveBuffer;
+    }
+
+    final int spareStart() {
+        return receivedBytes;
+    }
 
     final int bufferBytes() {
         return bufferBytes;
@@ -110,6 +127,8 @@ abstract class PacedSession extends HttpSession {
     private void receive(byte[] buffer, int length) throws IOException {
         int at = 0;
         inReceive = true;
+        receiveBuffer = buffer;
+        receivedBytes = length;
         try {
             while (at < length && mayReceive()) {
                 int next = step(buffer, at, length);
@@ -120,6 +139,7 @@ abstract class PacedSession extends HttpSession {
             }
         } finally {
             inReceive = false;
+            receiveBuffer = NO_BYTES;
         }
         flushAnswers();
         if (at < length && !closing && socket.isOpen()) {

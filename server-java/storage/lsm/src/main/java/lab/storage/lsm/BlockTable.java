@@ -55,7 +55,16 @@ final class BlockTable extends Table {
         separators = separatorEnds + blocks * Integer.BYTES;
         firstKey = data.asSlice(footer - lastLength - firstLength, firstLength).toArray(ValueLayout.JAVA_BYTE);
         lastKey = data.asSlice(footer - lastLength, lastLength).toArray(ValueLayout.JAVA_BYTE);
+        checkZeros(data.get(LONG, blockOffsets + blocks * Long.BYTES), filterOffset);
         blocksToCheck(blocks);
+    }
+
+    private void checkZeros(long from, long to) {
+        for (long at = from; at < to; at++) {
+            if (data.get(BYTE, at) != 0) {
+                throw new CorruptionException(file(), at, "the bytes between blocks and filter are not zero");
+            }
+        }
     }
 
     @Override

@@ -84,6 +84,14 @@ final class NativeBuffer implements AutoCloseable {
         size = 0;
     }
 
+    /** Forgets so many bytes at the start; what comes after them moves there. */
+    void removeFirst(long bytes) {
+        if (bytes > 0) {
+            MemorySegment.copy(segment, bytes, segment, 0, size - bytes);
+            size -= bytes;
+        }
+    }
+
     /** Forgets what comes after a position. */
     void truncate(long newSize) {
         size = newSize;

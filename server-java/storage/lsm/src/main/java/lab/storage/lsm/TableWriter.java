@@ -7,7 +7,6 @@ import io.airlift.compress.v3.Compressor;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
@@ -21,19 +20,17 @@ import java.util.zip.CRC32C;
  */
 final class TableWriter implements AutoCloseable {
 
-    private static final int DRAIN_BYTES = 128 * 1024;
     private static final int SMALL_BYTES = 4096;
     /** A block is packed only if that saves at least one part in so many. */
     private static final int WORTHWHILE = 8;
 
-    private final Disk disk;
-    private final Path file;
-    private final FileChannel channel;
     private final int bloomBitsPerKey;
     private final Compression compression;
     private final Compressor compressor;
     private final LiveEstimate estimate;
-    private final NativeBuffer out = new NativeBuffer(DRAIN_BYTES * 2);
+    private final TableOutput file;
+    /** What {@link #file} has not given away. */
+    private final NativeBuffer out;
     private final NativeBuffer packed = new NativeBuffer(SMALL_BYTES);
     private final NativeBuffer keys = new NativeBuffer(SMALL_BYTES);
     private final NativeBuffer restarts = new NativeBuffer(SMALL_BYTES);
@@ -46,12 +43,10 @@ final class TableWriter implements AutoCloseable {
     private byte[] firstKey;
     private byte[] lastKey = new byte[256];
     private int lastKeyLength;
-    private long drainedBytes;
     private long blockStart;
     private int blockEntries;
     private long entries;
     private long tombstones;
-    private boolean finished;
 
     /**
      * @param bloomBitsPerKey 0 for no filter
@@ -59,13 +54,12 @@ final class TableWriter implements AutoCloseable {
      */
     TableWriter(Disk disk, Path file, int bloomBitsPerKey, Compression compression, LiveEstimate estimate)
             throws IOException {
-        this.disk = disk;
-        this.file = file;
         this.bloomBitsPerKey = bloomBitsPerKey;
         this.compression = compression;
         this.compressor = compression == Compression.NONE ? null : compression.newCompressor();
         this.estimate = estimate;
-        this.channel = disk.create(file);
+        this.file = new TableOutput(disk, file);
+        this.out = this.file.bytes();
     }
 
     /** Appends the entry that a cursor is on; its key is greater than the one before. */
@@ -133,15 +127,11 @@ final class TableWriter implements AutoCloseable {
         out.addInt((int) (restarts.size() / TableFormat.RESTART_BYTES));
         Compression used = compression == Compression.NONE ? Compression.NONE : pack();
         out.addByte(used.code());
-        crc.reset();
-        crc.update(out.view(blockStart, out.size()));
-        out.addInt((int) crc.getValue());
+        out.addInt(checksumFrom(blockStart));
         keys.clear();
         restarts.clear();
         blockEntries = 0;
-        if (out.size() >= DRAIN_BYTES) {
-            drain();
-        }
+        file.drain();
     }
 
     private Compression pack() {
@@ -170,20 +160,22 @@ final class TableWriter implements AutoCloseable {
         long blocks = blockOffsets.size() / Long.BYTES;
         long blocksEnd = position();
         blockOffsets.addLong(blocksEnd);
-        drain();
+        if (bloomBitsPerKey > 0) {
+            // A line of the filter is to be a line of the processor's cache.
+            file.align(BloomFilter.LINE_BYTES);
+        }
+        long filterOffset = position();
         int probes = BloomFilter.probes(bloomBitsPerKey);
         int filterChecksum = writeFilter(probes);
         long indexOffset = position();
-        writeIndex(blocks);
-        int indexChecksum = checksum();
-        long indexLength = out.size();
-        drain();
+        int indexChecksum = writeIndex(blocks);
+        long indexLength = position() - indexOffset;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment footer = arena.allocate(TableFormat.FOOTER_BYTES);
             footer.set(LONG, TableFormat.FOOTER_INDEX_OFFSET, indexOffset);
             footer.set(LONG, TableFormat.FOOTER_INDEX_LENGTH, indexLength);
-            footer.set(LONG, TableFormat.FOOTER_FILTER_OFFSET, blocksEnd);
-            footer.set(LONG, TableFormat.FOOTER_FILTER_LENGTH, indexOffset - blocksEnd);
+            footer.set(LONG, TableFormat.FOOTER_FILTER_OFFSET, filterOffset);
+            footer.set(LONG, TableFormat.FOOTER_FILTER_LENGTH, indexOffset - filterOffset);
             footer.set(LONG, TableFormat.FOOTER_ENTRIES, entries);
             footer.set(LONG, TableFormat.FOOTER_TOMBSTONES, tombstones);
             footer.set(LONG, TableFormat.FOOTER_OLD_ENTRIES, estimate.old());
@@ -196,27 +188,24 @@ final class TableWriter implements AutoCloseable {
             footer.set(LONG, TableFormat.FOOTER_MAGIC, TableFormat.MAGIC);
             out.add(footer, 0, footer.byteSize());
         }
-        drain();
-        disk.force(channel);
-        channel.close();
-        finished = true;
-        return drainedBytes;
+        file.finish();
+        return file.position();
     }
 
-    private int writeFilter(int probes) throws IOException {
+    private int writeFilter(int probes) {
+        long start = out.size();
         if (bloomBitsPerKey > 0) {
             long bytes = BloomFilter.bytes(entries, bloomBitsPerKey);
             out.addZeros(bytes);
             for (long at = 0; at < hashes.size(); at += Long.BYTES) {
-                BloomFilter.add(out.segment(), 0, bytes, probes, hashes.segment().get(LONG, at));
+                BloomFilter.add(out.segment(), start, bytes, probes, hashes.segment().get(LONG, at));
             }
         }
-        int checksum = checksum();
-        drain();
-        return checksum;
+        return checksumFrom(start);
     }
 
-    private void writeIndex(long blocks) {
+    private int writeIndex(long blocks) {
+        long at = out.size();
         int shared = sharedByAll();
         out.addInt(firstKey == null ? 0 : firstKey.length);
         out.addInt(lastKeyLength);
@@ -239,6 +228,7 @@ final class TableWriter implements AutoCloseable {
             out.add(firstKey, 0, firstKey.length);
             out.add(lastKey, 0, lastKeyLength);
         }
+        return checksumFrom(at);
     }
 
     /** Keys are sorted, so what the first and the last one share all share. */
@@ -250,9 +240,9 @@ final class TableWriter implements AutoCloseable {
         return at < 0 ? firstKey.length : at;
     }
 
-    private int checksum() {
+    private int checksumFrom(long start) {
         crc.reset();
-        crc.update(out.view(0, out.size()));
+        crc.update(out.view(start, out.size()));
         return (int) crc.getValue();
     }
 
@@ -263,24 +253,15 @@ final class TableWriter implements AutoCloseable {
 
     /** Bytes of the file so far, without filter and index. */
     long position() {
-        return drainedBytes + out.size();
-    }
-
-    private void drain() throws IOException {
-        disk.write(channel, out.view(0, out.size()), drainedBytes);
-        drainedBytes += out.size();
-        out.clear();
+        return file.position();
     }
 
     @Override
     public void close() throws IOException {
-        for (NativeBuffer buffer : new NativeBuffer[] {out, packed, keys, restarts, hashes, blockOffsets,
-            separatorEnds, separators}) {
+        for (NativeBuffer buffer : new NativeBuffer[] {packed, keys, restarts, hashes, blockOffsets, separatorEnds,
+            separators}) {
             buffer.close();
         }
-        if (!finished) {
-            channel.close();
-            disk.delete(file);
-        }
+        file.close();
     }
 }

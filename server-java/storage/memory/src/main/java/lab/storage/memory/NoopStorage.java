@@ -1,7 +1,7 @@
 package lab.storage.memory;
 
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -11,28 +11,32 @@ import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 
 /**
- * The engine {@code noop}: forgets every write and has the same small value for every key. What the same load measures
+ * The engine {@code noop}: forgets every write and has the same value for every key. What the same load measures
  * here is the floor: network, HTTP and generator without a store.
  */
 public final class NoopStorage implements Storage {
 
     /** As long as the values of the published GET, a few digits. */
-    private static final byte[] VALUE = "10000".getBytes(StandardCharsets.US_ASCII);
+    public static final int DEFAULT_VALUE_BYTES = 5;
 
-    private final MemorySegment value = MemorySegment.ofArray(VALUE).asReadOnly();
+    private final MemorySegment value;
     private final long delayNanos;
 
     /** Does nothing at once. */
     public NoopStorage() {
-        this(0);
+        this(DEFAULT_VALUE_BYTES, 0);
     }
 
     /**
      * Does nothing after a wait, which blocks the thread as a slow disk would.
      *
-     * @param delayUs wait in each get, put and delete
+     * @param valueBytes size of the value of every key: as large as those of a store, the floor of that store's reads
+     * @param delayUs    wait in each get, put and delete
      */
-    public NoopStorage(int delayUs) {
+    public NoopStorage(int valueBytes, int delayUs) {
+        byte[] bytes = new byte[valueBytes];
+        Arrays.fill(bytes, (byte) '0');
+        value = MemorySegment.ofArray(bytes).asReadOnly();
         delayNanos = TimeUnit.MICROSECONDS.toNanos(delayUs);
     }
 
@@ -105,7 +109,7 @@ public final class NoopStorage implements Storage {
 
     @Override
     public Map<String, Object> settings() {
-        return Map.of("value_bytes", VALUE.length, "handler_delay_us", TimeUnit.NANOSECONDS.toMicros(delayNanos));
+        return Map.of("value_bytes", value.byteSize(), "handler_delay_us", TimeUnit.NANOSECONDS.toMicros(delayNanos));
     }
 
     @Override

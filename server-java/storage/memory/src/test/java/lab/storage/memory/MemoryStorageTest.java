@@ -8,11 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import lab.storage.Cursor;
 import lab.storage.Storage;
 import lab.storage.StorageException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class MemoryStorageTest {
 
@@ -53,10 +54,19 @@ class MemoryStorageTest {
         try (Storage storage = new NoopStorage()) {
             storage.put(utf8("a"), utf8("1"));
             storage.delete(utf8("a"));
-            assertEquals("10000", new String(storage.get(utf8("a")), StandardCharsets.US_ASCII));
+            assertEquals(NoopStorage.DEFAULT_VALUE_BYTES, storage.get(utf8("a")).length);
             try (Cursor cursor = storage.range(null, null)) {
                 assertFalse(cursor.next());
             }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 1_200})
+    void noopAnswersAsManyBytesAsItIsTold(int bytes) {
+        try (Storage storage = new NoopStorage(bytes, 0)) {
+            assertEquals(bytes, storage.get(utf8("a")).length);
+            assertEquals((long) bytes, storage.settings().get("value_bytes"));
         }
     }
 }

@@ -1,0 +1,95 @@
+package lab.storage.lsm;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the kernel is given: whole pieces at their places, so that it can keep each as one huge page, and then the rest. */
+class TableOutputTest {
+
+    @TempDir
+    private Path folder;
+
+    /** Remembers where it was told to write and how much. */
+    private static final class Recording extends Disk {
+
+        private final List<long[]> writes = new ArrayList<>();
+
+        @Override
+        void write(FileChannel channel, ByteBuffer bytes, long position) throws IOException {
+            writes.add(new long[] {position, bytes.remaining()});
+            super.write(channel, bytes, position);
+        }
+    }
+
+    @Test
+    void piecesAreWholeAndAtMultiplesOfTheirSizeWhateverIsAdded() throws IOException {
+        Path file = folder.resolve("1.table");
+        Recording disk = new Recording();
+        Random random = new Random(5);
+        byte[] all = new byte[3 * TableOutput.PIECE_BYTES + 12_345];
+        random.nextBytes(all);
+        try (TableOutput output = new TableOutput(disk, file)) {
+            int at = 0;
+            while (at < all.length) {
+                // Now and then more than a piece at once, as a large value is.
+                int most = random.nextInt(100) == 0 ? 2 * TableOutput.PIECE_BYTES : 40_000;
+                int length = Math.min(all.length - at, 1 + random.nextInt(most));
+                output.bytes().add(all, at, length);
+                output.drain();
+                at += length;
+                assertEquals(at, output.position());
+                assertTrue(output.bytes().size() < TableOutput.PIECE_BYTES);
+            }
+            output.finish();
+        }
+        assertArrayEquals(all, Files.readAllBytes(file));
+        long[] rest = disk.writes.removeLast();
+        assertEquals(3, disk.writes.size());
+        for (int i = 0; i < 3; i++) {
+            assertArrayEquals(new long[] {(long) i * TableOutput.PIECE_BYTES, TableOutput.PIECE_BYTES},
+                    disk.writes.get(i));
+        }
+        assertArrayEquals(new long[] {3L * TableOutput.PIECE_BYTES, 12_345}, rest);
+    }
+
+    @Test
+    void aligningAddsZerosUpToTheNextMultipleOnly() throws IOException {
+        Path file = folder.resolve("2.table");
+        byte[] ones = new byte[TableOutput.PIECE_BYTES + 3];
+        Arrays.fill(ones, (byte) 1);
+        try (TableOutput output = new TableOutput(Disk.REAL, file)) {
+            output.bytes().add(ones, 0, ones.length);
+            output.drain();
+            output.align(64);
+            assertEquals(TableOutput.PIECE_BYTES + 64, output.position());
+            output.align(64);
+            assertEquals(TableOutput.PIECE_BYTES + 64, output.position());
+            output.finish();
+        }
+        assertArrayEquals(Arrays.copyOf(ones, TableOutput.PIECE_BYTES + 64), Files.readAllBytes(file));
+    }
+
+    @Test
+    void aFileThatIsNotFinishedIsRemoved() throws IOException {
+        Path file = folder.resolve("3.table");
+        try (TableOutput output = new TableOutput(Disk.REAL, file)) {
+            output.bytes().add(new byte[10], 0, 10);
+            assertTrue(Files.exists(file));
+        }
+        assertFalse(Files.exists(file));
+    }
+}
