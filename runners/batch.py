@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from runners.budget import affordable
 from runners.errors import LabError
 from runners.launch.toolchain import ROOT
 from runners.plan.experiment import experiment
@@ -30,6 +31,7 @@ def run_notebook(number: str, given: Mapping[str, object]) -> RunFolder:
     """
     plan = experiment(number)
     parameters = validate(plan.parameters, given)
+    affordable(plan.number, parameters)
     folder = RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
     status = "failed"
     try:

@@ -6,13 +6,29 @@ from collections.abc import Mapping
 
 from runners.errors import PlanError
 from runners.explain.compare import FEWEST_ROUNDS
+from runners.plan import comparison
+from runners.plan.commands import COMPARE, KNEE
 from runners.plan.experiment import AROUND_A_LOAD_S
+from runners.plan.parameter import Value
 from runners.plan.shape import Shape
 
 PROBE_S, PROBE_WARMUP_S = 5.0, 1.0
 FEWEST_PROBES = 4
 CLOSED_S = 3.0  # of closed loop in each repeat: it warms the server and tells what it carries
 AROUND_A_REPEAT_S = 3.0  # launch, stop, reading back
+
+
+def affordable(number: str, asked: Mapping[str, Value]) -> None:
+    """Refuse a plan whose minutes are too few, before anything is built or started. Raises PlanError."""
+    if number == COMPARE.number:
+        rounds_within(comparison.minutes(asked), _shape(asked, "repeat_s"))
+    if number == KNEE.number:
+        limits = {name: float(asked[name]) for name in ("low_rps", "high_rps")}
+        seconds_of_a_probe(float(asked["minutes"]), _shape(asked, "probe_s"), limits)
+
+
+def _shape(asked: Mapping[str, Value], length: str) -> Shape:
+    return Shape(int(asked["connections"]), int(asked["threads"]), float(asked[length]), PROBE_WARMUP_S)
 
 
 def seconds_of_a_probe(minutes: float, shape: Shape, limits: Mapping[str, float]) -> float:

@@ -94,16 +94,14 @@ def keep(run_folder: Path) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
     from runners.explain.audit.registry import PAGES
     from runners.launch.toolchain import ROOT, shown
+    from runners.readme import refreshed
     from runners.reference import keep_reference
-    from runners.rewrite import AUDITED, readme_audit, readme_findings, with_findings
-    from runners.store import RunFolder
+    from runners.store import REFERENCE, RunFolder
 
     kept = keep_reference(RunFolder.open(run_folder))
     readme = ROOT / "README.md"
-    findings = readme_findings(kept, shown(kept.report_md))
     before = readme.read_text(encoding="utf-8")
-    after = with_findings(before, findings, str(kept.manifest()["experiment"]))
-    after = with_findings(after, readme_audit(shown(PAGES)), AUDITED)
+    after = refreshed(before, kept, shown(REFERENCE), shown(ROOT / "notebooks"), shown(PAGES))
     readme.write_text(after, encoding="utf-8")
     click.echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
 

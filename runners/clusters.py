@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runners import show
+from runners.beside import in_time
 from runners.campaign import Campaign
 from runners.errors import MeasureError, ToolError
 from runners.explain import facts, outages
@@ -80,10 +81,15 @@ class Clusters(Searches, ABC):
 
     def same_rates(self, climbed: Ladder, setting: Setting, workload: Workload) -> Ladder:
         """The rungs of a ladder that was climbed, offered to another setting."""
-        rates = [facts.offered_rps(step) for step in climbed.steps]
-        duration_s = report_5.CLIMBS[self.size.name].rung_s
-        connections = int(self.parameters["connections"])
-        found = self.ladder(setting, workload, rates, connections=connections, duration_s=duration_s)
+        rates, plan = [facts.offered_rps(step) for step in climbed.rungs], report_5.CLIMBS[self.size.name]
+        found = self.ladder(
+            setting,
+            workload,
+            rates,
+            connections=int(self.parameters["connections"]),
+            duration_s=plan.rung_s,
+            warmup_s=plan.probe_warmup_s,
+        )
         draw(lambda: show.arrows(climbed, found))
         return found
 
@@ -98,7 +104,7 @@ class Clusters(Searches, ABC):
         shape = Shape(int(self.parameters["connections"]), 1, load_s, warmup_s)
         floor = self.floor(workload, rate, shape)
         server, name = self.launch(setting), f"{workload.name}-{setting.name}"
-        step = self._campaign.step(name, "load", server, workload, rate, shape=shape)
+        step = in_time(self._campaign, name, "load", server, workload, rate, shape)
         if self.events:
             spec = ProfileSpec.for_load(self.events, rate.rps, warmup_s + load_s, self._campaign.server_cpu_share(name))
             self._campaign.step(f"{name}-profiled", "load", server, workload, rate, spec, shape)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runners.budget import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
+from runners.budget import affordable
 from runners.errors import PlanError
 from runners.explain.between import compared, differing, sentences
 from runners.lab import Lab
-from runners.plan import comparison
 from runners.plan.commands import COMPARE, KNEE
-from runners.plan.parameter import Value, validate
-from runners.plan.shape import Shape
+from runners.plan.parameter import validate
 from runners.plan.workload import WORKLOADS
 from runners.read.reading import read_run
 from runners.resume import of_plan
@@ -29,16 +27,11 @@ def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dic
     return {**earlier, **given}
 
 
-def _shape(asked: Mapping[str, Value], length: str) -> Shape:
-    return Shape(int(asked["connections"]), int(asked["threads"]), float(asked[length]), PROBE_WARMUP_S)
-
-
 def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Search a knee and write its report; gives the run's folder. Raises LabError."""
     parameters = _resumed(KNEE.number, given, resume)
     asked = validate(KNEE.parameters, parameters)  # all of it is checked before anything is built or opened
-    limits = {name: float(asked[name]) for name in ("low_rps", "high_rps")}
-    seconds_of_a_probe(float(asked["minutes"]), _shape(asked, "probe_s"), limits)
+    affordable(KNEE.number, asked)
     lab = Lab.begin("knee", resume=resume, **parameters)
     try:
         lab.knee(
@@ -66,7 +59,7 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     """
     parameters = {"minutes": COMPARED_MINUTES, **_resumed(COMPARE.number, given, resume)}
     asked = validate(COMPARE.parameters, parameters)  # all of it is checked before anything is built or opened
-    rounds_within(comparison.minutes(asked), _shape(asked, "repeat_s"))
+    affordable(COMPARE.number, asked)
     lab = Lab.begin(COMPARE.number, resume=resume, **parameters)
     try:
         lab.compare(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runners import show
+from runners.budget import affordable
 from runners.campaign import Campaign
 from runners.clusters import Clusters
 from runners.errors import MeasureError, ToolError
@@ -94,6 +95,7 @@ class Lab(SideBySide, Clusters):
         """
         plan = plan_of(number)
         checked = validate(plan.parameters, parameters)
+        affordable(plan.number, checked)
         if cls._current is not None:
             cls._current.close()
         size, engines, profiled = SIZES[str(checked["size"])], _listed(checked, "engines"), _listed(checked, "profile")

@@ -75,10 +75,15 @@ class Searches:
         connections: int = 64,
         threads: int = 1,
         duration_s: float | None = None,
+        warmup_s: float | None = None,
         published: Sequence[str] = (),
     ) -> Ladder:
-        """Offer each of these rates in turn to one warm server; `published` names outputs to draw beside them."""
-        shape = Shape(connections, threads, duration_s)
+        """Offer each of these rates in turn to one warm server; `published` names outputs to draw beside them.
+
+        Lengths that are not given are those of the run's size. Rungs at which the generator was late are offered once
+        more, up to a third of them.
+        """
+        shape = Shape(connections, threads, duration_s, warmup_s)
         found = self._series.ladder(Setting.of(setting), workload, rates, shape, published)
         draw(lambda: show.ladder(found, [output for _, output in published_ladders.named(published)]))
         return found
@@ -126,10 +131,15 @@ class Searches:
         """
         carried = next((ladder for ladder in climbed if ladder.steps[0].subject == report_3.POOL), climbed[-1])
         base_rps = carried.base.rps if carried.base else max(facts.offered_rps(step) for step in carried.steps)
-        duration_s = report_3.CLIMBS[self.size.name].rung_s
+        plan = report_3.CLIMBS[self.size.name]
         rates = [float(f"{share * base_rps:.3g}") for share in shares]
         return self.ladder(
-            setting, workload, rates, connections=int(self.parameters["connections"]), duration_s=duration_s
+            setting,
+            workload,
+            rates,
+            connections=int(self.parameters["connections"]),
+            duration_s=plan.rung_s,
+            warmup_s=plan.probe_warmup_s,
         )
 
     def compare(

@@ -1,83 +1,37 @@
-"""Many loads of one kind in a row: the rungs of a ladder, the probes of a search, the repeats of two settings."""
+"""Many loads of one kind in a row: the probes of a search, the rungs around a knee, the repeats of two settings."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
 import secrets
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from runners.budget import CLOSED_S, rounds_within, seconds_of_a_probe
-from runners.campaign import Campaign
 from runners.climb import hunt
-from runners.errors import MeasureError, PlanError
-from runners.explain import climbing, facts
-from runners.explain.checks import RUNG
+from runners.errors import MeasureError
+from runners.explain import facts
 from runners.explain.climbing import Ladder, ladder_of
 from runners.explain.compare import FEWEST_ROUNDS, PRIMARY, order, settled
 from runners.explain.comparing import CLOSED, REPEAT, Repeats, repeats_of, said
 from runners.explain.knee import Kind, Search
 from runners.explain.meets import Outcome, meets
-from runners.launch.server import RunningServer
-from runners.measure.profiler import ProfileSpec
-from runners.plan.climb import Climb, rung_rates
+from runners.plan.climb import Climb, nearest, rung_rates
 from runners.plan.objective import Objective
 from runners.plan.rate import Rate, choose_rate
 from runners.plan.setting import Setting
 from runners.plan.shape import Shape
-from runners.plan.size import Size
 from runners.plan.workload import Workload
 from runners.read.reading import read_step
 from runners.read.run import Step
-from runners.store import RunFolder
+from runners.rungs import Rungs, step_name
 
 START_SHARE = 0.5  # of what a closed loop reached: a first rate that most servers carry
-WARM_S = 5.0  # of closed loop, before the first probe of a server
 OVERTIME = 1.25  # of the budget: rounds that take longer than planned may end this much later
 
-Launch = Callable[[Setting], RunningServer]
 
-
-def step_name(*parts: object) -> str:
-    """A step's name from words: small letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")
-
-
-class Series:
-    """Takes ladders. A rung that the run folder already holds is not measured again."""
-
-    def __init__(
-        self,
-        folder: RunFolder,
-        campaign: Campaign,
-        size: Size,
-        launch: Launch,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._folder, self._campaign, self._size, self._launch = folder, campaign, size, launch
-        self._clock = clock
-        self._server: RunningServer | None = None
-        self._setting: Setting | None = None
-
-    def ladder(
-        self, setting: Setting, workload: Workload, rates: Sequence[float], shape: Shape, published: Sequence[str] = ()
-    ) -> Ladder:
-        """One rung for each rate, in the order given, on one server that is warm."""
-        if not rates or min(rates) <= 0:
-            raise PlanError(f"rates {list(rates)}", "a ladder needs rates above zero", "give some")
-        name = step_name(workload.name, setting.name)
-        about: dict[str, object] = {"name": name, "published": list(published)}
-        self._server = None
-        steps = []
-        for index, rps in enumerate(rates, start=1):
-            taken = self._taken(step_name("rung", name, f"{index:03d}"))
-            if taken is not None and float(taken.meta["offered_rate_rps"]) == rps:
-                steps.append(taken)
-            else:
-                steps.append(self._rung(setting, workload, shape, about, index, rps))
-        return ladder_of(name, steps)
+class Series(Rungs):
+    """Takes searches, climbs and comparisons. A step that the run folder already holds is not measured again."""
 
     def knee(
         self,
@@ -150,26 +104,15 @@ class Series:
                 self._server = None
                 closed = self._warm(setting, workload, load)
             base_rps, base["what"] = facts.achieved_rps(closed), "closed loop"
-        rates = rung_rates(base_rps, plan.shares, list(published.values()))
+        rates = rung_rates(base_rps, plan.shares, nearest(base_rps, list(published.values()), plan.published))
         about: dict[str, object] = {"name": f"{name}-rungs", "published": list(published), "objective": objective.text}
         about["base"] = {**base, "rps": base_rps}
         shape = dataclasses.replace(load, duration_s=plan.rung_s, warmup_s=plan.probe_warmup_s)
         steps = [self._rung(setting, workload, shape, about, index, rps) for index, rps in enumerate(rates, start=1)]
+        steps += self._again(setting, workload, shape, about, steps, objective)
         for share in plan.profiled if events else ():
             self._profiled(workload, shape, about, min(rates, key=lambda rps: abs(rps - share * base_rps)), events)
         return ladder_of(f"{name}-rungs", steps)
-
-    def _profiled(
-        self, workload: Workload, shape: Shape, about: Mapping[str, object], rps: float, events: tuple[str, ...]
-    ) -> Step | None:
-        """A rung once more, with the profiler; None when the server did not live that long."""
-        if self._server is None or not self._server.alive():
-            return None
-        name = step_name(climbing.PROFILED, about["name"], f"{rps:.0f}")
-        spec = ProfileSpec.for_load(events, rps, (shape.duration_s or 0.0) + (shape.warmup_s or 0.0))
-        rate = Rate(rps, "a rung of a ladder, once more with the profiler")
-        more = {"ladder": dict(about)}
-        return self._campaign.step(name, climbing.PROFILED, self._server, workload, rate, spec, shape, more)
 
     def compare(
         self, a: Setting, b: Setting, workload: Workload, given_rps: float, minutes: float, see: float, shape: Shape
@@ -232,45 +175,6 @@ class Series:
             self._campaign.step(names[0], CLOSED, server, workload, None, shape=closed, more=more),
             self._campaign.step(names[1], REPEAT, server, workload, rate, shape=shape, more=more),
         ]
-
-    def _rung(
-        self,
-        setting: Setting,
-        workload: Workload,
-        shape: Shape,
-        about: Mapping[str, object],
-        index: int,
-        rps: float,
-    ) -> Step:
-        if self._server is None or not self._server.alive() or self._setting != setting:
-            self._warm(setting, workload, shape)
-        assert self._server is not None
-        name = step_name("rung", about["name"], f"{index:03d}")
-        rate = Rate(rps, "a rung of a ladder")
-        return self._campaign.step(name, RUNG, self._server, workload, rate, shape=shape, more={"ladder": dict(about)})
-
-    def _warm(self, setting: Setting, workload: Workload, shape: Shape) -> Step:
-        """A server that is filled and warm: a closed loop, which also tells what it can carry."""
-        self._server, self._setting = self._launch(setting), setting
-        if workload.filled_keys:
-            self._campaign.fill(self._server, workload)
-        closed = Shape(shape.connections, shape.threads, max(min(WARM_S, 2 * self._size.probe_s), self._size.probe_s))
-        name = step_name("probe", workload.name, setting.name)
-        step = self._campaign.step(name, "probe", self._server, workload, None, shape=closed)
-        if not facts.achieved_rps(step) > 0:
-            raise MeasureError(f"warm-up of {setting.name}", facts.why_not(step), "see the server's log")
-        return step
-
-    def _taken(self, name: str) -> Step | None:
-        found = [folder for folder in self._folder.steps() if folder.name == name]
-        return read_step(found[0]) if found else None
-
-    def _earlier(self, name: str) -> list[Step]:
-        """The rungs of this ladder that an interrupted session left, as far as they are without a gap."""
-        steps: list[Step] = []
-        while (step := self._taken(step_name("rung", name, f"{len(steps) + 1:03d}"))) is not None:
-            steps.append(step)
-        return steps
 
 
 def climbing_word(outcome: Outcome) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from runners.explain import facts, words
 from runners.explain.checks import PROFILED as PROFILED
 from runners.explain.checks import RUNG
-from runners.explain.conclusion import Check
 from runners.explain.knee import Answer, Kind, Probe, Search, finish
 from runners.explain.meets import Met, Outcome, meets
+from runners.explain.probe_checks import checks
 from runners.explain.telling import Telling
 from runners.explain.words import Finding, Severity
 from runners.plan.objective import Objective
@@ -42,6 +42,12 @@ class Ladder:
     search: Search | None
     published: tuple[str, ...] = ()
     base: Base | None = None
+
+    @property
+    def rungs(self) -> list[Step]:
+        """One step a rate, lowest first: a rung that was offered again counts by its repeat."""
+        last = {facts.offered_rps(step): step for step in self.steps}
+        return [last[rps] for rps in sorted(last)]
 
     @property
     def anchor(self) -> str:
@@ -113,7 +119,7 @@ def tell(run: Run) -> Telling | None:
     told = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in beside]
     answer = " ".join(finding.sentence for finding in told) if len(told) <= MOST_IN_ANSWER else ""
     nexts = tuple(finding for ladder in found for finding in _next(ladder))
-    return Telling(answer, tuple(findings), next_steps=nexts, checks=tuple(_checks(found)))
+    return Telling(answer, tuple(findings), next_steps=nexts, checks=tuple(checks(found)))
 
 
 def asked(objective: Objective) -> str:
@@ -139,6 +145,7 @@ def _findings(ladder: Ladder) -> Iterator[Finding]:
 
 def _evidence(ladder: Ladder, answer: Answer) -> dict[str, words.Value]:
     counted = Counter(probe.outcome.value for probe in ladder.probes)
+    counted["met, late"] = sum(met.late for met in ladder.judged)
     return {
         "objective": ladder.objective.text if ladder.objective else None,
         "knee_rps": answer.rps,
@@ -210,7 +217,8 @@ def _generator(ladder: Ladder) -> Finding | None:
         return None
     text = (
         f"The generator did not keep up in {words.count(len(late))} of {words.count(len(ladder.steps))} probes of "
-        f"{facts.title(ladder.steps[0])}, from {words.rate(min(late))} on: those say nothing on the server"
+        f"{facts.title(ladder.steps[0])}, from {words.rate(min(late))} on, and the objective was missed: nobody can "
+        "tell by whose fault"
     )
     evidence: dict[str, words.Value] = {"probes": len(late), "lowest_rps": min(late)}
     remedy = "Give the generator more cores or threads, or more machines, to look further."
@@ -235,16 +243,19 @@ def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
 def _fixed(ladder: Ladder) -> Finding:
     met = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET]
     missed = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED]
-    count = len(ladder.steps)
+    count = len({*met, *missed})
     if met and not [rps for rps in missed if rps < max(met)]:
         text = f"{ladder.title} {_does(ladder)} {words.rate(max(met))}"
         text += f" and falls short of {words.rate(min(missed))}" if missed else ", the highest rate that was offered"
     elif met:
-        text = (
-            f"{ladder.title} {_does(ladder)} {words.count(len(met))} of {words.count(count)} rates, not in their order"
-        )
+        carried = f"{words.count(len(set(met)))} of {words.count(count)} rates"
+        text = f"{ladder.title} {_does(ladder)} {carried}, not in their order"
+    elif not missed:
+        text = f"{ladder.title}: nothing can be told of the {words.count(len(ladder.rungs))} rates offered: "
+        text += words.listed(dict.fromkeys(reason for each in ladder.judged for reason in each.missed))
     else:
-        text = f"{ladder.title} {_does(ladder)} none of the {words.count(count)} rates offered"
+        tell = "rate that tells" if count == 1 else "rates that tell"
+        text = f"{ladder.title} {_does(ladder)} none of the {words.count(count)} {tell} something"
     severity = Severity.GOOD if met else Severity.WARNING
     evidence: dict[str, words.Value] = {"rungs": count, "highest_carried_rps": max(met, default=float("nan"))}
     steps = tuple(step.name for step in ladder.steps)
@@ -265,22 +276,3 @@ def _next(ladder: Ladder) -> Iterator[Finding]:
     text = f"Measure the latency of {name} at {offered}, 70{words.NBSP}% of its knee"
     evidence: dict[str, words.Value] = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
     yield Finding("K06", Severity.NOTE, words.sentence(text), evidence, (), ladder.anchor)
-
-
-def _checks(found: Sequence[Ladder]) -> Iterator[Check]:
-    for ladder in found:
-        counted = Counter(probe.outcome for probe in ladder.probes)
-        said = counted[Outcome.MET] + counted[Outcome.MISSED]
-        parts = [f"{words.count(said)} of {words.count(len(ladder.steps))} say something on the server"]
-        if counted[Outcome.GENERATOR]:
-            parts.append(f"in {words.count(counted[Outcome.GENERATOR])} the generator did not keep up")
-        if counted[Outcome.INVALID]:
-            parts.append(f"{words.count(counted[Outcome.INVALID])} invalid")
-        name = f"probes, {facts.title(ladder.steps[0])}"
-        yield Check(name, said > 0 and not counted[Outcome.INVALID], words.sentence(", ".join(parts)))
-        met = [s for s, p in zip(ladder.steps, ladder.probes, strict=True) if p.outcome == Outcome.MET]
-        if met and ladder.objective:
-            level = ladder.objective.latencies[-1][0]
-            fewest = min(facts.samples(step) * (1 - level) for step in met)
-            text = f"at least {words.count(fewest)} requests beyond {words.level(level)} in each probe that met it"
-            yield Check(f"samples, {facts.title(ladder.steps[0])}", fewest >= facts.ENOUGH_BEYOND, words.sentence(text))

@@ -96,7 +96,7 @@ def overloaded(run: Run) -> list[tuple[Step, Step]]:
     """Pools by queue: a rung that fits and one that does not."""
     pairs = []
     for ladder in ladders(run):
-        steps = sorted(ladder.steps, key=facts.offered_rps)
+        steps = ladder.rungs
         if steps[0].subject.startswith(QUEUE) and len(steps) >= FEWEST:
             low, high = steps[0], steps[-1]
             if facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):
@@ -106,18 +106,17 @@ def overloaded(run: Run) -> list[tuple[Step, Step]]:
 
 def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
     for low, high in pairs:
-        before, after = facts.at(low, 0.99), facts.at(high, 0.99)
         refused = meets.refused_share(high)
         text = (
             f"{facts.engine_name(high.subject)}, offered {words.rate(facts.offered_rps(high))}, answers "
             f"{words.rate(facts.achieved_rps(high))}, of which {words.percent(refused)} are refusals"
         )
         evidence: dict[str, words.Value] = {"offered_rps": facts.offered_rps(high), "refused": refused}
-        if after is not None and before is not None:
-            text += (
-                f"; p99 of all answers {words.latency(after.value)}, against {words.latency(before.value)} at "
-                f"{words.rate(facts.offered_rps(low))}"
-            )
+        if facts.fell_short(high):
+            text += "; less than was offered, so its p99 is the length of its queue"
+        elif (after := facts.at(high, 0.99)) is not None and (before := facts.at(low, 0.99)) is not None:
+            text += f"; p99 of all answers {facts.told(high, 0.99)}, against {facts.told(low, 0.99)} at "
+            text += words.rate(facts.offered_rps(low))
             evidence |= {"p99_us": after.value, "p99_low_us": before.value}
         ladder = f"ladder-{(high.meta.get('ladder') or {}).get('name')}"
         yield Finding("E03", Severity.NOTE, words.sentence(text), evidence, (low.name, high.name), ladder)

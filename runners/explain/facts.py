@@ -9,6 +9,7 @@ import pandas as pd
 
 from runners.explain import effective, words
 from runners.explain.bounds import Bounded
+from runners.explain.verdict import NOT_KEPT_UP
 from runners.read.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.read.run import Run, Step
 
@@ -92,6 +93,25 @@ def why_not(step: Step) -> str:
     return "" if quotable(step) else "no latencies recorded"
 
 
+def only_late(step: Step) -> bool:
+    """Whether nothing speaks against a step but that its generator sent late: its rate was answered all the same.
+
+    A response time counts from the intended start, so lateness is in it. And where requests are served in the order in
+    which they come, one that comes later is not answered earlier: it ends at the later of its arrival and the end of
+    the one before it, plus its service (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical
+    Proceedings of the Cambridge Philosophical Society 48). So the response times of such a step are upper bounds of
+    what a generator on time would have read.
+    """
+    reasons = {str(reason) for reason in step.meta.get("invalid_reasons") or ()}
+    return not step.valid and reasons == {NOT_KEPT_UP} and not fell_short(step)
+
+
+def at_most(step: Step, level: float) -> Bounded | None:
+    """A percentile of the response times that is an upper bound, since the generator was late; else None."""
+    value = at(step, level) if only_late(step) else None
+    return None if value is None or value.at_least else value
+
+
 def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
     """A percentile (0..1) in microseconds with its bounds; None if it was not recorded.
 
@@ -112,6 +132,19 @@ def written(value: Bounded) -> str:
     if value.at_least:
         return f"at least {words.latency(value.value)}"
     return words.latency_interval(value.value, value.low, value.high)
+
+
+def written_at_most(value: Bounded) -> str:
+    """An upper bound in words; the upper end of its own interval, where that is known."""
+    return f"at most {words.latency(value.high if value.bounded else value.value)}"
+
+
+def told(step: Step, level: float) -> str:
+    """A percentile of the response times in words: as quoted, as an upper bound, or why it is neither."""
+    if (value := quoted(step, level)) is not None:
+        return written(value)
+    bound = at_most(step, level)
+    return written_at_most(bound) if bound is not None else why_not(step) or words.UNKNOWN
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:

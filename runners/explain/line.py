@@ -12,7 +12,9 @@ def line(step: Step) -> str:
     """Rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
     name = facts.title(step) + (" profiled" if step.profiled else "")
     if not step.valid:
-        return f"{name}: NOT VALID: {facts.why_not(step)}"
+        bound = facts.at_most(step, SHOWN_LEVELS[-1])
+        most = f"; {words.level(SHOWN_LEVELS[-1])} {facts.written_at_most(bound)}" if bound else ""
+        return f"{name}: NOT VALID: {facts.why_not(step)}{most}"
     offered, achieved = facts.offered_rps(step), facts.achieved_rps(step)
     if not words.known(offered):
         many = step.meta.get("connections")

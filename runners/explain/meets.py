@@ -14,6 +14,9 @@ from runners.read.run import Step
 ERROR_COLUMNS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors", "censored")
 
 
+LATE_MARGIN = 10.0  # the latest send may be that much later than the 99th percentile
+
+
 class Outcome(StrEnum):
     """How a probe ended."""
 
@@ -25,18 +28,44 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """The outcome and the parts of the objective that were missed, in words."""
+    """The outcome and the parts of the objective that were missed, in words.
+
+    `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`).
+    """
 
     outcome: Outcome
     missed: tuple[str, ...] = ()
+    late: bool = False
 
 
 def meets(step: Step, objective: Objective) -> Met:
-    """Judge one step. A generator that did not keep up says nothing on the server, whatever the figures are."""
+    """Judge one step.
+
+    What is missed while the generator did not keep up says nothing on the server, unless the rate was missed by more
+    than lateness explains. What is met all the same is met, for lateness only adds to a response time.
+    """
     summary = step.frames["summary"]
-    if not summary.empty and not pd.isna(summary["kept_up"].iloc[0]) and not bool(summary["kept_up"].iloc[0]):
-        return Met(Outcome.GENERATOR, ("the generator did not keep up",))
-    if not step.valid and not facts.fell_short(step):
+    late = not summary.empty and not pd.isna(summary["kept_up"].iloc[0]) and not bool(summary["kept_up"].iloc[0])
+    if late and not _short_by_itself(step):
+        kept = facts.only_late(step) and _judged(step, objective).outcome == Outcome.MET
+        return Met(Outcome.MET, late=True) if kept else Met(Outcome.GENERATOR, ("the generator did not keep up",))
+    return _judged(step, objective)
+
+
+def _short_by_itself(step: Step) -> bool:
+    """Whether the rate was missed by far more than its generator's lateness explains.
+
+    What left late by L is missing at the end by the requests of L at most. On a server that can't follow few
+    connections are ever free, so the lateness of a generator is that of a few sends.
+    """
+    lag_s, length_s = facts.number(step, "lag_p99_us") / 1e6, float(step.meta.get("duration_s") or 0)
+    missing = 1 - facts.held_share(step)
+    return lag_s >= 0 and length_s > 0 and missing > 1 - facts.HELD + LATE_MARGIN * lag_s / length_s
+
+
+def _judged(step: Step, objective: Objective) -> Met:
+    """A step by its figures."""
+    if not step.valid and not facts.fell_short(step) and not facts.only_late(step):
         return Met(Outcome.INVALID, (facts.why_not(step),))
     held = facts.held_share(step)
     if not words.known(held):

@@ -10,6 +10,7 @@ from runners.read.run import Step
 
 #: Below this share of the offered rate, latency says how long the queue grew, not how fast the server is.
 ACHIEVED_SHARE = 0.99
+NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,5 +35,5 @@ def judge(step: Step) -> Verdict:
     saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < ACHIEVED_SHARE * row["offered_rps"])
     kept_up = row["kept_up"]
     if not saturated and not pd.isna(kept_up) and not bool(kept_up):
-        reasons.append("the generator did not keep up with its own schedule")
+        reasons.append(NOT_KEPT_UP)
     return Verdict(tuple(reasons), saturated)

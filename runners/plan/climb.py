@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,13 +12,17 @@ from runners.plan.size import AROUND_A_LOAD_S
 MOST_SHARE = 1.3
 _SAME = 0.02  # rates this close are one rung
 WARM_S = 5.0
+LIKELY_PUBLISHED = 2  # rates within reach; how many there are is only known when the knee is
+#: Seconds beside a rung on a server that is up, and beside one whose profile is read.
+AROUND_A_RUNG_S, AROUND_A_PROFILE_S = 0.6, 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Climb:
     """One size. `knee_minutes` 0: no search, rungs are shares of what a closed loop reached.
 
-    `shares` are the rungs, `profiled` those that are measured once more with the profiler.
+    `shares` are the rungs, `profiled` those that are measured once more with the profiler. Of the published rates that
+    are within reach at most `published` are offered too, those nearest to the knee.
     """
 
     knee_minutes: float
@@ -27,18 +32,33 @@ class Climb:
     profiled: tuple[float, ...]
     rung_s: float
     precision: float = 0.05
+    published: int = 99
 
     def planned_s(self) -> float:
         """About how long one climb takes."""
-        rungs = (len(self.shares) + 2 * len(self.profiled)) * (self.rung_s + self.probe_warmup_s + AROUND_A_LOAD_S)
-        return self.knee_minutes * 60 + rungs + WARM_S + AROUND_A_LOAD_S
+        again = most_again(len(self.shares))  # none without rungs: a search repeats by itself
+        published = min(self.published, LIKELY_PUBLISHED) if self.shares else 0
+        rungs = (len(self.shares) + published + again) * (self.rung_s + self.probe_warmup_s + AROUND_A_RUNG_S)
+        profiled = len(self.profiled) * (self.rung_s + self.probe_warmup_s + AROUND_A_PROFILE_S)
+        return self.knee_minutes * 60 + rungs + profiled + WARM_S + AROUND_A_LOAD_S
+
+
+def most_again(rungs: int) -> int:
+    """How many of so many rungs may be offered once more, where the generator was late: a third, rounded up."""
+    return -(-rungs // 3)
 
 
 CLIMBS = {
     "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": Climb(0.45, 2.0, 0.5, (0.4, 0.7, 0.9, 1.2), (0.4, 0.9), 2.5, precision=0.15),
+    "quick": Climb(0.45, 2.0, 0.5, (0.4, 0.7, 0.9, 1.2), (0.4, 0.9), 2.5, precision=0.15, published=2),
     "full": Climb(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), (0.25, 0.5, 0.7, 0.9, 1.1), 120.0),
 }
+
+
+def nearest(base_rps: float, published_rps: Sequence[float], most: int) -> list[float]:
+    """Of the published rates within reach those nearest to the knee, lowest first."""
+    within = {rps for rps in published_rps if 0 < rps <= MOST_SHARE * base_rps}
+    return sorted(sorted(within, key=lambda rps: abs(math.log(rps / base_rps)))[:most])
 
 
 def rung_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:

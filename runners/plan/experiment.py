@@ -64,11 +64,12 @@ LADDER_4 = (
     Parameter("connections", 1, "connections of the load; 1 as published", "connections", low=1, high=10_000),
 )
 _WAYS = tuple(report_3.EXECUTIONS)
+GET_WAYS = ("blocking-one", "selector")
 LADDER_3 = (
     *(parameter for parameter in LADDER if parameter.name not in ("rate_rps", "profile", "selectors")),
     Parameter("profile", ",".join(EVENTS), "events, or none", choices=EVENTS, several=True, optional=True),
     Parameter("put_executions", ",".join(_WAYS), "ways to run a PUT, first as published", choices=_WAYS, several=True),
-    Parameter("get_executions", "blocking-one,selector", "ways to run a GET", choices=_WAYS, several=True),
+    Parameter("get_executions", ",".join(GET_WAYS), "ways to run a GET", choices=_WAYS, several=True),
     Parameter("connections", report_3.CONNECTIONS, "connections of the ladders", "connections", low=1, high=10_000),
 )
 _STORES = tuple(stores.STORES)
@@ -85,12 +86,6 @@ SWITCHES_7 = (
     ),
     Parameter("connections", 64, "connections of every load", "connections", low=1, high=10_000),
 )
-
-
-def _planned_3_s(size: Size) -> float:
-    climbs = (len(_WAYS) + 2) * report_3.CLIMBS[size.name].planned_s()
-    overload_s = len(report_3.QUEUES) * 4 * report_3.CLIMBS[size.name].rung_s
-    return climbs + report_3.COMPARED_MINUTES[size.name] * 60 + overload_s
 
 
 #: Three nodes share one JVM, so its heap is larger than a single server's. Ports are free ones in a row.
@@ -206,7 +201,7 @@ EXPERIMENTS = {
             "report-3",
             LADDER_3,
             (),
-            _planned_3_s,
+            lambda size: report_3.planned_s(size, len(_WAYS) + len(GET_WAYS)),
         ),
         Experiment(
             "04",

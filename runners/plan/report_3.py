@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runners.plan.climb import Climb
+from runners.plan.climb import AROUND_A_RUNG_S, WARM_S, Climb, most_again
 from runners.plan.setting import Setting
+from runners.plan.size import Size
 from runners.plan.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "leveldb"
@@ -21,7 +22,7 @@ POOL = "pool"
 OVERLOAD_SHARES = (0.8, 1.5)
 CLIMBS = {
     "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": Climb(0.24, 1.2, 0.3, (0.7,), (0.7,), 2.0, precision=0.15),
+    "quick": Climb(0.24, 1.2, 0.3, (0.7,), (0.7,), 1.5, precision=0.15, published=1),
     "full": Climb(10, 10.0, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 120.0),
 }
 
@@ -41,11 +42,11 @@ EXECUTIONS = {
         _execution("virtual", "--execution=virtual"),
     )
 }
-#: Pools that differ in their queue only.
-QUEUES = tuple(
-    _execution(f"queue-{kind}-{size}", "--execution=pool", f"--queue={kind}", f"--queue-size={size}")
-    for kind, size in (("array", 16), ("array", 1_024), ("linked", 1_024), ("lifo", 1_024))
-)
+#: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
+_QUEUES = (("array", 16), ("array", 1_024), ("lifo", 1_024), ("linked", 1_024))
+_TRIED = {"smoke": 1, "quick": 3, "full": len(_QUEUES)}
+#: Seconds to start a server, beside its warm-up.
+_START_S = 2.0
 _OUTPUTS = (
     "one-selector-put-20000", "one-selector-put-40000", "one-selector-put-60000", "selectors-put-53000",
     "selectors-put-55000", "selectors-put-60000", "selectors-put-65000", "one-selector-get-15000",
@@ -57,6 +58,22 @@ _OUTPUTS = (
 def executions(names: str) -> list[Setting]:
     """The settings of a comma-separated list, in its order."""
     return [EXECUTIONS[name] for name in names.split(",")]
+
+
+def queues(size: str) -> list[Setting]:
+    """The pools that a size has time for; all of them in the full one."""
+    return [
+        _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
+        for kind, length in _QUEUES[: _TRIED[size]]
+    ]
+
+
+def planned_s(size: Size, climbed: int) -> float:
+    """About how long a run with so many climbs takes."""
+    climb, rungs = CLIMBS[size.name], len(OVERLOAD_SHARES)
+    rung_s = climb.rung_s + climb.probe_warmup_s + AROUND_A_RUNG_S
+    overload_s = _START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
+    return climbed * climb.planned_s() + COMPARED_MINUTES[size.name] * 60 + len(queues(size.name)) * overload_s
 
 
 def _rungs(kind: str, outputs: Sequence[str] = _OUTPUTS) -> tuple[str, ...]:

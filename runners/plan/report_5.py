@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runners.plan.climb import WARM_S, Climb
+from runners.plan.climb import AROUND_A_RUNG_S, LIKELY_PUBLISHED, WARM_S, Climb, most_again
 from runners.plan.setting import Setting
 from runners.plan.size import Size
 from runners.plan.workload import SCRIPTS, Workload, random_gets
@@ -29,7 +29,7 @@ AROUND_A_TURN_S, START_S, PROFILED_S = 0.7, 2.5, 12.0
 
 CLIMBS = {
     "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": Climb(0.23, 1.0, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15),
+    "quick": Climb(0.23, 1.0, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
     "full": Climb(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
 }
 #: Share of the knee at which latency and profile are taken in depth, well below it.
@@ -69,16 +69,16 @@ class Outage:
 
 TURNS = {
     "smoke": Turns(2, 1.0, 0.4, 0.1, 0.6),
-    "quick": Turns(4, 4.0, 0.6, 0.4, 1.2),
+    "quick": Turns(4, 2.0, 0.6, 0.4, 1.2),
     "full": Turns(12, 10.0, 5.0, 2.0, 15.0),
 }
 OUTAGE_TIMES = {
     "smoke": Outage(1.0, 0.3, 6.0, 1.5, 3.0),
-    "quick": Outage(2.0, 0.5, 10.0, 2.5, 4.5),
+    "quick": Outage(2.0, 0.5, 7.0, 1.5, 3.0),
     "full": Outage(10.0, 2.0, 60.0, 15.0, 30.0),
 }
 #: Warm-up and length of the load that is looked at in depth, in seconds.
-STEADY_S = {"smoke": (0.5, 2.0), "quick": (1.5, 6.0), "full": (15.0, 60.0)}
+STEADY_S = {"smoke": (0.5, 2.0), "quick": (1.0, 5.0), "full": (15.0, 60.0)}
 
 OLD, NEW = "all-old", "all-new"
 #: The report's state before, each of its three changes alone, and its state after.
@@ -98,7 +98,9 @@ OUTAGES = {
 def planned_s(size: Size) -> float:
     """About how long a run takes, without its report."""
     climb, turns, outage = CLIMBS[size.name], TURNS[size.name], OUTAGE_TIMES[size.name]
-    rungs_s = len(climb.shares) * (climb.rung_s + climb.probe_warmup_s + 1.0) + WARM_S + 2.0
+    rungs = len(climb.shares) + min(climb.published, LIKELY_PUBLISHED)
+    rung_s = climb.rung_s + climb.probe_warmup_s + AROUND_A_RUNG_S
+    rungs_s = START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
     in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0)
     in_turns_s = turns.planned_s(len(CHANGES)) + turns.planned_s(len(COPIES[size.name]))
     whole_s = 2 * (climb.planned_s() + rungs_s) + in_depth_s + in_turns_s + PROFILED_S

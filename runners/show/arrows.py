@@ -23,8 +23,8 @@ TEXT = (
     "are shares of the knee after the changes, and the published ones within reach."
 )
 NOTE = (
-    "One load a cell, so without intervals; those that differ in rounds are above. Where less than the rate was "
-    "answered, a response time is the length of a queue and is not shown."
+    "One load a cell, so without intervals; those that differ in rounds are above. ≤: the generator was late, which is "
+    "in the figure. Where less than the rate was answered, a response time is the length of a queue and is not shown."
 )
 PUBLISHED_NOTE = (
     "As published, one run each; the rates that were answered, and how many answers were errors, are not told."
@@ -38,6 +38,8 @@ def cell(step: Step | None, level: float) -> str:
     """A percentile, or in one word why there is none."""
     if step is None:
         return numbers.NONE
+    if bound := facts.at_most(step, level):
+        return f"≤ {numbers.latency(bound.value)}"
     value = facts.quoted(step, level)
     if value is None:
         return "saturated" if facts.is_saturated(step) else numbers.NONE
@@ -52,8 +54,8 @@ def _pair(before: Step | None, after: Step, level: float) -> str:
 
 def arrows(after: Ladder, before: Ladder) -> Table:
     """Percentiles of two ladders over the same rates, a column a rate."""
-    old = {round(facts.offered_rps(step)): step for step in before.steps}
-    steps = sorted(after.steps, key=facts.offered_rps)
+    old = {round(facts.offered_rps(step)): step for step in before.rungs}
+    steps = after.rungs
     head = ["percentile"]
     for step in steps:
         rate = facts.offered_rps(step)

@@ -21,13 +21,15 @@ from runners.show import numbers, style
 from runners.show.tables import Table
 
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
+PALE = 0.35
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 OUTCOMES = {
     Outcome.MET: "meets the objective",
     Outcome.MISSED: "misses it",
-    Outcome.GENERATOR: "the generator did not keep up",
+    Outcome.GENERATOR: "says nothing: missed, the generator was late",
     Outcome.INVALID: "not valid",
 }
+LATE = ", generator late"
 
 
 def title(ladder: Ladder) -> str:
@@ -35,6 +37,8 @@ def title(ladder: Ladder) -> str:
     answer = ladder.answer
     if answer is None:
         met = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET]
+        if not any(probe.outcome in (Outcome.MET, Outcome.MISSED) for probe in ladder.probes):
+            return f"{ladder.title}: nothing can be told, the generator was late or the loads failed"
         verb = "meets the objective at" if ladder.objective else "carries"
         return f"{ladder.title}: {verb} {numbers.rate(max(met)) if met else 'none of the rates'}"
     if answer.kind == Kind.FOUND:
@@ -53,6 +57,7 @@ def data(ladder: Ladder) -> pd.DataFrame:
             "offered_rps": facts.offered_rps(step),
             "achieved_rps": facts.achieved_rps(step),
             "outcome": met.outcome.value,
+            "generator_late": met.late,
             "missed": "; ".join(met.missed),
             "samples": facts.samples(step),
         }
@@ -113,12 +118,15 @@ def _published(outputs: Sequence[Output]) -> pd.DataFrame:
 def _latencies(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met], there: pd.DataFrame) -> None:
     met = np.array([each.outcome == Outcome.MET for each in judged])
     late = np.array([each.outcome == Outcome.GENERATOR for each in judged])
+    bounds = np.array([each.late for each in judged])
     x, seen = rows["offered_rps"].to_numpy(float), []
     for level, colour, marker in LEVELS:
         name = f"p{level * 100:g}"
         y = rows[f"{name}_us"].to_numpy(float)
         shown = np.isfinite(y) & (y > 0) & ~late
-        axes.scatter(x[shown & met], y[shown & met], 26, color=colour, marker=marker, label=name, zorder=3)
+        sure, bound = shown & met & ~bounds, shown & met & bounds
+        axes.scatter(x[sure], y[sure], 26, color=colour, marker=marker, label=name, zorder=3)
+        axes.scatter(x[bound], y[bound], 26, color=colour, marker=marker, alpha=PALE, linewidths=0, zorder=3)
         axes.scatter(
             x[shown & ~met], y[shown & ~met], 26, facecolors="none", edgecolors=colour, marker=marker, zorder=3
         )
@@ -128,6 +136,8 @@ def _latencies(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[M
         seen += [*y[shown]]
     if (~met & ~late).any():
         axes.scatter([], [], 26, facecolors="none", edgecolors=style.INK, label="hollow: misses the objective")
+    if bounds.any():
+        axes.scatter([], [], 26, color=style.INK, alpha=PALE, linewidths=0, label="pale: at most, generator late")
     if len(there):
         for column, face in (("p99_us", style.VERMILION), ("p50_us", "none")):
             name = f"published {column[:3]}"
@@ -152,7 +162,7 @@ def _latencies(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[M
     if late.any():
         axes.plot(
             x[late], np.full(int(late.sum()), 0.02), "x", transform=axes.get_xaxis_transform(), color=style.QUIET,
-            label="generator did not keep up", clip_on=False,
+            label="missed, the generator was late", clip_on=False,
         )  # fmt: skip
     style.latency_axis(axes, min(seen, default=1.0), max(seen, default=1e3))
     axes.set_ylabel("response time (log)")
@@ -201,15 +211,16 @@ def table(found: Ladder) -> Table:
     share = (f"of the {found.base.what}",) if found.base else ()
     head = ("offered", *share, "achieved", "p50", "p99", "p99.9", "samples", "outcome")
     note = "Where less than the offered rate was answered, a response time is the length of a queue and is not shown."
+    if any(met.late for met in found.judged):
+        note += " Where the generator was late, its lateness is in the response times: they are upper bounds."
     return Table(f"{found.title}: rungs", head, tuple(rows), note)
 
 
 def _cell(step: Step, level: float, sure: bool) -> str:
-    value = facts.at(step, level) if sure else None
-    return facts.written(value) if value else numbers.NONE
+    return facts.told(step, level) if sure and facts.at(step, level) else numbers.NONE
 
 
 def _told(found: Ladder, met: Met) -> str:
     if found.objective is None and met.outcome in (Outcome.MET, Outcome.MISSED):
-        return "carried" if met.outcome == Outcome.MET else "; ".join(met.missed)
-    return "; ".join(met.missed) if met.outcome == Outcome.MISSED else OUTCOMES[met.outcome]
+        return "carried" + LATE * met.late if met.outcome == Outcome.MET else "; ".join(met.missed)
+    return "; ".join(met.missed) if met.outcome == Outcome.MISSED else OUTCOMES[met.outcome] + LATE * met.late

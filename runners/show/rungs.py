@@ -60,13 +60,16 @@ def _beside(ladder: Ladder) -> Table | None:
         rate = output.offered_rps
         if not rate:
             continue
-        own = next((step for step in ladder.steps if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
+        own = next((step for step in ladder.rungs if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
         rows.append((name, _rate(rate, output), *_there(output), numbers.share(rate / ladder.base.rps), *_here(own)))
     if not rows:
         return None
     there = ("published achieved", "published p50 or mean", "published p99")
     here = (f"of the {ladder.base.what} here", "achieved here", "p50 here", "p99 here")
-    note = "A dash: not published, or not offered here because it lies too far beyond what this machine carries."
+    note = (
+        "A dash: not published, or not offered here, because it lies too far beyond what this machine carries, or "
+        "because this size has no time for it."
+    )
     return Table(f"{ladder.title}", ("output", "rate", *there, *here), tuple(rows), note)
 
 
@@ -88,8 +91,4 @@ def _there(output: Output) -> tuple[str, str, str]:
 def _here(step: Step | None) -> tuple[str, str, str]:
     if step is None:
         return numbers.NONE, numbers.NONE, numbers.NONE
-    cells = []
-    for level in (0.5, 0.99):
-        value = facts.quoted(step, level)
-        cells.append(facts.written(value) if value else facts.why_not(step) or numbers.NONE)
-    return numbers.rate(facts.achieved_rps(step)), cells[0], cells[1]
+    return numbers.rate(facts.achieved_rps(step)), facts.told(step, 0.5), facts.told(step, 0.99)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from runners import batch, lab
 from runners.batch import KERNEL, NotebookError, execute
+from runners.errors import PlanError
 from runners.store import RunFolder
 
 #: What the kernel itself says of its connection, and of the sockets there while it runs.
@@ -43,6 +45,18 @@ def _notebook(folder: Path, *cells: str) -> Path:
     }
     path.write_text(json.dumps(whole))
     return path
+
+
+def test_rounds_for_which_there_is_no_time_are_refused_before_anything_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
+    with pytest.raises(PlanError, match=r"0\.5 minutes: too short for \d+ rounds"):
+        batch.run_notebook("09", {"minutes": 0.5})
+    monkeypatch.setattr("runners.launch.workshop.prepare", lambda *_: pytest.fail("the workshop was opened"))
+    with pytest.raises(PlanError, match="more minutes"):
+        lab.Lab.begin("09", minutes=0.5)
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.fixture

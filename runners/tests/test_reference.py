@@ -9,9 +9,22 @@ import pytest
 
 from runners.explain.audit.registry import PAGES
 from runners.launch.toolchain import ROOT, shown
+from runners.readme import (
+    ANSWERED,
+    AUDITED,
+    END,
+    TOLD_IN_FULL,
+    begin,
+    readme_answers,
+    readme_audit,
+    readme_findings,
+    refreshed,
+    with_findings,
+)
 from runners.reference import keep_reference
-from runners.rewrite import AUDITED, END, begin, readme_audit, readme_findings, with_findings, write_report
+from runners.rewrite import write_report
 from runners.store import REFERENCE, RunFolder, StoreError, runs
+from runners.tests.fixtures.ladder_run import make_ladder
 
 KEPT = [folder.name for folder in runs(REFERENCE)]
 IN_README = [number for number in KEPT if begin(number) in (ROOT / "README.md").read_text(encoding="utf-8")]
@@ -28,6 +41,26 @@ def test_the_readmes_audit_of_the_published_reports_is_the_audits_own_words() ->
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert begin(AUDITED) in readme
     assert with_findings(readme, readme_audit(shown(PAGES)), AUDITED) == readme
+
+
+def test_the_readmes_answers_are_the_reference_runs_own_words() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert begin(ANSWERED) in readme and all(begin(number) in readme for number in TOLD_IN_FULL)
+    assert with_findings(readme, readme_answers(shown(REFERENCE), shown(ROOT / "notebooks")), ANSWERED) == readme
+
+
+def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Path) -> None:
+    folder = make_ladder(tmp_path / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)
+    folder.update_manifest(experiment="04")
+    write_report(folder)
+    kept = keep_reference(folder, tmp_path / "reference")
+    marked = "".join(f"{begin(name)}\nwhat was there\n{END}\n" for name in (ANSWERED, AUDITED))
+    after = refreshed(marked, kept, "data/reference", "notebooks", "rules")
+    row = next(line for line in after.splitlines() if "04_lsm_rate_ladder.ipynb" in line)
+    assert "carries 2\u202f000/s and falls short of 4\u202f000/s." in row
+    assert "](data/reference/04/report.md)" in row
+    assert next(line for line in after.splitlines() if "[05]" in line).endswith("`lab run 05` |")
+    assert "what was there" not in after
 
 
 @pytest.mark.parametrize("number", KEPT)

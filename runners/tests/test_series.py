@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from runners.beside import in_time
 from runners.budget import rounds_within, seconds_of_a_probe
 from runners.errors import MeasureError, PlanError
 from runners.explain.climbing import Ladder
 from runners.explain.compare import PRIMARY, Verdict, order
 from runners.explain.comparing import Repeats
+from runners.explain.meets import Outcome
 from runners.plan.climb import Climb
 from runners.plan.objective import Objective
+from runners.plan.rate import Rate
 from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import GET, PUT
@@ -25,6 +28,7 @@ from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Se
 SHAPE = Shape(4, 1, 1.0, 0.0)
 LIMITS = {"low_rps": 100.0, "high_rps": 100_000.0, "precision": 0.2}
 KNEE_RPS = 2_000.0
+LATE = Server(KNEE_RPS, 20_000.0, kept_up=False)
 ROUNDS = 8
 MINUTES = ROUNDS * 14.5 / 60
 
@@ -210,9 +214,47 @@ def test_a_climb_without_a_search_takes_shares_of_the_closed_loop(tmp_path: Path
 
 
 def test_a_climb_whose_probes_say_nothing_goes_on_from_the_closed_loop(tmp_path: Path) -> None:
-    folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS, kept_up=False)})
+    folder, machine = opened(tmp_path), Machine({"lsm": LATE})
     plan = Climb(1.0, 1.0, 0.0, (0.5,), (), 1.0)
     found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, {})
     assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
-    assert [step.meta["offered_rate_rps"] for step in found.steps] == [pytest.approx(found.base.rps / 2, rel=0.01)]
+    assert [step.meta["offered_rate_rps"] for step in found.rungs] == [pytest.approx(found.base.rps / 2, rel=0.01)]
     assert len(machine.launched) == 1
+
+
+def test_rungs_at_which_the_generator_was_late_are_offered_once_more_up_to_a_third(tmp_path: Path) -> None:
+    folder, machine = opened(tmp_path), Machine({"lsm": LATE})
+
+    def calm_down(name: str) -> None:
+        if name.endswith("-004"):
+            machine.servers["lsm"] = Server(KNEE_RPS)
+
+    machine.before = calm_down
+    plan = Climb(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0)
+    found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, {})
+    assert machine.measured[-2:] == ["rung-put-lsm-rungs-001-again", "rung-put-lsm-rungs-002-again"]
+    assert [met.outcome for met in found.judged] == [Outcome.GENERATOR] * 4 + [Outcome.MET] * 2, "the first are kept"
+    assert [step.valid for step in found.rungs] == [True, True, False, False]
+
+
+def test_a_load_whose_generator_was_late_is_taken_once_more_and_says_so(tmp_path: Path) -> None:
+    folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS, kept_up=False)})
+
+    def calm_down(_name: str) -> None:
+        machine.servers["lsm"] = Server(KNEE_RPS)
+
+    machine.before = calm_down
+    campaign, server = FakeCampaign(folder, machine), machine.launch(Setting.of("lsm"))
+    step = in_time(campaign, "put-lsm", "load", server, PUT, Rate(500.0, "given"), SHAPE)
+    assert step.valid and step.meta["rate_basis"].startswith("given; taken again")
+    assert machine.measured == ["put-lsm"] * 2 and [kept.name for kept in folder.steps()] == ["put-lsm"]
+    assert len(list((folder.path / "steps" / "superseded").iterdir())) == 1
+    assert in_time(campaign, "put-lsm", "load", server, PUT, Rate(9_000.0, "given"), SHAPE).saturated
+    assert len(machine.measured) == 3, "what the server did is no reason"
+
+
+def test_a_rung_that_misses_its_objective_is_not_offered_again(tmp_path: Path) -> None:
+    folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS)})
+    found = series(folder, machine).ladder(Setting.of("lsm"), PUT, [500, 9_000], SHAPE)
+    assert [met.outcome for met in found.judged] == [Outcome.MET, Outcome.MISSED]
+    assert not [name for name in machine.measured if name.endswith("-again")]

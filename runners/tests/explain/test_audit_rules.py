@@ -94,6 +94,37 @@ def test_a_planted_fault_is_seen_and_brings_no_others(code: str) -> None:
     assert found - {code} <= beside | ALWAYS
 
 
+def of_few(listed_ms: str, rows: tuple[tuple[float, float, int], ...]) -> str:
+    """An output whose p90 is listed beside these rows of value, percentile and count."""
+    spectrum = "".join(f"{value:12.3f}{level:13.6f}{count:13}{1 / (1 - level):13.2f}\n" for value, level, count in rows)
+    return (
+        "Running 2s test @ http://127.0.0.1:8080\n  1 threads and 1 connections\n"
+        f"  Latency Distribution (HdrHistogram - Recorded Latency)\n 90.000%    {listed_ms}ms\n\n"
+        "  Detailed Percentile spectrum:\n       Value   Percentile   TotalCount 1/(1-Percentile)\n\n"
+        f"{spectrum}      14.025     1.000000   {rows[-1][2]}          inf\n"
+        f"#[Mean    =        1.329, StdDeviation   =        2.918]\n"
+        f"#[Max     =       14.025, Total count    =          {rows[-1][2]}]\n"
+    )
+
+
+FEW = ((4.637, 0.8875, 134), (5.059, 0.9, 136), (5.394, 0.9125, 137), (14.025, 0.99375, 150))
+
+
+@pytest.mark.parametrize("listed_ms", ["4.64", "4.75", "5.06"])
+def test_of_few_samples_the_one_beside_a_percentiles_rank_is_no_contradiction(listed_ms: str) -> None:
+    assert "SUM003" not in codes(of_few(listed_ms, FEW))
+
+
+@pytest.mark.parametrize("listed_ms", ["4.20", "5.39", "9.00"])
+def test_of_few_samples_any_other_is_one(listed_ms: str) -> None:
+    assert "SUM003" in codes(of_few(listed_ms, FEW))
+
+
+def test_of_many_samples_the_value_beside_is_a_contradiction() -> None:
+    many = tuple((value, level, count * 1_000) for value, level, count in FEW)
+    assert "SUM003" in codes(of_few("4.75", many))
+
+
 def test_an_error_count_that_no_unseeded_draw_gives_is_only_errors() -> None:
     text, _ = PLANTED["ERR002"]
     assert "ERR002" not in codes(text.replace("1188", "1189"))

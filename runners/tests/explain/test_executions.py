@@ -15,10 +15,10 @@ from runners.plan.report_3 import (
     COMPARED_MINUTES,
     EXECUTIONS,
     OVERLOAD_SHARES,
-    QUEUES,
     REPEAT_S,
     get,
     put,
+    queues,
 )
 from runners.plan.shape import Shape
 from runners.plan.size import SIZES
@@ -83,7 +83,7 @@ def test_one_knee_alone_is_not_a_comparison(tmp_path: Path) -> None:
 
 
 def test_a_queue_that_is_offered_too_much_tells_its_refusals(tmp_path: Path) -> None:
-    name = QUEUES[0].name
+    name = queues("full")[0].name
     folder = make_ladder(
         tmp_path, (800.0, 1_500.0), searched=False, name=f"put-{name}", subject=name, knee_rps=1_000.0, refused=600
     )

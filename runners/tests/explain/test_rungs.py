@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runners.explain import published_ladders
 from runners.explain.climbing import ladders
 from runners.explain.conclude import conclude
-from runners.plan.climb import MOST_SHARE, rung_rates
+from runners.plan.climb import MOST_SHARE, nearest, rung_rates
 from runners.read.published import names, outputs, published
 from runners.read.reading import read_run
 from runners.show import render
@@ -91,6 +91,13 @@ def test_a_ladder_rises_holds_the_published_rates_within_reach_and_no_rung_twice
     assert {rps for rps in published_rps if rps <= MOST_SHARE * base_rps} <= set(rates)
     assert not [rps for rps in rates if rps > MOST_SHARE * base_rps and rps in published_rps and rps not in
                 {float(f"{share * base_rps:.3g}") for share in shares}]  # fmt: skip
+
+
+def test_of_the_published_rates_within_reach_those_nearest_to_the_knee_are_offered() -> None:
+    published = [500.0, 900.0, 1_100.0, 1_290.0, 1_310.0, 20_000.0]
+    assert nearest(1_000.0, published, 2) == [900.0, 1_100.0]
+    assert nearest(1_000.0, published, 99) == [500.0, 900.0, 1_100.0, 1_290.0]
+    assert nearest(1_000.0, published, 0) == nearest(100.0, published, 5) == []
 
 
 def test_both_reports_show_shares_by_rate_and_each_published_rung(tmp_path: Path) -> None:

@@ -129,6 +129,8 @@ def test_quick_and_smoke_keep_to_their_promised_time() -> None:
     assert plan.planned_s(SIZES["quick"], 2, True) <= 240
     assert SIZES["full"].duration_s == 180
     loops = experiment("02")
+    for number in ("02", "03", "04", "05", "06", "07"):
+        assert experiment(number).planned_s(SIZES["quick"], 1, True) <= 360, number
     assert loops.planned_s(SIZES["quick"], 0, True) <= 360 and loops.planned_s(SIZES["smoke"], 0, True) <= 90
     assert LOOP_SIZES["full"].published_s == 60
 
