@@ -15,7 +15,6 @@ from runners.read.console_report import Latencies
 from runners.read.outputs import Output
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
-BRACKET = 4  # samples: rows of a spectrum that are no further apart tell single ones
 BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
 INVENTED = 0.03
 
@@ -110,17 +109,18 @@ def _apart(value_us: float, other_us: float) -> bool:
 
 
 def _beside(value_us: float, level: float, latencies: Latencies) -> bool:
-    """Whether the samples next to a percentile's rank, as the spectrum brackets them, hold a value.
+    """Whether a value may be that of the sample at a percentile's rank, though the spectrum's row is of one beside it.
 
-    Of few samples one tool takes the one at the rank and another the one after it: 0.9 of 150 is 135, and in floating
-    point a little more. Where a row of the spectrum stands for many samples, that is no excuse.
+    In floating point a rank that is whole comes out a little more, and then the row is of the next sample: 0.9 of 150
+    is 135, and the row counts 136. The sample that is meant lies between that row and the one before.
     """
-    rank = level * max((row.total_count for row in latencies.spectrum), default=0)
-    below = [row for row in latencies.spectrum if row.total_count <= rank - 1]
-    above = [row for row in latencies.spectrum if row.total_count >= rank + 1]
-    if not below or not above or above[0].total_count - below[-1].total_count > BRACKET:
+    rows = latencies.spectrum
+    rank = math.ceil(level * rows[-1].total_count - 1e-6)
+    at = next(index for index, row in enumerate(rows) if math.isclose(row.percentile, level, abs_tol=1e-9))
+    before, after = {1: (at - 1, at), -1: (at, at + 1)}.get(rows[at].total_count - rank, (-1, len(rows)))
+    if before < 0 or after >= len(rows):
         return False
-    low, high = below[-1].value_ms * 1000, above[0].value_ms * 1000
+    low, high = rows[before].value_ms * 1000, rows[after].value_ms * 1000
     return low <= value_us <= high or not _apart(value_us, low) or not _apart(value_us, high)
 
 

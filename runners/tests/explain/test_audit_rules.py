@@ -120,6 +120,12 @@ def test_of_few_samples_any_other_is_one(listed_ms: str) -> None:
     assert "SUM003" in codes(of_few(listed_ms, FEW))
 
 
+def test_the_sample_before_a_row_that_is_one_too_far_may_lie_anywhere_up_to_it() -> None:
+    rows = ((9.2, 0.875, 396), (12.2, 0.9, 408), (13.2, 0.9125, 413), (14.025, 0.99375, 452))  # 0.9 of 452 is 406.8
+    assert "SUM003" not in codes(of_few("10.00", rows))
+    assert "SUM003" in codes(of_few("10.00", ((9.2, 0.875, 396), (12.2, 0.9, 407), *rows[2:])))
+
+
 def test_of_many_samples_the_value_beside_is_a_contradiction() -> None:
     many = tuple((value, level, count * 1_000) for value, level, count in FEW)
     assert "SUM003" in codes(of_few("4.75", many))
