@@ -3,34 +3,23 @@ package lab.server.onenio;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicReference;
-import lab.server.api.Body;
 import lab.server.api.Exchange;
-import lab.server.api.Method;
-import lab.server.api.Status;
 import lab.server.execution.Dispatcher;
 import lab.server.execution.Job;
-import one.nio.http.Request;
-import one.nio.http.Response;
 import one.nio.net.Session;
 import one.nio.net.Socket;
 
 /**
- * One connection, and the exchange of the request that it handles: there is one at a time, so a request costs no objects
- * beside its own bytes, and waits in a queue as the session itself. Answers are written as bytes: one-nio's
- * {@link Response} builds a list of texts first, and changes the object that it is given.
+ * One connection, and on which thread its request is handled and answered: there is one at a time, so a request costs no
+ * objects beside its own bytes, and waits in a queue as the session itself.
  *
  * <p>A request is done when it was answered and its handler has returned, in whichever order; until then the session is
  * not used for the next one.
  *
  * <p>{@link PublishedSession} answers in another way, to show what that costs; it is loaded only where it is asked for.
  */
-class KeyValueSession extends AnsweringSession implements Exchange, Job {
-
-    private static final MemorySegment NO_BYTES = MemorySegment.ofArray(Response.EMPTY);
-    private static final String TEXT_FIELD = "Content-Type: text/plain; charset=utf-8\r\n";
-    private static final String JSON_FIELD = "Content-Type: application/json; charset=utf-8\r\n";
+class KeyValueSession extends ExchangeSession implements Job {
 
     private final KeyValueServer owner;
     private final Dispatcher dispatcher;
@@ -145,62 +134,6 @@ class KeyValueSession extends AnsweringSession implements Exchange, Job {
     }
 
     @Override
-    public Method method() {
-        return switch (handling.getMethod()) {
-            case Request.METHOD_GET -> Method.GET;
-            case Request.METHOD_PUT -> Method.PUT;
-            case Request.METHOD_DELETE -> Method.DELETE;
-            default -> Method.OTHER;
-        };
-    }
-
-    @Override
-    public String target() {
-        return handling.getURI();
-    }
-
-    @Override
-    public boolean internal() {
-        return ((ReceivedRequest) handling).internal;
-    }
-
-    @Override
-    public MemorySegment body() {
-        byte[] body = handling.getBody();
-        return body == null ? NO_BYTES : MemorySegment.ofArray(body);
-    }
-
-    @Override
-    public void respond(Status status) throws IOException {
-        deliver(Heads.empty(status, current().keepAlive));
-    }
-
-    @Override
-    public void respond(Status status, String text) throws IOException {
-        respond(status, TEXT_FIELD, (text + "\n").getBytes(StandardCharsets.UTF_8));
-    }
-
-    @Override
-    public void respondMethodNotAllowed(String allow) throws IOException {
-        respond(Status.METHOD_NOT_ALLOWED, "Allow: " + allow + "\r\n", Response.EMPTY);
-    }
-
-    @Override
-    public void respondJson(String json) throws IOException {
-        respond(Status.OK, JSON_FIELD, json.getBytes(StandardCharsets.UTF_8));
-    }
-
-    private void respond(Status status, String fields, byte[] body) throws IOException {
-        ReceivedRequest request = current();
-        byte[] head = Heads.ascii(Heads.head(status, body.length, fields, request.keepAlive));
-        int bodyBytes = request.getMethod() == Request.METHOD_HEAD ? 0 : body.length;
-        byte[] bytes = new byte[head.length + bodyBytes];
-        System.arraycopy(head, 0, bytes, 0, head.length);
-        System.arraycopy(body, 0, bytes, head.length, bodyBytes);
-        deliver(bytes);
-    }
-
-    @Override
     public void respondValue(MemorySegment value) throws IOException {
         boolean keepAlive = current().keepAlive;
         int length = (int) value.byteSize();
@@ -227,24 +160,6 @@ class KeyValueSession extends AnsweringSession implements Exchange, Job {
     }
 
     @Override
-    public void respondStream(Body body) throws IOException {
-        ReceivedRequest request;
-        try {
-            request = current();
-        } catch (IllegalStateException e) {
-            body.close();
-            throw e;
-        }
-        boolean chunked = body.length() == Body.UNKNOWN_LENGTH && request.isHttp11();
-        if (body.length() == Body.UNKNOWN_LENGTH && !chunked) {
-            request.keepAlive = false;
-        }
-        String head = body.length() == Body.UNKNOWN_LENGTH ? Heads.streamHead(chunked, request.keepAlive)
-                : Heads.head(Status.OK, body.length(), "", request.keepAlive);
-        deliver(new StreamItem(Heads.ascii(head), body, chunked));
-    }
-
-    @Override
     public void abort(Exception cause) {
         synchronized (this) {
             handleException(cause);
@@ -253,18 +168,10 @@ class KeyValueSession extends AnsweringSession implements Exchange, Job {
         }
     }
 
-    /** The request to answer. */
-    final ReceivedRequest current() {
-        if (answered) {
-            throw new IllegalStateException("This request was already answered.");
-        }
-        return (ReceivedRequest) handling;
-    }
-
-    /** Sends a whole answer. */
+    @Override
     final void deliver(byte[] bytes) throws IOException {
         if (handover != null) {
-            deliver(new ArrayQueueItem(bytes, 0, bytes.length, 0));
+            deliverItem(new ArrayQueueItem(bytes, 0, bytes.length, 0));
             return;
         }
         synchronized (this) {
@@ -290,7 +197,13 @@ class KeyValueSession extends AnsweringSession implements Exchange, Job {
         throw e;
     }
 
-    private void deliver(QueueItem answer) throws IOException {
+    @Override
+    final void deliver(StreamItem answer) throws IOException {
+        deliverItem(answer);
+    }
+
+    /** Leaves the answer to the selector if it waits for it, else sends it. */
+    private void deliverItem(QueueItem answer) throws IOException {
         if (handover != null) {
             answered = true;
             if (handover.compareAndSet(Selector.WAITS, answer)) {
