@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -33,6 +34,23 @@ def receive_clock(step: Step) -> str | None:
     column = step.frames["summary"].get("receive_clock")
     value = None if column is None or column.empty else column.iloc[0]
     return value if isinstance(value, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Sends that the generator held back so that they left with the next: their share, and for how long at most."""
+
+    share: float
+    most_us: float
+
+
+def held(step: Step) -> Held | None:
+    """None where no send was held back, and where the generator does not tell (frames before it did have no column)."""
+    summary = step.frames["summary"]
+    if summary.empty or not {"held", "coalesce_us"} <= set(summary.columns):
+        return None
+    count, sent, most_us = (number(step, column) for column in ("held", "sent", "coalesce_us"))
+    return Held(count / sent, most_us) if count > 0 and sent > 0 and words.known(most_us) else None
 
 
 def number(step: Step, column: str) -> float:

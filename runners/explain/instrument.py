@@ -122,6 +122,9 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
         )
         if p50.high < 0 and {facts.receive_clock(step) for step in ours.good} == {"kernel"}:
             text += ". Its answers are stamped by the kernel as they come: its own waking is in no figure of it"
+        if held := next(filter(None, map(facts.held, ours.good)), None):
+            text += f". {words.percent(held.share)} of its sends it held back, each for at most "
+            text += f"{words.latency(held.most_us)}, so that they left with the next; that is in its figures"
         evidence: dict[str, words.Value] = {
             "p50_us": own.value,
             "reference_p50_us": their.value,

@@ -78,6 +78,9 @@ def kept_up(step: Step) -> Verdict:
     lag = facts.number(step, "lag_p99_us")
     text = "yes" if kept else "no"
     text += f", p99 of its own lateness {words.latency(lag)}" if words.known(lag) else ""
+    if held := facts.held(step):
+        text += f"; {words.percent(held.share)} of its sends it held back, each for at most "
+        text += f"{words.latency(held.most_us)}, so that they left with the next"
     return Verdict(kept, text)
 
 

@@ -30,6 +30,8 @@ SUMMARY = {
     "lag_p99_us": NUMBER,
     "generator_cpu_s": NUMBER,
     "receive_clock": TEXT,
+    "coalesce_us": NUMBER,
+    "held": NUMBER,
 }
 
 COLUMNS: dict[str, dict[str, str]] = {

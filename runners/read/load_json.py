@@ -111,6 +111,8 @@ class LoadReport:
                     "lag_p99_us": _section(generator, "lag_us").get("p99"),
                     "generator_cpu_s": None if user is None or system is None else user + system,
                     "receive_clock": generator.get("receive_clock"),
+                    "coalesce_us": generator.get("coalesce_us"),
+                    "held": generator.get("held"),
                 }
             ],
         )

@@ -19,7 +19,8 @@ class Step:
     - ``summary``: one row; `offered_rps` (NaN in closed loop), `achieved_rps`, `elapsed_s`, `scheduled`, `sent`,
       `completed`, `censored`, `unsent`, `non_2xx`, `connect_errors`, `read_errors`, `write_errors`, `timeouts`,
       `parse_errors`, `bytes_read`, `kept_up` (bool, may be NA), `lag_p99_us`, `generator_cpu_s`,
-      `receive_clock` (whose clock said when an answer came: `kernel` or `user`; may be NA).
+      `receive_clock` (whose clock said when an answer came: `kernel` or `user`; may be NA), `held` (sends that the
+      generator held back so that they left with the next) and `coalesce_us` (for how long at most); both may be NaN.
     - ``spectrum``: `kind` (response | service), `value_us`, `percentile` (0..1), `total_count`.
     - ``percentiles``: `kind`, `percentile` (0.5 ... 1.0), `value_us`, `low_us`, `high_us` (95 % order-statistic
       bounds where the log allows, else NaN), `samples_beyond`, `at_least` (True where requests without an answer

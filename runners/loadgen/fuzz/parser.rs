@@ -2,6 +2,8 @@
 
 #![no_main]
 
+// Its corpus is for the tests that start from it.
+#[allow(dead_code)]
 #[path = "../tests/support/answers.rs"]
 mod answers;
 

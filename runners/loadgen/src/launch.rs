@@ -49,7 +49,7 @@ pub fn prepare_workers(
     let profile = config.rate.as_ref().map(|rate| Profile::new(rate, config.warmup_s, config.duration_s));
     let mut first = 0;
     let mut workers = Vec::new();
-    for (thread, ((source, control), count)) in sources.into_iter().zip(&config.connections).enumerate() {
+    for (thread, ((source, control), &count)) in sources.into_iter().zip(&config.connections).enumerate() {
         let share = |index: usize| {
             profile.as_ref().map(|_| Arrivals::new(config.arrival, index, total, config.requests, config.seed))
         };
@@ -64,6 +64,8 @@ pub fn prepare_workers(
             bounded: config.requests.is_some(),
             tls_host: config.target.is_tls().then(|| config.target.host.clone()),
             io: config.io,
+            coalesce_ns: config.coalesce_s.map(seconds_to_ns),
+            share: count as f64 / total as f64,
             receive_clock: config.receive_clock,
         };
         first += count;

@@ -76,8 +76,9 @@ pub fn run(config: &Config) -> Result<u8> {
     let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(started_ns);
     let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
     let cpus: Vec<Cpu> = ends.iter().map(|end| end.cpu).collect();
-    let interface =
-        ends.first().map_or(Interface { io: "none", receive_clock: ReceiveClock::User }, |end| end.interface);
+    let interface = ends
+        .first()
+        .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface);
     let outcome =
         Outcome::new(config, collector.finish(elapsed_s), &cpus, elapsed_s, start_unix_us, interface, interrupt.came());
     report(config, &outcome, json_file, main_script.as_ref())?;

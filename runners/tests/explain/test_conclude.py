@@ -96,6 +96,16 @@ def test_our_own_runs_are_held_to_the_rules_of_the_audit(tmp_path: Path, complet
     assert "RAT001" in audited.text
 
 
+def test_sends_that_the_generator_held_back_are_told(tmp_path: Path) -> None:
+    run = read_run(make_run(tmp_path, engines=("lsm",)))
+    for step in run.find(kind="load"):
+        summary = step.frames["summary"]
+        step.frames["summary"] = summary.assign(held=summary["sent"] / 4, coalesce_us=30.0)
+    (kept_up,) = [each.text for each in conclude(run, {}).checks if each.name == "generator kept up"]
+    assert "25.0\u00a0% of its sends it held back, each for at most 30\u00a0us" in kept_up
+    assert kept_up.count("its sends") == 1, "the floor, which held nothing back, is told apart"
+
+
 def test_the_planted_pauses_explain_the_tail(complete: Conclusion) -> None:
     explained = of(complete, "W04")
     assert len(explained) == 4

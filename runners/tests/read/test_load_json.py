@@ -52,6 +52,14 @@ def test_closed_loop_has_no_offered_rate() -> None:
     assert pd.isna(LoadReport(document).summary_frame()["offered_rps"].iloc[0])
 
 
+def test_sends_that_were_held_back_are_in_the_summary() -> None:
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert LoadReport(document).summary_frame()[["coalesce_us", "held"]].isna().all(axis=None)
+    document["generator"] |= {"coalesce_us": 30.0, "held": 3_000}
+    summary = LoadReport(document).summary_frame().iloc[0]
+    assert (summary["coalesce_us"], summary["held"]) == (30, 3_000)
+
+
 def test_any_key_may_be_missing() -> None:
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
     for name in document:

@@ -73,6 +73,10 @@ pub(super) struct Args {
     /// System interface that waits for sockets
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     pub(super) io: Backend,
+    /// Hold a request back for at most so long that it leaves with the next, in threads whose requests follow each other
+    /// as closely as that; 0s: never [default: 30us; with our own clock 0s]
+    #[arg(long, value_name = "T", value_parser = parse_seconds)]
+    pub(super) coalesce: Option<f64>,
     /// Whose clock says when an answer came: the kernel's (Linux, not with --io uring), or our own once we were woken
     #[arg(long, value_enum, default_value_t = ReceiveClock::Kernel)]
     pub(super) receive_clock: ReceiveClock,

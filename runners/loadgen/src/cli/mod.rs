@@ -21,6 +21,8 @@ const MAX_CONNECTIONS: u64 = 60_000;
 const MAX_THREADS: u64 = 1024;
 /// Longest run and longest warm-up, in seconds.
 const MAX_DURATION_S: f64 = 7.0 * 86_400.0;
+/// Longest time for which a request may be held back, in seconds: wrk2's whole tick.
+const MAX_COALESCE_S: f64 = 1e-3;
 /// Length of a run when neither `-d` nor `-n` is given, in seconds: as in wrk and wrk2.
 const DEFAULT_DURATION_S: f64 = 10.0;
 
@@ -81,6 +83,9 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
     if !(0.001..=MAX_DURATION_S).contains(&args.timeout) {
         return usage("--timeout is out of range; give 1ms or more");
     }
+    if args.coalesce.is_some_and(|slack_s| slack_s > MAX_COALESCE_S) {
+        return usage("--coalesce is out of range; give 0s to 1ms: what is held back for longer is a burst");
+    }
     if args.requests == Some(0) {
         return usage("--requests 0 sends nothing; give 1 or more");
     }
@@ -120,6 +125,7 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         hgrm: args.hgrm,
         objectives,
         io: args.io,
+        coalesce_s: args.coalesce,
         receive_clock: args.receive_clock,
     })
 }
@@ -200,6 +206,7 @@ mod tests {
             ("-R 100M http://localhost", "--rate"),
             ("-d 0s http://localhost", "--duration"),
             ("-n 0 http://localhost", "--requests"),
+            ("--coalesce 2ms http://localhost", "--coalesce"),
             ("-H nothing http://localhost", "--header"),
             ("--arrival poisson http://localhost", "--arrival"),
             ("-n 5 -R 1:2 http://localhost", "ramp"),

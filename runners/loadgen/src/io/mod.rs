@@ -101,6 +101,8 @@ pub struct Interface {
     pub io: &'static str,
     /// Whose clock said when an answer came.
     pub receive_clock: ReceiveClock,
+    /// How long a request could be held back so that it left with the next, in nanoseconds.
+    pub coalesce_ns: u64,
 }
 
 /// Which system interface waits for sockets.

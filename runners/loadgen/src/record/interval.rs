@@ -108,6 +108,8 @@ pub struct Counts {
     pub warmup_completed: u64,
     /// Requests of the warm-up that its end found waiting; they are never sent.
     pub warmup_unsent: u64,
+    /// Requests held back so that they leave with the next.
+    pub held: u64,
     /// Connections made after the first of each.
     pub reconnects: u64,
     /// Bytes received.
@@ -128,6 +130,7 @@ impl Counts {
         self.warmup_sent += other.warmup_sent;
         self.warmup_completed += other.warmup_completed;
         self.warmup_unsent += other.warmup_unsent;
+        self.held += other.held;
         self.reconnects += other.reconnects;
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;

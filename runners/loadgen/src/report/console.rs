@@ -171,6 +171,15 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
         outcome.interface.io,
         outcome.interface.receive_clock.name()
     )?;
+    if counts.held > 0 {
+        writeln!(
+            out,
+            "{PREFIX} {} of {} sends held back, each for at most {}, so that they leave with the next (--coalesce; 0s for none)",
+            counts.held,
+            lag.len(),
+            format_us(outcome.interface.coalesce_ns as f64 / 1e3)
+        )?;
+    }
     writeln!(out, "{PREFIX} {}", outcome.verdict.sentence)?;
     for objective in &outcome.objectives {
         writeln!(out, "{PREFIX} {objective}")?;

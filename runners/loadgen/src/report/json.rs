@@ -124,6 +124,8 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
             "cpu_system_s": outcome.cpu.system_s,
             "peak_memory_bytes": crate::usage::peak_memory_bytes(),
             "lag_us": lag(&outcome.collected.total.lag),
+            "coalesce_us": config.rate.as_ref().map(|_| outcome.interface.coalesce_ns as f64 / 1e3),
+            "held": counts.held,
             "kept_up": outcome.verdict.kept_up,
             "verdict": outcome.verdict.sentence,
             "io": outcome.interface.io,

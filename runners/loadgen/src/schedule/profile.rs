@@ -90,6 +90,14 @@ impl Profile {
         self.segments.push(Segment { start_s, start_count, rate_rps, slope });
     }
 
+    /// The offered rate at a moment, in nanoseconds from the start of the run.
+    pub fn rate_rps(&self, moment_ns: u64) -> f64 {
+        let moment_s = moment_ns as f64 / 1e9;
+        let index = self.segments.partition_point(|segment| segment.start_s <= moment_s).saturating_sub(1);
+        let segment = &self.segments[index];
+        segment.rate_rps + segment.slope * (moment_s - segment.start_s)
+    }
+
     /// Nanoseconds from the start of the run at which the request at `position` is due.
     #[inline]
     pub fn due_ns(&self, position: f64) -> u64 {
@@ -130,6 +138,7 @@ mod tests {
         assert_eq!(profile.due_ns(10_000.0), 10_000_000_000);
         assert_eq!(profile.due_ns(2500.0), 5_000_000_000);
         assert_eq!(profile.due_ns(12_000.0), 11_000_000_000);
+        assert_eq!([0, 5, 10, 11].map(|at| profile.rate_rps(at * 1_000_000_000)), [0.0, 1000.0, 2000.0, 2000.0]);
     }
 
     #[test]
@@ -138,6 +147,7 @@ mod tests {
         assert_eq!(profile.due_ns(10.0), 1_000_000_000);
         assert_eq!(profile.due_ns(30.0), 3_000_000_000);
         assert_eq!(profile.due_ns(70.0), 5_000_000_000);
+        assert_eq!([0, 2, 3, 9].map(|at| profile.rate_rps(at * 1_000_000_000)), [10.0, 10.0, 20.0, 20.0]);
     }
 
     proptest! {

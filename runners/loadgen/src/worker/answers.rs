@@ -172,6 +172,7 @@ impl Worker {
             return;
         }
         self.next_tick_ns = now + TICK_NS;
+        self.pace(now);
         let given_up = self.plan.bounded
             && now.saturating_sub(self.last_answer_ns) > GIVE_UP_AFTER_TIMEOUTS * self.plan.timeout_ns;
         if self.running && (given_up || self.told_to_stop()) {

@@ -51,7 +51,8 @@ impl Worker {
         let now = monotonic_ns();
         let cpu = self.cpu_at_start.map_or_else(Cpu::default, |start| Cpu::of_thread().since(start));
         self.turn_seconds(now);
-        let interface = Interface { io: self.io.name(), receive_clock: self.io.receive_clock() };
+        let interface =
+            Interface { io: self.io.name(), receive_clock: self.io.receive_clock(), coalesce_ns: self.slack_ns() };
         for index in 0..self.connections.len() {
             let connection = &self.connections[index];
             if connection.state == State::Busy && self.window.records(connection.intended_ns) {

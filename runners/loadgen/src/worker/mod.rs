@@ -1,11 +1,13 @@
 //! One thread's load: its connections, its share of the schedule, its Lua state.
 //!
 //! The loop sleeps until the next intended start or the next answer, whichever comes first; it looks again without a
-//! sleep only where less is left than a timer costs, or than waking takes. Where the kernel says when answers came, it may look for them a
-//! little later (see `resting`). What is due is sent at once; a request that finds its connection busy is sent the moment
+//! sleep only where less is left than a timer costs, or than waking takes. Where the kernel says when answers came, it
+//! may look for them a little later (see `resting`), and where sends are due close together, they may leave together (see
+//! `coalescing`). What is due is sent at once; a request that finds its connection busy is sent the moment
 //! the connection is free, and is measured from its intended start all the same.
 
 mod answers;
+mod coalescing;
 mod connection;
 mod ending;
 mod plan;
@@ -25,6 +27,7 @@ use crate::lua::ThreadControl;
 use crate::record::Interval;
 use crate::timer::Alarm;
 use crate::usage::Cpu;
+use coalescing::{Coalescing, Timer};
 use connection::{Connection, State};
 use resting::Rest;
 use std::cmp::Reverse;
@@ -49,7 +52,7 @@ pub struct Worker {
     source: Source,
     io: Box<dyn Io>,
     connections: Vec<Connection>,
-    timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    timers: BinaryHeap<Timer>,
     window: Window,
     interval: Box<Interval>,
     lines: Lines,
@@ -62,6 +65,7 @@ pub struct Worker {
     cpu_at_start: Option<Cpu>,
     rest: Rest,
     alarm: Alarm,
+    coalescing: Coalescing,
 }
 
 impl Worker {
@@ -84,6 +88,7 @@ impl Worker {
         Ok(Worker {
             interval: shared.pool.take(0),
             timers: BinaryHeap::with_capacity(connections.len() * 2),
+            coalescing: Coalescing::default(),
             window: Window::new(0, 0, u64::MAX),
             plan,
             shared,
@@ -184,9 +189,9 @@ impl Worker {
 
     fn wait_and_handle(&mut self, until_ns: u64) -> Result<()> {
         let failed = |error| Error::CouldNotRun(format!("waiting for sockets failed: {error}; try --io portable"));
-        let next_timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((due, _, _))| *due);
-        let until_ns = until_ns.min(self.next_tick_ns).min(next_timer_ns);
-        if self.may_rest(until_ns) {
+        let next = self.next();
+        let until_ns = until_ns.min(self.next_tick_ns).min(next.map_or(u64::MAX, |next| next.moment_ns));
+        if next.is_some_and(|next| next.free && next.moment_ns == until_ns) && self.may_rest(until_ns) {
             self.alarm.sleep_until(until_ns);
             return Ok(());
         }

@@ -59,6 +59,10 @@ pub struct Plan {
     pub tls_host: Option<String>,
     /// How sockets are waited for.
     pub io: Backend,
+    /// How long a request may be held back so that it leaves with the next, in nanoseconds; `None` is the default.
+    pub coalesce_ns: Option<u64>,
+    /// This worker's share of all connections, and so of the offered rate.
+    pub share: f64,
     /// Whose clock is to say when an answer came.
     pub receive_clock: ReceiveClock,
 }

@@ -7,9 +7,7 @@
 //! and answers are small, so that no sender waits for room.
 
 use super::Worker;
-use super::connection::State;
 use crate::io::ReceiveClock;
-use std::cmp::Reverse;
 
 /// Answers lie unread for at most this long.
 const REST_NS: u64 = 100_000;
@@ -40,23 +38,14 @@ impl Rest {
 }
 
 impl Worker {
-    /// Whether answers that come until then may lie unread until then.
+    /// Whether answers that come until then, when requests of free connections are due, may lie unread until then.
     #[inline]
     pub(super) fn may_rest(&self, until_ns: u64) -> bool {
-        if !self.running
-            || self.plan.profile.is_none()
-            || self.capture
-            || self.rest.large_answers
-            || self.rest.overdue > 0
-            || until_ns > self.rest.looked_ns + REST_NS
-            || self.io.receive_clock() != ReceiveClock::Kernel
-        {
-            return false;
-        }
-        self.timers.peek().is_some_and(|Reverse((due, index, timer))| {
-            let next = &self.connections[*index as usize];
-            *due == until_ns && next.timer == *timer && next.state == State::Idle
-        })
+        !self.capture
+            && !self.rest.large_answers
+            && self.rest.overdue == 0
+            && until_ns <= self.rest.looked_ns + REST_NS
+            && self.io.receive_clock() == ReceiveClock::Kernel
     }
 
     /// A connection's next intended start has come while it is busy.

@@ -75,6 +75,7 @@ impl Worker {
         connection.state = State::Busy;
         connection.timed_out = false;
         let sent_ns = monotonic_ns();
+        debug_assert!(sent_ns >= intended_ns, "a request leaves before its intended start");
         connection.since_ns = sent_ns;
         connection.intended_ns = if self.plan.profile.is_some() { intended_ns } else { sent_ns };
         let recorded = self.window.records(connection.intended_ns);
@@ -86,6 +87,7 @@ impl Worker {
             counts.warmup_sent += 1;
         }
         if was_free && recorded && self.plan.profile.is_some() {
+            self.interval.counts.held += u64::from(self.coalescing.held(intended_ns));
             self.interval.lag.saturating_record(sent_ns.saturating_sub(intended_ns));
         }
         if self.io.send(index, self.source.text()).is_err() {
