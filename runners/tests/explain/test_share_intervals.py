@@ -8,7 +8,7 @@ import pytest
 from runners.explain.differential import _discoveries
 from runners.read.batches import BATCHES, effective
 from runners.read.shares import wilson
-from runners.tests.counts import rounds
+from runners.tests.counts import allowed, rounds
 
 PROFILES = rounds(600, 5_000)
 SLICES = 200  # of a tenth of a second
@@ -22,7 +22,7 @@ def profile(random: np.random.Generator, share: float, spread: float) -> tuple[n
     for k in range(1, len(odds)):
         odds[k] = 0.7 * odds[k - 1] + noise[k]
     busy = random.poisson(SAMPLES / SLICES * random.gamma(8, 1 / 8, SLICES))
-    part = random.binomial(busy, share * np.exp(odds[50:]) / _mean_of_exp(spread))
+    part = random.binomial(busy, np.minimum(1, share * np.exp(odds[50:]) / _mean_of_exp(spread)))
     return part.reshape(BATCHES, -1).sum(axis=1).astype(float), busy.reshape(BATCHES, -1).sum(axis=1).astype(float)
 
 
@@ -45,7 +45,7 @@ def test_the_interval_covers_the_true_share(share: float, spread: float, capsys:
     with capsys.disabled():
         rate, before = covered / PROFILES, naive / PROFILES
         print(f"\n  share {share}, varying {spread}: covered {rate:.3f} (as independent samples {before:.3f})")
-    assert covered / PROFILES > 0.93
+    assert covered / PROFILES >= allowed(0.94 if spread else 0.95, PROFILES)
     if spread == 0.25:
         assert naive / PROFILES < 0.8  # what the batches are for
 
