@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,10 @@ from runners.store import RUNS
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Medians over interleaved rounds. `goal_op` says on which side of `goal` the ratio should lie."""
+    """Medians over interleaved rounds. `goal_op` says on which side of `goal` the ratio should lie.
+
+    `note` ends the line: what the figures can't be read without, such as the rates that were offered.
+    """
 
     name: str
     unit: str
@@ -23,6 +26,7 @@ class Row:
     peer: tuple[float, ...]
     goal_op: Literal["<=", ">="]
     goal: float
+    note: str = ""
 
     @property
     def ratio(self) -> float:
@@ -45,11 +49,37 @@ class Row:
             f"{self.name} ours={statistics.median(self.ours):.4g}{self.unit} "
             f"peer={statistics.median(self.peer):.4g}{self.unit} ratio={self.ratio:.3f} "
             f"goal={self.goal_op}{self.goal:g} {'met' if self.met else 'short'} "
-            f"(rounds={len(self.ours)}, ratio of a round {low:.3f} to {high:.3f})"
+            f"(rounds={len(self.ours)}, ratio of a round {low:.3f} to {high:.3f}{self.note and f'; {self.note}'})"
         )
 
 
-def keep(name: str, rows: Sequence[Row], about: dict[str, Any]) -> Path:
+@dataclass(frozen=True, slots=True)
+class NoFigure:
+    """A row that could not be measured: it never meets its goal, and `why` stands in place of the figures."""
+
+    name: str
+    goal_op: Literal["<=", ">="]
+    goal: float
+    why: str
+    ours: tuple[float, ...] = field(default=(), init=False)
+    peer: tuple[float, ...] = field(default=(), init=False)
+
+    @property
+    def ratio(self) -> None:
+        """There is none."""
+        return
+
+    @property
+    def met(self) -> Literal[False]:
+        return False
+
+    def line(self) -> str:
+        return (
+            f"{self.name} ours=none peer=none ratio=none goal={self.goal_op}{self.goal:g} short (no figure: {self.why})"
+        )
+
+
+def keep(name: str, rows: Sequence[Row | NoFigure], about: dict[str, Any]) -> Path:
     """Write the rows as JSON under data/runs and give the file."""
     RUNS.mkdir(parents=True, exist_ok=True)
     path = RUNS / f"bench-{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"

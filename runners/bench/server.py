@@ -16,7 +16,7 @@ from typing import Literal
 import httpx
 
 from runners.bench import nodelay, overload
-from runners.bench.row import Row
+from runners.bench.row import NoFigure, Row
 from runners.bench.stand import CONNECTIONS, DURATION_S, Result, Stand, stand
 from runners.launch.server import MAIN, RunningServer, ServerSpec
 
@@ -145,7 +145,7 @@ def compare(on: Stand, comparison: Comparison) -> list[Row]:
     ]
 
 
-def overloaded(on: Stand) -> list[Row]:
+def overloaded(on: Stand) -> list[Row | NoFigure]:
     """The rows of the bounded queue."""
     with warm(on, on.spec("overload", overload.FLAGS)) as server:
         return overload.rows(lambda c, rate: load(on, server, connections=c, rate_rps=rate), print)
@@ -168,9 +168,9 @@ def wants(name: str, words: Sequence[str]) -> bool:
 
 def main(names: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
-    found: list[Row] = []
+    found: list[Row | NoFigure] = []
     with stand() as on:
-        parts: dict[str, Callable[[Stand], list[Row]]] = {
+        parts: dict[str, Callable[[Stand], Sequence[Row | NoFigure]]] = {
             **{c.name: partial(compare, comparison=c) for c in COMPARISONS},
             "overload": overloaded,
             "server-jdk17/nodelay": nodelayed,

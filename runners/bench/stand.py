@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners.bench.row import Row, keep
+from runners.bench.row import NoFigure, Row, keep
 from runners.launch.server import MAIN, RunningServer, ServerSpec, launch
 from runners.launch.supervisor import pinned
 from runners.launch.toolchain import LOADGEN, ROOT
@@ -80,7 +80,7 @@ class Stand:
         result: Result = json.loads(out.read_text())
         return result
 
-    def keep(self, name: str, rows: Sequence[Row], **about: object) -> None:
+    def keep(self, name: str, rows: Sequence[Row | NoFigure], **about: object) -> None:
         """Keep the rows as JSON, with the machine, the tools and what else is said of them, and tell where."""
         kept = keep(name, rows, {"machine": machine.facts(), "tools": self.shop.versions(), **about})
         print(f"kept in {kept}")

@@ -1,11 +1,14 @@
 package lab.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedClass;
@@ -19,6 +22,8 @@ class CrowdTest {
     private static final int IDLE_CONNECTIONS = Mode.LONG ? 10_000 : 1_000;
     private static final int SLOW_CLIENTS = 200;
     private static final int REQUESTS = 200;
+    private static final long PATIENCE_NANOS = 20_000_000_000L;
+    private static final Pattern CONNECTIONS = Pattern.compile("\"connections\":(\\d+)");
 
     private final Mode mode;
 
@@ -34,6 +39,19 @@ class CrowdTest {
             assertEquals(201, client.ask("PUT", "/v0/entity?id=key" + i, new byte[10]).status());
             assertEquals(200, client.ask("GET", "/v0/entity?id=key" + i).status());
         }
+    }
+
+    /** The server's own count of connections, once all that are idle are among them. */
+    private static int awaitIdle(RawClient client) throws Exception {
+        long end = System.nanoTime() + PATIENCE_NANOS;
+        int counted;
+        do {
+            Matcher matcher = CONNECTIONS.matcher(client.ask("GET", "/v0/status").text());
+            assertTrue(matcher.find(), "The status counts no connections");
+            counted = Integer.parseInt(matcher.group(1));
+            assertTrue(System.nanoTime() < end, "The server counts only " + counted + " connections");
+        } while (counted < IDLE_CONNECTIONS);
+        return counted;
     }
 
     @Test
@@ -80,6 +98,7 @@ class CrowdTest {
     /** In a process of its own, since both ends in one would need twice the file descriptors. */
     @Test
     void idleConnectionsHoldNobodyUp() throws Exception {
+        OpenFiles.assumeRoomFor(IDLE_CONNECTIONS);
         List<RawClient> idle = new ArrayList<>();
         List<String> flags = new ArrayList<>(List.of(mode.flags("--engine", "memory", "--port", "0")));
         try (ServerProcess server = ServerProcess.start(folder.resolve("errors.log"), List.of("-Xmx256m",
@@ -95,6 +114,10 @@ class CrowdTest {
             }
             try (RawClient client = new RawClient(port)) {
                 assertServes(client);
+                String counted = mode.isOneNio() ? ", by the server's count " + awaitIdle(client) : "";
+                System.out.println("idle connections: " + idle.size() + " open" + counted + "; " + REQUESTS
+                        + " PUT and " + REQUESTS + " GET of another one served; " + mode + "; open files allowed: "
+                        + OpenFiles.limit() + (Mode.LONG ? "" : " (LAB_LONG=1 opens 10000)"));
             }
             assertEquals(200, idle.getFirst().ask("GET", "/v0/entity?id=key0").status());
             assertEquals(200, idle.getLast().ask("GET", "/v0/entity?id=key0").status());
