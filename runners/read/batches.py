@@ -5,11 +5,11 @@ independent draws are then too narrow. So the recording is cut into batches of e
 two sums over batches, and its variance is that of a ratio estimator with batches as clusters (W. G. Cochran, 1977,
 *Sampling Techniques*, 3rd ed., section 6.3). Batches are long against most bursts; where neighbours still vary
 together, their covariance is added (W. K. Newey and K. D. West, 1987, Econometrica 55, with one lag and full weight)
-and fewer of them are taken to be independent. The variance is turned into an effective number of samples, lowered for the few batches it is known from,
-and put into Wilson's interval in place of the number of samples (E. L. Korn and B. I. Graubard, 1998, Survey
-Methodology 24), which keeps bounds within 0 and 1 and honest for small shares. It is never taken to be more than the
-samples that were recorded. Weights (bytes, nanoseconds) need no further care: that a few large ones carry a share shows
-in how it varies from batch to batch.
+and fewer of them are taken to be independent. The variance is turned into an effective number of samples, lowered for
+the few batches it is known from, and put into Wilson's interval in place of the number of samples (E. L. Korn and B.
+I. Graubard, 1998, Survey Methodology 24), which keeps bounds within 0 and 1 and honest for small shares. It is never
+taken to be more than the samples that were recorded. Weights (bytes, nanoseconds) need no further care: that a few
+large ones carry a share shows in how it varies from batch to batch.
 """
 
 from __future__ import annotations
