@@ -79,7 +79,7 @@ def _judged(step: Step, objective: Objective) -> Met:
             return Met(Outcome.INVALID, (f"{words.level(level)} was not recorded",))
         if value.value > limit_us:
             missed.append(f"{words.level(level)} {words.latency(value.value)}")
-    lost = lost_share(step)
+    lost = lost_share(step, objective)
     if lost > objective.errors:
         missed.append(f"errors {words.percent(lost)}")
     return Met(Outcome.MISSED if missed else Outcome.MET, tuple(missed))
@@ -91,13 +91,17 @@ def refused_share(step: Step) -> float:
     return refused / answered if words.known(refused) and words.known(answered) and answered else 0.0
 
 
-def lost_share(step: Step) -> float:
+def lost_share(step: Step, objective: Objective) -> float:
     """Requests that failed, were answered with an error, or were not answered, over those that were due.
 
-    Requests that had no answer yet when the run ended count only beyond one a connection: those were simply under way.
+    Requests that had no answer yet when the run ended count only beyond those that may be under way at any moment: one
+    a connection, or what falls due within the longest latency that the objective allows.
     """
     counts = {column: facts.number(step, column) for column in ERROR_COLUMNS}
-    counts["censored"] = max(0.0, counts["censored"] - float(step.meta.get("connections") or 1))
+    limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
+    within = facts.offered_rps(step) * limit_s
+    under_way = max(float(step.meta.get("connections") or 1), within if words.known(within) else 0.0)
+    counts["censored"] = max(0.0, counts["censored"] - under_way)
     due = facts.number(step, "scheduled")
     total = sum(value for value in counts.values() if words.known(value))
     return total / due if words.known(due) and due else 0.0

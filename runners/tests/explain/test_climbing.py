@@ -17,6 +17,7 @@ from runners.plan.objective import Objective
 from runners.read.reading import read_run
 from runners.show import render
 from runners.show.ladder import table, title
+from runners.tests.fixtures.fake_rounds import with_summary
 from runners.tests.fixtures.ladder_run import make_ladder
 
 BASE = {"what": "knee", "rps": 2_000.0}
@@ -58,6 +59,15 @@ def test_what_is_met_although_the_generator_was_late_is_met_and_its_latency_a_bo
     assert [cell.startswith("at most") for cell in row[2:5]] == [True] * 3 and row[-1].endswith("generator late")
     render(run, conclusion, {})
     assert "upper bounds" in run.folder.report_md.read_text()
+
+
+def test_what_was_due_within_the_allowed_latency_before_the_end_is_under_way_and_not_lost(tmp_path: Path) -> None:
+    (step,) = read_run(make_ladder(tmp_path, (1_000.0,))).steps
+    objective = Objective.parse("p99<=100ms")
+    assert meets(with_summary(step, censored=100), objective).outcome == Outcome.MET
+    lost = meets(with_summary(step, censored=101), objective)
+    assert lost.outcome == Outcome.MISSED and "errors" in lost.missed[0]
+    assert meets(with_summary(step, censored=101), Objective.parse("p99<=200ms")).outcome == Outcome.MET
 
 
 def test_a_step_with_another_fault_than_a_late_generator_gives_no_bound(tmp_path: Path) -> None:
