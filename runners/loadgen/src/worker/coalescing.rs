@@ -118,6 +118,7 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Arrival, Arrivals, Profile, RateSpec};
     use proptest::prelude::*;
 
     const SLACK_NS: u64 = 30_000;
@@ -130,6 +131,21 @@ mod tests {
 
     fn heap(dues: &[u64]) -> BinaryHeap<Timer> {
         dues.iter().enumerate().map(|(index, due)| Reverse((*due, index as u32, 0))).collect()
+    }
+
+    /// The first intended starts of a run of even gaps, all connections together, from one millisecond on.
+    fn even(rate_rps: f64, connections: usize) -> Vec<u64> {
+        let profile = Profile::new(&RateSpec::Constant(rate_rps), 0.0, 1.0);
+        let mut dues = Vec::new();
+        for index in 0..connections {
+            let mut arrivals = Arrivals::new(Arrival::Constant, index, connections, Some(1_000), 0);
+            while let Some(due_ns) = arrivals.next_due_ns(&profile) {
+                dues.push(1_000_000 + due_ns);
+                arrivals.advance();
+            }
+        }
+        dues.sort_unstable();
+        dues
     }
 
     fn all_free(_: u32, _: u32) -> Option<bool> {
@@ -165,6 +181,18 @@ mod tests {
     }
 
     #[test]
+    fn on_even_gaps_a_slack_counts_in_whole_gaps() {
+        let dues = even(40_000.0, 64);
+        assert!(dues.windows(2).all(|pair| pair[1] - pair[0] == 25_000), "exact to the nanosecond");
+        for (slack_ns, last) in [(24_999, 0), (25_000, 1), (SLACK_NS, 1), (49_999, 1), (50_000, 2)] {
+            let mut coalescing = Coalescing::default();
+            coalescing.paced(40_000.0, slack_ns);
+            let next = coalescing.next(0, &mut heap(&dues), all_free);
+            assert_eq!(next, Some(Next { moment_ns: dues[last], free: true }), "{slack_ns}");
+        }
+    }
+
+    #[test]
     fn what_is_no_start_of_a_free_connection_is_not_waited_for() {
         let busy_last = |index: u32, _| Some(index != 1);
         let next = dense().next(0, &mut heap(&[1_000_000, 1_010_000]), busy_last);
@@ -179,6 +207,19 @@ mod tests {
     }
 
     proptest! {
+        /// Starts are rounded to nanoseconds; that never puts the next one out of reach.
+        #[test]
+        fn where_an_even_schedule_is_dense_the_next_start_lies_within_the_slack(
+            rate_rps in 2_000.0..1e6f64, connections in 1usize..70, more_ns in 0u64..2,
+        ) {
+            let slack_ns = (1e9 / rate_rps) as u64 + more_ns;
+            let mut coalescing = Coalescing::default();
+            coalescing.paced(rate_rps, slack_ns);
+            prop_assert!(coalescing.dense || more_ns == 0);
+            let within = even(rate_rps, connections).windows(2).all(|pair| pair[1] - pair[0] <= slack_ns);
+            prop_assert!(within || !coalescing.dense);
+        }
+
         /// A worker that is never kept from waking, on any schedule: what is due when it wakes leaves.
         #[test]
         fn none_leaves_early_none_is_held_longer_than_the_slack_and_none_is_lost(
