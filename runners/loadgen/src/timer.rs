@@ -21,8 +21,10 @@ const SOON_NS: i64 = 3_000_000;
 #[cfg(target_os = "linux")]
 const MOST_NS: u64 = 10_000;
 
-/// A sleep ends early only where so many times as much is left.
+/// A sleep ends early by all of that only where so many times as much is left, and before shorter gaps by a part of it.
 const EARLY_BEFORE: u64 = 2;
+/// That part's inverse: what it wins in punctuality it costs in time spent looking.
+const PART: u64 = 2;
 /// How far one sleep moves the median.
 const STEP_NS: u64 = 250;
 /// Later than this is a disturbance and not the price of waking.
@@ -104,7 +106,11 @@ impl Alarm {
         if left_ns <= timer_price_ns() || moment_ns == self.rang_for_ns {
             return None;
         }
-        let early_ns = if left_ns >= EARLY_BEFORE * self.late_ns { self.late_ns } else { 0 };
+        let early_ns = match left_ns {
+            left if left >= EARLY_BEFORE * self.late_ns => self.late_ns,
+            left if left >= self.late_ns => self.late_ns / PART,
+            _ => 0,
+        };
         Some(moment_ns - early_ns)
     }
 
@@ -157,7 +163,9 @@ mod tests {
         }
         let early = 1_000_000 - alarm.set(0, 1_000_000).expect("a sleep");
         assert!((19_000..=23_000).contains(&early), "{early}");
-        assert_eq!(alarm.set(0, 38_000), Some(38_000), "more than half of the gap is too much to spend");
+        let part = 38_000 - alarm.set(0, 38_000).expect("a sleep");
+        assert!((9_000..=12_000).contains(&part), "more than half of the gap is too much to spend: {part}");
+        assert_eq!(alarm.set(0, 15_000), Some(15_000), "a gap that is shorter than the lateness");
         assert_eq!(alarm.set(0, timer_price_ns()), None);
         assert_eq!(alarm.set(1, 999), None, "it has rung for this moment");
         (0..1000).for_each(|_| alarm.rang(0, 0, 1_000_000_000));
