@@ -85,6 +85,8 @@ def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame
         unknown = folder.frame("summary").exists() and not folder.load_json.exists()
         if content is None and (name in empty or unknown):
             content = frame(name)
+        if content is not None and unknown and set(content.columns) < set(columns):
+            content = content.reindex(columns=list(columns)).astype(columns)
         if content is None or list(content.columns) != list(columns):
             return None
         frames[name] = content

@@ -71,6 +71,24 @@ def test_a_frame_that_neither_is_stored_nor_was_empty_is_read_from_the_raw_files
         pd.testing.assert_frame_equal(frame, whole.frames[name])
 
 
+def test_a_column_that_an_earlier_lab_did_not_store_is_missing_where_the_raw_files_are_gone(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    copy = a_copy(folder, tmp_path)
+    step = read_step(copy)
+    store_frames(step)
+    stored = copy.read_frame("summary")
+    assert stored is not None
+    stored.drop(columns="held").to_parquet(copy.frame("summary"))
+    assert "held" in read_step(copy).frames["summary"], "read again from the raw files"
+    for path in copy.path.glob("*.*"):
+        if path.name != "step.json":
+            path.unlink()
+    again = read_step(copy)
+    assert again.meta["unreadable"] == step.meta["unreadable"]
+    assert list(again.frames["summary"]) == list(step.frames["summary"]) and again.frames["summary"]["held"].isna().all()
+
+
 def test_what_was_unreadable_is_remembered_with_the_stored_frames(folder: RunFolder, tmp_path: Path) -> None:
     copy = a_copy(folder, tmp_path)
     copy.load_json.write_text("{")
