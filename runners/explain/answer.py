@@ -62,9 +62,8 @@ def headline(answers: list[tuple[str, str, Finding]]) -> str:
     lines = []
     for engine in dict.fromkeys(engine for engine, _, _ in answers):
         name = facts.engine_name(engine)
-        parts = [
-            finding.sentence.removesuffix(".").removeprefix(f"{name} ") for of, _, finding in answers if of == engine
-        ]
+        begins = words.sentence(f"{name} ").removesuffix(".") + " "  # a sentence begins with a capital
+        parts = [finding.sentence.removesuffix(".").removeprefix(begins) for of, _, finding in answers if of == engine]
         lines.append(f"{name}: {'; '.join(parts)}.")
     return " ".join(lines)
 

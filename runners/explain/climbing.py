@@ -12,6 +12,8 @@ from runners.explain import facts, words
 from runners.explain.checks import PROFILED as PROFILED
 from runners.explain.checks import RUNG
 from runners.explain.knee import Answer, Kind, Probe, Search, finish
+from runners.explain.knee_words import asked, together
+from runners.explain.knee_words import rate_interval as rate_interval
 from runners.explain.meets import Met, Outcome, meets
 from runners.explain.probe_checks import checks
 from runners.explain.telling import Telling
@@ -117,16 +119,20 @@ def tell(run: Run) -> Telling | None:
     findings = [finding for ladder in found for finding in _findings(ladder)]
     beside = {ladder.anchor for ladder in found if ladder.base is not None and ladder.base.knee is not None}
     told = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in beside]
-    answer = " ".join(finding.sentence for finding in told) if len(told) <= MOST_IN_ANSWER else ""
+    answer = _answer([ladder for ladder in found if ladder.anchor not in beside], told)
     nexts = tuple(finding for ladder in found for finding in _next(ladder))
     return Telling(answer, tuple(findings), next_steps=nexts, checks=tuple(checks(found)))
 
 
-def asked(objective: Objective) -> str:
-    """An objective in words: p99 within 10 ms, 99 % achieved and no errors."""
-    parts = [f"{words.level(level)} within {words.latency(limit)}" for level, limit in objective.latencies]
-    errors = f"errors up to {words.percent(objective.errors)}" if objective.errors else "no errors"
-    return words.listed([*parts, f"{words.percent(objective.achieved)} achieved", errors])
+def _answer(found: Sequence[Ladder], told: Sequence[Finding]) -> str:
+    """Few ladders in their own words; settings under one load are told side by side, see executions."""
+    searched = [ladder for ladder in found if ladder.search is not None]
+    known = [ladder for ladder in searched if ladder.answer is not None and ladder.answer.kind == Kind.FOUND]
+    if max(Counter(ladder.steps[0].workload for ladder in known).values(), default=0) > 1:
+        return ""
+    if (text := together(found)) or len(told) <= MOST_IN_ANSWER:
+        return text or " ".join(finding.sentence for finding in told)
+    return "" if known or not searched else f"None of the {words.count(len(searched))} searches found a knee."
 
 
 def _findings(ladder: Ladder) -> Iterator[Finding]:
@@ -147,6 +153,8 @@ def _evidence(ladder: Ladder, answer: Answer) -> dict[str, words.Value]:
     counted = Counter(probe.outcome.value for probe in ladder.probes)
     counted["met, late"] = sum(met.late for met in ladder.judged)
     return {
+        "ladder": facts.title(ladder.steps[0]),
+        "kind": answer.kind.value,
         "objective": ladder.objective.text if ladder.objective else None,
         "knee_rps": answer.rps,
         "low_rps": answer.low_rps,
@@ -182,32 +190,30 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
     return Finding("K01", severity, words.sentence(text), _evidence(ladder, answer), steps, ladder.anchor)
 
 
-def rate_interval(answer: Answer) -> str:
-    """The knee with its interval: 21 400/s (20 900-21 900)."""
-    low, middle, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.rps, answer.high_rps))
-    return f"{words.rate(middle)} ({words.count(low)}{words.DASH}{words.count(high)})"
+def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], list[Step]]:
+    """What was missed in the probes just above the knee, by how many of them, and those probes."""
+    if answer.kind != Kind.FOUND:
+        return Counter(), []
+    near = [
+        (step, met)
+        for step, met in zip(ladder.steps, ladder.judged, strict=True)
+        if met.outcome == Outcome.MISSED and answer.low_rps <= facts.offered_rps(step) <= JUST_ABOVE * answer.rps
+    ]
+    return Counter(reason.split(" ")[0] for _, met in near for reason in met.missed), [step for step, _ in near]
 
 
 def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
     """What was missed in the probes just above the knee."""
-    if answer.kind != Kind.FOUND:
-        return None
-    pairs = list(zip(ladder.steps, ladder.judged, strict=True))
-    near = [
-        (step, met)
-        for step, met in pairs
-        if met.outcome == Outcome.MISSED and answer.low_rps <= facts.offered_rps(step) <= JUST_ABOVE * answer.rps
-    ]
+    kinds, near = missed_above(ladder, answer)
     if not near:
         return None
-    kinds = Counter(reason.split(" ")[0] for _, met in near for reason in met.missed)
     parts = [f"{kind} in {words.count(number)}" for kind, number in kinds.most_common()]
     count = len(near)
     each = "the one probe" if count == 1 else f"the {words.count(count)} probes"
     text = f"Just above the knee of {facts.title(ladder.steps[0])}, {each} that missed the objective missed "
     text += words.listed(parts) if count > 1 else words.listed(kinds)
     evidence: dict[str, words.Value] = {f"missed {kind}": number for kind, number in kinds.items()}
-    names = tuple(step.name for step, _ in near)
+    names = tuple(step.name for step in near)
     return Finding("K02", Severity.NOTE, words.sentence(text), evidence, names, ladder.anchor)
 
 
@@ -220,7 +226,8 @@ def _generator(ladder: Ladder) -> Finding | None:
         f"{facts.title(ladder.steps[0])}, from {words.rate(min(late))} on, and the objective was missed: nobody can "
         "tell by whose fault"
     )
-    evidence: dict[str, words.Value] = {"probes": len(late), "lowest_rps": min(late)}
+    evidence: dict[str, words.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(late)}
+    evidence |= {"of_probes": len(ladder.steps), "lowest_rps": min(late)}
     remedy = "Give the generator more cores or threads, or more machines, to look further."
     names = tuple(s.name for s, p in zip(ladder.steps, ladder.probes, strict=True) if p.outcome == Outcome.GENERATOR)
     return Finding("K03", Severity.WARNING, words.sentence(text), evidence, names, ladder.anchor, remedy)
@@ -230,13 +237,14 @@ def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
     search = ladder.search
     assert search is not None  # only a search has an answer
     if answer.kind == Kind.FOUND:
-        width = answer.high_rps / answer.low_rps - 1
+        width = answer.width
         told = f"its interval is {words.percent(width)} wide, {words.percent(search.precision)} was asked"
     else:
         width, told = float("nan"), "it is not yet between a rate that meets the objective and one that misses it"
     text = f"The budget ended before the knee of {facts.title(ladder.steps[0])} was known as well as asked: {told}"
     remedy = "Give more minutes: lab knee --resume with this run goes on where it ended."
-    evidence: dict[str, words.Value] = {"width": width, "asked": search.precision, "probes": len(ladder.steps)}
+    evidence: dict[str, words.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(ladder.steps)}
+    evidence |= {"width": width, "asked": search.precision}
     return Finding("K04", Severity.NOTE, words.sentence(text), evidence, (), ladder.anchor, remedy)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from runners.explain import client_lock, climbing, facts, outages, passing, turns, words
 from runners.explain.compare import Verdict
 from runners.explain.conclusion import Check
-from runners.explain.knee import Kind
 from runners.explain.published_ladders import named
 from runners.explain.telling import Telling
 from runners.explain.turns import CARRIED, TAIL, Group
@@ -41,19 +40,50 @@ def tell(run: Run) -> Telling | None:
     if group := found.get(REPLICATION):
         findings += _replication(group)
     findings += died
-    headline = [*_knees(run), *(finding.sentence for finding in findings if finding.code in ("H01", "H04"))]
+    headline = [text for name in (CHANGES, REPLICATION) if (text := in_short(found.get(name)))]
     if deaths := outages.outages(run.steps):
         headline.append(outages.in_short(deaths))
     checks = tuple(check for group in found.values() for check in _checks(group))
     return Telling(" ".join(headline), tuple(findings), tuple(_missed(run, findings)), tuple(_next(findings)), checks)
 
 
-def _knees(run: Run) -> Iterator[str]:
-    """Each knee that was searched, in a sentence of the headline."""
-    for ladder in climbing.ladders(run):
-        answer = ladder.answer
-        if ladder.search is not None and answer is not None and answer.kind == Kind.FOUND:
-            yield words.sentence(f"The knee of {ladder.title} is {climbing.rate_interval(answer)}")
+def in_short(group: Group | None) -> str:
+    """What a group's changes do to the closed-loop rate, in a sentence; empty without a group or a pair."""
+    if group is None:
+        return ""
+    if group.name == CHANGES:
+        return _changes_in_short(group)
+    parts = []
+    for acks, blocking, name in _clients(group):
+        if (each := turns.of(group.against(blocking, name), CARRIED)) is not None:
+            ack, _, of = acks.partition("of")
+            parts.append(f"with {ack} of {of} copies answering {turns.told(each)}")
+    return (
+        words.sentence(f"Asynchronous against blocking client, closed-loop rate: {'; '.join(parts)}") if parts else ""
+    )
+
+
+def _changes_in_short(group: Group) -> str:
+    """All changes at once, then by name what one of them alone was seen to do."""
+    found = {name: turns.of(group.against(OLD, name), CARRIED) for name in group.settings if OLD in group.settings}
+    every = found.pop(NEW, None)
+    alone = {name: each for name, each in found.items() if each is not None and name != OLD}
+    if every is None or not alone:
+        return ""
+    text = f"The report's three changes at once, closed-loop rate: {turns.told(every)}"
+    seen = [name for name, each in alone.items() if turns.verdict(each) in (Verdict.LOWER, Verdict.HIGHER)]
+    text += "".join(f"; {facts.engine_name(name)} alone {turns.told(alone[name])}" for name in seen)
+    rest = [facts.engine_name(name) for name in alone if name not in seen]
+    text += f"; no change by {' or '.join(rest)} alone can be seen" if rest else ""
+    return words.sentence(text)
+
+
+def _clients(group: Group) -> Iterator[tuple[str, str, str]]:
+    """By how many copies must answer: that, the blocking client's setting and the asynchronous one's."""
+    for name in group.settings:
+        client, _, acks = name.partition("-")
+        if client == "async" and f"blocking-{acks}" in group.settings:
+            yield acks, f"blocking-{acks}", name
 
 
 def _changes(group: Group) -> Iterator[Finding]:
@@ -117,11 +147,7 @@ def _threads(group: Group) -> Iterator[Finding]:
 
 def _replication(group: Group) -> Iterator[Finding]:
     """The asynchronous client against the blocking one, by how many copies must answer."""
-    for name in group.settings:
-        client, _, acks = name.partition("-")
-        blocking = f"blocking-{acks}"
-        if client != "async" or blocking not in group.settings:
-            continue
+    for acks, blocking, name in _clients(group):
         each = turns.of(group.against(blocking, name), CARRIED)
         if each is not None:
             ack, _, of = acks.partition("of")

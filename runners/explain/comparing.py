@@ -105,8 +105,8 @@ def tell(run: Run) -> Telling | None:
     else:
         label = next(quantity.label for quantity in QUANTITIES if quantity.name == PRIMARY)
         text = f"{pair} could not be compared in {label}: in a round it is only a bound, or not known"
-        answer = words.sentence(text)
-        answer += f" {findings[0].sentence}"
+        answer = f"{findings[0].sentence} In {label} they could not be compared."
+        findings = (*findings, Finding("C03", Severity.WARNING, words.sentence(text), {}, (), ANCHOR))
     return Telling(answer, findings, checks=tuple(_checks(repeats)))
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from runners.explain import facts, meets, words
 from runners.explain.climbing import Ladder, ladders
 from runners.explain.knee import Answer, Kind
+from runners.explain.knee_words import ranked, rate_interval
 from runners.explain.telling import Telling
 from runners.explain.words import Finding, Severity
+from runners.plan.stores import CEILING
 from runners.read.run import Run, Step
 
 FEWEST = 2
@@ -53,18 +55,18 @@ def tell(run: Run) -> Telling | None:
     findings += _queues(overloaded(run))
     if not findings:
         return None
-    answer = " ".join(finding.sentence for finding in findings if finding.code == "E01")
-    return Telling(answer, tuple(findings))
+    return Telling(" ".join(_in_short(run, workload) for workload in found), tuple(findings))
 
 
-def _between(answer: Answer) -> str:
-    low, middle, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.rps, answer.high_rps))
-    return f"{words.rate(middle)} ({words.count(low)}{words.DASH}{words.count(high)})"
+def _in_short(run: Run, workload: str) -> str:
+    """Who is ahead under one workload. A server that stores nothing is no store, so it is not in the race."""
+    searched = [each for each in ladders(run) if each.search is not None and each.steps[0].workload == workload]
+    return ranked(workload, [each for each in searched if each.steps[0].subject != CEILING])
 
 
 def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
     order = sorted(found, key=lambda knee: -knee.answer.rps)
-    parts = [f"{knee.name} {_between(knee.answer)}" for knee in order]
+    parts = [f"{knee.name} {rate_interval(knee.answer)}" for knee in order]
     over = words.connections(order[0].ladder.steps[0].meta.get("connections"))
     text = f"Knee of {workload.upper()} over {over}: {words.listed(parts)}"
     evidence: dict[str, words.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order}
@@ -115,8 +117,10 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
         if facts.fell_short(high):
             text += "; less than was offered, so its p99 is the length of its queue"
         elif (after := facts.at(high, 0.99)) is not None and (before := facts.at(low, 0.99)) is not None:
-            text += f"; p99 of all answers {facts.told(high, 0.99)}, against {facts.told(low, 0.99)} at "
-            text += words.rate(facts.offered_rps(low))
+            text += f"; p99 of all answers {facts.told(high, 0.99)}, "
+            at = words.rate(facts.offered_rps(low))
+            short = facts.fell_short(low)
+            text += f"though {at} was not all answered" if short else f"against {facts.told(low, 0.99)} at {at}"
             evidence |= {"p99_us": after.value, "p99_low_us": before.value}
         ladder = f"ladder-{(high.meta.get('ladder') or {}).get('name')}"
         yield Finding("E03", Severity.NOTE, words.sentence(text), evidence, (low.name, high.name), ladder)

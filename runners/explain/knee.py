@@ -84,6 +84,11 @@ class Answer:
     precise: bool
     ceiling_rps: float  # lowest rate that the generator could not send; infinite if it sent all
 
+    @property
+    def width(self) -> float:
+        """How far the upper end of the interval lies above the lower one, as a share of it."""
+        return self.high_rps / self.low_rps - 1
+
 
 Move = float | Answer
 

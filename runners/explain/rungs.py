@@ -14,6 +14,7 @@ from runners.read.run import Run, Step
 
 EVENTS = ("cpu", "alloc", "lock")
 MOST_CATEGORIES = 3
+MOST_RATES = 3  # more than that are told by their ends
 COLD, WARM = "put-cold", "put-warm"
 WRK2_SKIPS_S = 10.0  # and five milliseconds a connection: what wrk2 leaves out of its percentiles
 
@@ -99,19 +100,25 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
     """Published rates that were not offered, because here they only measure a queue."""
     assert ladder.base is not None  # only such ladders are asked
     far = sorted(
-        rate
-        for _, output in published_ladders.named(ladder.published)
-        if (rate := output.offered_rps) and rate > MOST_SHARE * ladder.base.rps
+        {
+            rate
+            for _, output in published_ladders.named(ladder.published)
+            if (rate := output.offered_rps) and rate > MOST_SHARE * ladder.base.rps
+        }
     )
     if not far:
         return None
     several = len(far) > 1
+    rates = words.listed(words.rate(rate) for rate in far)
+    if len(far) > MOST_RATES:
+        rates = f"{words.count(len(far))} rates from {words.rate(far[0])} to {words.rate(far[-1])}"
     text = (
-        f"The published {words.listed(words.rate(rate) for rate in far)} {'are' if several else 'is'} more than "
+        f"The published {rates} {'are' if several else 'is'} more than "
         f"{MOST_SHARE:g} times the {ladder.base.what} of {ladder.title} here, {words.rate(ladder.base.rps)}, and "
         f"{'were' if several else 'was'} not offered: such a rung tells the length of its queue"
     )
-    evidence: dict[str, words.Value] = {"base_rps": ladder.base.rps, "lowest_not_offered_rps": far[0]}
+    evidence: dict[str, words.Value] = {"ladder": facts.title(ladder.steps[0]), "base": ladder.base.what}
+    evidence |= {"base_rps": ladder.base.rps, "lowest_not_offered_rps": far[0]}
     return Finding("R02", Severity.NOTE, words.sentence(text), evidence, ladder.published, ladder.anchor)
 
 

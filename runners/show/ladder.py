@@ -213,7 +213,8 @@ def table(found: Ladder) -> Table:
     note = "Where less than the offered rate was answered, a response time is the length of a queue and is not shown."
     if any(met.late for met in found.judged):
         note += " Where the generator was late, its lateness is in the response times: they are upper bounds."
-    return Table(f"{found.title}: rungs", head, tuple(rows), note)
+    what = "probes of the search" if found.search is not None else "rungs"
+    return Table(f"{found.title}: {what}", head, tuple(rows), note)
 
 
 def _cell(step: Step, level: float, sure: bool) -> str:

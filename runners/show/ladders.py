@@ -1,11 +1,13 @@
-"""The section on a run's ladders: each with its sentences, its figure and its table."""
+"""The section on a run's ladders: each with its figure and its table; many of them side by side first."""
 
 from __future__ import annotations
 
 from runners.explain import published_ladders
-from runners.explain.climbing import Ladder, ladders
+from runners.explain.climbing import MOST_IN_ANSWER, Ladder, ladders
 from runners.explain.conclusion import Conclusion
+from runners.explain.merging import ANCHOR
 from runners.read.run import Run
+from runners.show import ladder_table
 from runners.show.ladder import data, ladder, table
 from runners.show.section import Section, Shown
 
@@ -21,13 +23,14 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
     found = ladders(run)
     if not found:
         return None
-    anchors = {each.anchor for each in found}
+    anchors = {ANCHOR, *(each.anchor for each in found)}
     figures = tuple(_figure(each) for each in found)
     searched = any(each.search for each in found)
     return Section(
-        "ladders",
+        ANCHOR,
         "The knee" if searched else "The ladder",
         text=TEXT if searched else FIXED_TEXT,
+        overview=ladder_table.table(found) if len(found) > MOST_IN_ANSWER else None,
         findings=tuple(finding for finding in conclusion.findings if finding.figure in anchors),
         figures=figures,
         tables=tuple(table(each) for each in found),

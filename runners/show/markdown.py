@@ -8,7 +8,7 @@ from html import escape as escape_html
 from urllib.parse import quote
 
 from runners.explain.words import Finding
-from runners.show.tables import Table
+from runners.show.tables import Linked, Table
 
 ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
@@ -51,9 +51,13 @@ def table(content: Table) -> Markdown:
     head = "| " + " | ".join(escape(cell) or " " for cell in content.head) + " |"
     right = "---:" if content.numeric else "---"
     rule = "| " + " | ".join("---" if index == 0 else right for index in range(len(content.head))) + " |"
-    rows = ["| " + " | ".join(escape(cell) or " " for cell in row) + " |" for row in content.rows]
+    rows = ["| " + " | ".join(_cell(cell) or " " for cell in row) + " |" for row in content.rows]
     note = f"\n\n{escape(content.note)}" if content.note else ""
     return Markdown("\n".join([head, rule, *rows]) + note)
+
+
+def _cell(cell: str) -> str:
+    return f"[{escape(cell)}](#{path(cell.anchor)})" if isinstance(cell, Linked) else escape(cell)
 
 
 def path(target: str) -> Markdown:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from runners.explain import words
 from runners.explain.conclusion import Conclusion
 from runners.explain.facts import quotable
+from runners.explain.merging import merged
 from runners.explain.words import Anchor, Finding
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Run, Step
@@ -33,6 +34,7 @@ EVENT_TITLES = {"cpu": "CPU time", "alloc": "Allocations", "lock": "Waits for lo
 LINK_TEXT = {
     "checks": "the checks",
     "spectrum": "latency curve",
+    "ladders": "all ladders",
     "timeline": "over time",
     "shares": "shares",
     "comparison": "side by side",
@@ -180,7 +182,11 @@ def place_of(finding: Finding) -> str:
 
 
 def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Page:
-    """Collect figures and tables of a run; what is missing is left out and named in the notices."""
+    """Collect figures and tables of a run; what is missing is left out and named in the notices.
+
+    Findings on many ladders are merged here, for the page alone: conclusions.json holds each of them.
+    """
+    conclusion = replace(conclusion, findings=merged(conclusion.findings))
     by_workload = {name.rsplit("/", 1)[-1]: report for name, report in published.items()}
     loads = run.find(kind="load")
     names = list(dict.fromkeys(step.workload for step in loads))

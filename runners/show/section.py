@@ -53,9 +53,10 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: its heading, sentences, figures, pages and tables, in this order.
+    """A part of a report: its heading, overview, sentences, figures, pages and tables, in this order.
 
-    `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty.
+    `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty;
+    `overview` is the table that answers before anything is shown, if there is one.
     """
 
     anchor: str
@@ -66,6 +67,7 @@ class Section:
     figures: tuple[Shown, ...] = ()
     tables: tuple[Table, ...] = ()
     pages: tuple[Embedded, ...] = ()
+    overview: Table | None = None
 
 
 def shown_of(

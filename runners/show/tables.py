@@ -20,6 +20,17 @@ from runners.show.spectrum import FEW, number
 TOP_FRAMES = 8
 
 
+class Linked(str):
+    """A cell that leads to a place of the report."""
+
+    anchor: str
+
+    def __new__(cls, text: str, anchor: str) -> Linked:
+        cell = super().__new__(cls, text)
+        cell.anchor = anchor
+        return cell
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows under a head; the first column holds the rows' names. `note` stands below."""

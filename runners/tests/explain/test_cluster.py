@@ -41,6 +41,13 @@ def test_each_change_alone_is_told_beside_all_at_once(tmp_path: Path) -> None:
     assert "no change that" in same or "changes by less than" in same
 
 
+def test_the_answer_says_all_at_once_and_which_change_alone_is_seen(tmp_path: Path) -> None:
+    answer = conclude(run_of(tmp_path, group_of(tmp_path, PLANTED)), {}).answer
+    assert answer.startswith("The report's three changes at once, closed-loop rate: higher by ")
+    assert "; no-lock alone higher by " in answer and "; murmur3 alone higher by " in answer
+    assert "no change by fewer-threads alone can be seen." in answer and "against" not in answer
+
+
 def test_a_load_that_was_saturated_leaves_the_closed_loop_and_no_latency(tmp_path: Path) -> None:
     run = run_of(tmp_path, group_of(tmp_path, PLANTED, saturated=True))
     assert told(run, "H01") and not told(run, "H06")

@@ -47,8 +47,10 @@ def test_the_answer_is_the_difference_in_p99(tmp_path: Path) -> None:
 def test_a_bound_in_one_round_is_no_figure_and_the_answer_says_so(tmp_path: Path) -> None:
     told = tell(_with_a_bound(_run(tmp_path, b_us=90.0)))
     assert told is not None
-    assert not any(finding.evidence["quantity"] == "p99_us" for finding in told.findings)
-    assert "could not be compared in p99" in told.answer and told.findings[0].sentence in told.answer
+    assert not any(finding.evidence.get("quantity") == "p99_us" for finding in told.findings)
+    assert "In p99 they could not be compared" in told.answer and told.findings[0].sentence in told.answer
+    (why,) = (finding for finding in told.findings if finding.code == "C03")
+    assert "could not be compared in p99: in a round it is only a bound" in why.sentence
 
 
 def test_without_a_valid_round_nothing_is_compared(tmp_path: Path) -> None:

@@ -44,7 +44,11 @@ def _run(root: Path, knees: Mapping[str, float]) -> Run:
 def test_the_answer_ranks_the_knees_and_says_which_lie_apart(tmp_path: Path) -> None:
     run = _run(tmp_path, {"blocking-one": 1_000.0, "selector": 2_000.0})
     conclusion = conclude(run, {})
-    assert conclusion.answer.startswith("Knee of PUT over 64 connections: selector ")
+    assert conclusion.answer.startswith("PUT over 64 connections: selector is ahead with 2")
+    assert conclusion.answer.count(".") == 1 + conclusion.answer.count("\u00a0%")  # one sentence, two percentages
+    assert "blocking-one carries" in conclusion.answer and conclusion.answer.endswith("less.")
+    (ranked,) = (finding for finding in conclusion.findings if finding.code == "E01")
+    assert ranked.sentence.startswith("Knee of PUT over 64 connections: selector ")
     (apart,) = (finding for finding in conclusion.findings if finding.code == "E02")
     assert "selector lies above that of blocking-one" in apart.sentence
     low, high = apart.evidence["low"], apart.evidence["high"]
@@ -55,6 +59,7 @@ def test_knees_whose_intervals_meet_are_not_said_to_differ(tmp_path: Path) -> No
     conclusion = conclude(_run(tmp_path, {"blocking-one": 1_000.0, "blocking-many": 1_004.0}), {})
     (same,) = (finding for finding in conclusion.findings if finding.code == "E02")
     assert "no difference" in same.sentence
+    assert "ahead" in conclusion.answer and "can't be told from it" in conclusion.answer
 
 
 def test_profiles_of_two_ways_are_drawn_side_by_side_and_their_differences_told(tmp_path: Path) -> None:
