@@ -65,9 +65,14 @@ def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any] | None:
         "t_s": unix_s(values["startTime"], start_unix_us / 1e6),
         "duration_ms": duration_s(values.get("duration")) * 1000,
         "kind": kind,
-        "what": next((str(values[name]) for name in _WHAT if values.get(name)), ""),
+        "what": next((_name(name, str(values[name])) for name in _WHAT if values.get(name)), ""),
         "bytes": float(size) if size is not None else math.nan,
     }
+
+
+def _name(field: str, value: str) -> str:
+    """What an event is about; of a file only the last two parts, which say the same on any machine."""
+    return "/".join(value.replace("\\", "/").split("/")[-2:]) if field == "path" else value
 
 
 def unix_s(stamp: str, origin_s: float = 0.0) -> float:

@@ -109,3 +109,12 @@ def test_samples_of_a_profile_add_up(tmp_path: Path) -> None:
     assert cpu["t_s"].tolist() == [1.0, 1.02]
     assert set(frame["stack"]) == {"[main tid=1];a/B.run;c"}
     assert frame[frame["event"] == "alloc"]["weight"].tolist() == [524288]
+
+
+def test_an_event_names_a_file_and_not_where_a_machine_keeps_it(tmp_path: Path) -> None:
+    place = "/somebody/at/home/store/000001.table"
+    values = {"startTime": "2026-11-21T12:00:00.5Z", "duration": "PT0.03S", "path": place, "bytesWritten": 4096}
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps({"events": [{"type": "jdk.FileWrite", "values": values}]}))
+    (event,) = read_events(path, int(unix_s("2026-11-21T12:00:00Z") * 1e6)).to_dict("records")
+    assert event["what"] == "store/000001.table" and event["bytes"] == 4096

@@ -86,7 +86,8 @@ def test_a_column_that_an_earlier_lab_did_not_store_is_missing_where_the_raw_fil
             path.unlink()
     again = read_step(copy)
     assert again.meta["unreadable"] == step.meta["unreadable"]
-    assert list(again.frames["summary"]) == list(step.frames["summary"]) and again.frames["summary"]["held"].isna().all()
+    summary = again.frames["summary"]
+    assert list(summary) == list(step.frames["summary"]) and summary["held"].isna().all()
 
 
 def test_what_was_unreadable_is_remembered_with_the_stored_frames(folder: RunFolder, tmp_path: Path) -> None:
