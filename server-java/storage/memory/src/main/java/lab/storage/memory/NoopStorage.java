@@ -36,6 +36,9 @@ public final class NoopStorage implements Storage {
     public NoopStorage(int valueBytes, int delayUs) {
         byte[] bytes = new byte[valueBytes];
         Arrays.fill(bytes, (byte) '0');
+        if (valueBytes > 0) {
+            bytes[0] = '1'; // "10000", one of the published values, where nothing else is asked for
+        }
         value = MemorySegment.ofArray(bytes).asReadOnly();
         delayNanos = TimeUnit.MICROSECONDS.toNanos(delayUs);
     }
