@@ -56,10 +56,10 @@ def _witness() -> None:
         ended.set()
 
     threading.Thread(target=wait_for_end, daemon=True).start()
-    late_us = []
+    late_us: list[float] = []
     begin_ns = time.monotonic_ns()
     print(flush=True)
-    while not ended.is_set():
+    while not late_us or not ended.is_set():  # who was stopped before its first look has a sleep to tell of as well
         time.sleep(SLEEP_S)
         now_ns = time.monotonic_ns()
         late_us.append((now_ns - begin_ns) / 1000 - SLEEP_S * 1e6)
