@@ -47,7 +47,6 @@ pub fn prepare_workers(
     let total = config.total_connections();
     let threads = config.threads as u64;
     let profile = config.rate.as_ref().map(|rate| Profile::new(rate, config.warmup_s, config.duration_s));
-    let mut first = 0;
     let mut workers = Vec::new();
     for (thread, ((source, control), &count)) in sources.into_iter().zip(&config.connections).enumerate() {
         let share = |index: usize| {
@@ -55,7 +54,7 @@ pub fn prepare_workers(
         };
         let tickets = config.requests.filter(|_| profile.is_none());
         let plan = Plan {
-            arrivals: (first..first + count).map(share).collect(),
+            arrivals: dealt(thread, config.threads, count).map(share).collect(),
             profile: profile.clone(),
             warmup_ns: seconds_to_ns(config.warmup_s),
             duration_ns: seconds_to_ns(config.duration_s),
@@ -68,7 +67,6 @@ pub fn prepare_workers(
             share: count as f64 / total as f64,
             receive_clock: config.receive_clock,
         };
-        first += count;
         let (start_to, start) = channel();
         let lines = Lines { ready: Some(ready.clone()), start, seconds: seconds.clone() };
         let shared = shared.clone();
@@ -76,6 +74,12 @@ pub fn prepare_workers(
         workers.push(Prepared { work, start: start_to });
     }
     workers
+}
+
+/// The connections of one of `threads` workers: dealt in turn, as cards are, so that each worker's starts are as even
+/// as those of the whole.
+fn dealt(thread: usize, threads: usize, count: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |turn| thread + turn * threads)
 }
 
 /// A worker before its thread. It is made in its thread, because its sockets never leave it.
@@ -103,4 +107,30 @@ pub fn launch(workers: Vec<Prepared>) -> Result<Launched> {
         handles.push(handle);
     }
     Ok((starts, handles))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::parse;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_connection_is_dealt_once_and_in_turn(threads in 1usize..17, more in 0usize..200, compat: bool) {
+            let mut line = format!("loadgen -t{threads} -c{} http://localhost", threads + more);
+            if compat {
+                line += " --wrk-compat";
+            }
+            let config = parse(line.split(' ').map(str::to_owned).collect()).expect("it is taken");
+            let mut owner = vec![None; config.total_connections()];
+            for (thread, &count) in config.connections.iter().enumerate() {
+                for index in dealt(thread, config.threads, count) {
+                    prop_assert_eq!(owner[index].replace(thread), None);
+                }
+            }
+            let in_turn: Vec<_> = (0..owner.len()).map(|index| Some(index % threads)).collect();
+            prop_assert_eq!(owner, in_turn);
+        }
+    }
 }
