@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -10,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from runners.explain.bounds import Bounded
+from runners.explain.rounds import ENOUGH_ROUNDS, over_rounds
 from runners.store import RUNS
 
 
@@ -34,22 +37,24 @@ class Row:
         return statistics.median(self.ours) / statistics.median(self.peer)
 
     @property
-    def ratio_range(self) -> tuple[float, float]:
-        """Smallest and largest ratio of a single round: how much the machine wavered."""
-        ratios = [a / b for a, b in zip(self.ours, self.peer, strict=True)]
-        return min(ratios), max(ratios)
+    def ratio_of_a_round(self) -> Bounded:
+        """Median of the rounds' ratios, with its 95 % interval; with fewer than six rounds, their range."""
+        found = over_rounds(a / b for a, b in zip(self.ours, self.peer, strict=True))
+        return found or Bounded(math.nan, math.nan, math.nan)
 
     @property
     def met(self) -> bool:
         return self.ratio <= self.goal if self.goal_op == "<=" else self.ratio >= self.goal
 
     def line(self) -> str:
-        low, high = self.ratio_range
+        each = self.ratio_of_a_round
+        spread = "95 %" if len(self.ours) >= ENOUGH_ROUNDS else "range"
         return (
             f"{self.name} ours={statistics.median(self.ours):.4g}{self.unit} "
             f"peer={statistics.median(self.peer):.4g}{self.unit} ratio={self.ratio:.3f} "
             f"goal={self.goal_op}{self.goal:g} {'met' if self.met else 'short'} "
-            f"(rounds={len(self.ours)}, ratio of a round {low:.3f} to {high:.3f}{self.note and f'; {self.note}'})"
+            f"(rounds={len(self.ours)}, ratio of a round {each.value:.3f}, {spread} {each.low:.3f} to {each.high:.3f}"
+            f"{self.note and f'; {self.note}'})"
         )
 
 
@@ -79,10 +84,14 @@ class NoFigure:
         )
 
 
+def _each(row: Row | NoFigure) -> dict[str, Any]:
+    return {"ratio_of_a_round": asdict(row.ratio_of_a_round)} if isinstance(row, Row) else {}
+
+
 def keep(name: str, rows: Sequence[Row | NoFigure], about: dict[str, Any]) -> Path:
     """Write the rows as JSON under data/runs and give the file."""
     RUNS.mkdir(parents=True, exist_ok=True)
     path = RUNS / f"bench-{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
-    values = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows]
+    values = [asdict(row) | {"ratio": row.ratio, "met": row.met} | _each(row) for row in rows]
     path.write_text(json.dumps({"bench": name, "about": about, "rows": values}, indent=1) + "\n")
     return path

@@ -1,0 +1,33 @@
+"""A row's ratio is of medians; the ratio of a round has an interval that one wild round does not move."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.bench.row import Row
+
+times = st.floats(1.0, 1e4)
+
+
+@given(st.lists(st.tuples(times, times), min_size=6, max_size=20))
+def test_the_interval_encloses_the_median_and_lies_in_the_range(pairs: list[tuple[float, float]]) -> None:
+    ours, peer = zip(*pairs, strict=True)
+    each = Row("a", "us", ours, peer, "<=", 1.0).ratio_of_a_round
+    ratios = [a / b for a, b in pairs]
+    assert min(ratios) <= each.low <= each.value <= each.high <= max(ratios)
+
+
+@given(st.floats(0.1, 10.0), st.floats(2.0, 1e3))
+def test_one_wild_round_of_fifteen_moves_neither_the_ratio_nor_its_interval(ratio: float, wild: float) -> None:
+    peer = (100.0,) * 15
+    row = Row("a", "us", (*(ratio * 100.0,) * 14, ratio * wild * 100.0), peer, "<=", 1.0)
+    each = row.ratio_of_a_round
+    assert (row.ratio, each.low, each.value, each.high) == pytest.approx((ratio,) * 4)
+
+
+def test_a_line_says_whether_its_spread_is_an_interval_or_a_range() -> None:
+    few, many = (Row("a", "us", (2.0,) * n, (1.0,) * n, "<=", 1.0).line() for n in (5, 6))
+    assert "(rounds=5, ratio of a round 2.000, range 2.000 to 2.000)" in few
+    assert "(rounds=6, ratio of a round 2.000, 95 % 2.000 to 2.000)" in many
