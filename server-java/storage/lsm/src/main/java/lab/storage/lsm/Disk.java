@@ -32,6 +32,14 @@ class Disk {
         }
     }
 
+    /** Cuts a file and returns when that is on disk. */
+    void truncate(Path file, long bytes) throws IOException {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            channel.truncate(bytes);
+            force(channel);
+        }
+    }
+
     /** Returns when the contents of the file are on disk. */
     void force(FileChannel channel) throws IOException {
         channel.force(false);

@@ -26,12 +26,17 @@ final class NativeBuffer implements AutoCloseable {
             return;
         }
         Arena larger = Arena.ofConfined();
-        MemorySegment copy = larger.allocate(Math.max(segment.byteSize() * 2, size + bytes));
+        MemorySegment copy = larger.allocate(grown(segment.byteSize(), size + bytes));
         MemorySegment.copy(segment, 0, copy, 0, size);
         arena.close();
         arena = larger;
         segment = copy;
         view = null;
+    }
+
+    /** Doubles, but not beyond what can be shown as a {@link ByteBuffer}: a block of the largest value is half of that. */
+    static long grown(long bytes, long needed) {
+        return Math.max(Math.min(bytes * 2, Integer.MAX_VALUE), needed);
     }
 
     void addByte(int value) {

@@ -8,9 +8,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /**
- * Memory straight from the kernel. {@link Arena#allocate} writes zeros over the whole of it and counts it against
- * {@code -XX:MaxDirectMemorySize}, which is the heap limit unless told otherwise; a memtable wants neither: its pages
- * come when they are touched, and its bound is the flush threshold.
+ * Memory straight from the kernel. {@link Arena#allocate} writes zeros over the whole of it at once; pages of a memtable
+ * come when they are touched.
  *
  * <p>Elsewhere than on Linux it falls back to an arena.
  */

@@ -1,9 +1,7 @@
 package lab.storage.lsm;
 
 import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -14,7 +12,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Brings back what the logs hold. The state is the one after some write, with every write before it and none after it:
  * reading ends at the first record that is not whole, and a log that does not go on where the one before it ended is not
- * read, because writes between them are missing.
+ * read, because writes between them are missing. What is left out is removed before anything is written, or the next
+ * start would stop there again and leave out what was written since.
  */
 final class Recovery {
 
@@ -28,8 +27,14 @@ final class Recovery {
     private Memtable memtable;
     private long firstLog;
     private long lastSequence;
+    /** Whether a log was read, so that the next one must go on where it ended. */
+    private boolean anyRead;
+    /** Whether a log was left out before any was read, because it says that it was never used. */
+    private boolean anyUnused;
     /** The log at which reading ended, or null. */
     private Path cut;
+    /** Whether nothing of that log was read, so that it goes too. */
+    private boolean cutWhole;
 
     /**
      * @param runs what the manifest names
@@ -72,16 +77,32 @@ final class Recovery {
         }
     }
 
+    /** The cut goes last: as long as anything comes after it, it must be found again. */
     private void removeAfterCut(Map<Long, Path> logs) throws IOException {
         boolean after = false;
         for (Path file : logs.values()) {
             if (after) {
-                folder.disk().delete(file);
-                files.remove(file);
+                remove(file);
             }
             after |= file.equals(cut);
         }
         folder.disk().forceFolder(folder.path());
+        if (cutWhole) {
+            remove(cut);
+            folder.disk().forceFolder(folder.path());
+        }
+    }
+
+    private void remove(Path file) throws IOException {
+        folder.disk().delete(file);
+        files.remove(file);
+    }
+
+    /** Says that reading ends with nothing of this log. */
+    private boolean leaveOut(Path file) {
+        cut = file;
+        cutWhole = true;
+        return false;
     }
 
     /** Whether the next log may be read. */
@@ -90,20 +111,24 @@ final class Recovery {
             if (!reader.begun(number)) {
                 if (reader.torn()) {
                     LOG.warn("The log {} has no whole header; nothing of it is read", file);
-                    cut = file;
-                    return false;
+                    return leaveOut(file);
                 }
                 // Prepared and never used; whether a later one was is seen by its number.
+                anyUnused |= !anyRead;
                 return true;
             }
-            if (lastSequence > 0 && reader.firstSequence() != lastSequence + 1) {
+            if (anyRead && reader.firstSequence() != lastSequence + 1) {
                 LOG.warn("The log {} begins with write {}, but the one before it ends with write {}; it is not read",
                         file, reader.firstSequence(), lastSequence);
-                cut = file;
-                files.remove(file);
-                folder.disk().delete(file);
-                return false;
+                return leaveOut(file);
             }
+            if (anyUnused && !anyRead) {
+                // Logs are used in order, so the one before it was, and nothing of it has reached the disk.
+                LOG.warn("The log {} begins with write {}, but the one before it is empty; it is not read", file,
+                        reader.firstSequence());
+                return leaveOut(file);
+            }
+            anyRead = true;
             lastSequence = reader.firstSequence() - 1;
             reader.replay((key, value) -> {
                 checkSize(file, key.length, value == null ? 0 : value.byteSize());
@@ -120,7 +145,7 @@ final class Recovery {
             cut = file;
             LOG.warn("The log {} ends in a record that was not written whole; it was cut at offset {} after {} writes, "
                     + "{} bytes are dropped", file, reader.end(), reader.records(), reader.sizeBytes() - reader.end());
-            truncate(file, reader.end());
+            folder.disk().truncate(file, reader.end());
             return false;
         }
     }
@@ -130,13 +155,6 @@ final class Recovery {
             throw new StorageException("The log " + file + " holds an entry of " + keyBytes + " and " + valueBytes
                     + " bytes, larger than this store takes. Start it with --max-key-bytes and --max-value-bytes as "
                     + "large as before.");
-        }
-    }
-
-    private void truncate(Path file, long bytes) throws IOException {
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
-            channel.truncate(bytes);
-            folder.disk().force(channel);
         }
     }
 

@@ -102,16 +102,35 @@ final class Spares implements Housekeeper.Work {
         prepareRoom(view);
         try {
             if (spare == null && view.frozen == null && !tree.closing()) {
-                Log next = newLog();
-                spare = new Spare(newMemtable(next == null ? Long.MAX_VALUE : next.number()), next);
+                spare = newSpare();
                 failure = null;
                 tree.changed();
             }
             return Long.MAX_VALUE;
         } catch (IOException e) {
-            failure = Failure.of("The store cannot make a log", e);
-            tree.changed();
-            return RETRY_NS;
+            return failed(Failure.of("The store cannot make a log", e));
+        } catch (OutOfMemoryError e) {
+            return failed(new StorageException("The store gets no memory for its next memtable: " + e.getMessage()
+                    + " Stop another process or lower --flush-threshold-bytes; the store tries again every second.", e));
+        }
+    }
+
+    /** Writers that wait learn of it, and it is tried again a little later. */
+    private long failed(StorageException told) {
+        failure = told;
+        tree.changed();
+        return RETRY_NS;
+    }
+
+    private Spare newSpare() throws IOException {
+        Log log = newLog();
+        try {
+            return new Spare(newMemtable(log == null ? Long.MAX_VALUE : log.number()), log);
+        } catch (Throwable e) {
+            if (log != null) {
+                log.delete();
+            }
+            throw e;
         }
     }
 

@@ -44,8 +44,14 @@ final class StoreFolder {
         return folder.resolve(String.format("%06d", number) + LOG);
     }
 
-    /** Reads the manifest and removes what a crash left behind. */
+    /**
+     * Reads the manifest and removes what a crash left behind. A new store has a manifest before it has a table, so tables
+     * without one are not what a crash left behind, but a store of which a part is missing.
+     *
+     * @throws CorruptionException if the manifest is damaged or missing
+     */
     static StoreFolder open(Path folder, Disk disk, LsmOptions options, Executor cleaner) throws IOException {
+        boolean isNew = !Files.exists(folder.resolve(Manifest.FILE_NAME));
         Manifest manifest = Manifest.read(folder);
         long nextFile = manifest.nextFile();
         List<Path> stray = new ArrayList<>();
@@ -54,6 +60,10 @@ final class StoreFolder {
                 String name = file.getFileName().toString();
                 long number = number(name);
                 nextFile = Math.max(nextFile, number + 1);
+                if (isNew && name.endsWith(TABLE)) {
+                    throw new CorruptionException(folder.resolve(Manifest.FILE_NAME), 0,
+                            "it is missing, but the folder holds the table " + name);
+                }
                 if (name.equals(Manifest.TEMPORARY_NAME) || name.endsWith(TABLE) && !names(manifest, number)
                         || name.endsWith(LOG) && number < manifest.firstLog()) {
                     stray.add(file);
@@ -62,6 +72,9 @@ final class StoreFolder {
         }
         for (Path file : stray) {
             disk.delete(file);
+        }
+        if (isNew) {
+            new Manifest(nextFile, 0, List.of()).write(disk, folder);
         }
         return new StoreFolder(folder, disk, options, cleaner, manifest, nextFile);
     }

@@ -23,7 +23,7 @@ final class TableOutput implements AutoCloseable {
     private final Disk disk;
     private final Path file;
     private final FileChannel channel;
-    private final NativeBuffer bytes = new NativeBuffer(PIECE_BYTES + ROOM_FOR_A_BLOCK);
+    private final NativeBuffer bytes;
     private long givenBytes;
     private boolean finished;
 
@@ -31,7 +31,9 @@ final class TableOutput implements AutoCloseable {
     TableOutput(Disk disk, Path file) throws IOException {
         this.disk = disk;
         this.file = file;
+        // In this order: a disk that lets no file be made is asked again every second, and must not cost memory.
         this.channel = disk.create(file);
+        this.bytes = new NativeBuffer(PIECE_BYTES + ROOM_FOR_A_BLOCK);
     }
 
     /** What the kernel does not have yet; bytes are added here. */

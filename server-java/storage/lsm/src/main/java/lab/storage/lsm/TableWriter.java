@@ -58,7 +58,12 @@ final class TableWriter implements AutoCloseable {
         this.compression = compression;
         this.compressor = compression == Compression.NONE ? null : compression.newCompressor();
         this.estimate = estimate;
-        this.file = new TableOutput(disk, file);
+        try {
+            this.file = new TableOutput(disk, file);
+        } catch (Throwable e) {
+            closeBuffers();
+            throw e;
+        }
         this.out = this.file.bytes();
     }
 
@@ -256,12 +261,16 @@ final class TableWriter implements AutoCloseable {
         return file.position();
     }
 
-    @Override
-    public void close() throws IOException {
+    private void closeBuffers() {
         for (NativeBuffer buffer : new NativeBuffer[] {packed, keys, restarts, hashes, blockOffsets, separatorEnds,
             separators}) {
             buffer.close();
         }
+    }
+
+    @Override
+    public void close() throws IOException {
+        closeBuffers();
         file.close();
     }
 }

@@ -123,6 +123,22 @@ class CorruptionTest {
     }
 
     @Test
+    void tablesWithoutAManifestAreKeptAndTheStoreRefusesToOpen() throws IOException {
+        Path table = writeTable();
+        Path manifest = folder.resolve(Manifest.FILE_NAME);
+        byte[] good = Files.readAllBytes(manifest);
+        Files.delete(manifest);
+        CorruptionException refused = assertThrows(CorruptionException.class, () -> new LsmStorage(folder, OPTIONS));
+        assertEquals(manifest, refused.file());
+        assertTrue(refused.getMessage().contains(table.getFileName().toString()), refused.getMessage());
+        assertTrue(Files.exists(table), "what the manifest named was removed");
+        Files.write(manifest, good);
+        try (Storage storage = new LsmStorage(folder, OPTIONS)) {
+            assertEquals(value(1), Bytes.text(java.lang.foreign.MemorySegment.ofArray(storage.get(utf8(key(1))))));
+        }
+    }
+
+    @Test
     void everyFlippedByteOfTheManifestIsFound() throws IOException {
         writeTable();
         Path manifest = folder.resolve(Manifest.FILE_NAME);

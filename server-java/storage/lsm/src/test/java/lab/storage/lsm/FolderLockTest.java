@@ -42,6 +42,18 @@ class FolderLockTest {
     }
 
     @Test
+    void refusingAStoreOfTheSameProcessDoesNotLetOthersIn() throws Exception {
+        try (Storage first = new LsmStorage(folder, OPTIONS)) {
+            Path sameFolder = folder.resolve("..").resolve(folder.getFileName());
+            assertThrows(StorageException.class, () -> new LsmStorage(sameFolder, OPTIONS));
+            Process second = start();
+            String said = output(second);
+            assertEquals(REFUSED, second.waitFor(), said);
+            first.put(utf8("a"), utf8("1"));
+        }
+    }
+
+    @Test
     void secondProcessIsRefusedUntilTheFirstHasClosed() throws Exception {
         try (Storage first = new LsmStorage(folder, OPTIONS)) {
             first.put(utf8("a"), utf8("1"));

@@ -3,6 +3,7 @@ package lab.storage.lsm;
 import static lab.storage.Bytes.utf8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -15,6 +16,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.StorageException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -192,18 +194,75 @@ class LogRecoveryTest {
         Path store = killed();
         byte[] first = Files.readAllBytes(log(store));
         Files.write(log(store), Arrays.copyOf(first, startOfLastRecords()));
-        Path later = folder.resolve("later");
-        Files.createDirectories(later);
-        long number = 40;
-        Log log = Log.create(Disk.REAL, StoreFolder.logFile(later, number), number, 1 << 20, 1 << 16);
-        log.begin(WRITES + 1);
-        log.append("after the gap".getBytes(), utf8("1"), WRITES + 1);
-        log.close();
-        Files.copy(StoreFolder.logFile(later, number), StoreFolder.logFile(store, number));
+        Path later = addLog(store, 40, WRITES + 1);
         try (LsmStorage storage = new LsmStorage(store, OPTIONS)) {
             assertEquals(state(WRITES - LAST_RECORDS), read(storage));
         }
-        assertFalse(Files.exists(StoreFolder.logFile(store, number)), "and is not found again the next time");
+        assertFalse(Files.exists(later), "and is not found again the next time");
+    }
+
+    /** Adds a log to a store that has the number after those of before. */
+    private static Path addLog(Path store, long number, long firstSequence) throws IOException {
+        Path file = StoreFolder.logFile(store, number);
+        Log log = Log.create(Disk.REAL, file, number, 1 << 20, 1 << 16);
+        log.begin(firstSequence);
+        log.append("after the gap".getBytes(), utf8("1"), firstSequence);
+        log.close();
+        return file;
+    }
+
+    @Test
+    void writesAfterALogWithoutAHeaderSurviveTheNextCrash() throws IOException {
+        Path store = killed();
+        Path bad = addLog(store, 40, WRITES + 1);
+        byte[] bytes = Files.readAllBytes(bad);
+        bytes[1] ^= 1;
+        Files.write(bad, bytes);
+        Path later = addLog(store, 41, WRITES + 2);
+        Path again = folder.resolve("again");
+        try (LsmStorage storage = new LsmStorage(store, OPTIONS)) {
+            assertEquals(state(WRITES), read(storage));
+            assertFalse(Files.exists(bad), "it would end the reading of logs the next time too");
+            assertFalse(Files.exists(later));
+            storage.put(utf8("since"), utf8("1"));
+            CrashedCopy.take(store, again);
+        }
+        try (LsmStorage storage = new LsmStorage(again, OPTIONS)) {
+            assertEquals("1", read(storage).get("since"), "an acknowledged write is lost");
+        }
+    }
+
+    @Test
+    void logOfWhichNothingReachedTheDiskEndsTheReading() throws IOException {
+        Path store = folder.resolve("store");
+        Files.createDirectories(store);
+        Files.write(StoreFolder.logFile(store, 3), new byte[1 << 16]);
+        Path later = addLog(store, 4, 50);
+        try (LsmStorage storage = new LsmStorage(store, OPTIONS)) {
+            assertTrue(read(storage).isEmpty(), "the 49 writes before this one are lost: " + read(storage));
+        }
+        assertFalse(Files.exists(later));
+    }
+
+    @Test
+    void removingWhatComesAfterACutMayBeInterrupted() throws IOException {
+        Path store = killed();
+        byte[] first = Files.readAllBytes(log(store));
+        Files.write(log(store), Arrays.copyOf(first, LogFormat.HEADER_BYTES + 5));
+        Path later = addLog(store, 40, WRITES + 1);
+        Disk stopsThere = new Disk() {
+            @Override
+            void delete(Path file) throws IOException {
+                if (file.equals(later)) {
+                    throw new IOException("the process ends here");
+                }
+                super.delete(file);
+            }
+        };
+        assertThrows(StorageException.class, () -> new LsmStorage(store, OPTIONS, stopsThere));
+        try (LsmStorage storage = new LsmStorage(store, OPTIONS)) {
+            assertTrue(read(storage).isEmpty(), "a later write without the earlier ones: " + read(storage));
+        }
     }
 
     @Test

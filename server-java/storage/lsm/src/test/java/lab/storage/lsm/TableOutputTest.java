@@ -3,6 +3,7 @@ package lab.storage.lsm;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -15,10 +16,14 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What the kernel is given: whole pieces at their places, so that it can keep each as one huge page, and then the rest. */
 class TableOutputTest {
+
+    private static final int TRIES = 200;
 
     @TempDir
     private Path folder;
@@ -91,5 +96,47 @@ class TableOutputTest {
             assertTrue(Files.exists(file));
         }
         assertFalse(Files.exists(file));
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aFileThatCannotBeMadeCostsNoMemoryHoweverOftenItIsTried() throws IOException {
+        Disk broken = new Disk() {
+            @Override
+            FileChannel create(Path file) throws IOException {
+                throw new IOException("No space left on device");
+            }
+        };
+        tryToWrite(broken, 1);
+        long before = residentBytes();
+        tryToWrite(broken, TRIES);
+        long grown = residentBytes() - before;
+        assertTrue(grown < TRIES / 4L * TableOutput.PIECE_BYTES, TRIES + " tries took " + grown + " bytes");
+    }
+
+    private void tryToWrite(Disk disk, int times) {
+        for (int i = 0; i < times; i++) {
+            assertThrows(IOException.class, () -> new TableWriter(disk, folder.resolve("4.table"), 10,
+                    Compression.NONE, new LiveEstimate(List.of())));
+        }
+    }
+
+    /** What the process takes without mapped files. */
+    private static long residentBytes() throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+            if (line.startsWith("RssAnon:")) {
+                return Long.parseLong(line.replaceAll("\\D", "")) * 1024;
+            }
+        }
+        throw new IOException("The kernel does not tell RssAnon.");
+    }
+
+    @Test
+    void buffersDoubleButNotBeyondWhatCanBeShown() {
+        assertEquals(8_192, NativeBuffer.grown(4_096, 4_097));
+        assertEquals(1 << 20, NativeBuffer.grown(4_096, 1 << 20));
+        long largestBlock = (1L << 30) + 100_000;
+        assertEquals(Integer.MAX_VALUE, NativeBuffer.grown(largestBlock, largestBlock + 1));
+        assertEquals(3L << 30, NativeBuffer.grown(largestBlock, 3L << 30));
     }
 }

@@ -1,0 +1,168 @@
+package lab.storage.lsm;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/**
+ * A disk of which a loss of power leaves what was forced, and of the rest whatever chance leaves: of a file any of the
+ * pages that were written since, of a folder any of the changes of names since, or, as journalling file systems have it,
+ * the first so many of them. Nothing is really forced.
+ */
+final class PowerLossDisk extends Disk {
+
+    private static final int PAGE_BYTES = 512;
+
+    /** A file, whatever its name is. */
+    private static final class Content {
+        private Path path;
+        /** What is certain to be there; null as long as nothing of it was forced. */
+        private byte[] forced;
+        /** What it had when its name was removed. */
+        private byte[] last;
+
+        byte[] now() throws IOException {
+            return last != null ? last : Files.readAllBytes(path);
+        }
+    }
+
+    /** A name in a folder that was given to a file, or with null taken away. */
+    private record Change(String name, Content content) {
+    }
+
+    private final Map<FileChannel, Content> open = new IdentityHashMap<>();
+    private final Map<Path, Content> files = new HashMap<>();
+    private final List<Change> changes = new ArrayList<>();
+    private final boolean inOrder;
+    private int certainChanges;
+
+    /**
+     * @param folder  what is there now is on the disk
+     * @param inOrder whether a name changes only after the names that were changed before it
+     */
+    PowerLossDisk(Path folder, boolean inOrder) throws IOException {
+        this.inOrder = inOrder;
+        try (var found = Files.newDirectoryStream(folder)) {
+            for (Path file : found) {
+                Content content = add(file);
+                content.forced = content.now();
+            }
+        }
+        certainChanges = changes.size();
+    }
+
+    private Content add(Path file) {
+        Content content = new Content();
+        content.path = file;
+        files.put(file, content);
+        changes.add(new Change(file.getFileName().toString(), content));
+        return content;
+    }
+
+    @Override
+    synchronized FileChannel create(Path file) throws IOException {
+        setAside(file);
+        FileChannel channel = super.create(file);
+        open.put(channel, add(file));
+        return channel;
+    }
+
+    @Override
+    synchronized void write(FileChannel channel, ByteBuffer bytes, long position) throws IOException {
+        super.write(channel, bytes, position);
+    }
+
+    @Override
+    synchronized void truncate(Path file, long bytes) throws IOException {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            channel.truncate(bytes);
+        }
+        files.get(file).forced = Files.readAllBytes(file);
+    }
+
+    @Override
+    synchronized void force(FileChannel channel) throws IOException {
+        Content content = open.get(channel);
+        content.forced = content.now();
+    }
+
+    @Override
+    synchronized void forceFolder(Path folder) {
+        certainChanges = changes.size();
+    }
+
+    @Override
+    synchronized void rename(Path from, Path to) throws IOException {
+        setAside(to);
+        super.rename(from, to);
+        Content content = files.remove(from);
+        content.path = to;
+        files.put(to, content);
+        // One change, for a rename is one step.
+        changes.add(new Change(to.getFileName().toString(), content));
+    }
+
+    @Override
+    synchronized void delete(Path file) throws IOException {
+        if (setAside(file)) {
+            changes.add(new Change(file.getFileName().toString(), null));
+        }
+        super.delete(file);
+    }
+
+    /** Keeps what a file has that is about to lose its name; the change may not survive. */
+    private boolean setAside(Path file) throws IOException {
+        Content content = files.remove(file);
+        if (content != null) {
+            content.last = Files.readAllBytes(file);
+        }
+        return content != null;
+    }
+
+    /** Writes what is left when the power goes now into another folder. */
+    synchronized void losePower(Path left, SplittableRandom random) throws IOException {
+        int kept = certainChanges + random.nextInt(changes.size() - certainChanges + 1);
+        Map<String, Content> names = new HashMap<>();
+        for (int i = 0; i < changes.size(); i++) {
+            Change change = changes.get(i);
+            boolean survives = i < certainChanges || (inOrder ? i < kept : random.nextBoolean());
+            if (!survives) {
+                continue;
+            }
+            if (change.content == null) {
+                names.remove(change.name);
+            } else {
+                names.values().remove(change.content);
+                names.put(change.name, change.content);
+            }
+        }
+        Files.createDirectories(left);
+        for (Map.Entry<String, Content> name : names.entrySet()) {
+            Files.write(left.resolve(name.getKey()), left(name.getValue(), random));
+        }
+    }
+
+    private static byte[] left(Content content, SplittableRandom random) throws IOException {
+        byte[] forced = content.forced == null ? new byte[0] : content.forced;
+        byte[] now = content.now();
+        int shorter = Math.min(forced.length, now.length);
+        byte[] left = new byte[shorter + random.nextInt(Math.max(forced.length, now.length) - shorter + 1)];
+        int share = random.nextInt(101);
+        for (int page = 0; page < left.length; page += PAGE_BYTES) {
+            byte[] source = random.nextInt(100) < share ? now : forced;
+            int bytes = Math.min(PAGE_BYTES, left.length - page);
+            System.arraycopy(source, Math.min(page, source.length), left, page,
+                    Math.clamp(source.length - page, 0, bytes));
+        }
+        return left;
+    }
+}
