@@ -21,7 +21,7 @@ from runners.plan.ablations import LOADS_S, ROUNDS, TOGETHER, Switch, workload
 from runners.plan.rate import Rate, choose_rate
 from runners.plan.setting import Setting
 from runners.plan.shape import Shape
-from runners.plan.size import Size
+from runners.plan.size import WARM_UP_S, Size
 from runners.plan.workload import Workload
 from runners.read.reading import read_step
 from runners.read.run import Step
@@ -105,7 +105,8 @@ class Ablating:
         def ready(setting: Setting) -> RunningServer:
             return self._launch(setting, keep_data=True)
 
-        return beside(self._campaign, self._launch, ready, TOGETHER.settings, load, rate, shape, events, floor_s)
+        settings, warm_s = TOGETHER.settings, WARM_UP_S[self._size.name]
+        return beside(self._campaign, self._launch, ready, settings, load, rate, shape, events, floor_s, warm_s)
 
     def _prepare(self, switch: Switch, load: Workload, connections: int, kind: str) -> Rate:
         """Fill the stores, and choose one rate for all: a share of what the weakest carries in closed loop."""

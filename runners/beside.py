@@ -16,6 +16,7 @@ from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import Workload
 from runners.read.run import Step
+from runners.warming import warm_up
 
 
 def carried_rps(ladder: Ladder) -> float:
@@ -59,10 +60,12 @@ def beside(
     shape: Shape,
     events: Sequence[str],
     floor_s: float,
+    warm_s: float = 0.0,
 ) -> list[Step]:
     """Measure each setting on a server of its own; with `events`, once more while the profiler records.
 
-    `ready` starts a server that holds what the load asks for, `launch` an empty one.
+    `ready` starts a server that holds what the load asks for, `launch` an empty one. With `warm_s`, each is warmed up
+    for about so long before its load.
 
     Before them, for `floor_s`, the instrument's floor: the same load against a handler that does nothing.
     """
@@ -73,6 +76,8 @@ def beside(
     for setting in settings:
         server = ready(setting)
         name = f"{workload.name}-{setting.name}"
+        if warm_s:
+            warm_up(campaign, f"warm-{name}", server, workload, Shape(shape.connections), warm_s)
         steps.append(in_time(campaign, name, "load", server, workload, rate, shape))
         if events and server.alive():
             length_s = (shape.duration_s or 0.0) + (shape.warmup_s or 0.0)

@@ -27,7 +27,7 @@ from runners.plan.parameter import Value
 from runners.plan.rate import Rate
 from runners.plan.setting import Setting
 from runners.plan.shape import Shape
-from runners.plan.size import Size
+from runners.plan.size import WARM_UP_S, Size
 from runners.plan.workload import Workload
 from runners.read.errors import ReadError
 from runners.read.load_json import read_load_json
@@ -36,6 +36,7 @@ from runners.searches import Searches
 from runners.show.cell import draw
 from runners.store import StepFolder
 from runners.turns import TakingTurns
+from runners.warming import warm_up
 
 LAST = report_5.NODES - 1  # the node that dies; the load goes to the first
 OUTAGE_SHARE = 0.5  # of what a closed loop reached: a rate that two nodes carry too
@@ -104,6 +105,7 @@ class Clusters(Searches, ABC):
         shape = Shape(int(self.parameters["connections"]), 1, load_s, warmup_s)
         floor = self.floor(workload, rate, shape)
         server, name = self.launch(setting), f"{workload.name}-{setting.name}"
+        warm_up(self._campaign, f"warm-{name}", server, workload, Shape(shape.connections), WARM_UP_S[self.size.name])
         step = in_time(self._campaign, name, "load", server, workload, rate, shape)
         if self.events:
             spec = ProfileSpec.for_load(self.events, rate.rps, warmup_s + load_s, self._campaign.server_cpu_share(name))

@@ -24,9 +24,10 @@ from runners.plan.workload import Workload
 from runners.read.reading import read_step
 from runners.read.run import Step
 from runners.store import RunFolder
+from runners.warming import warm_up
 
 AGAIN = "again"
-WARM_S = 5.0  # of closed loop, before the first probe of a server
+WARM_S = 5.0  # planned for closed loops before the first probe of a server
 
 Launch = Callable[[Setting], RunningServer]
 
@@ -131,9 +132,9 @@ class Rungs:
         self._server, self._setting = self._launch(setting), setting
         if workload.filled_keys:
             self._campaign.fill(self._server, workload)
-        closed = Shape(shape.connections, shape.threads, max(min(WARM_S, 2 * self._size.probe_s), self._size.probe_s))
-        name = step_name("probe", workload.name, setting.name)
-        step = self._campaign.step(name, "probe", self._server, workload, None, shape=closed)
+        whole_s = max(min(WARM_S, 2 * self._size.probe_s), self._size.probe_s)
+        name, closed = step_name("probe", workload.name, setting.name), Shape(shape.connections, shape.threads)
+        step = warm_up(self._campaign, name, self._server, workload, closed, whole_s, kind="probe")
         if not facts.achieved_rps(step) > 0:
             raise MeasureError(f"warm-up of {setting.name}", facts.why_not(step), "see the server's log")
         return step

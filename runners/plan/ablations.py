@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from runners.plan.setting import Setting
-from runners.plan.size import AROUND_A_LOAD_S, Size
+from runners.plan.size import AROUND_A_LOAD_S, WARM_UP_S, Size
 from runners.plan.workload import SCRIPTS, Workload
 
 VALUE_BYTES = 1_200
@@ -72,7 +72,7 @@ class Rounds:
 
 ROUNDS = {
     "smoke": Rounds(4, 0.5, 0.2, 0.7, 0.10),
-    "quick": Rounds(4, 1.2, 0.3, 1.2, 0.05),
+    "quick": Rounds(4, 1.6, 0.3, 1.2, 0.05),
     "full": Rounds(15, 5.0, 1.0, 10.0, 0.02),
 }
 
@@ -164,10 +164,11 @@ LOADS_S = {"smoke": (0.3, 1.0, 1.0), "quick": (0.5, 2.5, 1.5), "full": (10.0, 12
 #: What fits the time of a size; the full one takes all.
 FIT, FITTING = "fit", {
     "smoke": ("bloom", "response"),
-    "quick": ("compaction", "bloom", "cache", "wal", "response"),
+    "quick": ("compaction", "bloom", "wal", "response"),
     "full": tuple(SWITCHES),
 }  # fmt: skip
-_FILL_RPS = 20_000.0  # about what a store takes; for the progress only
+#: About what a store takes, and the seconds beside it in which its server starts; for the progress only.
+_FILL_RPS, _AROUND_A_FILL_S = 18_000.0, 2.0
 
 
 def chosen(names: str, size: str, group: str | None = None) -> list[Switch]:
@@ -198,10 +199,14 @@ def planned_s(size: Size) -> float:
         many = len(switch.settings)
         seconds += many * rounds.count * rounds.repeat_s() + many * (rounds.closed_s + AROUND_A_LOAD_S)
         if switch.workload != "put":
-            seconds += many * (1 + REWRITES) * KEYS[size.name] / _FILL_RPS
+            seconds += many * _fill_s(size)
         if switch.fault is not None:
             seconds += rounds.load_s + 2 * AROUND_A_LOAD_S
     warmup_s, load_s, floor_s = LOADS_S[size.name]
     loads = 4 * (warmup_s + load_s + AROUND_A_LOAD_S) + warmup_s + floor_s + AROUND_A_LOAD_S
-    fills = 2 * ((1 + REWRITES) * KEYS[size.name] / _FILL_RPS + rounds.closed_s + AROUND_A_LOAD_S)
-    return seconds + loads + fills
+    fills = 2 * (_fill_s(size) + rounds.closed_s + AROUND_A_LOAD_S)
+    return seconds + loads + fills + 2 * WARM_UP_S[size.name]
+
+
+def _fill_s(size: Size) -> float:
+    return (1 + REWRITES) * KEYS[size.name] / _FILL_RPS + _AROUND_A_FILL_S

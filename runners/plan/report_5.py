@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runners.plan.climb import AROUND_A_RUNG_S, LIKELY_PUBLISHED, WARM_S, Climb, most_again
 from runners.plan.setting import Setting
-from runners.plan.size import Size
+from runners.plan.size import WARM_UP_S, Size
 from runners.plan.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "lsm"
@@ -101,7 +101,7 @@ def planned_s(size: Size) -> float:
     rungs = len(climb.shares) + min(climb.published, LIKELY_PUBLISHED)
     rung_s = climb.rung_s + climb.probe_warmup_s + AROUND_A_RUNG_S
     rungs_s = START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
-    in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0)
+    in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0) + WARM_UP_S[size.name]
     in_turns_s = turns.planned_s(len(CHANGES)) + turns.planned_s(len(COPIES[size.name]))
     whole_s = 2 * (climb.planned_s() + rungs_s) + in_depth_s + in_turns_s + PROFILED_S
     return whole_s + len(OUTAGES[size.name]) * outage.planned_s()

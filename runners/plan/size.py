@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 #: Seconds beside the load itself: launch, profiler, conversion, drawing. For progress only.
 AROUND_A_LOAD_S = 2.0
+#: A warm-up is made of closed loops of so many seconds, and takes at most so many times what is planned for it.
+BURST_S, WARM_BOUND = 2.0, 1.6
+#: Planned for the warm-up of a server whose one load is looked at in depth, by size.
+WARM_UP_S = {"smoke": 1.0, "quick": 5.0, "full": 15.0}
 #: A fixed small load before each campaign, the same in every size and experiment, so that runs can be set beside each
 #: other: it tells a machine that is not as usual.
 SENTINEL = "sentinel"

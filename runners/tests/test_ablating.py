@@ -124,6 +124,9 @@ def test_both_ends_are_loaded_at_one_rate_on_their_own_data(tmp_path: Path) -> N
     steps = taker(folder, starts).together(4, ())
     assert [step.subject for step in steps] == [setting.name for setting in TOGETHER.settings]
     assert len({step.meta["offered_rate_rps"] for step in [*steps, *read_run(folder).find(kind="floor")]}) == 1
+    for name in ("lsm-as-published", "lsm-all-on"):  # a server is warm before its load
+        order = starts.machine.measured
+        assert order.index(f"warm-get-{name}") + 1 == order.index(f"get-{name}")
 
 
 def test_a_common_rate_is_a_share_of_the_lower_knee(tmp_path: Path) -> None:

@@ -13,16 +13,21 @@ import picocli.CommandLine.Option;
 final class ExecutionFlags {
 
     private static final int THREADS_A_CORE = 4;
+    /** With one a core, the selector interrupts the carrier after each few requests, and both do all in smaller parts. */
+    private static final int CARRIERS_A_CORE = 2;
+    /** The most that the JDK's scheduler takes. */
+    private static final int MAX_CARRIERS = 32_767;
 
     @Option(names = "--execution", defaultValue = "selector", converter = KindConverter.class, paramLabel = "MODE",
             description = "Where requests are handled: selector (on the thread that read them), pool (handed to a pool), "
-                    + "virtual (a virtual thread each), blocking-pool (on a pool, while the selector waits; as "
+                    + "virtual (on virtual threads), blocking-pool (on a pool, while the selector waits; as "
                     + "report 3). Default: ${DEFAULT-VALUE}.")
     private ExecutionKind kind;
 
     @Option(names = "--pool-threads", defaultValue = "0", paramLabel = "N",
-            description = "pool, blocking-pool: threads. Default: 0, for pool " + THREADS_A_CORE
-                    + " for each core, for blocking-pool one (as report 3).")
+            description = "pool, blocking-pool: threads; virtual: threads that carry the virtual ones. Default: 0, for "
+                    + "each core " + THREADS_A_CORE + " for pool, " + CARRIERS_A_CORE + " for virtual, one for "
+                    + "blocking-pool (as report 3).")
     private int threads;
 
     @Option(names = "--queue", defaultValue = "array", converter = QueueConverter.class, paramLabel = "KIND",
@@ -41,14 +46,23 @@ final class ExecutionFlags {
 
     void validate() {
         require(threads >= 0, "--pool-threads is " + threads + ", but must be at least 1, or 0 for the default.");
+        require(kind != ExecutionKind.VIRTUAL || threads <= MAX_CARRIERS, "--pool-threads is " + threads
+                + ", but virtual threads have at most " + MAX_CARRIERS + " to carry them.");
         require(queueSize > 0, "--queue-size is " + queueSize + ", but must be at least 1.");
         require(deadlineMs >= 0, "--deadline-ms is " + deadlineMs + ", but must be at least 1, or 0 for never.");
     }
 
     Execution create() {
-        int cores = Runtime.getRuntime().availableProcessors();
-        int chosen = threads > 0 ? threads : kind == ExecutionKind.BLOCKING_POOL ? cores : cores * THREADS_A_CORE;
+        int chosen = threads > 0 ? threads : Runtime.getRuntime().availableProcessors() * threadsACore();
         return kind.create(new ExecutionSettings(chosen, queue, queueSize, deadlineMs));
+    }
+
+    private int threadsACore() {
+        return switch (kind) {
+            case BLOCKING_POOL -> 1;
+            case VIRTUAL -> CARRIERS_A_CORE;
+            case SELECTOR, POOL -> THREADS_A_CORE;
+        };
     }
 
     private static final class KindConverter implements ITypeConverter<ExecutionKind> {

@@ -111,6 +111,7 @@ class ProcessTest {
         assertRefused("--port", "--engine", "noop", "--nodes", "2", "--port", "0", "--port", "1");
         assertRefused("a larger -Xmx", "--engine", "noop", "--cache-bytes", "1000000000");
         assertRefused("--bloom-bits-per-key is 99", "--engine", "noop", "--bloom-bits-per-key", "99");
+        assertRefused("at most 32767", "--engine", "noop", "--execution", "virtual", "--pool-threads", "32768");
         assertRefused("'later' is not one of [off, buffered, sync]", "--engine", "noop", "--wal", "later");
     }
 

@@ -8,7 +8,7 @@ public enum ExecutionKind {
     BLOCKING_POOL("blocking-pool"),
     /** On a pool behind a bounded queue. */
     POOL("pool"),
-    /** On a virtual thread each. */
+    /** On virtual threads: as many as there are requests that wait for something. */
     VIRTUAL("virtual");
 
     private final String flag;

@@ -1,30 +1,48 @@
 package lab.server.execution;
 
+import java.lang.management.ManagementFactory;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
+import jdk.management.VirtualThreadSchedulerMXBean;
 
 /**
- * A virtual thread for each request. Without a bound a slow store would gather any number of them, so at most
- * {@code queueSize} requests are under way and further ones are refused.
+ * As many virtual threads as there are requests that wait for something, and one more that is on its way to the next
+ * request. A thread whose request never waited goes on with the next, so a handler that only computes costs no thread of
+ * its own, and one that waits delays nobody: whoever takes a request first sends the next thread on its way.
+ *
+ * <p>Without a bound a slow store would gather any number of requests, so at most {@code queueSize} are under way and
+ * further ones are refused.
+ *
+ * <p>The threads that carry them belong to the JVM, which has one set for all its virtual threads: their number is set for
+ * all servers of the process.
  */
 final class VirtualThreads implements Execution {
 
     private static final long CLOSE_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final ExecutionSettings settings;
+    private final VirtualThreadSchedulerMXBean scheduler =
+            ManagementFactory.getPlatformMXBean(VirtualThreadSchedulerMXBean.class);
     private final Thread.Builder threads = Thread.ofVirtual().name("request");
+    private final Queue<Job> waiting = new ConcurrentLinkedQueue<>();
+    /** Whether a thread was started that has not looked for a request yet. */
+    private final AtomicBoolean onItsWay = new AtomicBoolean();
     private final AtomicInteger underWay = new AtomicInteger();
-    private final AtomicInteger started = new AtomicInteger();
+    private final AtomicInteger begun = new AtomicInteger();
     private final LongAdder expired = new LongAdder();
     private final long deadlineNanos;
 
     VirtualThreads(ExecutionSettings settings) {
         this.settings = settings;
         deadlineNanos = TimeUnit.MILLISECONDS.toNanos(settings.deadlineMs());
+        scheduler.setParallelism(settings.threads());
     }
 
     @Override
@@ -36,12 +54,36 @@ final class VirtualThreads implements Execution {
         if (deadlineNanos > 0) {
             job.waitsSince(System.nanoTime());
         }
-        threads.start(() -> run(job));
+        waiting.add(job);
+        sendThread();
         return true;
     }
 
+    private void sendThread() {
+        if (!onItsWay.get() && onItsWay.compareAndSet(false, true)) {
+            try {
+                threads.start(this::work);
+            } catch (Throwable e) {
+                // Nobody comes, so whoever adds the next request must try again.
+                onItsWay.set(false);
+                throw e;
+            }
+        }
+    }
+
+    private void work() {
+        // Before it looks: whoever adds a request after that look sends another thread.
+        onItsWay.set(false);
+        for (Job job = waiting.poll(); job != null; job = waiting.poll()) {
+            if (!waiting.isEmpty()) {
+                sendThread();
+            }
+            run(job);
+        }
+    }
+
     private void run(Job job) {
-        started.incrementAndGet();
+        begun.incrementAndGet();
         try {
             if (deadlineNanos > 0 && System.nanoTime() - job.waitsSince() >= deadlineNanos) {
                 expired.increment();
@@ -50,15 +92,15 @@ final class VirtualThreads implements Execution {
                 job.handle();
             }
         } finally {
-            started.decrementAndGet();
+            begun.decrementAndGet();
             underWay.decrementAndGet();
         }
     }
 
-    /** Requests whose thread has not begun to run. */
+    /** Requests that no thread has taken yet. */
     @Override
     public int queueDepth() {
-        return Math.max(0, underWay.get() - started.get());
+        return Math.max(0, underWay.get() - begun.get());
     }
 
     @Override
@@ -70,6 +112,7 @@ final class VirtualThreads implements Execution {
     public Map<String, Object> settings() {
         Map<String, Object> all = new LinkedHashMap<>();
         all.put("execution", ExecutionKind.VIRTUAL.toString());
+        all.put("carrier_threads", scheduler.getParallelism());
         all.put("queue_size", settings.queueSize());
         all.put("deadline_ms", settings.deadlineMs());
         return all;

@@ -1,0 +1,45 @@
+"""Wait until a JVM's compiler has worked off what it has to do, as its threads' CPU time tells (Linux only)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from runners.measure.activity import role
+
+LOOK_S = 0.2
+AT_REST = 0.05  # of a core, from one look to the next
+
+
+def compiler_s(pid: int) -> float | None:
+    """CPU seconds of a process's compiler threads so far; None where there are none or the kernel does not tell."""
+    used = []
+    try:
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            if role((thread / "comm").read_text(encoding="ascii", errors="replace")) == "jit":
+                used.append(int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9)
+    except (OSError, ValueError, IndexError):
+        return None
+    return sum(used) if used else None
+
+
+def await_rest(
+    read_s: Callable[[], float | None],
+    bound_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> float | None:
+    """Wait until the compiler rests from one look to the next; give the seconds that took, None when it never did.
+
+    `read_s` gives its CPU seconds so far. A thread of it that ended makes a sum smaller, which counts as rest.
+    """
+    began = clock()
+    before, at = read_s(), began
+    while before is not None and clock() - began + LOOK_S <= bound_s:
+        sleep(LOOK_S)
+        now, now_at = read_s(), clock()
+        if now is None or now - before <= AT_REST * (now_at - at):
+            return now_at - began
+        before, at = now, now_at
+    return None

@@ -1,0 +1,117 @@
+"""A server is warmed up until its compiler rests, within its time; the loop that counts is the last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from runners import warming
+from runners.campaign import Campaign
+from runners.explain.compiling import compiling_cores
+from runners.launch.server import RunningServer
+from runners.measure.compiling import AT_REST, LOOK_S, await_rest, compiler_s
+from runners.plan.shape import Shape
+from runners.plan.size import BURST_S, WARM_BOUND
+from runners.plan.workload import PUT
+from runners.read.columns import frame
+from runners.read.run import Step
+from runners.tests.show.steps import step as made_step
+from runners.tests.show.steps import times
+
+WHOLE_S = 5.0
+
+
+def compiling(folder: Path, cores: Sequence[float], step_s: float = 0.1) -> Step:
+    """A step whose compiler used so many cores in each tenth of a second."""
+    step = made_step(folder, "warm", times(100, 100.0))
+    rows = [
+        {"t_s": index * step_s, "length_s": step_s, "kind": kind, "busy_ms": share * step_s * 1000}
+        for index, cores_then in enumerate(cores)
+        for kind, share in (("jit", cores_then), ("serving", 0.9))
+    ]
+    step.frames["activity"] = frame("activity", rows)
+    return step
+
+
+@dataclass
+class Clock:
+    """Time passes where a loop runs and where somebody sleeps, and nowhere else."""
+
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+@dataclass
+class Loops:
+    """A campaign whose closed loops end with the compiler as planned; the last plan is true of all that follow."""
+
+    folder: Path
+    ends: Sequence[float]
+    clock: Clock
+    lengths_s: list[float] = field(default_factory=list)
+
+    def step(self, name: str, kind: str, *_: object, shape: Shape, **__: object) -> Step:
+        assert shape.duration_s is not None
+        cores = self.ends[min(len(self.lengths_s), len(self.ends) - 1)]
+        self.lengths_s.append(shape.duration_s)
+        self.clock.now_s += shape.duration_s
+        return compiling(self.folder, [0.5] * 20 + [cores] * 10)
+
+
+def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float], *, told: bool = True) -> Any:
+    clock = Clock()
+    loops = Loops(tmp_path, ends, clock)
+    monkeypatch.setattr(warming, "available", lambda: told)
+    monkeypatch.setattr(warming, "await_rest", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
+    server = cast(RunningServer, SimpleNamespace(pid=-1, alive=lambda: True))
+    step = warming.warm_up(cast(Campaign, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
+    return SimpleNamespace(step=step, loops=loops.lengths_s, took_s=clock.now_s)
+
+
+def test_a_warm_up_ends_when_the_compiler_rests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert warmed(tmp_path, monkeypatch, [0.01]).loops == [BURST_S]
+    later = warmed(tmp_path, monkeypatch, [0.6, 0.3, 0.01])
+    assert later.loops == [BURST_S] * 3 and compiling_cores(later.step) == pytest.approx(0.01)
+
+
+def test_a_warm_up_ends_in_its_time_whatever_the_compiler_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    never = warmed(tmp_path, monkeypatch, [0.9])
+    assert len(never.loops) > 1 and never.took_s <= WARM_BOUND * WHOLE_S
+
+
+def test_where_the_kernel_does_not_tell_it_is_one_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert warmed(tmp_path, monkeypatch, [0.9], told=False).loops == [WHOLE_S]
+
+
+def test_what_counts_is_the_last_second(tmp_path: Path) -> None:
+    assert compiling_cores(compiling(tmp_path, [0.8] * 20 + [0.1] * 10)) == pytest.approx(0.1)
+    assert compiling_cores(compiling(tmp_path, [0.1] * 20 + [0.8] * 10)) == pytest.approx(0.8)
+    assert compiling_cores(made_step(tmp_path, "other", times(100, 100.0))) is None
+
+
+def test_the_compiler_rests_when_it_uses_next_to_nothing() -> None:
+    for busy_looks in (0, 3):
+        clock = Clock()
+        used = [0.5 * LOOK_S * look for look in range(busy_looks + 1)]
+        used.append(used[-1] + 0.9 * AT_REST * LOOK_S)
+        assert await_rest(iter(used).__next__, 10.0, clock, clock.sleep) == pytest.approx((busy_looks + 1) * LOOK_S)
+
+
+def test_a_compiler_that_never_rests_is_not_waited_for_longer_than_allowed() -> None:
+    clock = Clock()
+    assert await_rest(lambda: clock.now_s, 1.0, clock, clock.sleep) is None and clock.now_s <= 1.0
+    assert await_rest(lambda: None, 1.0, clock, clock.sleep) is None
+
+
+def test_a_process_without_a_compiler_tells_nothing() -> None:
+    assert compiler_s(-1) is None
