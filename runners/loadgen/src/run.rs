@@ -6,11 +6,12 @@ use crate::error::{Error, Result};
 use crate::io::{Interface, ReceiveClock};
 use crate::launch::{launch, prepare_sources, prepare_workers};
 use crate::lua::{Script, done, ended};
-use crate::record::{Collector, Pool, Summary};
+use crate::record::{Collector, Pool, Summary, Times};
 use crate::report::hlog::HlogWriter;
 use crate::report::slices::SlicesWriter;
 use crate::report::{Outcome, console, hgrm, json};
 use crate::signal::Interrupt;
+use crate::units::format_us;
 use crate::usage::{Cpu, yield_to_everybody};
 use crate::worker::{Ended, Second, Shared};
 use std::io::{IsTerminal, Write};
@@ -26,6 +27,8 @@ const EXIT_INTERRUPTED: u8 = 130;
 const EXIT_OBJECTIVE_MISSED: u8 = 3;
 /// Time between the last worker's readiness and position 0 of the schedule.
 const START_DELAY_NS: u64 = 2_000_000;
+/// To a terminal: back to the line's begin, and wipe it.
+const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Runs, reports, and gives the exit code.
 ///
@@ -35,7 +38,10 @@ pub fn run(config: &Config) -> Result<u8> {
     // A wrong script is told first: it needs no server.
     let main_script = config.script.is_some().then(|| Script::load(config)).transpose()?;
     crate::limits::make_room(config.total_connections(), config.threads)?;
-    let address = first_that_listens(config)?;
+    let addresses = those_that_listen(config)?;
+    if let Some(script) = &main_script {
+        script.set_addresses(&addresses)?;
+    }
     let json_file = config.json.as_deref().map(json::create).transpose()?;
     if let Some(path) = &config.hgrm {
         hgrm::create(path)?;
@@ -45,7 +51,13 @@ pub fn run(config: &Config) -> Result<u8> {
     let interrupt = Interrupt::install()?;
     let pool = Pool::default();
     let shared = Shared { interrupt: interrupt.clone(), abort: Arc::new(AtomicBool::new(false)), pool: pool.clone() };
-    let sources = prepare_sources(config, main_script.as_ref(), address)?;
+    let sources = prepare_sources(config, main_script.as_ref(), addresses[0])?;
+    if config.rate.is_some() && sources.iter().any(|(source, _)| source.script().wants_delay()) {
+        eprintln!(
+            "loadgen: the script's delay() is not called: with -R the schedule says when requests leave; \
+             leave -R out for a closed loop with delays"
+        );
+    }
     console::print_start(config);
 
     let (seconds_to, seconds) = channel();
@@ -81,6 +93,7 @@ pub fn run(config: &Config) -> Result<u8> {
         .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface);
     let outcome =
         Outcome::new(config, collector.finish(elapsed_s), &cpus, elapsed_s, start_unix_us, interface, interrupt.came());
+    end_live_line();
     report(config, &outcome, json_file, main_script.as_ref())?;
     Ok(match () {
         () if outcome.interrupted => EXIT_INTERRUPTED,
@@ -109,18 +122,22 @@ fn report(
     let Some(script) = main_script else { return Ok(()) };
     let counts = &outcome.collected.total.counts;
     let summary = ended((outcome.elapsed_s * 1e6) as u64, counts.completed, counts.bytes_read, counts.errors);
-    done(script, &summary, outcome.response.completed(), &outcome.collected.thread_rates)
+    done(script, &summary, outcome.response.completed(), &outcome.collected.thread_rates, config.rate.is_some())
 }
 
-/// Tries each address of the host once.
-fn first_that_listens(config: &Config) -> Result<SocketAddr> {
-    let addresses = config.target.resolve()?;
+/// Tries each address of the host once: a script may ask for all that listen (`wrk.addrs`), else the first will do.
+fn those_that_listen(config: &Config) -> Result<Vec<SocketAddr>> {
+    let mut found = Vec::new();
     let mut reasons = Vec::new();
-    for address in addresses {
+    for address in config.target.resolve()? {
         match TcpStream::connect_timeout(&address, config.timeout) {
-            Ok(_) => return Ok(address),
+            Ok(_) if config.script.is_none() => return Ok(vec![address]),
+            Ok(_) => found.push(address),
             Err(error) => reasons.push(format!("{address}: {error}")),
         }
+    }
+    if !found.is_empty() {
+        return Ok(found);
     }
     Err(Error::CouldNotRun(format!(
         "cannot connect to {} ({}); start the server, or check host and port of the URL",
@@ -152,13 +169,23 @@ fn live_line(config: &Config) -> Box<dyn FnMut(&Summary) + Send> {
     let bounded = config.requests.is_some();
     Box::new(move |second| {
         let of = if bounded { String::new() } else { format!(" of {duration}") };
-        let errors = second.counts.errors.total();
+        let errors = &second.counts.errors;
+        let times = |times: &Times| format!("p50 {}, p99 {}", format_us(times.p50_us), format_us(times.p99_us));
         eprint!(
-            "\r\x1b[K{} s{of}: {} answers/s, p50 {}, p99 {}, errors {errors}",
+            "{CLEAR_LINE}{} s{of}: {} answers/s, response {}, service {}, errors {} (status {})",
             second.index + 1,
             second.counts.completed,
-            crate::units::format_us(second.response.p50_us),
-            crate::units::format_us(second.response.p99_us),
+            times(&second.response),
+            times(&second.service),
+            errors.total(),
+            errors.status,
         );
     })
+}
+
+/// Makes room for the report where the live line stood.
+fn end_live_line() {
+    if std::io::stderr().is_terminal() {
+        eprint!("{CLEAR_LINE}");
+    }
 }

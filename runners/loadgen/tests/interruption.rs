@@ -9,10 +9,13 @@ use support::{Scratch, Server, finish, spawn};
 fn interrupted_by(signal: Signal, mode: &[&str]) -> support::Run {
     let server = Server::ok();
     let scratch = Scratch::new();
-    let (json, hlog) = (scratch.0.join("out.json"), scratch.0.join("out.hlog"));
+    let [json, hlog, hgrm, slices] =
+        ["out.json", "out.hlog", "out.hgrm", "out.slices"].map(|name| scratch.0.join(name).display().to_string());
+    let script = scratch.file("done.lua", "function done(summary) print('done', summary.requests) end\n");
     let url = server.url("/");
     let mut arguments = mode.to_vec();
-    arguments.extend(["-t2", "-c2", "-d60s", "--json", json.to_str().unwrap(), "--hlog", hlog.to_str().unwrap(), &url]);
+    arguments.extend(["-t2", "-c2", "-d60s", "--json", &json, "--hlog", &hlog, "--hgrm", &hgrm, "--slices", &slices]);
+    arguments.extend(["-s", script.to_str().unwrap(), &url]);
     let child = spawn(&arguments);
     let pid = Pid::from_raw(child.id() as i32).unwrap();
     // Begun is when answers are counted.
@@ -20,7 +23,7 @@ fn interrupted_by(signal: Signal, mode: &[&str]) -> support::Run {
         std::thread::sleep(Duration::from_millis(5));
     }
     kill_process(pid, signal).unwrap();
-    let run = finish(child, &json);
+    let run = finish(child, json.as_ref());
     assert_eq!(run.code, Some(130), "{}", run.stderr);
     assert_eq!(run.json["interrupted"], true);
     assert!(run.number("/elapsed_s") < 10.0);
@@ -31,6 +34,14 @@ fn interrupted_by(signal: Signal, mode: &[&str]) -> support::Run {
     );
     assert!(std::fs::read_to_string(&hlog).unwrap().contains("Tag=response"));
     run.assert_nothing_vanished();
+    let completed = run.count("/requests/completed");
+    assert!(run.stdout.ends_with(&format!("done\t{completed}\n")), "{}", run.stdout);
+    // What had no answer stands in the table too.
+    let counted = run.count("/latency_us/response/count");
+    assert!(std::fs::read_to_string(&hgrm).unwrap().contains(&format!("Total count    = {counted:12}]")));
+    let text = std::fs::read_to_string(&slices).unwrap();
+    let answers = text.lines().skip(1).flat_map(|line| line.split(' ').skip(1)).filter_map(|bin| bin.split_once(':'));
+    assert_eq!(answers.map(|(_, count)| count.parse::<u64>().unwrap()).sum::<u64>(), completed);
     run
 }
 
@@ -45,6 +56,24 @@ fn sigint_ends_an_open_loop_in_order() {
 #[test]
 fn sigterm_ends_a_closed_loop_in_order() {
     interrupted_by(Signal::TERM, &[]);
+}
+
+#[test]
+fn a_second_signal_ends_what_the_first_could_not() {
+    // A script that never comes back holds its thread; the first signal has no one to tell.
+    let server = Server::ok();
+    let scratch = Scratch::new();
+    let script = scratch.file("stuck.lua", "function response() while true do end end\n");
+    let child = spawn(&["-t1", "-c1", "-R100", "-d60s", "-s", script.to_str().unwrap(), &server.url("/")]);
+    let pid = Pid::from_raw(child.id() as i32).unwrap();
+    while server.seen.lock().unwrap().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(pid, Signal::INT).unwrap();
+    // Two signals that come at once may be one.
+    std::thread::sleep(Duration::from_millis(200));
+    kill_process(pid, Signal::INT).unwrap();
+    assert_eq!(finish(child, "/nowhere".as_ref()).code, Some(130));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `--slo` decides the exit code, and percentile tables are written beside the other reports.
+//! `--slo` decides the exit code, and percentile tables are written beside the other reports, by status class too.
 
 mod support;
 
@@ -46,5 +46,54 @@ fn percentile_tables_hold_all_requests() {
         let text = std::fs::read_to_string(scratch.0.join(name)).unwrap();
         assert!(text.trim_start().starts_with("Value   Percentile   TotalCount 1/(1-Percentile)"), "{text}");
         assert!(text.contains("Total count    =          100]"), "{text}");
+    }
+}
+
+#[test]
+fn each_status_class_has_its_own_figures_where_there_are_several() {
+    let server = Server::start(|stream, seen| {
+        let status = if seen.number % 4 == 3 { "404 Not Found" } else { "201 Created" };
+        stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes()).is_ok()
+    });
+    let scratch = Scratch::new();
+    let (hgrm, hlog) = (scratch.0.join("out.hgrm"), scratch.0.join("out.hlog"));
+    let stale = scratch.file("out.hgrm.5xx", "of an earlier run");
+    let files = format!("--hgrm {} --hlog {}", hgrm.display(), hlog.display());
+    let run = run(&format!("-t1 -c1 -R 200 -d 1s {files} {}", server.url("/")));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for (name, count) in [
+        ("out.hgrm", 200),
+        ("out.hgrm.service", 200),
+        ("out.hgrm.2xx", 150),
+        ("out.hgrm.service.2xx", 150),
+        ("out.hgrm.4xx", 50),
+        ("out.hgrm.service.4xx", 50),
+    ] {
+        let text = std::fs::read_to_string(scratch.0.join(name)).unwrap();
+        assert!(text.contains(&format!("Total count    = {count:12}]")), "{name}: {text}");
+    }
+    assert!(!stale.exists(), "a class that did not come has no table");
+    let log = std::fs::read_to_string(hlog).unwrap();
+    assert!(log.contains("Tag=response_4xx,") && log.contains("Tag=service_4xx,"), "{log}");
+    for text in [
+        "loadgen: status codes 201: 150, 404: 50\n",
+        "loadgen: 2xx response time p50 ",
+        "loadgen: 4xx response time p50 ",
+        "; service time p50 ",
+        "; connects 1, reconnects 0\n",
+    ] {
+        assert!(run.stdout.contains(text), "'{text}' is missing in {}", run.stdout);
+    }
+}
+
+#[test]
+fn answers_of_one_class_are_told_once() {
+    let server = Server::ok();
+    let scratch = Scratch::new();
+    let hgrm = scratch.0.join("out.hgrm");
+    let run = run(&format!("-t1 -c1 -R 200 -d 500ms --hgrm {} {}", hgrm.display(), server.url("/")));
+    assert!(!scratch.0.join("out.hgrm.2xx").exists() && !run.stdout.contains("2xx response time"), "{}", run.stdout);
+    for kind in ["response", "service"] {
+        assert!(run.stdout.contains(&format!("loadgen: {kind} time p50 ")), "{}", run.stdout);
     }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// With -R: open loop; requests start on a fixed schedule and response time counts from the intended start.
 /// Without -R: closed loop as wrk; each connection sends as soon as it is answered.
 #[derive(Debug, Parser)]
-#[command(name = "loadgen", version, disable_version_flag = true, about, verbatim_doc_comment)]
+#[command(name = "loadgen", version, disable_version_flag = true, infer_long_args = true, about, verbatim_doc_comment)]
 pub(super) struct Args {
     /// Worker threads [default: 2, or fewer connections]
     #[arg(short, long, value_name = "N", value_parser = parse_whole)]
@@ -34,11 +34,11 @@ pub(super) struct Args {
     /// Print the detailed spectrum of response time
     #[arg(short = 'L', long)]
     pub(super) latency: bool,
-    /// Print the detailed spectrum of service time (uncorrected, from the actual send)
+    /// As -L, and the detailed spectrum of service time too (uncorrected, from the actual send)
     #[arg(short = 'U', long = "u_latency")]
     pub(super) u_latency: bool,
     /// Count a request as timed out when its answer takes longer
-    #[arg(long, value_name = "T", default_value = "2s", value_parser = parse_seconds)]
+    #[arg(short = 'T', long, value_name = "T", default_value = "2s", value_parser = parse_seconds)]
     pub(super) timeout: f64,
     /// Load sent before the recorded window
     #[arg(long, value_name = "T", default_value = "0s", value_parser = parse_seconds)]
@@ -64,7 +64,8 @@ pub(super) struct Args {
     /// Write response times in coarse bins, ten slices a second, as text
     #[arg(long, value_name = "FILE")]
     pub(super) slices: Option<PathBuf>,
-    /// Write response times as an HdrHistogram percentile table (FILE), and service times beside it (FILE.service)
+    /// Write response times as an HdrHistogram percentile table (FILE), service times beside it (FILE.service), and both
+    /// once more by status class where not all answers are 2xx (FILE.4xx, FILE.service.4xx, …)
     #[arg(long, value_name = "FILE")]
     pub(super) hgrm: Option<PathBuf>,
     /// Objectives, e.g. p99=10ms,errors=0,achieved=99%; exit code 3 when one is missed

@@ -115,7 +115,8 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         script: args.script,
         headers,
         script_args: args.script_args,
-        print_response: args.latency,
+        // As in wrk2, whose -U prints both.
+        print_response: args.latency || args.u_latency,
         print_service: args.u_latency,
         timeout: Duration::from_secs_f64(args.timeout),
         wrk_compat: args.wrk_compat,
@@ -175,6 +176,16 @@ mod tests {
         assert_eq!(taken.rate, Some(RateSpec::Constant(20_000.0)));
         assert_eq!(taken.script_args, ["a", "b"]);
         assert!(taken.print_response && taken.print_service);
+    }
+
+    #[test]
+    fn what_getopt_takes_is_taken() {
+        let taken = config("--thread 2 --conn=4 --dur 1m -T5s --lat http://localhost").unwrap();
+        assert_eq!((taken.threads, taken.total_connections(), taken.duration_s), (2, 4, 60.0));
+        assert_eq!(taken.timeout, Duration::from_secs(5));
+        assert!(taken.print_response && !taken.print_service);
+        let both = config("http://localhost -U").unwrap();
+        assert!(both.print_response && both.print_service, "wrk2's -U prints both");
     }
 
     #[test]

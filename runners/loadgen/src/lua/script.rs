@@ -6,16 +6,24 @@ use super::thread::{Thread, ThreadControl};
 use crate::cli::Config;
 use crate::error::{Error, Result, ScriptError};
 use mlua::{Function, Lua, LuaOptions, StdLib, Value};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// A Lua state that knows `wrk` and has run the script's body.
 pub struct Script {
     lua: Lua,
     path: PathBuf,
-    next_request: Function,
-    delay: Option<Function>,
-    response: Option<Function>,
+    calls: Calls,
+    wants_delay: bool,
+    wants_response: bool,
     checked: bool,
+}
+
+/// What is called again and again. Each looks the script's function up anew.
+struct Calls {
+    request: Function,
+    delay: Function,
+    response: Function,
 }
 
 impl Script {
@@ -35,9 +43,18 @@ impl Script {
         // user's own programs, run with the user's own rights, and need not be kept from anything.
         let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(false)) };
         let failed = |error: &mlua::Error| script_error(&path, error);
-        let next_request = prepare(&lua, config).map_err(|error| failed(&error))?;
+        let calls = prepare(&lua, config).map_err(|error| failed(&error))?;
         lua.load(source).set_name(format!("@{}", path.display())).exec().map_err(|error| failed(&error))?;
-        Ok(Script { lua, path, next_request, delay: None, response: None, checked: false })
+        Ok(Script { lua, path, calls, wants_delay: false, wants_response: false, checked: false })
+    }
+
+    /// In the main state: the addresses of the URL's host at which somebody listens, as `wrk.addrs`.
+    ///
+    /// # Errors
+    /// [`Error::Script`].
+    pub fn set_addresses(&self, addresses: &[SocketAddr]) -> Result<()> {
+        let found: Vec<_> = addresses.iter().copied().map(address::Address).collect();
+        self.wrk().and_then(|wrk| wrk.set("addrs", found)).map_err(|error| script_error(&self.path, &error))
     }
 
     /// In the main state: calls `setup(thread)` for a worker.
@@ -48,11 +65,8 @@ impl Script {
         let call = || -> mlua::Result<()> {
             let own = worker.lua.create_userdata(Thread { control: control.clone(), lua: worker.lua.weak() })?;
             worker.wrk()?.set("thread", own)?;
-            if let Value::Function(setup) = self.lua.globals().get("setup")? {
-                let thread = Thread { control: control.clone(), lua: worker.lua.weak() };
-                setup.call::<()>(self.lua.create_userdata(thread)?)?;
-            }
-            Ok(())
+            let thread = Thread { control: control.clone(), lua: worker.lua.weak() };
+            self.wrk()?.get::<Function>("setup")?.call::<()>(self.lua.create_userdata(thread)?)
         };
         call().map_err(|error| script_error(&self.path, &error))
     }
@@ -62,14 +76,15 @@ impl Script {
     /// # Errors
     /// [`Error::Script`].
     pub fn init(&mut self, url: &str, arguments: &[String]) -> Result<()> {
-        let call = || -> mlua::Result<(Option<Function>, Option<Function>)> {
+        let call = || -> mlua::Result<(bool, bool)> {
             let args = self.lua.create_sequence_from(arguments.iter().map(String::as_str))?;
             args.raw_set(0, url)?;
             self.wrk()?.get::<Function>("init")?.call::<()>(args)?;
             let globals = self.lua.globals();
-            Ok((globals.get("delay")?, globals.get("response")?))
+            let is_function = |name: &str| Ok::<_, mlua::Error>(matches!(globals.get(name)?, Value::Function(_)));
+            Ok((is_function("delay")?, is_function("response")?))
         };
-        (self.delay, self.response) = call().map_err(|error| script_error(&self.path, &error))?;
+        (self.wants_delay, self.wants_response) = call().map_err(|error| script_error(&self.path, &error))?;
         Ok(())
     }
 
@@ -80,12 +95,12 @@ impl Script {
 
     /// Whether the script looks at answers.
     pub fn wants_response(&self) -> bool {
-        self.response.is_some()
+        self.wants_response
     }
 
     /// Whether the script delays requests.
     pub fn wants_delay(&self) -> bool {
-        self.delay.is_some()
+        self.wants_delay
     }
 
     /// Puts the next request into `text`.
@@ -95,7 +110,7 @@ impl Script {
     #[inline]
     pub fn request(&mut self, text: &mut Vec<u8>) -> Result<()> {
         text.clear();
-        match self.next_request.call::<Value>(()) {
+        match self.calls.request.call::<Value>(()) {
             Ok(Value::String(request)) => text.extend_from_slice(&request.as_bytes()),
             Ok(other) => {
                 let kind = other.type_name();
@@ -112,13 +127,12 @@ impl Script {
         Ok(())
     }
 
-    /// `delay()` in milliseconds; 0 if the script has none.
+    /// `delay()` in milliseconds; 0 if the script has none any more.
     ///
     /// # Errors
     /// [`Error::Script`].
     pub fn delay_ms(&self) -> Result<f64> {
-        let Some(delay) = &self.delay else { return Ok(0.0) };
-        let value: Value = delay.call(()).map_err(|error| script_error(&self.path, &error))?;
+        let value: Value = self.calls.delay.call(()).map_err(|error| script_error(&self.path, &error))?;
         let ms = value.as_f64().or_else(|| value.as_i64().map(|whole| whole as f64)).unwrap_or(0.0);
         Ok(if ms.is_finite() { ms.max(0.0) } else { 0.0 })
     }
@@ -128,13 +142,12 @@ impl Script {
     /// # Errors
     /// [`Error::Script`].
     pub fn response(&self, status: u16, headers: &[(String, Vec<u8>)], body: &[u8]) -> Result<()> {
-        let Some(response) = &self.response else { return Ok(()) };
         let call = || -> mlua::Result<()> {
             let table = self.lua.create_table_with_capacity(0, headers.len())?;
             for (name, value) in headers {
                 table.raw_set(name.as_str(), self.lua.create_string(value)?)?;
             }
-            response.call::<()>((status, table, self.lua.create_string(body)?))
+            self.calls.response.call::<()>((status, table, self.lua.create_string(body)?))
         };
         call().map_err(|error| script_error(&self.path, &error))
     }
@@ -156,8 +169,8 @@ impl Script {
     }
 }
 
-/// Makes the `wrk` table. Returns the function that gives the next request.
-fn prepare(lua: &Lua, config: &Config) -> mlua::Result<Function> {
+/// Makes the `wrk` table.
+fn prepare(lua: &Lua, config: &Config) -> mlua::Result<Calls> {
     let target = &config.target;
     let wrk = lua.create_table()?;
     wrk.set("scheme", target.scheme.as_str())?;
@@ -175,7 +188,8 @@ fn prepare(lua: &Lua, config: &Config) -> mlua::Result<Function> {
     wrk.set("connect", lua.create_function(address::connect)?)?;
     wrk.set("time_us", lua.create_function(|_, ()| Ok(crate::clock::unix_us() as f64))?)?;
     lua.globals().set("wrk", &wrk)?;
-    lua.load(include_str!("wrk.lua")).set_name("=wrk").call(wrk)
+    let (request, delay, response) = lua.load(include_str!("wrk.lua")).set_name("=wrk").call(wrk)?;
+    Ok(Calls { request, delay, response })
 }
 
 /// Whether a request asks for headers only, so that its answer has no body.
@@ -201,8 +215,10 @@ fn check_request(text: &[u8]) -> std::result::Result<(), String> {
     }
     let declared =
         header("content-length").and_then(|header| std::str::from_utf8(header.value).ok()?.trim().parse().ok());
+    // Lines left over after a request without a body are no body: servers skip them (RFC 9112 section 2.2).
+    let blank = declared.is_none() && text[head..].iter().all(|byte| matches!(byte, b'\r' | b'\n'));
     let (body, declared) = (text.len() - head, declared.unwrap_or(0_usize));
-    if body == declared {
+    if body == declared || blank {
         Ok(())
     } else if text[head..].windows(9).any(|window| window == b" HTTP/1.1") {
         Err("gave several requests in one string; pipelining is not done here, give one a call".into())

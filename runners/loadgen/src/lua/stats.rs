@@ -24,13 +24,46 @@ pub fn ended(duration_us: u64, requests: u64, bytes: u64, errors: Errors) -> End
 }
 
 /// Values in the unit that scripts expect: microseconds of latency, or answers a second of each thread.
+///
+/// What `#` counts is not the same in both tools: in wrk2 all values (`latency[i]` is the i-th of them in order), in wrk
+/// the distinct ones (`latency(i)` is the i-th of those, and how often it came). Each holds in the loop that is that
+/// tool's own: the open one is wrk2's, the closed one wrk's.
 struct Stats {
     histogram: Histogram,
     /// What one unit of the histogram is worth in the script's unit.
     scale: f64,
+    /// Distinct whole values in the script's unit in order, and how many values lie up to each.
+    distinct: Vec<(f64, u64)>,
+    open_loop: bool,
 }
 
 impl Stats {
+    fn new(histogram: Histogram, scale: f64, open_loop: bool) -> Self {
+        let mut stats = Stats { histogram, scale, distinct: Vec::new(), open_loop };
+        let mut distinct: Vec<(f64, u64)> = Vec::new();
+        let mut upto = 0;
+        for step in stats.histogram.iter_recorded() {
+            upto += step.count_at_value();
+            let value = stats.scaled(step.value_iterated_to().min(stats.histogram.max()));
+            match distinct.last_mut().filter(|last| last.0 == value) {
+                Some(last) => last.1 = upto,
+                None => distinct.push((value, upto)),
+            }
+        }
+        stats.distinct = distinct;
+        stats
+    }
+
+    fn len(&self) -> u64 {
+        if self.open_loop { self.histogram.len() } else { self.distinct.len() as u64 }
+    }
+
+    /// wrk2: the value below which so many of all lie.
+    fn ranked(&self, rank: f64) -> f64 {
+        let found = self.distinct.partition_point(|(_, upto)| (*upto as f64) < rank);
+        self.distinct.get(found).or(self.distinct.last()).map_or(0.0, |(value, _)| *value)
+    }
+
     fn at_quantile(&self, quantile: f64) -> f64 {
         self.scaled(self.histogram.value_at_quantile(quantile.clamp(0.0, 1.0)).min(self.histogram.max()))
     }
@@ -42,15 +75,16 @@ impl Stats {
 
     /// wrk: the i-th distinct value and how often it came.
     fn distinct(&self, index: usize) -> (f64, f64) {
-        let found = self.histogram.iter_recorded().nth(index.saturating_sub(1));
-        found.map_or((0.0, 0.0), |value| (self.scaled(value.value_iterated_to()), value.count_at_value() as f64))
+        let Some(before) = index.checked_sub(1) else { return (0.0, 0.0) };
+        let below = before.checked_sub(1).and_then(|last| self.distinct.get(last)).map_or(0, |(_, upto)| *upto);
+        self.distinct.get(before).map_or((0.0, 0.0), |(value, upto)| (*value, (upto - below) as f64))
     }
 }
 
 impl UserData for Stats {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_method("percentile", |_, stats, percent: f64| Ok(stats.at_quantile(percent / 100.0)));
-        methods.add_meta_method(MetaMethod::Len, |_, stats, ()| Ok(stats.histogram.len() as f64));
+        methods.add_meta_method(MetaMethod::Len, |_, stats, ()| Ok(stats.len() as f64));
         methods.add_meta_method(MetaMethod::Call, |_, stats, index: Variadic<f64>| {
             Ok(stats.distinct(index.first().copied().unwrap_or(1.0) as usize))
         });
@@ -65,9 +99,8 @@ impl UserData for Stats {
                     "stdev" => histogram.stdev() * stats.scale,
                     _ => return Ok(Value::Nil),
                 },
-                // wrk2: the value below which so many of all lie.
-                Value::Integer(index) => stats.at_quantile(*index as f64 / histogram.len().max(1) as f64),
-                Value::Number(index) => stats.at_quantile(index / histogram.len().max(1) as f64),
+                Value::Integer(rank) => stats.ranked(*rank as f64),
+                Value::Number(rank) => stats.ranked(*rank),
                 _ => return Ok(Value::Nil),
             };
             Ok(Value::Number(number))
@@ -77,11 +110,17 @@ impl UserData for Stats {
 
 /// In the main state: calls `done`, if the script has one.
 ///
-/// `latency_ns` is in nanoseconds; `thread_rates` are answers a second of each thread.
+/// `latency_ns` is in nanoseconds; `thread_rates` are answers a second of each thread; `open_loop` says whose `#` holds.
 ///
 /// # Errors
 /// [`crate::error::Error::Script`].
-pub fn done(script: &Script, ended: &Ended, latency_ns: &Histogram, thread_rates: &[f64]) -> Result<()> {
+pub fn done(
+    script: &Script,
+    ended: &Ended,
+    latency_ns: &Histogram,
+    thread_rates: &[f64],
+    open_loop: bool,
+) -> Result<()> {
     let call = || -> mlua::Result<()> {
         let lua = script.lua();
         let Value::Function(done) = lua.globals().get("done")? else { return Ok(()) };
@@ -98,13 +137,13 @@ pub fn done(script: &Script, ended: &Ended, latency_ns: &Histogram, thread_rates
         summary.set("requests", ended.requests as f64)?;
         summary.set("bytes", ended.bytes as f64)?;
         summary.set("errors", errors)?;
-        let latency = Stats { histogram: latency_ns.clone(), scale: 1e-3 };
+        let latency = Stats::new(latency_ns.clone(), 1e-3, open_loop);
         let mut rates = crate::record::new_histogram();
         thread_rates.iter().for_each(|rate| rates.saturating_record(rate.round() as u64));
         done.call::<()>((
             summary,
             lua.create_userdata(latency)?,
-            lua.create_userdata(Stats { histogram: rates, scale: 1.0 })?,
+            lua.create_userdata(Stats::new(rates, 1.0, open_loop))?,
         ))
     };
     call().map_err(|error| script.failed(&error))

@@ -1,6 +1,6 @@
 -- The `wrk` table that scripts know. It arrives filled with what the command line and the URL say.
 local wrk = ...
-local concat, pairs, tostring, type = table.concat, pairs, tostring, type
+local concat, len, pairs, tostring, type = table.concat, string.len, pairs, tostring, type
 
 -- What a script prints stays in order with the report, which does not go through C's buffers.
 io.stdout:setvbuf("line")
@@ -12,7 +12,8 @@ function wrk.format(method, path, headers, body)
    if not headers["Host"] then
       headers["Host"] = wrk.headers["Host"]
    end
-   headers["Content-Length"] = body and #body
+   -- A body may be a number, which `#` refuses.
+   headers["Content-Length"] = body and len(body)
 
    local text = { method or wrk.method, " ", path or wrk.path, " HTTP/1.1\r\n" }
    local n = 4
@@ -26,6 +27,23 @@ function wrk.format(method, path, headers, body)
    text[n + 1] = "\r\n"
    text[n + 2] = body or ""
    return concat(text)
+end
+
+-- In the main state, before the threads: the addresses of a host at which somebody listens.
+function wrk.resolve(host, service)
+   local addrs = {}
+   for _, addr in ipairs(wrk.lookup(host, service)) do
+      if wrk.connect(addr) then
+         addrs[#addrs + 1] = addr
+      end
+   end
+   wrk.addrs = addrs
+end
+
+function wrk.setup(thread)
+   if type(setup) == "function" then
+      setup(thread)
+   end
 end
 
 function wrk.init(args)
@@ -47,10 +65,22 @@ end
 
 package.loaded["wrk"] = wrk
 
--- `request` is looked up each time: scripts exchange it while they run (a login first, then the load).
-return function()
+-- The functions are looked up each time: scripts exchange them while they run (a login first, then the load).
+local function next_request()
    if type(request) == "function" then
       return request()
    end
    return wrk.request()
 end
+
+local function next_delay()
+   return type(delay) == "function" and delay() or 0
+end
+
+local function on_response(status, headers, body)
+   if type(response) == "function" then
+      response(status, headers, body)
+   end
+end
+
+return next_request, next_delay, on_response

@@ -110,6 +110,8 @@ pub struct Counts {
     pub warmup_unsent: u64,
     /// Requests held back so that they leave with the next.
     pub held: u64,
+    /// Connections that stood.
+    pub connects: u64,
     /// Connections made after the first of each.
     pub reconnects: u64,
     /// Bytes received.
@@ -131,6 +133,7 @@ impl Counts {
         self.warmup_completed += other.warmup_completed;
         self.warmup_unsent += other.warmup_unsent;
         self.held += other.held;
+        self.connects += other.connects;
         self.reconnects += other.reconnects;
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;

@@ -143,9 +143,17 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
     )?;
     writeln!(
         out,
-        "{PREFIX} errors connect {}, read {}, write {}, timeout {}, parse {}, status {}; reconnects {}",
-        errors.connect, errors.read, errors.write, errors.timeout, errors.parse, errors.status, counts.reconnects
+        "{PREFIX} errors connect {}, read {}, write {}, timeout {}, parse {}, status {}; connects {}, reconnects {}",
+        errors.connect,
+        errors.read,
+        errors.write,
+        errors.timeout,
+        errors.parse,
+        errors.status,
+        counts.connects,
+        counts.reconnects
     )?;
+    times(out, outcome)?;
     for percent in PERCENTS {
         let bound = outcome.response.percentile(percent);
         if bound.at_least {
@@ -188,6 +196,32 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
         writeln!(out, "{PREFIX} interrupted after {}", format_us(outcome.elapsed_s * 1e6))?;
     }
     Ok(())
+}
+
+/// Response and service time in a line each, then those of each status class where there are several or errors, with
+/// the codes that came.
+fn times(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    for (name, times) in [("response", &outcome.response), ("service", &outcome.service)] {
+        writeln!(out, "{PREFIX} {name} time {}", short(times))?;
+    }
+    if !outcome.has_classes() {
+        return Ok(());
+    }
+    let status = outcome.collected.total.status.iter().enumerate().filter(|(_, count)| **count > 0);
+    let codes: Vec<String> = status.map(|(code, count)| format!("{code}: {count}")).collect();
+    writeln!(out, "{PREFIX} status codes {}", codes.join(", "))?;
+    for (class, response, service) in outcome.classes() {
+        writeln!(out, "{PREFIX} {class}xx response time {}; service time {}", short(&response), short(&service))?;
+    }
+    Ok(())
+}
+
+fn short(times: &Distribution) -> String {
+    let told = [("p50", 50.0), ("p99", 99.0), ("max", 100.0)].map(|(name, percent)| {
+        let found = times.percentile(percent);
+        format!("{name} {}{}", if found.at_least { ">= " } else { "" }, format_us(found.value_us))
+    });
+    told.join(", ")
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! any: `response_4xx` and the like hold those of another status class than 2xx once more; `censored` holds the response
 //! times that requests without an answer had reached when the run ended.
 
+use super::outcome::SUCCESS;
 use crate::record::{Histogram, Interval, Pair};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
@@ -12,8 +13,6 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The status class that gets no lines of its own.
-const SUCCESS: usize = 2;
 /// Longest time in the log, in microseconds: one hour.
 const MAX_US: u64 = 3_600_000_000;
 

@@ -67,12 +67,9 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
         .map(|(code, count)| (code.to_string(), json!(count)))
         .collect();
     let classes: Map<String, Value> = outcome
-        .collected
         .classes()
-        .map(|(class, pair)| {
-            let whole =
-                |times: &Histogram| distribution(&Distribution::new(times.clone(), &crate::record::new_histogram()));
-            (format!("{class}xx"), json!({"response": whole(&pair.response), "service": whole(&pair.service)}))
+        .map(|(class, response, service)| {
+            (format!("{class}xx"), json!({"response": distribution(&response), "service": distribution(&service)}))
         })
         .collect();
     let end_unix_us = outcome.start_unix_us + (outcome.elapsed_s * 1e6) as u64;
@@ -114,6 +111,7 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
             "parse": errors.parse,
             "status": errors.status,
         },
+        "connects": counts.connects,
         "reconnects": counts.reconnects,
         "latency_us": {"response": distribution(&outcome.response), "service": distribution(&outcome.service)},
         "latency_us_by_class": classes,

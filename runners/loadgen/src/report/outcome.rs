@@ -2,10 +2,12 @@
 
 use crate::cli::Config;
 use crate::io::Interface;
-use crate::record::{Collected, Distribution, Histogram};
+use crate::record::{Collected, Distribution, Histogram, new_histogram};
 use crate::slo::Verified;
 use crate::usage::Cpu;
 
+/// The status class of answers that are as wanted.
+pub const SUCCESS: usize = 2;
 /// A thread that used this share of a core was itself the limit.
 const BUSY_SHARE: f64 = 0.9;
 /// Lateness of its own, at the 99th percentile and in microseconds, up to which the generator kept up.
@@ -85,6 +87,17 @@ impl Outcome {
         };
         outcome.objectives = config.objectives.iter().map(|objective| objective.verify(&outcome)).collect();
         outcome
+    }
+
+    /// Whether answers came in another status class than 2xx.
+    pub fn has_classes(&self) -> bool {
+        self.classes().any(|(class, ..)| class != SUCCESS)
+    }
+
+    /// Response and service times of the completed requests of each status class that came, for example `4` for 4xx.
+    pub fn classes(&self) -> impl Iterator<Item = (usize, Distribution, Distribution)> {
+        let whole = |times: &Histogram| Distribution::new(times.clone(), &new_histogram());
+        self.collected.classes().map(move |(class, pair)| (class, whole(&pair.response), whole(&pair.service)))
     }
 
     /// Requests of the window: those that were sent and those that were due but never sent.

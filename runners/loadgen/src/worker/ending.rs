@@ -59,6 +59,7 @@ impl Worker {
                 let (response_ns, service_ns) = (now - connection.intended_ns, now - connection.since_ns);
                 self.interval.record_censored(1, response_ns, Some(service_ns));
             }
+            self.interval.counts.connects += u64::from(connection.stood);
             self.count_unsent(index, now);
             self.io.close(index);
         }

@@ -199,12 +199,16 @@ pub fn spawn(arguments: &[&str]) -> Child {
 }
 
 /// Waits for the end, but not for ever.
-pub fn wait(mut child: Child) -> (Output, Duration) {
+pub fn wait(child: Child) -> (Output, Duration) {
+    wait_for(child, LIMIT)
+}
+
+fn wait_for(mut child: Child, limit: Duration) -> (Output, Duration) {
     let started = Instant::now();
     while child.try_wait().expect("the child can be waited for").is_none() {
-        if started.elapsed() > LIMIT {
+        if started.elapsed() > limit {
             let _ = child.kill();
-            panic!("the run did not end within {LIMIT:?}");
+            panic!("the run did not end within {limit:?}");
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -213,7 +217,11 @@ pub fn wait(mut child: Child) -> (Output, Duration) {
 }
 
 pub fn finish(child: Child, json: &Path) -> Run {
-    let (output, took) = wait(child);
+    finish_within(child, json, LIMIT)
+}
+
+fn finish_within(child: Child, json: &Path, limit: Duration) -> Run {
+    let (output, took) = wait_for(child, limit);
     let text = std::fs::read_to_string(json).unwrap_or_default();
     Run {
         code: output.status.code(),
@@ -226,11 +234,16 @@ pub fn finish(child: Child, json: &Path) -> Run {
 
 /// Runs with `--json`; the command line is cut at blanks.
 pub fn run(line: &str) -> Run {
+    run_within(line, LIMIT)
+}
+
+/// As [`run`], for what may take longer.
+pub fn run_within(line: &str, limit: Duration) -> Run {
     let scratch = Scratch::new();
     let json = scratch.0.join("out.json");
     let mut arguments = vec!["--json", json.to_str().expect("a plain path")];
     arguments.extend(line.split_whitespace());
-    finish(spawn(&arguments), &json)
+    finish_within(spawn(&arguments), &json, limit)
 }
 
 /// A script of the repository.
