@@ -1,28 +1,11 @@
 //! What is recorded is what happened, held against the server's own clock.
-//!
-//! A busy machine can take the processor away for longer than what is held here, so each measurement may be made again
-//! a few times; an instrument that is wrong is wrong every time.
 
 mod support;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use support::{OK, Run, Server, run};
-
-const ATTEMPTS: usize = 5;
-
-/// Makes a measurement until one agrees.
-fn agrees(measure: impl Fn() -> Result<(), String>) {
-    let mut reasons = Vec::new();
-    for _ in 0..ATTEMPTS {
-        match measure() {
-            Ok(()) => return,
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    panic!("none of {ATTEMPTS} measurements agrees: {reasons:#?}");
-}
+use support::{OK, Run, Server, agrees, run};
 
 /// A server that waits as `delay` says and notes how long it really took, from the request read to the answer written.
 fn waiting(delay: impl Fn(u64) -> Duration + Send + Sync + 'static) -> (Server, Arc<Mutex<Vec<f64>>>) {
