@@ -174,13 +174,13 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
     history = open_history(roots or (RUNS, REFERENCE))
     for text in history.unreadable:
         click.echo(f"passed over: {text}", err=True)
-    answer = history.query(sql or RUN_LIST)
+    answer = history.query(RUN_LIST if sql is None else sql)
     if form == "csv":
         click.echo(answer.to_csv(index=False), nl=False)
     elif form == "json":
         click.echo(answer.to_json(orient="records", date_format="iso", indent=1))
     else:
-        click.echo(answer.to_string(index=False) if len(answer) else "no runs")
+        click.echo(answer.to_string(index=False) if len(answer) else "no runs" if sql is None else "no rows")
 
 
 @lab.command()
@@ -243,7 +243,9 @@ def compare(
             raise click.UsageError("give two run folders and nothing else, or --a and --b for more")
         sides = [[runs[0]], [runs[1]]]
     if all(sides) and all(path.is_dir() for side in sides for path in side):
-        see = named.get("see")
+        see = named.pop("see")
+        if resume is not None or parameters or any(value is not None for value in named.values()):
+            raise click.UsageError("runs are compared as they are: only --see, --despite and --output go with them")
         for line in compare_folders(sides[0], sides[1], despite, see if isinstance(see, float) else 0.02, output):
             click.echo(line)
         if output is not None:

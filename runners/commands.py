@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -84,9 +85,13 @@ def compare_folders(
 ) -> list[str]:
     """Compare runs that were measured before, and with `output` write that as one HTML file.
 
-    Raises PlanError, naming the fields, when more than a setting differs.
+    Raises PlanError when a run is given twice, and, naming the fields, when more than a setting differs.
     """
+    see = float(validate(COMPARE.parameters, {"see": see})["see"])
     left, right = ([read_run(RunFolder.open(path)) for path in side] for side in (a, b))
+    for name, times in Counter(str(run.manifest["run"]) for run in (*left, *right)).items():
+        if times > 1:
+            raise PlanError(f"run {name}", "it is given twice: no run is a repeat of itself", "give each run once")
     fields = differing(left, right)
     refused = [differs for differs in fields if differs.field not in despite]
     if refused:

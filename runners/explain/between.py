@@ -17,7 +17,7 @@ from scipy.stats import t
 
 from runners.explain import facts, same, words
 from runners.explain.bounds import difference
-from runners.explain.compare import ALPHA, QUANTITIES, Difference, Quantity
+from runners.explain.compare import ALPHA, QUANTITIES, Difference, Quantity, resolution
 from runners.explain.comparing import LEVELS, of_step, said, signed
 from runners.read.run import Run, Step
 
@@ -151,11 +151,11 @@ def welch(
     level: float,
     see: float,
 ) -> Difference:
-    """The difference of two groups of logarithms with Welch's interval."""
+    """The difference of two groups of logarithms with Welch's interval, and what a histogram can't tell apart."""
     parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
     error = math.sqrt(sum(parts))
     freedom = sum(parts) ** 2 / sum(p**2 / (len(s) - 1) for p, s in zip(parts, (a, b), strict=True)) if error else 1.0
-    half = float(t.ppf(1 - level / 2, freedom)) * error
+    half = float(t.ppf(1 - level / 2, freedom)) * error + resolution(quantity, np.exp(a), np.exp(b))
     mean = float(b.mean() - a.mean())
     spread = error * math.sqrt(min(len(a), len(b)))
     low, high = (math.expm1(mean - half), math.expm1(mean + half)) if half < 10 else (math.nan, math.nan)

@@ -206,7 +206,7 @@ def differences(
         count = min(len(left), len(right))
         logs = np.log(right[:count]) - np.log(left[:count])
         level = level_now(count, max(planned, FEWEST_ROUNDS), ALPHA / len(shared))
-        half = half_width(logs, level) + _resolution(quantity, left, right)
+        half = half_width(logs, level) + resolution(quantity, left, right)
         mean = float(logs.mean())
         found.append(
             Difference(
@@ -228,7 +228,8 @@ def _usable(values: Sequence[float]) -> bool:
     return len(values) > 0 and all(math.isfinite(value) and value > 0 for value in values)
 
 
-def _resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
+def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
+    """What a histogram can't tell apart in a quantity, as a logarithm."""
     least = float(min(left.mean(), right.mean()))
     return RESOLUTION + (LEAST_US / least if quantity.unit == "us" and quantity.name != "cpu_us" else 0.0)
 

@@ -19,6 +19,7 @@ MACHINE = (
     "clocksource",
     "transparent_huge_pages",
 )
+PARAMETERS = ("heap_mb", "selectors")  # of the server, whatever the engine
 TOOLS = ("java", "loadgen", "server_sources", "lab_sources", "loadgen_sources")
 STEP = (
     "workload",
@@ -54,7 +55,8 @@ class Differs:
 
 def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
     """Fields of two manifests that differ."""
-    fields = [*(f"machine.{name}" for name in MACHINE), *(f"tools.{name}" for name in TOOLS), "size"]
+    groups = (("machine", MACHINE), ("tools", TOOLS), ("parameters", PARAMETERS))
+    fields = [*(f"{group}.{name}" for group, names in groups for name in names), "size"]
     return _differing(a, b, fields)
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from runners.read import units
 
 TOOLS = ("wrk", "wrk2", "loadgen")
-_COMMAND = re.compile(r"(?:^|[\s$%#>`])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|loadgen)\s+[^`]*?)`*\s*$")
+_SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
+_COMMAND = re.compile(r"(?:^|[\s$%#>`!])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|loadgen)\s+[^`]*?)`*\s*$")
 _LONG = {
     "threads": "t",
     "connections": "c",
@@ -61,12 +62,15 @@ def find_command(line: str) -> CommandLine | None:
 
     Prose that names a tool is no command: there must be a flag, and an address or a script.
     """
-    match = _COMMAND.search(line)
-    if match is None:
-        return None
-    command = parse_command(match["command"].strip())
-    has_flag = re.search(r"\s-{1,2}[a-zA-Z]", command.text) is not None
-    return command if has_flag and (command.url or command.script) else None
+    for part in (*_SPAN.findall(line), line):
+        match = _COMMAND.search(part)
+        if match is None:
+            continue
+        command = parse_command(match["command"].strip())
+        has_flag = re.search(r"\s-{1,2}[a-zA-Z]", command.text) is not None
+        if has_flag and (command.url or command.script):
+            return command
+    return None
 
 
 def parse_command(text: str) -> CommandLine:

@@ -158,7 +158,6 @@ def _joined(value: object) -> str:
 #: Files that may hold outputs; others of a folder are passed over without a word.
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""})
 
-
 NOT_REPORTS = ("node_modules", "target", "__pycache__")
 
 
@@ -175,9 +174,7 @@ def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lamb
             folders.clear()
             yield from known
             continue
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in ("node_modules", "target")
-        )
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NOT_REPORTS)
         for name in sorted(files):
             if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
                 yield Path(folder) / name

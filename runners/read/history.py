@@ -98,6 +98,8 @@ class History:
     def query(self, sql: str) -> pd.DataFrame:
         """The answer to one SQL statement over the views. Raises HistoryError with DuckDB's own words."""
         try:
+            if not sql.strip(" \t\r\n;"):
+                raise duckdb.InvalidInputException("no question was asked")
             return self.connection.execute(sql).df()
         except duckdb.Error as error:
             known = ", ".join(self.views())

@@ -10,6 +10,7 @@ import math
 import re
 
 _NUMBER = r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+|nan|inf))"
+_BARE = re.compile(rf"^{_NUMBER}$", re.IGNORECASE)
 _TIME = re.compile(rf"^{_NUMBER}(?P<unit>us|μs|µs|ms|s|m|h)$", re.IGNORECASE)
 _COUNT = re.compile(rf"^{_NUMBER}(?P<unit>[kKMGTP]?)$", re.IGNORECASE)
 _SIZE = re.compile(rf"^{_NUMBER}(?P<unit>[KMGTP]?)i?B?$", re.IGNORECASE)
@@ -19,11 +20,10 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
 def number(text: str) -> float | None:
-    """A bare number; `-nan` is NaN."""
-    try:
-        value = float(text)
-    except ValueError:
+    """A bare number; `-nan` is NaN. One with an exponent, or with `_` in it, is printed by none of the tools."""
+    if _BARE.match(text) is None:
         return None
+    value = float(text)
     return math.nan if math.isnan(value) else value
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from runners.cli import lab
 from runners.commands import compare_folders
 from runners.errors import PlanError
-from runners.explain.between import differing, pairs
+from runners.explain.between import differing, pairs, welch
+from runners.explain.compare import QUANTITIES, Verdict
 from runners.read.reading import read_run
 from runners.store import RunFolder
 from runners.tests.fixtures.fake_run import make_run
@@ -64,6 +69,44 @@ def test_groups_of_runs_give_a_verdict(tmp_path: Path) -> None:
     assert any("LSM has a p50 lower than RocksDB by" in line for line in lines)
     same = compare_folders(groups[0], [made(tmp_path, "rocksdb").path for _ in range(3)], [], 0.02)
     assert not any("lower than" in line or "higher than" in line for line in same)
+
+
+def test_a_run_given_twice_is_no_repeat(tmp_path: Path) -> None:
+    a, b = made(tmp_path), made(tmp_path, "lsm")
+    for left, right in (([a.path], [a.path]), ([a.path, a.path], [b.path]), ([a.path], [b.path, b.path])):
+        with pytest.raises(PlanError, match="given twice"):
+            compare_folders(left, right, [], 0.02)
+
+
+@pytest.mark.parametrize("see", [math.nan, -1.0, 0.0, math.inf])
+def test_a_difference_of_interest_that_is_none_is_refused(tmp_path: Path, see: float) -> None:
+    with pytest.raises(PlanError, match=r"see=.*0\.001 to 1"):
+        compare_folders([made(tmp_path).path], [made(tmp_path, "lsm").path], [], see)
+
+
+@pytest.mark.parametrize(
+    "words", [("--minutes", "5"), ("--workload", "put"), ("-p", "repeat_s=2"), ("--size", "quick")]
+)
+def test_options_that_measure_are_refused_beside_runs(tmp_path: Path, words: tuple[str, str]) -> None:
+    result = CliRunner().invoke(lab, ["compare", str(tmp_path), str(tmp_path), *words])
+    assert result.exit_code == 2 and "runs are compared as they are" in result.output
+
+
+def test_another_heap_beside_another_engine_is_refused_by_field(tmp_path: Path) -> None:
+    a, b = made(tmp_path), made(tmp_path, "lsm")
+    for folder, heap_mb in ((a, 128), (b, 256)):
+        folder.update_manifest(parameters={**folder.manifest().get("parameters", {}), "heap_mb": heap_mb})
+    with pytest.raises(PlanError, match=r"parameters\.heap_mb: 128 against 256"):
+        compare_folders([a.path], [b.path], [], 0.02)
+    assert compare_folders([a.path], [b.path], ["parameters.heap_mb"], 0.02)
+
+
+def test_groups_that_each_read_one_figure_differ_by_no_less_than_a_histogram_can_tell() -> None:
+    quantity = next(each for each in QUANTITIES if each.name == "p50_us")
+    seen = welch(quantity, np.log([52.0] * 3), np.log([52.0] * 3), 0.01, 0.02)
+    assert seen.low < -0.009 and seen.high > 0.009
+    assert welch(quantity, np.log([52.0] * 3), np.log([52.2] * 3), 0.01, 0.02).verdict == Verdict.NONE
+    assert welch(quantity, np.log([52.0] * 3), np.log([54.0] * 3), 0.01, 0.02).verdict == Verdict.HIGHER
 
 
 def test_other_rates_are_refused(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from runners.read.command_line import find_command, parse_command
         "$ wrk2 -R 12k -c 64 -t 6 -d 2m -s put.lua -L http://127.0.0.1:8080",
         "user@host:~$ ./wrk2 -R12000 -c64 -t6 -d120 -s put.lua --latency http://127.0.0.1:8080",
         "wrk2 --rate=12000 --connections 64 --threads=6 --duration=120s --script put.lua -L http://127.0.0.1:8080",
+        "!wrk2 -R 12000 -c 64 -t 6 -d 2m -s put.lua -L http://127.0.0.1:8080",
+        "we ran `wrk2 -R 12000 -c 64 -t 6 -d 2m -s put.lua -L http://127.0.0.1:8080`, and `top` beside it:",
         "`/opt/bin/wrk2 -R 12000 -c 64 -t 6 -d 2m -s put.lua -L http://127.0.0.1:8080`",
     ],
 )
@@ -26,7 +28,10 @@ def test_one_command_in_many_forms(line: str) -> None:
     assert (command.script, command.latency, command.url) == ("put.lua", True, "http://127.0.0.1:8080")
 
 
-@pytest.mark.parametrize("line", ["we used wrk2 for this", "wrk is a tool", "run wrk -h", "", "s.put.lua -L"])
+@pytest.mark.parametrize(
+    "line",
+    ["we used wrk2 for this", "wrk is a tool", "run wrk -h", "", "s.put.lua -L", "`wrk2 -R 9` at http://h, `wrk -L`"],
+)
 def test_prose_is_no_command(line: str) -> None:
     assert find_command(line) is None
 

@@ -100,6 +100,15 @@ def test_lab_runs_lists_them(tmp_path: Path, form: str) -> None:
     assert run.name in result.output
 
 
+def test_a_question_without_an_answer_has_no_rows_and_an_empty_one_is_refused(tmp_path: Path) -> None:
+    made(tmp_path)
+    ask = ["runs", str(tmp_path), "--sql"]
+    assert CliRunner().invoke(lab, [*ask, "FROM runs WHERE false"]).output == "no rows\n"
+    empty = CliRunner().invoke(lab, [*ask, " "])
+    assert empty.exit_code == 1 and isinstance(empty.exception, HistoryError)
+    assert "no question was asked" in str(empty.exception)
+
+
 def test_machine_classes_differ_in_what_changes_figures() -> None:
     small = {"cpu_model": "Zen", "cores": 2, "memory_bytes": 2 * 2**30, "virtualised": "yes"}
     assert machine_class(small) == "Zen, 2 cores, 2 GiB, virtual"
