@@ -21,6 +21,7 @@ fn wrong_usage_is_code_1() {
     refused(&["--no-such-flag", "http://localhost"], 1, &["--no-such-flag"]);
     refused(&["-c", "none", "http://localhost"], 1, &["'none' is not a number"]);
     refused(&["-t4", "-c2", "http://localhost"], 1, &["4 threads for 2 connections", "-t 2 or less"]);
+    refused(&["http://localhost", "stray"], 1, &["--script"]);
     refused(&["-R", "-5", "http://localhost"], 1, &[]);
     refused(&["localhost:80"], 1, &["has no scheme", "http://"]);
     refused(

@@ -11,7 +11,15 @@ use std::path::PathBuf;
 /// With -R: open loop; requests start on a fixed schedule and response time counts from the intended start.
 /// Without -R: closed loop as wrk; each connection sends as soon as it is answered.
 #[derive(Debug, Parser)]
-#[command(name = "loadgen", version, disable_version_flag = true, infer_long_args = true, about, verbatim_doc_comment)]
+#[command(
+    name = "loadgen",
+    version,
+    disable_version_flag = true,
+    infer_long_args = true,
+    args_override_self = true,
+    about,
+    verbatim_doc_comment
+)]
 pub(super) struct Args {
     /// Worker threads [default: 2, or fewer connections]
     #[arg(short, long, value_name = "N", value_parser = parse_whole)]
@@ -90,6 +98,9 @@ pub(super) struct Args {
     /// What to load: http://host[:port]/path
     #[arg(value_name = "URL", required_unless_present = "version")]
     pub(super) url: Option<String>,
+    /// Arguments for the script's init(), as far as they are no flags; the rest after `--`
+    #[arg(value_name = "ARGS", requires = "script")]
+    pub(super) words: Vec<String>,
     /// Arguments for the script's init(), after `--`
     #[arg(last = true, value_name = "SCRIPT ARGS")]
     pub(super) script_args: Vec<String>,

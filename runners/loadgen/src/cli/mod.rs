@@ -114,7 +114,7 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         requests: args.requests,
         script: args.script,
         headers,
-        script_args: args.script_args,
+        script_args: [args.words, args.script_args].concat(),
         // As in wrk2, whose -U prints both.
         print_response: args.latency || args.u_latency,
         print_service: args.u_latency,
@@ -184,6 +184,13 @@ mod tests {
         assert_eq!((taken.threads, taken.total_connections(), taken.duration_s), (2, 4, 60.0));
         assert_eq!(taken.timeout, Duration::from_secs(5));
         assert!(taken.print_response && !taken.print_service);
+        let last = config("-d1s -d3s -H A:b -H C:d http://localhost").unwrap();
+        assert_eq!((last.duration_s, last.headers.len()), (3.0, 2), "the last counts, but headers add up");
+        let words = config("-s a.lua http://localhost one two -c1 -- -three").unwrap();
+        assert_eq!(
+            (words.script_args, words.connections_asked),
+            (["one", "two", "-three"].map(str::to_owned).into(), 1)
+        );
         let both = config("http://localhost -U").unwrap();
         assert!(both.print_response && both.print_service, "wrk2's -U prints both");
     }

@@ -217,6 +217,9 @@ fn times(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
 }
 
 fn short(times: &Distribution) -> String {
+    if times.histogram().is_empty() {
+        return "of nothing, no request was answered".into();
+    }
     let told = [("p50", 50.0), ("p99", 99.0), ("max", 100.0)].map(|(name, percent)| {
         let found = times.percentile(percent);
         format!("{name} {}{}", if found.at_least { ">= " } else { "" }, format_us(found.value_us))
