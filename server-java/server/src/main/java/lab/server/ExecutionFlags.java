@@ -15,6 +15,7 @@ final class ExecutionFlags {
     private static final int THREADS_A_CORE = 4;
     /** With one a core, the selector interrupts the carrier after each few requests, and both do all in smaller parts. */
     private static final int CARRIERS_A_CORE = 2;
+    private static final int QUEUE_SIZE = 1_024;
     /** The most that the JDK's scheduler takes. */
     private static final int MAX_CARRIERS = 32_767;
 
@@ -30,14 +31,14 @@ final class ExecutionFlags {
                     + "blocking-pool (as report 3).")
     private int threads;
 
-    @Option(names = "--queue", defaultValue = "array", converter = QueueConverter.class, paramLabel = "KIND",
-            description = "pool: array, linked (oldest first), or lifo (newest first). Default: ${DEFAULT-VALUE}.")
+    @Option(names = "--queue", converter = QueueConverter.class, paramLabel = "KIND",
+            description = "pool: array, linked (oldest first), or lifo (newest first). Default: array.")
     private QueueKind queue;
 
-    @Option(names = "--queue-size", defaultValue = "1024", paramLabel = "N",
+    @Option(names = "--queue-size", paramLabel = "N",
             description = "pool: requests that may wait; virtual: requests that may be under way. Further ones are "
-                    + "answered with 503 and Retry-After. Default: ${DEFAULT-VALUE}.")
-    private int queueSize;
+                    + "answered with 503 and Retry-After. Default: " + QUEUE_SIZE + ".")
+    private Integer queueSize;
 
     @Option(names = "--deadline-ms", defaultValue = "0", paramLabel = "MS",
             description = "pool, virtual: a request that waited this long for a thread is answered with 503 and not "
@@ -48,13 +49,24 @@ final class ExecutionFlags {
         require(threads >= 0, "--pool-threads is " + threads + ", but must be at least 1, or 0 for the default.");
         require(kind != ExecutionKind.VIRTUAL || threads <= MAX_CARRIERS, "--pool-threads is " + threads
                 + ", but virtual threads have at most " + MAX_CARRIERS + " to carry them.");
-        require(queueSize > 0, "--queue-size is " + queueSize + ", but must be at least 1.");
+        require(queueSize == null || queueSize > 0, "--queue-size is " + queueSize + ", but must be at least 1.");
         require(deadlineMs >= 0, "--deadline-ms is " + deadlineMs + ", but must be at least 1, or 0 for never.");
+        boolean pool = kind == ExecutionKind.POOL;
+        boolean bounded = pool || kind == ExecutionKind.VIRTUAL;
+        requireFor(kind != ExecutionKind.SELECTOR || threads == 0, "--pool-threads", "pool, virtual and blocking-pool");
+        requireFor(pool || queue == null, "--queue", "pool");
+        requireFor(bounded || queueSize == null, "--queue-size", "pool and virtual");
+        requireFor(bounded || deadlineMs == 0, "--deadline-ms", "pool and virtual");
+    }
+
+    private void requireFor(boolean condition, String flag, String kinds) {
+        require(condition, flag + " is for --execution " + kinds + ", but the execution is " + kind + ".");
     }
 
     Execution create() {
         int chosen = threads > 0 ? threads : Runtime.getRuntime().availableProcessors() * threadsACore();
-        return kind.create(new ExecutionSettings(chosen, queue, queueSize, deadlineMs));
+        return kind.create(new ExecutionSettings(chosen, queue == null ? QueueKind.ARRAY : queue,
+                queueSize == null ? QUEUE_SIZE : queueSize, deadlineMs));
     }
 
     private int threadsACore() {

@@ -111,6 +111,8 @@ class ProcessTest {
         assertRefused("--port", "--engine", "noop", "--nodes", "2", "--port", "0", "--port", "1");
         assertRefused("a larger -Xmx", "--engine", "noop", "--cache-bytes", "1000000000");
         assertRefused("--bloom-bits-per-key is 99", "--engine", "noop", "--bloom-bits-per-key", "99");
+        assertRefused("--queue is for --execution pool", "--engine", "noop", "--execution", "virtual", "--queue", "lifo");
+        assertRefused("--deadline-ms is for --execution pool and virtual", "--engine", "noop", "--deadline-ms", "5");
         assertRefused("at most 32767", "--engine", "noop", "--execution", "virtual", "--pool-threads", "32768");
         assertRefused("'later' is not one of [off, buffered, sync]", "--engine", "noop", "--wal", "later");
     }

@@ -105,6 +105,7 @@ final class BlockingTransport implements PeerTransport {
 
         private final Caller caller;
         private final PeerCall call;
+        private Answer answer;
 
         Task(Caller caller, PeerCall call) {
             this.caller = caller;
@@ -113,38 +114,45 @@ final class BlockingTransport implements PeerTransport {
 
         @Override
         public void run() {
-            if (System.nanoTime() - call.startNanos() > timeoutNanos) {
-                // It spent its time in the queue, which says nothing about the other node.
-                call.fail(PeerFailure.OVERLOADED);
-                return;
+            if (oneAtATime != null) {
+                oneAtATime.lock();
             }
-            Answer answer;
+            PeerFailure failure;
             try {
-                answer = ask();
-            } catch (InterruptedIOException | HttpTimeoutException e) {
-                call.fail(PeerFailure.TIMED_OUT);
-                return;
-            } catch (IOException e) {
-                LOG.debug("A call failed", e);
-                call.fail(PeerFailure.UNREACHABLE);
-                return;
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                call.fail(PeerFailure.UNREACHABLE);
-                return;
+                failure = askInTime();
+            } finally {
+                if (oneAtATime != null) {
+                    oneAtATime.unlock();
+                }
             }
-            call.end(answer.status(), answer.body());
+            if (failure == null) {
+                call.end(answer.status(), answer.body());
+            } else {
+                call.fail(failure);
+            }
         }
 
-        private Answer ask() throws IOException, InterruptedException {
-            if (oneAtATime == null) {
-                return caller.ask(call);
+        /** Sets the answer, or says why there is none. */
+        private PeerFailure askInTime() {
+            if (call.isInVain()) {
+                // Else each of those who wait for their turn would find out for itself, a time-out later.
+                return PeerFailure.SET_ASIDE;
             }
-            oneAtATime.lock();
+            if (System.nanoTime() - call.startNanos() > timeoutNanos) {
+                // It spent its time waiting for its turn, which says nothing about the other node.
+                return PeerFailure.OVERLOADED;
+            }
             try {
-                return caller.ask(call);
-            } finally {
-                oneAtATime.unlock();
+                answer = caller.ask(call);
+                return null;
+            } catch (InterruptedIOException | HttpTimeoutException e) {
+                return PeerFailure.TIMED_OUT;
+            } catch (IOException e) {
+                LOG.debug("A call failed", e);
+                return PeerFailure.UNREACHABLE;
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                return PeerFailure.UNREACHABLE;
             }
         }
     }

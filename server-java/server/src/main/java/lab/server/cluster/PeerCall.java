@@ -63,6 +63,11 @@ abstract class PeerCall extends AtomicBoolean {
         startNanos = nowNanos;
     }
 
+    /** Whether its node was set aside while it waited to be sent. A probe is sent to find out just that. */
+    final boolean isInVain() {
+        return kind != Kind.PROBE && peer.isAside();
+    }
+
     /**
      * Ends it with an answer.
      *

@@ -21,13 +21,16 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Every client between nodes: what is asked arrives, what is answered comes back, and nothing is waited for too long. */
 class PeerClientTest {
 
+    private static final int THREADS = 4;
     private static final int TIMEOUT_MS = 300;
     private static final int RETRY_MS = 50;
     private static final int PATIENCE_S = 20;
@@ -41,7 +44,11 @@ class PeerClientTest {
     }
 
     private Peer peer(ClientKind kind, String url, int timeoutMs) {
-        PeerTransport transport = kind.open(new ClusterSettings(Hashing.RENDEZVOUS, 1, 1, false, kind, false, 4,
+        return peer(kind, url, timeoutMs, false);
+    }
+
+    private Peer peer(ClientKind kind, String url, int timeoutMs, boolean lock) {
+        PeerTransport transport = kind.open(new ClusterSettings(Hashing.RENDEZVOUS, 1, 1, false, kind, lock, THREADS,
                 timeoutMs, RETRY_MS));
         opened.addFirst(transport);
         return new Peer(url, transport.to(url), prober, RETRY_MS);
@@ -192,6 +199,29 @@ class PeerClientTest {
         over.countDown();
         awaitUp(peer);
         assertInstanceOf(byte[].class, get(peer, "a").await());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"ONE_NIO, false", "ONE_NIO, true", "JDK, false", "JDK, true"})
+    void callsThatWaitForAThreadDoNotWaitForANodeThatIsKnownToBeSilent(ClientKind kind, boolean lock) throws Exception {
+        CountDownLatch over = new CountDownLatch(1);
+        FakeNode node = node(request -> {
+            over.await();
+            return FakeNode.response(200, NO_BYTES);
+        });
+        Peer peer = peer(kind, node.url(), TIMEOUT_MS, lock);
+        List<Asked> calls = IntStream.range(0, 10 * THREADS).mapToObj(i -> get(peer, "key" + i)).toList();
+        // With the lock, the next one may have its turn just before the node is set aside.
+        int sent = lock ? 2 : THREADS;
+        int timedOut = 0;
+        for (Asked call : calls) {
+            Object end = call.await();
+            assertTrue(end == PeerFailure.TIMED_OUT || end == PeerFailure.SET_ASIDE
+                    || lock && end == PeerFailure.OVERLOADED, () -> "a call ended with " + end);
+            timedOut += end == PeerFailure.TIMED_OUT ? 1 : 0;
+        }
+        assertTrue(timedOut >= 1 && timedOut <= sent, timedOut + " calls paid a time-out");
+        over.countDown();
     }
 
     @ParameterizedTest
