@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from runners.explain.knee import Answer, Probe, Search, finish, move
+from runners.explain.knee import Answer, Search, finish, move, probe_of
 from runners.explain.meets import meets
 from runners.plan.experiment import AROUND_A_LOAD_S
 from runners.plan.objective import Objective
@@ -22,7 +22,7 @@ def hunt(
     """
     steps = list(taken)
     while True:
-        probes = [Probe(float(step.meta["offered_rate_rps"]), meets(step, objective).outcome) for step in steps]
+        probes = [probe_of(float(step.meta["offered_rate_rps"]), meets(step, objective)) for step in steps]
         following = move(probes, search)
         if isinstance(following, Answer):
             return following, steps

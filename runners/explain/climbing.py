@@ -11,7 +11,7 @@ from typing import Any
 from runners.explain import facts, words
 from runners.explain.checks import PROFILED as PROFILED
 from runners.explain.checks import RUNG
-from runners.explain.knee import Answer, Kind, Probe, Search, finish
+from runners.explain.knee import Answer, Kind, Probe, Search, finish, probe_of
 from runners.explain.knee_words import asked, together
 from runners.explain.knee_words import rate_interval as rate_interval
 from runners.explain.meets import Met, Outcome, meets
@@ -64,7 +64,7 @@ class Ladder:
     @property
     def probes(self) -> list[Probe]:
         pairs = zip(self.steps, self.judged, strict=True)
-        return [Probe(facts.offered_rps(step), met.outcome) for step, met in pairs]
+        return [probe_of(facts.offered_rps(step), met) for step, met in pairs]
 
     @property
     def answer(self) -> Answer | None:

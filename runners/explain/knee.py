@@ -15,6 +15,14 @@ folder and tried out on invented servers. It has two parts:
 
 The interval is the central 95 % of the posterior. It assumes that probes are independent given their rate. A probe in
 which the generator did not keep up is not the server's: it only lowers the ceiling of what can be asked.
+
+A generator that sent late and was answered in full is another matter. Its load is as hard as one that is sent on time
+at some higher rate, or at the same one; nobody knows which, so that factor is one more unknown, shared by all late
+probes. Such a probe counts whichever way it ended: were it counted only where it met the objective, the knee would lean
+up, for what is left out then depends on what is asked (R. Little and D. Rubin, 2019, *Statistical Analysis with Missing
+Data*, chapter 15). Late probes may also never meet it, at any rate: then they tell nothing. One factor for all is a
+guess, so what they tell is given half of its weight (a power likelihood: C. Holmes and S. Walker, 2017, *Assigning a
+value to a power likelihood in a general Bayesian model*, Biometrika 104).
 """
 
 from __future__ import annotations
@@ -27,13 +35,16 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 
-from runners.explain.meets import Outcome
+from runners.explain.meets import Met, Outcome
 
 STEP = 0.005  # of the grid, in the logarithm of the rate
 WIDTHS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
 LAPSES = (0.01, 0.05, 0.15)
 GUESS = 0.01
+HARDER = (0, 10, 20, 40, 80, 160)  # a late probe is as one on time that many steps of the grid above its rate
+LATE_WEIGHT = 0.5  # of what late probes tell; with all of it, intervals of simulated searches are a little too narrow
 TAIL = 0.025
 NEAR = 1.1  # rates this close are one rate for the ends of the range
 BESIDE = 1.02  # so close to a rate that the generator did not send, twice, nothing is asked again
@@ -46,10 +57,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """An offered rate and how it ended."""
+    """An offered rate and how it ended. `late`: its generator sent late, and all else of the measurement is whole."""
 
     rps: float
     outcome: Outcome
+    late: bool = False
+
+
+def probe_of(rps: float, met: Met) -> Probe:
+    """A rate and how its load was judged, as a probe."""
+    return Probe(rps, met.outcome, met.late or met.weighed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +227,34 @@ def _posterior(probes: Sequence[Probe], search: Search) -> tuple[Floats, Floats]
     places = _places(probes, search)
     logs = np.zeros((len(places), len(_nuisances()[0])))
     for probe in probes:
-        if probe.outcome in (Outcome.MET, Outcome.MISSED):
-            chance = _chance(probe.rps, places)
-            logs += np.log(chance if probe.outcome == Outcome.MET else 1 - chance)
+        if not probe.late and probe.outcome in (Outcome.MET, Outcome.MISSED):
+            logs += _log_chance(probe, places)
+    if late := [probe for probe in probes if probe.late]:
+        logs += LATE_WEIGHT * _late(late, places)
     weights = np.exp(logs - logs.max())
     return places, weights / weights.sum()
+
+
+def _late(probes: Sequence[Probe], places: Floats) -> Floats:
+    """The logarithm of what late probes tell: as much as they tell for each factor, averaged over the factors.
+
+    A rate that is harder by a factor meets the objective as the rate itself does with the knee that much lower, so a
+    factor is so many rows of the grid.
+    """
+    most = HARDER[-1]
+    wider = np.concatenate([places[0] - STEP * np.arange(most, 0, -1), places])
+    along = np.sum([_log_chance(probe, wider) for probe in probes], axis=0)
+    factors = [along[most - rows : most - rows + len(places)] for rows in HARDER]
+    never = sum(math.log(GUESS if probe.outcome == Outcome.MET else 1 - GUESS) for probe in probes)
+    told: Floats = logsumexp(np.stack([*factors, np.full_like(factors[0], never)]), axis=0)
+    return told
+
+
+def _log_chance(probe: Probe, places: Floats) -> Floats:
+    """The logarithm of the chance that a probe at its rate ends as this one did."""
+    chance = _chance(probe.rps, places)
+    logs: Floats = np.log(chance if probe.outcome == Outcome.MET else 1 - chance)
+    return logs
 
 
 def _marginal(probes: Sequence[Probe], search: Search) -> tuple[Floats, Floats]:

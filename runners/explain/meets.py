@@ -30,12 +30,14 @@ class Outcome(StrEnum):
 class Met:
     """The outcome and the parts of the objective that were missed, in words.
 
-    `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`).
+    `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`). `weighed`:
+    missed with such a generator, which alone says nothing on the server; a search weighs it with the others (`knee`).
     """
 
     outcome: Outcome
     missed: tuple[str, ...] = ()
     late: bool = False
+    weighed: bool = False
 
 
 def meets(step: Step, objective: Objective) -> Met:
@@ -47,8 +49,10 @@ def meets(step: Step, objective: Objective) -> Met:
     summary = step.frames["summary"]
     late = not summary.empty and not pd.isna(summary["kept_up"].iloc[0]) and not bool(summary["kept_up"].iloc[0])
     if late and not _short_by_itself(step):
-        kept = facts.only_late(step) and _judged(step, objective).outcome == Outcome.MET
-        return Met(Outcome.MET, late=True) if kept else Met(Outcome.GENERATOR, ("the generator did not keep up",))
+        outcome = _judged(step, objective).outcome if facts.only_late(step) else Outcome.INVALID
+        if outcome == Outcome.MET:
+            return Met(outcome, late=True)
+        return Met(Outcome.GENERATOR, ("the generator did not keep up",), weighed=outcome == Outcome.MISSED)
     return _judged(step, objective)
 
 

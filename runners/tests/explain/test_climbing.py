@@ -10,7 +10,7 @@ import pytest
 from runners.explain import facts
 from runners.explain.climbing import ladders
 from runners.explain.conclude import conclude
-from runners.explain.knee import Kind
+from runners.explain.knee import Kind, finish
 from runners.explain.meets import Outcome, meets
 from runners.explain.verdict import NOT_KEPT_UP
 from runners.plan.objective import Objective
@@ -41,6 +41,7 @@ def test_a_late_generator_is_named_and_its_probes_are_not_the_servers(tmp_path: 
     run = read_run(make_ladder(tmp_path, (1_000.0, 1_800.0, 1_900.0, 1_900.0), late=(1_900.0,)))
     (ladder,) = ladders(run)
     assert ladder.answer is not None and ladder.answer.ceiling_rps == 1_900
+    assert [probe.late for probe in ladder.probes] == [False, False, True, True], "a search weighs them"
     found = {finding.code: finding for finding in conclude(run, {}).findings}
     assert "2 of 4" in found["K03"].sentence
 
@@ -51,7 +52,9 @@ def test_what_is_met_although_the_generator_was_late_is_met_and_its_latency_a_bo
     (ladder,) = ladders(run)
     assert [met.outcome for met in ladder.judged] == [Outcome.MET, Outcome.MET, Outcome.MISSED, Outcome.MISSED]
     assert [met.late for met in ladder.judged] == [False, True, False, False]
-    assert ladder.answer is not None and ladder.answer.kind == Kind.FOUND and ladder.answer.low_rps > 1_500
+    assert ladder.answer is not None and ladder.answer.kind == Kind.FOUND and ladder.search is not None
+    on_time = [probe for probe in ladder.probes if not probe.late]
+    assert len(on_time) == 3 and ladder.answer.rps > finish(on_time, ladder.search).rps, "what was met late counts"
     conclusion = conclude(run, {})
     assert [check.text for check in conclusion.checks if "1 met it although" in check.text]
     assert "K03" not in {finding.code for finding in conclusion.findings}
