@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
 final class NativeBuffer implements AutoCloseable {
 
     private static final int SEVEN = 7;
+    private static final long LARGEST_SPARE_BYTES = 64L << 20;
     private static final int CONTINUES = 0x80;
 
     private Arena arena = Arena.ofConfined();
@@ -34,9 +35,12 @@ final class NativeBuffer implements AutoCloseable {
         view = null;
     }
 
-    /** Doubles, but not beyond what can be shown as a {@link ByteBuffer}: a block of the largest value is half of that. */
+    /**
+     * Doubles, but a large one grows by no more than it has to and a little: twice the block of a value of 1 GiB is more
+     * than a {@link ByteBuffer} can show.
+     */
     static long grown(long bytes, long needed) {
-        return Math.max(Math.min(bytes * 2, Integer.MAX_VALUE), needed);
+        return Math.max(needed, Math.min(bytes * 2, needed + LARGEST_SPARE_BYTES));
     }
 
     void addByte(int value) {

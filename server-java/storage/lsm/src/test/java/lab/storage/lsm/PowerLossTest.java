@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 class PowerLossTest {
 
-    private static final int STORES = "1".equals(System.getenv("LAB_LONG")) ? 2_000 : 60;
+    private static final int STORES = "1".equals(System.getenv("LAB_LONG")) ? 500 : 30;
     private static final int LOSSES = 4;
     private static final int MOST_WRITES = 120;
     private static final int KEYS = 30;
