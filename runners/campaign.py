@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from runners.errors import MeasureError, ServerError
+from runners.explain.filling import writes_rps
 from runners.explain.line import line
 from runners.explain.verdict import judge
 from runners.launch.server import RunningServer
@@ -176,7 +177,10 @@ class Campaign:
     def fill(self, server: RunningServer, workload: Workload) -> None:
         """Write the workload's keys once each, then read some back. Raises MeasureError when one is missing."""
         keys, times = workload.filled_keys, 1 + workload.rewrites
-        with self._progress.part(f"fill {server.subject} with {keys:,} keys", 0.0):
+        seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
+        takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
+        text = f"fill {server.subject} with {keys:,} keys"
+        with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as part:
             if self._shop.loadgen is None:
                 fill_by_hand(server, keys, workload.filled_value_bytes)
             else:
@@ -191,11 +195,12 @@ class Campaign:
                 )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
                 own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "loadgen"))
-                meta = measure_step(folder, server, load, own)
+                meta = measure_step(folder, server, load, own, tick=part.tick)
                 if workload.rewrites:
                     meta |= _at_rest(server, workload)
                 label = f"{server.subject} fill"
-                self._keep(folder, {"label": label, "kind": "fill", "workload": "fill", "keys": keys, **meta})
+                about = {"label": label, "kind": "fill", "workload": "fill", "keys": keys}
+                self._taken[folder.name] = self._keep(folder, {**about, **meta})
             check_filled(server, keys)
 
     def say(self, line: str) -> None:

@@ -145,8 +145,14 @@ class Progress:
         self._done_s = 0.0
         self._sink = shown_in
 
-    def part(self, text: str, planned_s: float) -> Part:
-        """A part of the work that will take about `planned_s`."""
+    def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Part:
+        """A part of the work that will take about `planned_s`.
+
+        Where that is known better by now than when the whole was planned, with `in_plan_s` for this part, the whole
+        becomes longer or shorter by the difference.
+        """
+        if in_plan_s is not None:
+            self._total_s += planned_s - in_plan_s
         return Part(self, text, planned_s)
 
     def at(self, text: str, done_s: float) -> None:

@@ -167,8 +167,7 @@ FIT, FITTING = "fit", {
     "quick": ("compaction", "bloom", "wal", "response"),
     "full": tuple(SWITCHES),
 }  # fmt: skip
-#: About what a store takes, and the seconds beside it in which its server starts; for the progress only.
-_FILL_RPS, _AROUND_A_FILL_S = 18_000.0, 2.0
+_AROUND_A_FILL_S = 2.0  # in which its server starts; for the progress only
 
 
 def chosen(names: str, size: str, group: str | None = None) -> list[Switch]:
@@ -209,4 +208,4 @@ def planned_s(size: Size) -> float:
 
 
 def _fill_s(size: Size) -> float:
-    return (1 + REWRITES) * KEYS[size.name] / _FILL_RPS + _AROUND_A_FILL_S
+    return workload("get", size.name).fill_s() + _AROUND_A_FILL_S

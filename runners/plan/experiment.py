@@ -150,7 +150,8 @@ class Experiment:
         loads = len(self.workloads) * engines * (2 if profiled else 1) * (size.load_s() + AROUND_A_LOAD_S)
         floors = len(self.workloads) * (size.warmup_s + size.floor_s + AROUND_A_LOAD_S)
         probes = len(self.workloads) * engines * (size.probe_s + AROUND_A_LOAD_S)
-        return loads + floors + probes + REPORT_S
+        fills = sum(workload.fill_s() for workload in self.workloads) * engines
+        return loads + floors + probes + fills + REPORT_S
 
     def rerun_command(self, parameters: Mapping[str, Value]) -> str:
         """The line that makes this run again: what differs from the defaults is spelled out."""
@@ -210,7 +211,7 @@ EXPERIMENTS = {
             "report-4",
             LADDER_4,
             (report_4.PUT_COLD, report_4.PUT_WARM),
-            lambda size: 5 * size.load_s() + 3 * CLIMBS[size.name].planned_s(),
+            lambda size: 5 * size.load_s() + 3 * CLIMBS[size.name].planned_s() + report_4.get(size.name).fill_s(),
         ),
         Experiment(
             "05",

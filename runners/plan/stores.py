@@ -43,7 +43,6 @@ CLIMBS = {
 #: Warm-up and length of the loads at one rate, in seconds.
 LOADS_S = {"smoke": (0.3, 1.0), "quick": (0.5, 2.5), "full": (10.0, 120.0)}
 FLOOR_S = {"smoke": 1.0, "quick": 1.5, "full": 60.0}
-_FILL_RPS = 20_000.0  # about what a store takes; for the progress only
 
 
 def settings(names: str, size: str) -> list[Setting]:
@@ -66,7 +65,6 @@ def get(size: str) -> Workload:
 def planned_s(size: Size) -> float:
     """About how long all stores take."""
     climbs = 2 * len(STORES) * CLIMBS[size.name].planned_s()
-    fill_s = (1 + REWRITES) * KEYS[size.name] / _FILL_RPS
     loads = 2 * len(PROFILED) * 2 * (sum(LOADS_S[size.name]) + AROUND_A_LOAD_S)
     floors = 2 * (LOADS_S[size.name][0] + FLOOR_S[size.name] + AROUND_A_LOAD_S)
-    return climbs + (len(STORES) + len(PROFILED)) * fill_s + loads + floors
+    return climbs + (len(STORES) + len(PROFILED)) * get(size.name).fill_s() + loads + floors

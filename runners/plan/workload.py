@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILL_VALUE_BYTES = 120
+#: Writes a second that a plan expects of a store, as long as the run has not seen what it takes. For the progress only.
+FILL_RPS = 20_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 
 
@@ -32,6 +34,10 @@ class Workload:
     @property
     def label(self) -> str:
         return self.name.upper()
+
+    def fill_s(self, writes_rps: float = FILL_RPS) -> float:
+        """About how long it takes to write the filled keys as often as they are written."""
+        return (1 + self.rewrites) * self.filled_keys / writes_rps
 
     @property
     def filled_bytes(self) -> int:

@@ -61,6 +61,20 @@ def test_progress_never_goes_back_beyond_a_part_and_never_over_its_total(
     assert all(event.done_s <= event.total_s for event in memory.events)
 
 
+def test_what_is_known_better_by_now_changes_the_whole_and_not_what_is_done() -> None:
+    memory = Memory()
+    progress = Progress(100.0, memory)
+    with progress.part("load", 10.0):
+        pass
+    with progress.part("fill", 30.0, in_plan_s=5.0) as part:
+        part.tick(20.0)
+    with progress.part("load", 85.0):
+        pass
+    assert [(event.done_s, event.total_s) for event in memory.events] == [
+        (0.0, 100.0), (10.0, 125.0), (30.0, 125.0), (40.0, 125.0),
+    ]  # fmt: skip
+
+
 def test_a_log_gets_plain_lines_with_share_and_time_left() -> None:
     out = io.StringIO()
     sink = LineSink(out)
