@@ -159,8 +159,8 @@ TOGETHER = Switch(
         ),
     ),
 )  # fmt: skip
-#: Warm-up, length and floor of the loads at the end, in seconds.
-LOADS_S = {"smoke": (0.3, 1.0, 1.0), "quick": (0.5, 2.5, 1.5), "full": (10.0, 120.0, 60.0)}
+#: Warm-up, length and floor of the loads at the end, in seconds; the floor tells by whole seconds what it resolves.
+LOADS_S = {"smoke": (0.3, 1.0, 1.0), "quick": (0.5, 2.5, 5.0), "full": (10.0, 120.0, 60.0)}
 #: What fits the time of a size; the full one takes all.
 FIT, FITTING = "fit", {
     "smoke": ("bloom", "response"),

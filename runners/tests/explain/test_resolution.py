@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from runners.explain.bounds import Bounded
 from runners.explain.checks import checks
-from runners.explain.resolution import UNIT_US, of_floor, of_rounds, tick_of, wavering_us
+from runners.explain.resolution import FEWEST_SECONDS, UNIT_US, of_floor, of_rounds, tick_of, wavering_us
+from runners.plan import ablations
+from runners.plan.size import SIZES
 from runners.read.run import Step
 from runners.show import style
 from runners.show.floor import floor_band
@@ -63,6 +65,12 @@ def test_too_few_seconds_tell_nothing(tmp_path: Path) -> None:
     assert of_floor(None) is None
     assert of_floor(floor(tmp_path, [50, 51], [80, 82])) is None
     assert of_floor(floor(tmp_path, [50] * 6, [80] * 6, valid=False)) is None
+
+
+@pytest.mark.parametrize("size", ["quick", "full"])
+def test_floors_last_long_enough_to_tell(size: str) -> None:
+    for floor_s in (SIZES[size].floor_s, ablations.LOADS_S[size][2]):
+        assert floor_s > FEWEST_SECONDS
 
 
 def test_a_tick_is_what_its_generator_resolves(tmp_path: Path) -> None:
