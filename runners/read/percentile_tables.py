@@ -25,6 +25,7 @@ _ARROW_ROW = re.compile(
     rf"^\s*(?:[-*|]\s+)?{_NAMED}\s*[:|]?\s+(?P<times>{_TIME}(?:\s*{_ARROW}\s*{_TIME})+)\s*\|?\s*[;,.]?\s*$"
 )
 _PAIR = re.compile(rf"(?<![\w.]){_TIME}\s*{_ARROW}\s*{_TIME}(?!\w|\.\d)")
+_NAMED_PAIR = re.compile(rf"(?<![\w.]){_NAMED}\s*[:=]?\s+{_TIME}\s*{_ARROW}\s*{_TIME}(?!\w|\.\d)")
 _SPLIT = re.compile(_ARROW)
 _NAMED_LEVELS = {"median": 0.5, "p50": 0.5, "медиана": 0.5, "max": 1.0, "maximum": 1.0, "макс": 1.0, "p100": 1.0}
 _HEAD_LEVEL = re.compile(
@@ -76,7 +77,9 @@ def tables(lines: Sequence[Line]) -> tuple[list[Column], list[Line], list[Proble
             continue
         taken = _arrows(lines, position, found, problems) or _pipes(lines, position, found, problems)
         if not taken and (pair := _PAIR.search(clean(text))):
-            problems.append(Problem(lines[position].number, f"{pair[0].strip()!r} does not say which percentile it is"))
+            named = _NAMED_PAIR.search(clean(text))
+            why = "stands in a sentence: give it a line" if named else "does not say which percentile it is"
+            problems.append(Problem(lines[position].number, f"{(named or pair)[0].strip()!r} {why}"))
         for index in range(position, position + taken):
             rest[index] = replace(rest[index], text="")
         if taken and position and _DISTRIBUTION.match(clean(lines[position - 1].text)):

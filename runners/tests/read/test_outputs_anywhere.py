@@ -216,3 +216,15 @@ def test_no_notebook_is_an_error(tmp_path_factory: pytest.TempPathFactory, conte
     path = tmp_path_factory.getbasetemp() / "any.ipynb"
     path.write_text(json.dumps(content), encoding="utf-8")
     find_outputs(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("It fell 1.4ms -> 1.3ms", "'1.4ms -> 1.3ms' does not say which percentile it is"),
+        ("It fell: p50 1.4ms -> 1.3ms, p99 6ms -> 4ms", "'p50 1.4ms -> 1.3ms' stands in a sentence: give it a line"),
+    ],
+)
+def test_a_pair_that_is_not_read_is_named_with_its_reason(text: str, named: str) -> None:
+    found = outputs_of(text_document(text))
+    assert not found.outputs and [problem.text for problem in found.problems] == [named]
