@@ -158,7 +158,13 @@ class Page:
     @property
     def has_published(self) -> bool:
         """Whether something published stands beside this run, or should have stood."""
-        return bool(self.conclusion.comparison or self.rates) or not self.sections
+        return bool(self.conclusion.comparison or self.rates or self.missed) or not self.sections
+
+    @property
+    def missed(self) -> tuple[Finding, ...]:
+        """What the authors missed, as far as no section of this experiment tells it already."""
+        told = [finding for section in self.sections for finding in section.findings]
+        return tuple(finding for finding in self.conclusion.missed if finding not in told)
 
     @property
     def nothing_compared(self) -> str:

@@ -51,6 +51,17 @@ def test_published_rates_beyond_this_machine_are_named_as_not_offered(tmp_path: 
     assert far.evidence["lowest_not_offered_rps"] == 20_000 and "not offered" in far.sentence
 
 
+def test_a_report_of_ladders_alone_says_what_the_authors_missed(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, RATES, searched=False, base=BASE, published=REPORT_4))
+    conclusion = conclude(run, {})
+    assert {"M07", "M09", "M10"} <= {finding.code for finding in conclusion.missed}
+    render(run, conclusion, {})
+    text = run.folder.report_md.read_text(encoding="utf-8")
+    _, heading, missed = text.partition("### What the authors missed")
+    assert heading and all(finding.sentence in missed for finding in conclusion.missed)
+    assert "What the authors missed</h3>" in run.folder.report_html.read_text(encoding="utf-8")
+
+
 def test_percentiles_under_another_rate_are_named_with_both_rates() -> None:
     found = {finding.code: finding for finding in published_ladders.missed(REPORT_4)}
     assert found["M09"].evidence == {"published_rps": 45_000.0, "ran_at_rps": 48_000.0}
