@@ -103,14 +103,14 @@ class Clusters(Searches, ABC):
         )
         warmup_s, load_s = report_5.STEADY_S[self.size.name]
         shape = Shape(int(self.parameters["connections"]), 1, load_s, warmup_s)
-        floor = self.floor(workload, rate, shape)
+        self.floor(workload, rate, shape)
         server, name = self.launch(setting), f"{workload.name}-{setting.name}"
         warm_up(self._campaign, f"warm-{name}", server, workload, Shape(shape.connections), WARM_UP_S[self.size.name])
         step = in_time(self._campaign, name, "load", server, workload, rate, shape)
         if self.events:
             spec = ProfileSpec.for_load(self.events, rate.rps, warmup_s + load_s, self._campaign.server_cpu_share(name))
             self._campaign.step(f"{name}-profiled", "load", server, workload, rate, spec, shape)
-        draw(lambda: show.spectrum(step, floor=floor))
+        draw(lambda: show.spectrum(step, floor=self._nearest_floor(step)))
         return step
 
     def take_turns(
@@ -131,7 +131,7 @@ class Clusters(Searches, ABC):
         settings = [self.cluster(name) for name in names]
         steps = turns.take(group, settings, workload, report_5.PUBLISHED_RPS, self.events, profiled)
         self._stop_server()
-        draw(lambda: show.turns(steps))
+        draw(lambda: show.turns(steps, self._nearest_floor(steps[0])))
         return steps
 
     def outage(self, name: str, workload: Workload) -> Step:
@@ -150,7 +150,7 @@ class Clusters(Searches, ABC):
             step = self._outage(name, nodes, workload, float(f"{OUTAGE_SHARE * carried:.2g}"), plan)
         finally:
             nodes.stop()
-        draw(lambda: show.outage([step]))
+        draw(lambda: show.outage([step], self._nearest_floor(step)))
         return step
 
     def _outage(

@@ -84,7 +84,6 @@ class Lab(SideBySide, Clusters):
         self._server: RunningServer | None = None
         self._others: list[RunningServer] = []
         self._launches = 0
-        self._floors: dict[str, Step] = {}
 
     @classmethod
     def begin(cls, number: str, *, resume: Path | None = None, **parameters: object) -> Lab:
@@ -213,7 +212,6 @@ class Lab(SideBySide, Clusters):
         shape = shape or Shape(int(self.parameters.get("connections", 1)))
         server = self.launch("noop")
         step = self._campaign.step(f"floor-{workload.name}", "floor", server, workload, rate, shape=shape)
-        self._floors[workload.name] = step
         draw(lambda: show.spectrum(step))
         return step
 
@@ -271,7 +269,7 @@ class Lab(SideBySide, Clusters):
         shape = Shape(int(self.parameters.get("connections", 1)), warmup_s=0.0 if cold else None)
         step = self._campaign.step(name, "load", server, workload, rate, spec, shape)
         reference = published(workload.published) if workload.published else None
-        draw(lambda: show.spectrum(step, published=reference, floor=self._floors.get(workload.name)))
+        draw(lambda: show.spectrum(step, published=reference, floor=self._nearest_floor(step)))
         return step
 
     def conclude(self) -> Concluded:

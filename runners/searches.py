@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from runners import show
 from runners.budget import PROBE_S, PROBE_WARMUP_S
 from runners.errors import MeasureError
-from runners.explain import climbing, facts, published_ladders
+from runners.explain import climbing, facts, floors, published_ladders
 from runners.explain.climbing import Ladder
 from runners.explain.comparing import Repeats
 from runners.plan import report_3
@@ -18,10 +18,11 @@ from runners.plan.objective import Objective
 from runners.plan.parameter import Value
 from runners.plan.setting import Setting
 from runners.plan.shape import Shape
-from runners.plan.size import Size
+from runners.plan.size import SENTINEL, Size
 from runners.plan.workload import Workload
 from runners.read.published import rate as published_rate
 from runners.read.reading import read_step
+from runners.read.run import Step
 from runners.series import Series
 from runners.show.cell import draw
 from runners.store import RunFolder
@@ -40,6 +41,15 @@ class Searches:
     size: Size
     events: tuple[str, ...]
     _series: Series
+
+    def _nearest_floor(self, load: Step) -> Step | None:
+        """What this run has read of the instrument itself nearest to a load; read back, as a run may go on later."""
+        kept = [each for each in self.folder.steps() if each.name.startswith((f"{floors.KIND}-", SENTINEL))]
+        return floors.nearest([read_step(each) for each in kept], load)
+
+    def _draw_ladder(self, found: Ladder, published: Sequence[str] = ()) -> None:
+        outputs = [output for _, output in published_ladders.named(published)]
+        draw(lambda: show.ladder(found, outputs, self._nearest_floor(found.steps[0])))
 
     def knee(
         self,
@@ -63,7 +73,7 @@ class Searches:
         limits = {"low_rps": low_rps, "high_rps": high_rps, "precision": precision}
         shape = Shape(connections, threads, probe_s, PROBE_WARMUP_S)
         found = self._series.knee(_read(setting), workload, Objective.parse(objective), minutes, shape, limits)
-        draw(lambda: show.ladder(found))
+        self._draw_ladder(found)
         return found
 
     def ladder(
@@ -85,7 +95,7 @@ class Searches:
         """
         shape = Shape(connections, threads, duration_s, warmup_s)
         found = self._series.ladder(Setting.of(setting), workload, rates, shape, published)
-        draw(lambda: show.ladder(found, [output for _, output in published_ladders.named(published)]))
+        self._draw_ladder(found, published)
         return found
 
     def climb(
@@ -112,7 +122,7 @@ class Searches:
             probes = Shape(shape.connections, 1, plan.probe_s, plan.probe_warmup_s)
             limits = {"low_rps": 100.0, "high_rps": 1_000_000.0, "precision": plan.precision}
             found = self._series.knee(chosen, workload, asked, plan.knee_minutes, probes, limits)
-        draw(lambda: show.ladder(found, [output for _, output in published_ladders.named(list(outputs))]))
+        self._draw_ladder(found, list(outputs))
         if profile and self.events:
             steps = [read_step(folder) for folder in self.folder.steps()]
             draw(

@@ -61,7 +61,7 @@ class SideBySide(Searches, ABC):
 
     def _seen(self, steps: list[Step]) -> list[Step]:
         profiled = [step for step in steps if step.profiled]
-        draw(lambda: show.spectrum(*(step for step in steps if not step.profiled)))
+        draw(lambda: show.spectrum(*(s for s in steps if not s.profiled), floor=self._nearest_floor(steps[0])))
         if "cpu" in self.events and len(profiled) > 1:
             draw(lambda: show.differential(profiled[0], profiled[-1]))
         return steps

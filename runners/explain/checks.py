@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from runners.explain import facts, words
+from runners.explain import facts, floors, words
 from runners.explain import step_checks as on
 from runners.explain.audit.audit import audit
 from runners.explain.conclusion import Check
@@ -40,8 +40,8 @@ def checks(run: Run) -> tuple[Check, ...]:
         _over("errors", [*clean, *profiled], on.errors),
         _over("generator kept up", measured, on.kept_up),
         _over("end of an answer", measured, on.arrival),
-        _over("instrument floor", clean, lambda step: on.floor(step, facts.floor(run, step.workload))),
-        _over("resolution", clean, lambda step: on.resolvable(step, facts.floor(run, step.workload))),
+        _over("instrument floor", clean, lambda step: on.floor(step, _floor(run, step))),
+        _resolution(run, clean),
         _over("steady", clean, on.steady),
         _over("causes recorded", clean, on.causes),
         _over("transport", clean, on.transport),
@@ -58,6 +58,7 @@ def _of_loops(run: Run, loops: list[Step]) -> Iterator[Check]:
     clean = [step for step in loops if not step.profiled]
     yield _complete(run)
     yield _over("profiler", [step for step in loops if step.profiled], on.profiler)
+    yield _resolution(run, [])
     yield _machine(run, clean)
     yield from _sentinel(run)
     yield _readable(run)
@@ -80,6 +81,20 @@ def _over(name: str, steps: Iterable[Step], check: Callable[[Step], on.Verdict])
     else:
         text = "; ".join(f"{words.listed(labels)}: {text}" for text, labels in texts.items())
     return Check(name, all(known) if known else None, words.sentence(text), tuple(step.name for step, _ in verdicts))
+
+
+def _floor(run: Run, step: Step) -> Step | None:
+    """The floor that was taken for a step's workload, else one at its rate."""
+    return facts.floor(run, step.workload) or floors.own(run.steps, step)
+
+
+def _resolution(run: Run, loads: list[Step]) -> Check:
+    """What the instrument resolves; of a run without loads, whose rates have no floor, at that of the sentinel."""
+    before = floors.before(run.steps)
+    if loads or not run.steps:
+        return _over("resolution", loads, lambda step: on.resolvable(step, _floor(run, step), before))
+    text = on.resolved_before(before, "the rates of this run")
+    return Check("resolution", None, words.sentence(text), (before.name,) if before is not None else ())
 
 
 def _sentinel(run: Run) -> Iterator[Check]:

@@ -31,8 +31,7 @@ from runners.explain.timer import fit
 from runners.read.run import Step
 
 UNIT_US = 1.0
-FEWEST_REPEATS = 3
-FEWEST_SECONDS = 4
+FEWEST_REPEATS = 3  # fewer leave the standard deviation one degree of freedom, whose quantile is 12.7
 MEDIAN, TAIL = 0.5, 0.99
 CONFIDENCE = 0.95
 UNKNOWN = "what this instrument resolves at this rate is not known"
@@ -51,9 +50,23 @@ class Resolution:
     def sentence(self) -> str:
         """The sentence of every report."""
         return (
-            f"this instrument resolves {words.latency(self.p50_us)} in the median and {words.latency(self.p99_us)} in "
-            f"p99 at this rate ({words.rate(self.rate_rps)} on {words.connections(self.connections)}; {self.basis})"
+            f"this instrument resolves {self._both()} at this rate ({words.rate(self.rate_rps)} on "
+            f"{words.connections(self.connections)}; {self.basis})"
         )
+
+    def elsewhere(self, here: str) -> str:
+        """The sentence of a report that has nothing better than the fixed load before the campaign.
+
+        `here` names the rates that the report is about, at which this says nothing.
+        """
+        return (
+            f"this instrument resolves {self._both()} at {words.rate(self.rate_rps)} on "
+            f"{words.connections(self.connections)}, the fixed load before the campaign ({self.basis}); what it "
+            f"resolves at {here} is not known"
+        )
+
+    def _both(self) -> str:
+        return f"{words.latency(self.p50_us)} in the median and {words.latency(self.p99_us)} in p99"
 
 
 def wavering_us(repeats: Iterable[float]) -> float:
@@ -73,7 +86,7 @@ def of_floor(floor: Step | None) -> Resolution | None:
     if tick_us is not None:
         return Resolution(rate_rps, connections, tick_us, tick_us, f"the tick of {facts.tool(floor)}")
     seconds = facts.per_second(floor)
-    if len(seconds) < FEWEST_SECONDS:
+    if len(seconds) < FEWEST_REPEATS:
         return None
     least = [wavering_us(seconds[column]) / math.sqrt(len(seconds)) for column in ("p50_us", "p99_us")]
     if not all(map(math.isfinite, least)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from runners.explain import facts, resolution, words
+from runners.explain import facts, floors, resolution, words
 from runners.explain.steady import head, steadiness
 from runners.read.run import Step
 
@@ -110,13 +110,21 @@ def floor(step: Step, floor: Step | None) -> Verdict:
     return Verdict(True, f"{text} at {words.rate(theirs)}")
 
 
-def resolvable(step: Step, floor: Step | None) -> Verdict:
-    """The sentence that every report prints; of a floor at another rate it would be about something else."""
-    resolved = resolution.of_floor(floor)
-    same = floor is not None and floor.meta.get("connections") == step.meta.get("connections")
-    if resolved is None or not same or abs(resolved.rate_rps - facts.offered_rps(step)) > 0.01 * resolved.rate_rps:
-        return Verdict(None, resolution.UNKNOWN)
-    return Verdict(True, resolved.sentence())
+def resolvable(step: Step, floor: Step | None, before: Step | None) -> Verdict:
+    """The sentence that every report prints: of the load's own floor, or of the fixed load before the campaign.
+
+    The latter is about another rate, so it is no answer.
+    """
+    resolved = resolution.of_floor(floor) if floor is not None and floors.taken_at(floor, step) else None
+    return (
+        Verdict(True, resolved.sentence()) if resolved else Verdict(None, resolved_before(before, "this load's rate"))
+    )
+
+
+def resolved_before(before: Step | None, here: str) -> str:
+    """What the fixed load before the campaign resolves, which says nothing on the rates `here`."""
+    resolved = resolution.of_floor(before)
+    return resolved.elsewhere(here) if resolved is not None else resolution.UNKNOWN
 
 
 def steady(step: Step) -> Verdict:

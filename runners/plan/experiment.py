@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from runners.errors import PlanError
 from runners.plan import ablations, comparison, report_3, report_4, report_5, stores
-from runners.plan.climb import CLIMBS
 from runners.plan.closed_loop import LOOP_SIZES
 from runners.plan.parameter import Parameter, Value
 from runners.plan.proof import GENERATORS as ALL
@@ -211,7 +210,7 @@ EXPERIMENTS = {
             "report-4",
             LADDER_4,
             (report_4.PUT_COLD, report_4.PUT_WARM),
-            lambda size: 5 * size.load_s() + 3 * CLIMBS[size.name].planned_s() + report_4.get(size.name).fill_s(),
+            report_4.planned_s,
         ),
         Experiment(
             "05",

@@ -10,12 +10,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from runners.explain import excursions, tail, words
+from runners.explain import excursions, floors, tail, words
 from runners.explain.attribution import Attribution, Share
 from runners.explain.conclusion import Conclusion
 from runners.explain.words import Anchor
 from runners.read.run import Run, Step
 from runners.show import numbers, style
+from runners.show.floor import floor_across, reach
 from runners.show.section import Place, Section, Shown
 from runners.show.tables import Table
 
@@ -33,7 +34,8 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
             continue
         anchor = Anchor.causes(step.name)
         told = tuple(f for f in conclusion.findings if f.figure == anchor)
-        shown = Shown(f"{anchor}-figure", causes(step, seen), data(step, seen), _parquet(step))
+        picture = causes(step, seen, floors.nearest(run.steps, step))
+        shown = Shown(f"{anchor}-figure", picture, data(step, seen), _parquet(step))
         chart = table(step, seen)
         yield Section(anchor, heading(step), Place.TAIL, "", told, (shown,), (chart,) if chart else ())
 
@@ -59,7 +61,7 @@ def title(step: Step, seen: Attribution) -> str:
 
 
 @style.styled
-def causes(step: Step, seen: Attribution | None = None) -> style.Picture:
+def causes(step: Step, seen: Attribution | None = None, floor: Step | None = None) -> style.Picture:
     """Draw p50, p99 and maximum by slices with the excursions marked, and the events of each cause in a lane below."""
     seen = seen or tail.attribution(step)
     grid = excursions.grid(step.frames["slices"])
@@ -72,7 +74,8 @@ def causes(step: Step, seen: Attribution | None = None) -> style.Picture:
     height = 2.6 + 0.24 * max(1, len(lanes))
     figure = style.Picture(8.4, height + 0.5)
     panels = figure.subplots(2, 1, sharex=True, height_ratios=(2.3, max(0.25, 0.24 * len(lanes))))
-    _latency(panels[0], step, grid, seen)
+    _latency(panels[0], step, grid, seen, floor)
+    floor_across(figure, panels[:1], floor, (step,))
     _lanes(panels[1], lanes, seen)
     panels[1].set_xlim(0, seen.tail.length_s)
     panels[1].set_xlabel("seconds since the start of the measurement")
@@ -88,7 +91,7 @@ def lanes_of(seen: Attribution) -> list[Share]:
     return order[:MOST_LANES]
 
 
-def _latency(axes: Axes, step: Step, grid: excursions.Grid, seen: Attribution) -> None:
+def _latency(axes: Axes, step: Step, grid: excursions.Grid, seen: Attribution, floor: Step | None) -> None:
     at = (np.arange(len(grid.counts)) + 0.5) * grid.slice_s
     colour = style.colour_of(step.subject)
     lines: list[tuple[str, Any, float, Any]] = [
@@ -103,7 +106,7 @@ def _latency(axes: Axes, step: Step, grid: excursions.Grid, seen: Attribution) -
         once = f"excursion ({len(seen.tail.excursions)})" if index == 0 else None
         axes.axvspan(each.begin_s, each.end_s, color=MARK, linewidth=0, zorder=0, label=once)
     values = np.concatenate([us[np.isfinite(us)] for _, us, _, _ in lines])
-    style.latency_axis(axes, float(values.min()), float(values.max()))
+    style.latency_axis(axes, min([float(values.min()), *reach(floor)]), float(values.max()))
     axes.set_ylabel(f"response time of {words.seconds(grid.slice_s)}")
     axes.legend(loc="upper right", ncols=5, fontsize=8)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from runners.explain import closed_loop as told
-from runners.explain import loops, words
+from runners.explain import floors, loops, words
 from runners.explain.conclusion import Conclusion
 from runners.explain.loops import Loop
 from runners.explain.words import Finding
@@ -53,7 +53,7 @@ def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
         "One connection sends its next request when the last one was answered. What is late is late by the timer of "
         "the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits for it.",
         _about(conclusion, loops.CURVES),
-        (shown_of(loops.CURVES, loop_curves(steps), steps, "spectrum"),),
+        (shown_of(loops.CURVES, loop_curves(steps, floors.before(run.steps)), steps, "spectrum"),),
         (table,),
     )
 

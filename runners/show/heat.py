@@ -11,11 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from runners.explain import floors
 from runners.explain.conclusion import Conclusion
 from runners.explain.facts import quotable
 from runners.read.run import Run, Step
 from runners.read.timed_stacks import PER_SECOND
 from runners.show import numbers, style
+from runners.show.floor import floor_across, reach
 from runners.show.section import Place, Section, Shown, shown_of
 
 #: From paper to ink through one hue: its order is the same in print and for every eye.
@@ -31,7 +33,8 @@ def sections(run: Run, _: Conclusion) -> Iterator[Section]:
         upper = style.plain(workload.upper(), 12)
         clean = [s for s in run.find(workload=workload, profiled=False) if quotable(s) and not s.frames["slices"].empty]
         if clean:
-            figure = shown_of(f"heat-{workload}-figure", latency_heat(*clean), clean, "slices")
+            picture = latency_heat(*clean, floor=floors.nearest(run.steps, clean[0]))
+            figure = shown_of(f"heat-{workload}-figure", picture, clean, "slices")
             yield Section(f"heat-{workload}", f"{upper}: every answer by time", Place.TAIL, figures=(figure,))
         sampled = [step for step in run.find(workload=workload, profiled=True) if not _samples(step).empty]
         if sampled:
@@ -43,7 +46,7 @@ def sections(run: Run, _: Conclusion) -> Iterator[Section]:
 
 
 @style.styled
-def latency_heat(*steps: Step) -> style.Picture:
+def latency_heat(*steps: Step, floor: Step | None = None) -> style.Picture:
     """Draw each step as a panel: tenths of a second from left to right, response time upwards, darker for more."""
     shown = [step for step in steps if not step.frames["slices"].empty]
     figure = style.Picture(8.4, 3.4)
@@ -53,9 +56,10 @@ def latency_heat(*steps: Step) -> style.Picture:
         return figure
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     answered = [step.frames["slices"].query("count > 0") for step in shown]
-    low = min(float(rows["us"].min()) for rows in answered)
+    least = min(float(rows["us"].min()) for rows in answered)
+    low = min([least, *reach(floor)])
     high = max(float(rows["us"].max()) for rows in answered)
-    edges = np.logspace(np.log10(low), np.log10(high) + 1e-6, 2 + int(BINS_A_DECADE * np.log10(high / low)))
+    edges = np.logspace(np.log10(least), np.log10(high) + 1e-6, 2 + int(BINS_A_DECADE * np.log10(high / least)))
     for axes, step, rows in zip(panels, shown, answered, strict=True):
         at = np.arange(0, float(rows["t_s"].max()) + 0.2, 0.1)
         counts, _, _ = np.histogram2d(rows["t_s"] + 0.05, rows["us"], bins=(at, edges), weights=rows["count"])
@@ -65,6 +69,7 @@ def latency_heat(*steps: Step) -> style.Picture:
         axes.set_xlabel("seconds since the start")
         axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
         style.latency_axis(axes, low, high)
+    floor_across(figure, list(panels), floor, shown)
     panels[0].set_ylabel("response time")
     figure.suptitle(latency_title(shown), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.alt = f"Heat map of latency over time. {latency_title(shown)}."

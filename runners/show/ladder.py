@@ -18,6 +18,7 @@ from runners.explain.published_ladders import taken_at
 from runners.read.outputs import Output
 from runners.read.run import Step
 from runners.show import numbers, style
+from runners.show.floor import floor_lines, reach
 from runners.show.tables import Table
 
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
@@ -69,15 +70,18 @@ def data(ladder: Ladder) -> pd.DataFrame:
 
 
 @style.styled
-def ladder(found: Ladder, published: Sequence[Output] = ()) -> style.Picture:
-    """Draw a ladder; `published` outputs are drawn at the rates that they were run at."""
+def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
+    """Draw a ladder; `published` outputs are drawn at the rates that they were run at.
+
+    No rung has a floor of its own: `floor` is the nearest that there is, and a thin line.
+    """
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     rows = data(found)
     judged = found.judged
     there = _published(published)
     rates = [*rows["offered_rps"], *there["rate_rps"]]
-    _latencies(above, found, rows, judged, there)
+    _latencies(above, found, rows, judged, there, floor)
     _achieved(below, found, rows, judged)
     low, high = min(rates), max(rates)
     for axes in (above, below):
@@ -90,7 +94,9 @@ def ladder(found: Ladder, published: Sequence[Output] = ()) -> style.Picture:
         axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: _minor(value, high / low)))
     below.set_xlabel("offered rate (requests a second)")
     figure.suptitle(title(found), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    line = floor_lines(above, floor, ())
+    handles = [*above.get_legend_handles_labels()[0], *([line] if line else [])]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
     figure.align_ylabels([above, below])
     figure.alt = f"Latency and achieved share against the offered rate. {title(found)}."
     return figure
@@ -115,11 +121,13 @@ def _published(outputs: Sequence[Output]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rate_rps", "p50_us", "p99_us"]).astype(float)
 
 
-def _latencies(axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met], there: pd.DataFrame) -> None:
+def _latencies(
+    axes: Axes, found: Ladder, rows: pd.DataFrame, judged: Sequence[Met], there: pd.DataFrame, floor: Step | None
+) -> None:
     met = np.array([each.outcome == Outcome.MET for each in judged])
     late = np.array([each.outcome == Outcome.GENERATOR for each in judged])
     bounds = np.array([each.late for each in judged])
-    x, seen = rows["offered_rps"].to_numpy(float), []
+    x, seen = rows["offered_rps"].to_numpy(float), reach(floor)
     for level, colour, marker in LEVELS:
         name = f"p{level * 100:g}"
         y = rows[f"{name}_us"].to_numpy(float)

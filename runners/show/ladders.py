@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from runners.explain import published_ladders
+from runners.explain import floors, published_ladders
 from runners.explain.climbing import MOST_IN_ANSWER, Ladder, ladders
 from runners.explain.conclusion import Conclusion
 from runners.explain.merging import ANCHOR
-from runners.read.run import Run
+from runners.read.run import Run, Step
 from runners.show import ladder_table
 from runners.show.ladder import data, ladder, table
 from runners.show.section import Section, Shown
@@ -24,7 +24,7 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
     if not found:
         return None
     anchors = {ANCHOR, *(each.anchor for each in found)}
-    figures = tuple(_figure(each) for each in found)
+    figures = tuple(_figure(each, floors.nearest(run.steps, each.steps[0])) for each in found)
     searched = any(each.search for each in found)
     return Section(
         ANCHOR,
@@ -37,7 +37,7 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
     )
 
 
-def _figure(found: Ladder) -> Shown:
+def _figure(found: Ladder, floor: Step | None) -> Shown:
     outputs = [output for _, output in published_ladders.named(found.published)]
     parquet = tuple(f"steps/{step.name}/frames/percentiles.parquet" for step in found.steps)
-    return Shown(found.anchor, ladder(found, outputs), data(found), parquet)
+    return Shown(found.anchor, ladder(found, outputs, floor), data(found), parquet)

@@ -13,6 +13,8 @@ from runners.explain.loops import Loop
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Step
 from runners.show import style
+from runners.show.floor import DOTTED
+from runners.show.floor import label as floor_label
 
 COLOURS = {
     "before": style.ORANGE, "after": style.VERMILION, "nodelay": style.BLUE, "jdk25": style.GREEN,
@@ -78,11 +80,11 @@ def _ticks(axes: Axes, hz: object) -> None:
 
 
 @style.styled
-def loop_curves(steps: Sequence[Step]) -> style.Picture:
+def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
     """Draw which share of the answers took at most so long, on the fewest connections: a panel a loop, a curve a stage.
 
     The curves are of JDK 17, of the same with the flag, and of JDK 25; where there is no JDK 17, of JDK 25 without and
-    with its default.
+    with its default. A closed loop has no rate and so no floor of its own: `floor` is a thin line, at a rate.
     """
     chosen = curves_of(_loops(steps))
     names = list(dict.fromkeys(loop.name for loop in chosen))
@@ -101,6 +103,13 @@ def loop_curves(steps: Sequence[Step]) -> style.Picture:
             axes.step(
                 rows["value_us"], rows["percentile"], where="post", color=COLOURS.get(loop.stage, style.INK),
                 linestyle=DASHES.get(loop.stage, "-"), linewidth=2.2, label=label,
+            )  # fmt: skip
+        if floor is not None and facts.quotable(floor):
+            rows = floor.frames["spectrum"]
+            rows = rows[rows["kind"] == facts.RESPONSE]
+            axes.step(
+                rows["value_us"], rows["percentile"], where="post", color=style.FLOOR, linestyle=DOTTED, linewidth=1.2,
+                label=floor_label(floor, ()) if name == names[0] else None,
             )  # fmt: skip
         _ticks(axes, group[0].step.meta.get("kernel_hz"))
         counts = {loop.connections for loop in group}

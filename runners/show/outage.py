@@ -10,12 +10,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from runners.explain import facts
+from runners.explain import facts, floors
 from runners.explain import outages as told
 from runners.explain.conclusion import Conclusion
 from runners.explain.outages import Outage
 from runners.read.run import Run, Step
 from runners.show import numbers, style
+from runners.show.floor import floor_lines, reach
 from runners.show.section import Section, Shown
 from runners.show.tables import Table
 
@@ -49,14 +50,14 @@ def title(each: Outage) -> str:
     return f"{style.plain(each.name, 24)}: {share}"
 
 
-def outage(steps: Sequence[Step]) -> style.Picture:
+def outage(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
     """Draw the deaths that these steps hold, a column each."""
-    return picture(told.outages(steps))
+    return picture(told.outages(steps), floor)
 
 
 @style.styled
-def picture(found: Sequence[Outage]) -> style.Picture:
-    """Latency above, failed and other answers a second below."""
+def picture(found: Sequence[Outage], floor: Step | None = None) -> style.Picture:
+    """Latency above, with the floor's; failed and other answers a second below."""
     if not found:
         figure = style.Picture(8.4, 1.4)
         figure.text(0.5, 0.5, "no node was killed", ha="center", color=style.QUIET)
@@ -74,13 +75,16 @@ def picture(found: Sequence[Outage]) -> style.Picture:
         grid[1][place].set_xlabel("time since the start of the measurement (s)")
         grid[1][place].xaxis.set_major_locator(MaxNLocator(7, integer=True))
     if seen:
-        style.latency_axis(grid[0][0], min(seen), max(seen) * 1.6)  # room for the words
+        style.latency_axis(grid[0][0], min([*seen, *reach(floor)]), max(seen) * 1.6)  # room for the words
+    lines = [floor_lines(axes, floor, [each.step for each in found]) for axes in grid[0]] if seen else [None]
     grid[0][0].set_ylabel("latency (log)")
     grid[1][0].set_ylabel("answers/s")
     grid[1][0].set_ylim(bottom=0)
     grid[1][0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
     figure.align_ylabels(list(grid[:, 0]))
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    handles = [entry for axes in grid[:, 0] for entry in axes.get_legend_handles_labels()[0]]
+    handles += [lines[0]] if lines[0] else []
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, fontsize=8)
     figure.alt = "A node killed under load, by time. " + ". ".join(title(each) for each in found) + "."
     return figure
 
@@ -141,9 +145,10 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
         return None
     rows = pd.concat([tenths(each.step).assign(step=each.step.name) for each in found], ignore_index=True)
     steps = [each.step for each in found]
+    floor = floors.nearest(run.steps, steps[0])
     parquet = tuple(f"steps/{step.name}/frames/{frame}.parquet" for step in steps for frame in ("slices", "intervals"))
     return Section(
         "outages-section", "A node dies", text=TEXT,
         findings=tuple(finding for finding in conclusion.findings if finding.figure == told.ANCHOR),
-        figures=(Shown(told.ANCHOR, picture(found), rows, parquet),), tables=(table(found),),
+        figures=(Shown(told.ANCHOR, picture(found, floor), rows, parquet),), tables=(table(found),),
     )  # fmt: skip

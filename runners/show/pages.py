@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from runners.explain import words
+from runners.explain import floors, words
 from runners.explain.conclusion import Conclusion
 from runners.explain.facts import quotable
 from runners.explain.merging import merged
@@ -17,6 +17,7 @@ from runners.read.console_report import ConsoleReport
 from runners.read.run import Run, Step
 from runners.show import probe, style, tables
 from runners.show.flamegraph import FlameGraph, flamegraphs
+from runners.show.floor import is_own
 from runners.show.notices import notices, reason
 from runners.show.section import Place, Section, Shown, shown_of
 from runners.show.sections import sections
@@ -213,24 +214,25 @@ def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) 
 
 def _workload(run: Run, name: str, published: ConsoleReport | None) -> Workload:
     clean = run.find(workload=name, profiled=False)
-    floors = run.find(kind="floor", workload=name)
-    floor = next((step for step in reversed(floors) if quotable(step)), None)
     good = [step for step in clean if quotable(step)]
-    left_out = tuple((step.name, reason(step)) for step in [*clean, *floors] if not quotable(step))
+    asked = run.find(kind=floors.KIND, workload=name)
+    left_out = tuple((step.name, reason(step)) for step in [*clean, *asked] if not quotable(step))
     there = published.spectrum_frame() if published is not None else pd.DataFrame()
     if not good and there.empty:
         return Workload(name, None, None, None, left_out)
+    floor = floors.nearest(run.steps, (clean or asked)[0]) if clean or asked else None
+    own = floor if floor is not None and is_own(floor, clean) else None
     curve = spectrum(*clean, published=published, floor=floor)
     drawn = [*good, *([floor] if floor else [])]
     published_too = [there.assign(step="published")] if not there.empty else []
     over_time = None
     if any(not step.frames["intervals"].empty for step in good):
-        over_time = shown_of(Anchor.timeline(name), timeline(*clean), good, "intervals")
+        over_time = shown_of(Anchor.timeline(name), timeline(*clean, floor=floor), good, "intervals")
     return Workload(
         name,
         shown_of(Anchor.spectrum(name), curve, drawn, "spectrum", published_too),
         over_time,
-        tables.percentiles(name, clean, floor),
+        tables.percentiles(name, clean, own),
         left_out,
     )
 
@@ -245,7 +247,9 @@ def _cost(run: Run, name: str) -> Shown | None:
         if not step.profiled and others:
             moves.append(f"{style.engine_name(step.subject)} p99 {p99(step)} clean, {p99(others[-1])} profiled")
     heading = f"{style.plain(name.upper(), 12)}: {', '.join(moves) or 'clean and profiled'}"
-    return shown_of(f"cost-{name}", spectrum(*pairs, service=False, heading=heading), pairs, "spectrum")
+    floor = floors.nearest(run.steps, pairs[0])
+    picture = spectrum(*pairs, service=False, heading=heading, floor=floor)
+    return shown_of(f"cost-{name}", picture, [*pairs, *([floor] if floor else [])], "spectrum")
 
 
 def _profiles(steps: Sequence[Step]) -> list[Profile]:

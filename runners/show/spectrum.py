@@ -7,7 +7,7 @@ rarer. Response time (from the intended start) is solid, service time (from the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from runners.explain.facts import quotable
 from runners.read.console_report import ConsoleReport
 from runners.read.run import Step
 from runners.show import numbers, style
+from runners.show.floor import DOTTED, is_own, label
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
 
@@ -119,9 +120,19 @@ def _line(axes: Axes, line: Curve) -> None:
         )
 
 
+def _floor_curve(floor: Step, loads: Sequence[Step]) -> Curve | None:
+    """The floor's curve: dotted where it was taken at another rate than these loads."""
+    loads = loads or (floor,)
+    dash: Any = "-" if is_own(floor, loads) else DOTTED
+    return curve(floor.frames["spectrum"], "response", label(floor, loads), style.FLOOR, dash=dash, width=0.9)
+
+
 def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
-    axes.fill_between(floor.x, low, floor.value_us, color=style.FLOOR, alpha=0.22, linewidth=0, label=floor.label)
-    axes.plot(floor.x, floor.value_us, color=style.FLOOR, linewidth=0.9)
+    """The floor's own curve with what lies below it shaded; of one taken elsewhere the line alone."""
+    if floor.dash == "-":
+        axes.fill_between(floor.x, low, floor.value_us, color=style.FLOOR, alpha=0.22, linewidth=0, label=floor.label)
+    name = floor.label if floor.dash != "-" else None
+    axes.plot(floor.x, floor.value_us, color=style.FLOOR, linewidth=floor.width, linestyle=floor.dash, label=name)
 
 
 def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
@@ -192,6 +203,8 @@ def spectrum(
 ) -> style.Picture:
     """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
 
+    A floor that was taken at another rate or on other connections is a dotted line that says where.
+
     A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
     no curve. `service=False` leaves out service time; `heading` replaces the title, which says each p99.
     """
@@ -200,7 +213,7 @@ def spectrum(
     lines = curves(steps, published, service)
     floor_line = None
     if floor is not None and quotable(floor):
-        floor_line = curve(floor.frames["spectrum"], "response", "instrument floor (noop)", style.FLOOR)
+        floor_line = _floor_curve(floor, steps)
     everything = [*lines, floor_line] if floor_line else list(lines)
     heading = title(steps) if heading is None else heading
     figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)

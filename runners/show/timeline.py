@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from runners.explain.facts import quotable
 from runners.read.run import Step
 from runners.show import numbers, style
+from runners.show.floor import floor_across, reach
 
 LINES = (("p50_us", "p50", 1.6, "-"), ("p99_us", "p99", 1.6, (0, (5, 1.5))), ("max_us", "max", 1.0, (0, (1, 1))))
 
@@ -95,8 +96,11 @@ def _counts(axes: Axes, t: Any, count: Any, colour: str, offered: float) -> None
 
 
 @style.styled
-def timeline(*steps: Step) -> style.Picture:
-    """Draw each step as a column of three panels: latency (p50, p99, max), answers a second, errors a second."""
+def timeline(*steps: Step, floor: Step | None = None) -> style.Picture:
+    """Draw each step as a column of three panels: latency (p50, p99, max), answers a second, errors a second.
+
+    With the floor's p50 and p99 across the first.
+    """
     shown = [step for step in steps if quotable(step) and not seconds_of(step).empty]
     if not shown:
         figure = style.Picture(8.4, 1.4)
@@ -124,7 +128,8 @@ def timeline(*steps: Step) -> style.Picture:
         if len(t) == 1:
             grid[2][index].set_xlim(t[0] - 1.5, t[0] + 1.5)
         grid[0][index].set_title(title(step) if len(shown) == 1 else _narrow(title(step)), fontsize=10)
-    style.latency_axis(grid[0][0], low * 1.25, high * 1.5)  # room for the legend
+    style.latency_axis(grid[0][0], min([low * 1.25, *reach(floor)]), high * 1.5)  # room for the legend
+    floor_across(figure, list(grid[0]), floor, shown)
     for row, label in enumerate(("latency (log)", "answers/s", "errors/s")):
         grid[row][0].set_ylabel(label)
     figure.align_ylabels(list(grid[:, 0]))

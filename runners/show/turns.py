@@ -9,12 +9,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from runners.explain import cluster, facts, words
+from runners.explain import cluster, facts, floors, words
 from runners.explain import turns as taken
 from runners.explain.conclusion import Conclusion
 from runners.explain.turns import CARRIED, SHOWN, TAIL, Group
 from runners.read.run import Run, Step
 from runners.show import numbers, style
+from runners.show.floor import floor_across
 from runners.show.section import Section, Shown
 from runners.show.tables import Table
 
@@ -50,18 +51,18 @@ def title(group: Group) -> str:
     return f"{style.plain(best, 24)} carries most, {numbers.rate(float(f'{carried[best]:.3g}'))} in closed loop"
 
 
-def turns(steps: Sequence[Step]) -> style.Picture:
-    """Draw the first group that these steps hold."""
+def turns(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
+    """Draw the first group that these steps hold, with the p99 of a floor."""
     found = taken.groups(steps)
     if not found:
         figure = style.Picture(8.4, 1.4)
         figure.alt = "An empty figure: nothing took turns."
         return figure
-    return picture(found[0])
+    return picture(found[0], floor)
 
 
 @style.styled
-def picture(group: Group) -> style.Picture:
+def picture(group: Group, floor: Step | None = None) -> style.Picture:
     """Closed-loop rate on the left, p99 at the rate of all on the right; dots are rounds, diamonds their median."""
     rows = data(group)
     figure = style.Picture(8.4, 1.7 + 0.42 * len(group.settings))
@@ -74,6 +75,7 @@ def picture(group: Group) -> style.Picture:
     if rows[TAIL].notna().any():
         right.set_xscale("log")
         right.set_xlim(float(rows[TAIL].min()) / 1.6, float(rows[TAIL].max()) * 1.6)
+        floor_across(figure, [right], floor, group.steps, (0.99,), upright=True)
     else:
         right.set_xticks([])
         right.text(0.5, 0.5, "no latency may be quoted", transform=right.transAxes, ha="center", color=style.QUIET)
@@ -147,7 +149,8 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
         anchor = cluster.anchor(group.name)
         parquet = tuple(f"steps/{step.name}/frames/percentiles.parquet" for step in group.steps)
         told = tuple(finding for finding in conclusion.findings if finding.figure == anchor)
+        floor = floors.nearest(run.steps, group.steps[0])
         yield Section(
             f"{anchor}-section", TITLES.get(group.name, group.name), text=TEXT, findings=told,
-            figures=(Shown(anchor, picture(group), data(group), parquet),), tables=(table(group),),
+            figures=(Shown(anchor, picture(group, floor), data(group), parquet),), tables=(table(group),),
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from runners.tests.counts import LONG
 from runners.tests.fixtures.ladder_run import make_ladder
 
 KEPT = [folder.name for folder in runs(REFERENCE)]
+#: How the files of figures that have latency on an axis begin.
+OF_LATENCY = ("spectrum", "timeline", "cost", "ladder", "heat", "causes", "turns", "outages", "delay-curves")
 IN_README = [number for number in KEPT if begin(number) in (ROOT / "README.md").read_text(encoding="utf-8")]
 
 
@@ -62,6 +65,20 @@ def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Pat
     assert "](data/reference/04/report.md)" in row
     assert next(line for line in after.splitlines() if "[05]" in line).endswith("`lab run 05` |")
     assert "what was there" not in after
+
+
+@pytest.mark.parametrize("number", KEPT)
+def test_every_kept_report_says_what_its_instrument_resolves(number: str) -> None:
+    report = (REFERENCE / number / "report.md").read_text(encoding="utf-8")
+    assert re.search(r"[Tt]his instrument (\(\w+\) )?resolves [\d.]+\s\w+ in the median", report)
+
+
+@pytest.mark.parametrize("number", KEPT)
+def test_every_kept_figure_of_latency_shows_the_floor(number: str) -> None:
+    drawn = [path for name in OF_LATENCY for path in (REFERENCE / number / "figures").glob(f"{name}*.svg")]
+    assert bool(drawn) == (number != "00"), "experiment 00 is about floors"
+    for path in drawn:
+        assert "instrument floor" in path.read_text(encoding="utf-8"), path
 
 
 #: Drawing a report with dozens of ladders takes half a minute.
