@@ -116,9 +116,9 @@ def resolvable(step: Step, floor: Step | None, before: Step | None) -> Verdict:
     The latter is about another rate, so it is no answer.
     """
     resolved = resolution.of_floor(floor) if floor is not None and floors.taken_at(floor, step) else None
-    return (
-        Verdict(True, resolved.sentence()) if resolved else Verdict(None, resolved_before(before, "this load's rate"))
-    )
+    if resolved is not None:
+        return Verdict(True, resolved.sentence())
+    return Verdict(None, resolved_before(before, "this load's rate"))
 
 
 def resolved_before(before: Step | None, here: str) -> str:

@@ -132,7 +132,7 @@ def test_every_report_says_it_or_says_that_it_is_not_known(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("other", [None, {"connections": 64}, "short"])
 def test_without_a_floor_of_its_own_a_load_is_told_that_of_the_fixed_load_and_not_approved(
-    tmp_path: Path, other: dict[str, int] | str | None
+    tmp_path: Path, other: dict[str, Any] | str | None
 ) -> None:
     made = floor(tmp_path, [50, 51], [80, 82]) if other == "short" else None
     made = floor(tmp_path, *SIX, **other) if isinstance(other, dict) else made

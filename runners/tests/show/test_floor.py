@@ -87,7 +87,8 @@ def test_a_floor_of_the_loads_own_rate_is_called_the_floor(name: str, tmp_path: 
 def test_a_report_draws_the_floor_that_it_has(tmp_path: Path) -> None:
     for name, more, seen in (("own", [floor, before], OWN), ("before", [before], BEFORE)):
         root = tmp_path / name
-        run = steps.run(root, [load(root), *(steps.whole(make(root)) for make in more)])
+        made = [load(root), *(steps.whole(make(root)) for make in more)]
+        run = steps.run(root, made, started_unix_s=0.0, ended_unix_s=1.0)
         for step in run.steps:
             step.folder.path.mkdir(parents=True)
         render(run, conclude(run, {}), {})
