@@ -6,51 +6,36 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * A fixed number of threads behind a bounded queue. The thread that reads a request hands it over and goes on; the
  * thread that handles it writes the answer.
  *
  * <p>A job is queued as it is, so a hand-off allocates nothing with {@link QueueKind#ARRAY}, and a list node with the
- * others. With a deadline one more thread looks for jobs that have waited too long, so that they are answered even if
- * every worker is held up.
+ * others.
  */
 final class Pool implements Execution {
-
-    private static final int CHECKS_A_DEADLINE = 4;
 
     private final ExecutionSettings settings;
     private final BlockingQueue<Job> queue;
     private final List<Thread> workers = new ArrayList<>();
-    private final Thread watch;
-    private final long deadlineNanos;
-    private final LongAdder expired = new LongAdder();
-    private volatile boolean closed;
+    private final Deadline deadline;
 
     Pool(ExecutionSettings settings) {
         this.settings = settings;
         queue = settings.queue().create(settings.queueSize());
-        deadlineNanos = TimeUnit.MILLISECONDS.toNanos(settings.deadlineMs());
+        deadline = new Deadline(settings.deadlineMs());
         WorkerNames names = new WorkerNames();
         for (int i = 0; i < settings.threads(); i++) {
             workers.add(names.newThread(this::work));
         }
-        watch = deadlineNanos == 0 ? null : new Thread(this::watch, "deadline");
         workers.forEach(Thread::start);
-        if (watch != null) {
-            watch.setDaemon(true);
-            watch.start();
-        }
+        deadline.watch(new InQueue());
     }
 
     @Override
     public boolean execute(Job job) {
-        if (deadlineNanos > 0) {
-            job.waitsSince(System.nanoTime());
-        }
+        deadline.begins(job);
         return queue.offer(job);
     }
 
@@ -66,45 +51,14 @@ final class Pool implements Execution {
             if (job == Stop.STOP) {
                 return;
             }
-            if (isLate(job)) {
-                expire(job);
-            } else {
-                job.handle();
-            }
+            serve(job);
         }
     }
 
-    private boolean isLate(Job job) {
-        return deadlineNanos > 0 && System.nanoTime() - job.waitsSince() >= deadlineNanos;
-    }
-
-    private void expire(Job job) {
-        expired.increment();
-        job.expire();
-    }
-
-    private void watch() {
-        while (!closed) {
-            LockSupport.parkNanos(deadlineNanos / CHECKS_A_DEADLINE);
-            for (Job oldest = oldest(); oldest != null && oldest != Stop.STOP && isLate(oldest); oldest = oldest()) {
-                if (queue.remove(oldest)) {
-                    expireOrServe(oldest);
-                }
-            }
+    private void serve(Job job) {
+        if (!deadline.answers(job)) {
+            job.handle();
         }
-    }
-
-    /** A worker may have served the request meanwhile and its connection may have queued the next one. */
-    private void expireOrServe(Job removed) {
-        if (isLate(removed)) {
-            expire(removed);
-        } else {
-            removed.handle();
-        }
-    }
-
-    private Job oldest() {
-        return queue instanceof Deque<Job> stack ? stack.peekLast() : queue.peek();
     }
 
     @Override
@@ -114,7 +68,7 @@ final class Pool implements Execution {
 
     @Override
     public long expired() {
-        return expired.sum();
+        return deadline.expired();
     }
 
     @Override
@@ -130,7 +84,7 @@ final class Pool implements Execution {
 
     @Override
     public void close() {
-        closed = true;
+        deadline.close();
         for (int i = 0; i < workers.size(); i++) {
             uninterruptibly(() -> queue.put(Stop.STOP));
         }
@@ -139,7 +93,25 @@ final class Pool implements Execution {
         }
         // A stack shows the sign to stop before what lies under it.
         for (Job left = queue.poll(); left != null; left = queue.poll()) {
-            expire(left);
+            deadline.expire(left);
+        }
+    }
+
+    private final class InQueue implements Deadline.Waiting {
+
+        @Override
+        public Job oldest() {
+            return queue instanceof Deque<Job> stack ? stack.peekLast() : queue.peek();
+        }
+
+        @Override
+        public boolean remove(Job job) {
+            return queue.remove(job);
+        }
+
+        @Override
+        public void removed(Job job) {
+            serve(job);
         }
     }
 

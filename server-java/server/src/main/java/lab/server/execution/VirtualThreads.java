@@ -8,7 +8,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import jdk.management.VirtualThreadSchedulerMXBean;
 
@@ -36,13 +35,13 @@ final class VirtualThreads implements Execution {
     private final AtomicBoolean onItsWay = new AtomicBoolean();
     private final AtomicInteger underWay = new AtomicInteger();
     private final AtomicInteger begun = new AtomicInteger();
-    private final LongAdder expired = new LongAdder();
-    private final long deadlineNanos;
+    private final Deadline deadline;
 
     VirtualThreads(ExecutionSettings settings) {
         this.settings = settings;
-        deadlineNanos = TimeUnit.MILLISECONDS.toNanos(settings.deadlineMs());
         scheduler.setParallelism(settings.threads());
+        deadline = new Deadline(settings.deadlineMs());
+        deadline.watch(new Untaken());
     }
 
     @Override
@@ -51,12 +50,14 @@ final class VirtualThreads implements Execution {
             underWay.decrementAndGet();
             return false;
         }
-        if (deadlineNanos > 0) {
-            job.waitsSince(System.nanoTime());
-        }
+        deadline.begins(job);
+        add(job);
+        return true;
+    }
+
+    private void add(Job job) {
         waiting.add(job);
         sendThread();
-        return true;
     }
 
     private void sendThread() {
@@ -85,15 +86,35 @@ final class VirtualThreads implements Execution {
     private void run(Job job) {
         begun.incrementAndGet();
         try {
-            if (deadlineNanos > 0 && System.nanoTime() - job.waitsSince() >= deadlineNanos) {
-                expired.increment();
-                job.expire();
-            } else {
+            if (!deadline.answers(job)) {
                 job.handle();
             }
         } finally {
             begun.decrementAndGet();
             underWay.decrementAndGet();
+        }
+    }
+
+    /** Requests whose thread is still on its way; a carrier that is held up keeps it there. */
+    private final class Untaken implements Deadline.Waiting {
+
+        @Override
+        public Job oldest() {
+            return waiting.peek();
+        }
+
+        @Override
+        public boolean remove(Job job) {
+            return waiting.remove(job);
+        }
+
+        @Override
+        public void removed(Job job) {
+            if (deadline.answers(job)) {
+                underWay.decrementAndGet();
+            } else {
+                add(job);
+            }
         }
     }
 
@@ -105,7 +126,7 @@ final class VirtualThreads implements Execution {
 
     @Override
     public long expired() {
-        return expired.sum();
+        return deadline.expired();
     }
 
     @Override
@@ -123,5 +144,6 @@ final class VirtualThreads implements Execution {
         while (underWay.get() > 0) {
             LockSupport.parkNanos(CLOSE_CHECK_NANOS);
         }
+        deadline.close();
     }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -20,6 +21,9 @@ class VirtualThreadsTest {
 
     private static final int MANY = 1_000;
     private static final long PATIENCE_S = 20;
+    /** So long that no test waits for it; the one who looks for late requests looks four times in it. */
+    private static final int LONG_DEADLINE_MS = 600_000;
+    private static final int SHORT_DEADLINE_MS = 5;
 
     private static VirtualThreads threads(int carriers, int queueSize) {
         return new VirtualThreads(new ExecutionSettings(carriers, QueueKind.ARRAY, queueSize, 0));
@@ -89,11 +93,7 @@ class VirtualThreadsTest {
         AtomicBoolean handedIn = new AtomicBoolean();
         try (VirtualThreads execution = threads(1, 2 * MANY)) {
             // Keeps its carrier until the others are there.
-            execution.execute(new Work(() -> {
-                while (!handedIn.get()) {
-                    Thread.onSpinWait();
-                }
-            }));
+            execution.execute(new Work(() -> spinUntil(handedIn)));
             for (int i = 0; i < MANY; i++) {
                 execution.execute(new Work(() -> {
                     used.add(Thread.currentThread());
@@ -116,6 +116,115 @@ class VirtualThreadsTest {
             assertTrue(execution.execute(job));
             assertFalse(execution.execute(job));
             letGo.countDown();
+        }
+    }
+
+    @Test
+    void everyRequestIsAskedForItsDeadlineThoughItsThreadGoesOnFromAnother() {
+        AtomicBoolean handedIn = new AtomicBoolean();
+        Set<Thread> used = ConcurrentHashMap.newKeySet();
+        List<Integer> served = Collections.synchronizedList(new ArrayList<>());
+        List<Integer> expired = Collections.synchronizedList(new ArrayList<>());
+        CountDownLatch all = new CountDownLatch(MANY);
+        try (VirtualThreads execution = threadsWithDeadline(1, LONG_DEADLINE_MS)) {
+            execution.execute(new Timed(() -> spinUntil(handedIn), () -> { }));
+            for (int i = 0; i < MANY; i++) {
+                int number = i;
+                Timed job = new Timed(() -> served.add(number), () -> expired.add(number), used, all);
+                execution.execute(job);
+                if (number % 2 == 0) {
+                    job.waitsSince(System.nanoTime() - TimeUnit.MILLISECONDS.toNanos(LONG_DEADLINE_MS));
+                }
+            }
+            handedIn.set(true);
+            await(all);
+            assertEquals(MANY / 2, execution.expired());
+        }
+        assertEquals(MANY / 2, served.size());
+        assertTrue(served.stream().allMatch(number -> number % 2 == 1));
+        assertTrue(expired.stream().allMatch(number -> number % 2 == 0));
+        assertTrue(used.stream().allMatch(Thread::isVirtual));
+        assertTrue(used.size() < MANY / 10, used.size() + " threads for " + MANY + " requests");
+    }
+
+    @Test
+    void whoWaitsTooLongIsToldSoAlthoughEveryCarrierIsHeldUpAndLeavesRoomForOthers() {
+        AtomicBoolean letGo = new AtomicBoolean();
+        CountDownLatch held = new CountDownLatch(1);
+        CountDownLatch told = new CountDownLatch(2);
+        CountDownLatch served = new CountDownLatch(1);
+        Runnable never = () -> {
+            throw new AssertionError("It was too late.");
+        };
+        try (VirtualThreads execution =
+                new VirtualThreads(new ExecutionSettings(1, QueueKind.ARRAY, 3, SHORT_DEADLINE_MS))) {
+            try {
+                execution.execute(new Timed(() -> {
+                    held.countDown();
+                    spinUntil(letGo);
+                }, () -> { }));
+                await(held);
+                assertTrue(execution.execute(new Timed(never, told::countDown)));
+                assertTrue(execution.execute(new Timed(never, told::countDown)));
+                await(told);
+                assertEquals(2, execution.expired());
+            } finally {
+                letGo.set(true);
+            }
+            while (!execution.execute(new Timed(served::countDown, served::countDown))) {
+                Thread.onSpinWait();
+            }
+            await(served);
+        }
+    }
+
+    private static VirtualThreads threadsWithDeadline(int carriers, int deadlineMs) {
+        return new VirtualThreads(new ExecutionSettings(carriers, QueueKind.ARRAY, 2 * MANY, deadlineMs));
+    }
+
+    private static void spinUntil(AtomicBoolean flag) {
+        while (!flag.get()) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** A request with a time from which it waits. */
+    private static final class Timed extends Work {
+
+        private final Runnable tellsItIsLate;
+        private volatile long sinceNanos;
+
+        Timed(Runnable work, Runnable tellsItIsLate) {
+            super(work);
+            this.tellsItIsLate = tellsItIsLate;
+        }
+
+        /** Remembers the thread, and counts itself however it ends. */
+        Timed(Runnable work, Runnable tellsItIsLate, Set<Thread> used, CountDownLatch all) {
+            this(noting(work, used, all), noting(tellsItIsLate, used, all));
+        }
+
+        private static Runnable noting(Runnable work, Set<Thread> used, CountDownLatch all) {
+            return () -> {
+                used.add(Thread.currentThread());
+                work.run();
+                all.countDown();
+            };
+        }
+
+        @Override
+        public void expire() {
+            tellsItIsLate.run();
+        }
+
+        @Override
+        public void waitsSince(long nanos) {
+            sinceNanos = nanos;
+        }
+
+        @Override
+        public long waitsSince() {
+            return sinceNanos;
         }
     }
 
