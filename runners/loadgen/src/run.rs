@@ -95,6 +95,14 @@ pub fn run(config: &Config) -> Result<u8> {
         Outcome::new(config, collector.finish(elapsed_s), &cpus, elapsed_s, start_unix_us, interface, interrupt.came());
     end_live_line();
     report(config, &outcome, json_file, main_script.as_ref())?;
+    let counts = &outcome.collected.total.counts;
+    if !outcome.interrupted && counts.connects == 0 && counts.errors.connect > 0 {
+        return Err(Error::CouldNotRun(format!(
+            "no connection to {} ever stood ({} attempts failed), so nothing was measured; \
+             see whether the server still runs and takes as many connections",
+            config.target.url, counts.errors.connect
+        )));
+    }
     Ok(match () {
         () if outcome.interrupted => EXIT_INTERRUPTED,
         () if outcome.objectives.iter().any(|objective| !objective.met) => EXIT_OBJECTIVE_MISSED,

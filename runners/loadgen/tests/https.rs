@@ -66,9 +66,13 @@ fn requests_and_answers_pass_on_every_back_end() {
 #[test]
 fn a_server_without_tls_is_a_connect_error_and_no_hang() {
     let server = Server::start(|stream, _| stream.write_all(OK).is_ok());
-    let run = run(&format!("-t1 -c1 -R 100 -d 500ms --timeout 300ms https://{}/", server.address));
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    run.assert_nothing_vanished();
-    assert_eq!(run.count("/requests/completed"), 0);
-    assert!(run.count("/errors/connect") >= 1, "{}", run.json["errors"]);
+    for mode in ["-R 100 -d 500ms", "-d 500ms", "-n 5"] {
+        let run = run(&format!("-t1 -c1 {mode} --timeout 300ms https://{}/", server.address));
+        assert_eq!(run.code, Some(2), "{mode}: {}", run.stderr);
+        assert!(run.stderr.contains("no connection to https://") && run.stderr.contains("nothing was measured"));
+        // What was due and not sent is told all the same.
+        run.assert_nothing_vanished();
+        assert_eq!(run.count("/requests/completed"), 0, "{mode}");
+        assert!(run.count("/errors/connect") >= 1, "{mode}: {}", run.json["errors"]);
+    }
 }

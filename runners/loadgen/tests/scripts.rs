@@ -207,6 +207,29 @@ fn delay_spaces_requests_of_a_closed_loop() {
 }
 
 #[test]
+fn delay_comes_before_each_request_the_first_of_a_connection_included() {
+    let server = Server::ok();
+    let text = "local n = 0\nfunction delay() n = n + 1 return 1 end\n\
+                function request() return wrk.format('GET', '/' .. n) end\n";
+    assert_eq!(with_script(text, "-t1 -c1 -n3 URL", &server).code, Some(0));
+    assert_eq!(server.lines(), ["GET /1 HTTP/1.1", "GET /2 HTTP/1.1", "GET /3 HTTP/1.1"]);
+}
+
+#[test]
+fn a_service_may_have_any_name_that_the_system_knows() {
+    let server = Server::ok();
+    let services = std::fs::read_to_string("/etc/services").unwrap_or_default();
+    let names = services.lines().filter_map(|line| line.split_once(char::is_whitespace));
+    let other = names.filter_map(|(name, rest)| Some((name, rest.trim_start().strip_suffix("/tcp")?)));
+    let known = [("http", "80"), ("https", "443"), ("7000", "7000")];
+    for (name, port) in known.into_iter().chain(other.filter(|(name, _)| !name.starts_with('#')).take(1)) {
+        let text = format!("function init() print(wrk.lookup('127.0.0.1', '{name}')[1]) end\n");
+        let run = with_script(&text, "-c1 -n1 URL", &server);
+        assert!(run.stdout.contains(&format!("127.0.0.1:{port}\n")), "{name}: {}{}", run.stdout, run.stderr);
+    }
+}
+
+#[test]
 fn scripts_may_exchange_request_while_they_run() {
     let server = Server::ok();
     let text = "request = function() return wrk.format('GET', '/login') end\n\
@@ -233,7 +256,10 @@ fn errors_name_script_line_and_cause() {
         ("function setup(thread)\n thread:set('f', print)\nend\n", &["line 2", "cannot transfer a function"]),
         ("function response()\n error('late')\nend\n", &["line 2", "late"]),
         ("function done()\n error('last')\nend\n", &["line 2", "last"]),
-        ("function init()\n wrk.lookup('127.0.0.1', 'gopher')\nend\n", &["line 2", "'gopher' is no port"]),
+        (
+            "function init()\n wrk.lookup('127.0.0.1', 'no-such')\nend\n",
+            &["line 2", "'127.0.0.1' and service 'no-such'"],
+        ),
     ] {
         let run = with_script(text, "-c1 -n2 URL", &server);
         assert_eq!(run.code, Some(1), "{text}{}", run.stderr);

@@ -1,7 +1,8 @@
 //! Addresses in scripts: `wrk.lookup`, `wrk.connect`, `thread.addr`.
 
+use dns_lookup::{AddrInfoHints, LookupError, SockType, getaddrinfo};
 use mlua::{Lua, MetaMethod, UserData, UserDataMethods, UserDataRef};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long `wrk.connect` waits.
@@ -17,19 +18,22 @@ impl UserData for Address {
     }
 }
 
-/// `wrk.lookup(host, service)`: all addresses. The service is a port number, or `http` or `https`.
+/// `wrk.lookup(host, service)`: all addresses. The service is a port number or a name that the system knows; without one
+/// it is `http`.
 pub fn lookup(_: &Lua, (host, service): (String, Option<String>)) -> mlua::Result<Vec<Address>> {
     let port = match service.as_deref() {
-        None | Some("http") => 80,
-        Some("https") => 443,
-        Some(digits) => digits.parse().map_err(|_| {
-            mlua::Error::runtime(format!("wrk.lookup: '{digits}' is no port; give a number, http or https"))
-        })?,
+        // These two need no list of services.
+        None | Some("http") => "80",
+        Some("https") => "443",
+        Some(other) => other,
     };
-    let found = (host.as_str(), port)
-        .to_socket_addrs()
-        .map_err(|error| mlua::Error::runtime(format!("wrk.lookup: {host} has no address: {error}")))?;
-    Ok(found.map(Address).collect())
+    let failed = |why: &dyn std::fmt::Display| {
+        mlua::Error::runtime(format!("wrk.lookup: no address for '{host}' and service '{port}': {why}"))
+    };
+    let hints = AddrInfoHints { socktype: SockType::Stream.into(), ..AddrInfoHints::default() };
+    let found = getaddrinfo(Some(&host), Some(port), Some(hints))
+        .map_err(|error: LookupError| failed(&std::io::Error::from(error)))?;
+    found.map(|one| one.map(|info| Address(info.sockaddr)).map_err(|error| failed(&error))).collect()
 }
 
 /// `wrk.connect(addr)`: whether somebody listens there.

@@ -136,7 +136,10 @@ impl Worker {
         let now = monotonic_ns();
         for index in 0..self.connections.len() {
             match self.connections[index].state {
-                State::Idle => self.set_timer(index, origin_ns.max(self.next_due_ns(index).unwrap_or(origin_ns))),
+                State::Idle => {
+                    let due_ns = self.next_due_ns(index).unwrap_or(origin_ns) + self.delay_ns()?;
+                    self.set_timer(index, due_ns);
+                }
                 State::New => self.connect(index, now),
                 _ => {}
             }

@@ -38,14 +38,19 @@ impl Worker {
                 None => Ok(()),
             };
         }
-        if self.delays {
-            let delay_ns = (self.source.script().delay_ms()? * 1e6) as u64;
-            if delay_ns > 0 {
+        match self.delay_ns()? {
+            0 => self.send(index, now, false),
+            delay_ns => {
                 self.set_timer(index, now + delay_ns);
-                return Ok(());
+                Ok(())
             }
         }
-        self.send(index, now, false)
+    }
+
+    /// What the script's `delay()` asks for before the next request of a closed loop, the first of a connection included.
+    #[inline]
+    pub(super) fn delay_ns(&self) -> Result<u64> {
+        if self.delays { Ok((self.source.script().delay_ms()? * 1e6) as u64) } else { Ok(0) }
     }
 
     /// What the warm-up could not send in its time is dropped and counted: sent late, it would push requests of the
