@@ -47,8 +47,7 @@ bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
 
 bench-server: $(READY)
-	@$(BIN)/python -m runners.bench.server
-	@$(BIN)/python -m runners.bench.cluster
+	@$(BIN)/python -m runners.bench.server $(ROWS)
 
 bench-audit: $(READY)
 	@$(BIN)/python -m runners.bench.audit

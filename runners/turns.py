@@ -17,6 +17,7 @@ from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import Workload
 from runners.read.run import Step
+from runners.warming import warm_up
 
 Launch = Callable[[Setting], RunningServer]
 
@@ -41,26 +42,26 @@ class TakingTurns:
         The rate is the published one, or a share of what the weakest carries. Raises MeasureError when a setting
         answers nothing.
         """
+        plan = self._plan
         servers = {setting.name: self._launch(setting) for setting in settings}
         about: dict[str, object] = {"group": group, "settings": list(servers), "seed": secrets.randbelow(2**31)}
         carried: dict[str, float] = {}
         for name, server in servers.items():
             if workload.filled_keys:
                 self._campaign.fill(server, workload)
-            for part, seconds in (("warm", self._plan.warm_s), ("probe", self._plan.closed_s)):
-                shape = Shape(self._connections, 1, seconds)
-                step = self._campaign.step(
-                    f"{group}-{part}-{name}", turns.WARM, server, workload, None, shape=shape, more={"turn": about}
-                )
+            shape, more = Shape(self._connections), {"turn": about}
+            step = warm_up(
+                self._campaign, f"{group}-warm-{name}", server, workload, shape, plan.warm_s, kind=turns.WARM, more=more
+            )
             carried[name] = facts.achieved_rps(step)
             if not carried[name] > 0:
                 raise MeasureError(f"warm-up of {name}", facts.why_not(step), "see the server's log")
         rate = choose_rate(published_rps, carried)
         self._campaign.say(f"{group}: {rate.rps:,.0f}/s will be offered to all: {rate.basis}")
-        about |= {"rate_rps": rate.rps, "rate_basis": rate.basis, "planned": self._plan.rounds}
+        about |= {"rate_rps": rate.rps, "rate_basis": rate.basis, "planned": plan.rounds}
         chance = random.Random(int(str(about["seed"])))  # noqa: S311 - an order, no secret
         steps: list[Step] = []
-        for number in range(1, self._plan.rounds + 1):
+        for number in range(1, plan.rounds + 1):
             for name in chance.sample(list(servers), len(servers)):
                 steps += self._turn(servers[name], workload, rate, {"turn": {**about, "round": number}}, number)
         for name in profiled if events else ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -18,14 +18,15 @@ FOREIGN_LIMIT = 0.05
 ATTEMPTS = 3
 
 
-def _own_s(server_pid: int) -> float:
-    """CPU seconds of this process, of its children that have ended, and of the server."""
+def _own_s(server_pids: Iterable[int]) -> float:
+    """CPU seconds of this process, of its children that have ended, and of the servers."""
     total = 0.0
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         used = resource.getrusage(who)
         total += used.ru_utime + used.ru_stime
-    server = psutil.Process(server_pid).cpu_times()
-    return total + float(server.user + server.system)
+    for server in (psutil.Process(pid).cpu_times() for pid in server_pids):
+        total += server.user + server.system
+    return total
 
 
 def _busy_s() -> float:
@@ -36,19 +37,22 @@ def _busy_s() -> float:
 
 @dataclass(slots=True)
 class Calm:
-    """Makes measurements again that were disturbed. `repeated` holds the foreign share of each that was dropped."""
+    """Makes measurements again that were disturbed. `repeated` holds the foreign share of each that was dropped.
 
-    server_pid: int
+    What the servers of `server_pids` use is our own; they run as long as they are in it.
+    """
+
+    server_pids: list[int] = field(default_factory=list)
     repeated: list[float] = field(default_factory=list)
     disturbed: int = 0
 
     def measure(self, take: Callable[[], T]) -> T:
         """The first calm result, or the last of the attempts."""
         for attempt in range(ATTEMPTS):
-            busy, own, begun = _busy_s(), _own_s(self.server_pid), time.monotonic()
+            busy, own, begun = _busy_s(), _own_s(self.server_pids), time.monotonic()
             result = take()
             elapsed = max(time.monotonic() - begun, 1e-3)
-            foreign = (_busy_s() - busy - (_own_s(self.server_pid) - own)) / elapsed
+            foreign = (_busy_s() - busy - (_own_s(self.server_pids) - own)) / elapsed
             if foreign <= FOREIGN_LIMIT:
                 return result
             if attempt + 1 < ATTEMPTS:

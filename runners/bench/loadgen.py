@@ -10,7 +10,6 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from runners.bench.calm import Calm
 from runners.bench.clients import Clients, Result
 from runners.bench.row import Row
 from runners.bench.stand import stand
@@ -167,15 +166,14 @@ def main() -> int:
     groups = _groups()
     with stand() as on:
         with on.running(on.spec("noop")) as server:
-            calm = Calm(server.pid)
-            clients = Clients(server, on.generator_cpus, calm)
+            clients = Clients(server, on.generator_cpus, on.calm)
             clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared
             found = [row for group in groups for row in GROUPS[group](clients)]
             transport = server.ready["transport"]
         for row in found:
             print(row.line())
-        print(calm.sentence())
-        on.keep("loadgen", found, transport=transport, disturbances=calm.sentence())
+        print(on.calm.sentence())
+        on.keep("loadgen", found, transport=transport, disturbances=on.calm.sentence())
     return 0
 
 

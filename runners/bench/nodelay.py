@@ -17,7 +17,7 @@ from runners.launch.server import RunningServer, ServerSpec
 from runners.launch.toolchain import Jdk, find_jdk
 from runners.measure import machine
 
-ROUNDS = 3
+ROUNDS = 7
 OLD = 17
 NODELAY = "-Dsun.net.httpserver.nodelay=true"
 Result = dict[str, Any]

@@ -24,9 +24,9 @@ FLAGS = (
 #: In a closed loop: threads and queue are full all the time, and more would only be refused.
 FILLING = THREADS + QUEUE
 CONNECTIONS = 128
-ROUNDS = 3
+ROUNDS = 7
 #: Rounds more that may be tried where the generator did not keep up.
-SPARE_ROUNDS = 3
+SPARE_ROUNDS = 7
 #: How often the capacity is probed, and how often a rate that a late generator has spoilt is offered.
 TRIES = 2
 BELOW = 0.8

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from runners.bench.calm import Calm
 from runners.bench.clients import Clients
 from runners.bench.row import Row
 from runners.bench.stand import stand
@@ -66,7 +65,7 @@ def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
     with stand() as on:
         with on.running(on.spec("noop")) as server:
-            clients = Clients(server, on.generator_cpus, Calm(server.pid))
+            clients = Clients(server, on.generator_cpus, on.calm)
             measured = rows(clients, Recorder(on.shop.jdk), on.folder)
         for row in measured:
             print(row.line())

@@ -1,108 +1,59 @@
-"""`make bench-server`: each way to handle requests beside what it reproduces, on the engine that stores nothing.
+"""`make bench-server`: each way to handle requests beside what it reproduces, clusters, overload, and report 2's 44 ms.
 
-Every comparison starts both servers and loads them in turn, one run each a round; medians over the rounds are compared.
-Closed loop, so the rate is what the server carries; both sides run on the same cores.
+`ROWS="selector pool"` runs only these groups, each of a few minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import httpx
 
-from runners.bench import nodelay, overload
+from runners.bench import cluster, modes, nodelay, overload
+from runners.bench.course import Course, Part
+from runners.bench.pairs import COMPILE_S as COMPILE_S
+from runners.bench.pairs import Comparison, compare, one_key
 from runners.bench.row import NoFigure, Row
 from runners.bench.stand import CONNECTIONS, DURATION_S, Result, Stand, stand
-from runners.launch.server import MAIN, RunningServer, ServerSpec
+from runners.launch.server import RunningServer, ServerSpec
+from runners.launch.toolchain import find_jdk
 
-ROUNDS = 5
-COMPILE_S = 5
-#: Enough threads for all connections, so that a handler that waits holds nobody up.
-WAITING_THREADS = 64
-WAIT_US = 1_000
-BARE = "lab.server.peer.BareServer"
-Take = Callable[[Result], float]
+#: For telling how long they take.
+NODELAY_S, OVERLOAD_S = 110.0, 150.0
+Say = Callable[[str], None]
+Rows = Sequence[Row | NoFigure]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One of two servers: its flags, and its main class if it is not the server itself."""
-
-    flags: tuple[str, ...] = ()
-    main_class: str = MAIN
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two servers under the same load. `takes` are the figures that make a row each: name, unit, figure, goal."""
+class Measured:
+    """A part of the benchmark: its name, about how long it takes, and how its rows are had."""
 
     name: str
-    ours: Side
-    peer: Side
-    takes: tuple[tuple[str, str, Take, Literal["<=", ">="], float], ...]
+    duration_s: float
+    rows: Callable[[Stand, Say], Rows]
 
 
-def rps(result: Result) -> float:
-    """Answers a second."""
-    return float(result["achieved_rps"])
+def compared(comparisons: Sequence[Comparison]) -> list[Measured]:
+    """Comparisons, each a part of its own."""
+    return [Measured(each.name, each.duration_s(), partial(_rows_of, each)) for each in comparisons]
 
 
-def p99_us(result: Result) -> float:
-    """99th percentile of the response time."""
-    return float(result["latency_us"]["response"]["p99"])
+def _rows_of(comparison: Comparison, on: Stand, _say: Say) -> Rows:
+    return compare(on, comparison)
 
 
-def mode(*flags: str) -> Side:
-    """The server in a mode."""
-    return Side(flags)
-
-
-def bare(threads: str) -> Side:
-    """One-nio used in the plainest way, on the threads of a report."""
-    return Side(("--threads", threads), BARE)
-
-
-WAITING = ("--handler-delay-us", str(WAIT_US))
-POOL = ("--execution", "pool")
-COMPARISONS = (
-    Comparison("server/noop/64conn/selector-vs-bare", mode(), bare("SELECTOR"), (("rps", "/s", rps, ">=", 0.95),)),
-    Comparison("server/noop/64conn/pool-vs-selector", mode(*POOL), mode(), (("rps", "/s", rps, ">=", 0.9),)),
-    Comparison(
-        "server/noop-1ms/64conn/pool-vs-selector",
-        mode(*POOL, *WAITING, "--pool-threads", str(WAITING_THREADS)),
-        mode(*WAITING),
-        (("p99", "us", p99_us, "<=", 1.0), ("rps", "/s", rps, ">=", 0.9)),
-    ),
-    Comparison(
-        "server/noop-1ms/64conn/virtual-vs-selector",
-        mode("--execution", "virtual", *WAITING),
-        mode(*WAITING),
-        (("p99", "us", p99_us, "<=", 1.0), ("rps", "/s", rps, ">=", 0.9)),
-    ),
-    Comparison(
-        "server/noop/64conn/blocking-pool-vs-report-3",
-        mode("--execution", "blocking-pool"),
-        bare("REPORT_3"),
-        (("rps", "/s", rps, ">=", 1.0),),
-    ),
-    Comparison(
-        "server/noop/64conn/pool-6-128-vs-report-5",
-        mode(*POOL, "--pool-threads", "6", "--queue", "array", "--queue-size", "128"),
-        bare("REPORT_5"),
-        (("rps", "/s", rps, ">=", 1.0),),
-    ),
-    Comparison(
-        "server/noop/64conn/virtual-vs-selector",
-        mode("--execution", "virtual"),
-        mode(),
-        (("rps", "/s", rps, ">=", 0.9),),
-    ),
-)
+def report_2() -> list[Measured]:
+    """Report 2's server beside the plainest one, on its own JDK; nothing where that is not found, and it is said."""
+    jdk = find_jdk(nodelay.OLD)
+    if jdk is None:
+        print(f"There is no JDK {nodelay.OLD} on this machine; the modes of report 2 are left out")
+        return []
+    return compared(modes.of_report_2(jdk))
 
 
 def load(
@@ -113,7 +64,7 @@ def load(
     rate_rps: int | None = None,
 ) -> Result:
     """One run against a single key; a closed loop if no rate is given."""
-    return on.load([f"{server.url}/v0/entity?id=1"], duration_s, connections, rate_rps)
+    return on.load(one_key(server), duration_s, connections, rate_rps)
 
 
 @contextmanager
@@ -124,63 +75,74 @@ def warm(on: Stand, spec: ServerSpec) -> Iterator[RunningServer]:
         yield server
 
 
-def compare(on: Stand, comparison: Comparison) -> list[Row]:
-    """The rows of one comparison."""
-    ours_spec, peer_spec = (
-        on.spec(name, side.flags, side.main_class)
-        for name, side in (("ours", comparison.ours), ("peer", comparison.peer))
-    )
-    with warm(on, ours_spec) as ours, warm(on, peer_spec) as peer:
-        pairs = [(load(on, ours), load(on, peer)) for _ in range(ROUNDS)]
-    return [
-        Row(
-            f"{comparison.name}/{figure}",
-            unit,
-            tuple(take(a) for a, _ in pairs),
-            tuple(take(b) for _, b in pairs),
-            goal_op,
-            goal,
-        )
-        for figure, unit, take, goal_op, goal in comparison.takes
-    ]
-
-
-def overloaded(on: Stand) -> list[Row | NoFigure]:
+def overloaded(on: Stand, say: Say) -> Rows:
     """The rows of the bounded queue."""
     with warm(on, on.spec("overload", overload.FLAGS)) as server:
-        return overload.rows(lambda c, rate: load(on, server, connections=c, rate_rps=rate), print)
+        return overload.rows(lambda c, rate: load(on, server, connections=c, rate_rps=rate), say)
 
 
-def nodelayed(on: Stand) -> list[Row]:
-    """The rows of the server of report 2. Its values are written first, so that there is a body to answer."""
+def plateau(on: Stand, say: Say) -> Rows:
+    """The rows of report 2's 44 ms. Values are written first, so that there is a body to answer."""
 
     def ask(server: RunningServer) -> Result:
         httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
         return load(on, server, connections=1)
 
-    return nodelay.rows(on.folder, on.shop.jdk, on.server_cpus, partial(warm, on), ask, print)
+    return nodelay.rows(on.folder, on.shop.jdk, on.server_cpus, partial(warm, on), ask, say)
 
 
-def wants(name: str, words: Sequence[str]) -> bool:
-    """Whether a comparison is asked for: its name has one of the words, or there are none."""
-    return not words or any(word in name for word in words)
+def knees(work: str) -> list[Measured]:
+    """The knee of a cluster beside that of a single node, for one kind of request."""
+    return [Measured(f"knees for {work}", cluster.knee_duration_s(), partial(cluster.knees, work))]
 
 
-def main(names: Sequence[str] = ()) -> int:
+#: What `ROWS` may name, in the order in which they are run.
+GROUPS: dict[str, Callable[[], list[Measured]]] = {
+    "selector": lambda: compared(modes.SELECTOR),
+    "pool": lambda: compared(modes.POOLS),
+    "virtual": lambda: compared(modes.VIRTUALS),
+    "reports": lambda: compared((*modes.REPORTS, *cluster.REPORT_5)),
+    "jdk": report_2,
+    "nodelay": lambda: [Measured("report 2's 44 ms", NODELAY_S, plateau)],
+    "overload": lambda: [Measured("overload", OVERLOAD_S, overloaded)],
+    "cluster": lambda: compared(cluster.FROM_ONE),
+    "knee-get": lambda: knees("get"),
+    "knee-put": lambda: knees("put"),
+    "clients": lambda: compared(cluster.CLIENTS),
+}
+
+
+def _groups(arguments: Sequence[str]) -> list[str]:
+    parser = argparse.ArgumentParser(prog="make bench-server", description=__doc__)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)} (default: all)")
+    asked: list[str] = parser.parse_args(arguments).groups or list(GROUPS)
+    unknown = [name for name in asked if name not in GROUPS]
+    if unknown:
+        parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    return asked
+
+
+def main(arguments: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
+    parts = {name: GROUPS[name]() for name in _groups(arguments)}
+    course = Course([Part(name, m.duration_s) for name, all_of in parts.items() for m in all_of], _say)
+    course.announce()
     found: list[Row | NoFigure] = []
     with stand() as on:
-        parts: dict[str, Callable[[Stand], Sequence[Row | NoFigure]]] = {
-            **{c.name: partial(compare, comparison=c) for c in COMPARISONS},
-            "overload": overloaded,
-            "server-jdk17/nodelay": nodelayed,
-        }
-        for part in (part for name, part in parts.items() if wants(name, names)):
-            for row in part(on):
-                print(row.line(), flush=True)
-                found.append(row)
-        on.keep("server", found)
+        for name, all_of in parts.items():
+            for measured in all_of:
+                with course.part(name, measured.name):
+                    rows = measured.rows(on, _say)
+                for row in rows:
+                    _say(row.line())
+                found += rows
+        print(on.calm.sentence())
+        on.keep("server", found, disturbances=on.calm.sentence(), took_s=course.took_s())
     return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

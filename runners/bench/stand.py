@@ -7,10 +7,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runners.bench.calm import Calm
 from runners.bench.row import NoFigure, Row, keep
 from runners.launch.server import MAIN, RunningServer, ServerSpec, launch
 from runners.launch.supervisor import pinned
@@ -28,12 +29,13 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where the servers come from and which cores are whose."""
+    """Where the servers come from, which cores are whose, and the watch over what else runs."""
 
     shop: Workshop
     folder: Path
     server_cpus: tuple[int, ...] | None
     generator_cpus: tuple[int, ...] | None
+    calm: Calm = field(default_factory=Calm)
 
     def spec(self, name: str, flags: Sequence[str] = (), main_class: str = MAIN) -> ServerSpec:
         """How a server of this name is started. Both of a pair get the same cores."""
@@ -53,9 +55,11 @@ class Stand:
     def running(self, spec: ServerSpec) -> Iterator[RunningServer]:
         """A server as long as the context lasts."""
         server = launch(spec)
+        self.calm.server_pids.append(server.pid)
         try:
             yield server
         finally:
+            self.calm.server_pids.remove(server.pid)
             server.stop()
 
     def load(

@@ -18,7 +18,7 @@ import one.jfr.event.EventCollector;
 /**
  * async-profiler's recording to samples with their time, which the converter's own formats leave out.
  *
- * <p>Run from source on the converter's class path: {@code java -cp jfr-converter.jar TimedStacks.java RECORDING OUT
+ * <p>Run with the converter on the class path: {@code java -cp jfr-converter.jar:CLASSES TimedStacks RECORDING OUT
  * FROM_MS TO_MS EVENT…} with events {@code cpu}, {@code alloc}, {@code lock} and wall-clock times in milliseconds.
  * Each line of OUT is either {@code S id frame;frame;frame} (a stack, root first, before its first use) or
  * {@code E event unix_us id samples weight}; weight is bytes for alloc and nanoseconds for lock.

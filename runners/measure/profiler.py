@@ -6,13 +6,17 @@ The agent is loaded with the JDK's own jcmd; the recording is read back, because
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import platform
 import re
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -129,7 +133,7 @@ class Profiler:
     def _converter(self, flags: Sequence[str], recording: Path, out: Path) -> None:
         java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"]
         done = subprocess.run(
-            [*java, "-jar", str(self.jars / "jfr-converter.jar"), *flags, str(recording), str(out)],
+            [*java, "-jar", str(self._converter_jar), *flags, str(recording), str(out)],
             capture_output=True,
             text=True,
             timeout=_TIMEOUT_S,
@@ -155,16 +159,15 @@ class Profiler:
 
     def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
         """Write every sample of those events with its time; the converter's own formats add them up over time."""
-        with resources.as_file(resources.files("runners.measure").joinpath("TimedStacks.java")) as source:
-            command = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"]
-            command += ["-cp", str(self.jars / "jfr-converter.jar"), str(source), str(recording), str(out)]
-            done = subprocess.run(
-                [*command, str(window_ms[0]), str(window_ms[1]), *events],
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
+        class_path = os.pathsep.join((str(self._converter_jar), str(self._timed_stacks_classes())))
+        command = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", class_path, "TimedStacks"]
+        done = subprocess.run(
+            [*command, str(recording), str(out), str(window_ms[0]), str(window_ms[1]), *events],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
         if done.returncode != 0:
             raise MeasureError(
                 f"{recording.name} to {out.name}",
@@ -172,15 +175,37 @@ class Profiler:
                 "the recording is kept; run the step again",
             )
 
+    @property
+    def _converter_jar(self) -> Path:
+        return self.jars / "jfr-converter.jar"
+
+    def _timed_stacks_classes(self) -> Path:
+        """TimedStacks.java compiled, once for each version of it: with every profile it would take a second each."""
+        text = resources.files("runners.measure").joinpath("TimedStacks.java").read_bytes()
+        classes = self.jars / f"timed-stacks-{self.jdk.major}-{hashlib.sha256(text).hexdigest()[:12]}"
+        if not classes.is_dir():
+            with tempfile.TemporaryDirectory(dir=self.jars) as folder:
+                source, made = Path(folder, "TimedStacks.java"), Path(folder, "classes")
+                source.write_bytes(text)
+                _output([str(self.jdk.tool("javac")), "-cp", str(self._converter_jar), "-d", str(made), str(source)])
+                try:
+                    made.rename(classes)
+                except OSError:  # another run made them meanwhile
+                    if not classes.is_dir():
+                        raise
+        return classes
+
     def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
         """The recording's own settings (engine, version, interval) and how many events of each kind it holds."""
         jfr = str(self.jdk.tool("jfr"))
         settings: dict[str, str] = {}
-        shown = _output([jfr, "print", "--json", "--events", "jdk.ActiveSetting", str(recording)])
+        asked = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
+        with ThreadPoolExecutor(max_workers=len(asked)) as pool:
+            shown, summary = pool.map(lambda words: _output([jfr, *words, str(recording)]), asked)
         for event in json.loads(shown)["recording"]["events"]:
             values = event["values"]
             settings.setdefault(str(values.get("name")), str(values.get("value")))
-        counts = dict(re.findall(r"^\s*([\w.]+)\s+(\d+)\s+\d+\s*$", _output([jfr, "summary", str(recording)]), re.M))
+        counts = dict(re.findall(r"^\s*([\w.]+)\s+(\d+)\s+\d+\s*$", summary, re.M))
         return {
             "engine": settings.get("engine", "unknown"),
             "version": settings.get("version", "unknown"),

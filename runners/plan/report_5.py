@@ -38,7 +38,10 @@ STEADY_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Interleaved rounds of settings whose servers all run: in each a closed loop, then a load at one rate for all."""
+    """Interleaved rounds of settings whose servers all run: in each a closed loop, then a load at one rate for all.
+
+    `warm_s` is planned for the closed loops that warm a server up; the last of them tells what it carries.
+    """
 
     rounds: int
     warm_s: float
@@ -49,7 +52,7 @@ class Turns:
     def planned_s(self, settings: int) -> float:
         """About how long they take."""
         turn_s = self.closed_s + self.warmup_s + self.load_s + AROUND_A_TURN_S
-        return settings * (START_S + self.warm_s + self.closed_s + self.rounds * turn_s)
+        return settings * (START_S + self.warm_s + self.rounds * turn_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class Outage:
 
 TURNS = {
     "smoke": Turns(2, 1.0, 0.4, 0.1, 0.6),
-    "quick": Turns(4, 2.0, 0.6, 0.4, 1.2),
+    "quick": Turns(4, 3.0, 0.6, 0.4, 1.2),
     "full": Turns(12, 10.0, 5.0, 2.0, 15.0),
 }
 OUTAGE_TIMES = {

@@ -96,7 +96,7 @@ final class Flags {
         }
     }
 
-    private static final class ExecutorConverter implements ITypeConverter<ExecutorKind> {
+    static final class ExecutorConverter implements ITypeConverter<ExecutorKind> {
         @Override
         public ExecutorKind convert(String text) {
             for (ExecutorKind kind : ExecutorKind.values()) {
