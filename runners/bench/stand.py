@@ -68,6 +68,7 @@ class Stand:
         duration_s: int = DURATION_S,
         connections: int = CONNECTIONS,
         rate_rps: int | None = None,
+        warmup_s: float = WARMUP_S,
     ) -> Result:
         """One run of our generator against a target (an address, or a script and what it needs); its JSON.
 
@@ -75,7 +76,11 @@ class Stand:
         """
         out = self.folder / "load.json"
         subprocess.run(
-            pinned(command(target, duration_s, connections, rate_rps, out), self.generator_cpus, machine.taskset()),
+            pinned(
+                command(target, duration_s, connections, rate_rps, out, warmup_s),
+                self.generator_cpus,
+                machine.taskset(),
+            ),
             capture_output=True,
             timeout=duration_s + _TIMEOUT_S,
             cwd=ROOT,
@@ -90,10 +95,17 @@ class Stand:
         print(f"kept in {kept}")
 
 
-def command(target: Sequence[str], duration_s: int, connections: int, rate_rps: int | None, out: Path) -> list[str]:
+def command(
+    target: Sequence[str],
+    duration_s: int,
+    connections: int,
+    rate_rps: int | None,
+    out: Path,
+    warmup_s: float = WARMUP_S,
+) -> list[str]:
     """The generator's command line for one run."""
     rate = ["-R", str(rate_rps)] if rate_rps else []
-    flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", *rate, "--json", str(out)]
+    flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{warmup_s}s", *rate, "--json", str(out)]
     return [str(LOADGEN), *flags, *target]
 
 

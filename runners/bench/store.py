@@ -62,6 +62,8 @@ class Plan:
     values_bytes: tuple[int, ...]
     rewrites: int
     works: tuple[str, ...]
+    http: tuple[str, ...] = tuple(store_http.WORKS)
+    http_rounds: int = store_http.ROUNDS
 
 
 @dataclass(slots=True)
@@ -134,7 +136,7 @@ def parts(plan: Plan) -> list[Part]:
         puts = (1 << 30) // (16 + OPEN_VALUE_BYTES)
         found.append(Part("open", _fill_s(puts, OPEN_VALUE_BYTES) + _fill_s(puts // 4, OPEN_VALUE_BYTES)))
     if "http" in plan.works:
-        found += [Part("http", seconds) for seconds in store_http.durations_s()]
+        found += [Part("http", seconds) for seconds in store_http.durations_s(plan.http, plan.http_rounds)]
     return found
 
 
@@ -217,9 +219,17 @@ def _plan(arguments: Sequence[str]) -> Plan:
     parser.add_argument("--rewrites", type=int, default=2, help="times that all keys are written again (default: 2)")
     works = ",".join(("put", *READS, "tail", "open", "http"))
     parser.add_argument("--works", default=works, help="what to measure (default: %(default)s)")
+    kinds = ",".join(store_http.WORKS)
+    parser.add_argument("--http", default=kinds, help="requests to measure through HTTP (default: %(default)s)")
+    parser.add_argument(
+        "--http-rounds", type=int, default=store_http.ROUNDS, help="rounds through HTTP (default: %(default)s)"
+    )
     given = parser.parse_args(arguments)
     values = tuple(int(value) for value in given.values.split(","))
-    return Plan(5 if given.full else 1, given.keys, values, given.rewrites, tuple(given.works.split(",")))
+    asked = tuple(given.works.split(",")), tuple(given.http.split(","))
+    if unknown := set(asked[1]) - set(store_http.WORKS):
+        parser.error(f"--http: {', '.join(sorted(unknown))} is not one of {kinds}")
+    return Plan(5 if given.full else 1, given.keys, values, given.rewrites, *asked, given.http_rounds)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -244,7 +254,7 @@ def main(arguments: Sequence[str]) -> int:
     found = rows(samples, plan)
     if "http" in plan.works:
         with stand() as on:
-            found += store_http.rows(on, course)
+            found += store_http.rows(on, course, plan.http, plan.http_rounds)
     for row in found:
         print(row.line())
     about = {

@@ -13,6 +13,7 @@ import java.util.function.Supplier;
 import lab.server.api.BadRequestException;
 import lab.server.api.Query;
 import lab.server.api.Status;
+import lab.storage.StorageFullException;
 
 /**
  * The HTTP contract of the lab over the JDK's server. Head and body of an answer are two writes, as they are in every
@@ -60,6 +61,8 @@ final class Requests implements HttpHandler {
             route(exchange, exchange.getRequestURI().toString());
         } catch (BadRequestException e) {
             text(exchange, Status.BAD_REQUEST, e.getMessage());
+        } catch (StorageFullException e) {
+            text(exchange, Status.STORAGE_FULL, e.getMessage());
         } catch (RuntimeException | Error e) {
             failed.increment();
             LOG.log(Level.ERROR, exchange.getRequestMethod() + " " + exchange.getRequestURI() + " failed", e);

@@ -3,8 +3,7 @@ package lab.storage.files;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -17,7 +16,9 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import lab.storage.FolderLock;
 import lab.storage.StorageException;
+import lab.storage.StorageFullException;
 
 /**
  * One file a key. A value is written to a file of its own and then moved to its place, so a reader and a process that is
@@ -31,10 +32,11 @@ public final class KeyFiles implements AutoCloseable {
     private static final String UNFINISHED = ".new";
     private static final int STRIPES = 64;
     private static final int LENGTH_BYTES = Integer.BYTES;
+    private static final long ABSENT = -1;
 
     private final Path root;
     private final FileLayout layout;
-    private final FileChannel lockChannel;
+    private final FolderLock lock;
     /** Writers share it; taking a snapshot needs it alone. */
     private final ReentrantReadWriteLock writes = new ReentrantReadWriteLock();
     private final ReentrantLock[] stripes = new ReentrantLock[STRIPES];
@@ -52,42 +54,36 @@ public final class KeyFiles implements AutoCloseable {
         this.root = root;
         this.layout = layout;
         Arrays.setAll(stripes, i -> new ReentrantLock());
+        FolderLock taken = null;
         try {
             Files.createDirectories(root);
-            lockChannel = lock();
+            taken = FolderLock.take(root, LOCK);
+            lock = taken;
             snapshots = new FileSnapshots(root);
-            Files.createDirectories(root.resolve(UNFINISHED));
-            try (DirectoryStream<Path> left = Files.newDirectoryStream(root.resolve(UNFINISHED))) {
-                for (Path file : left) {
-                    Files.delete(file);
-                }
+            prepare();
+        } catch (IOException | DirectoryIteratorException e) {
+            if (taken != null) {
+                taken.close();
             }
-            for (int i = 0; i < layout.folders(); i++) {
-                Files.createDirectories(layout.folder(root, i));
-            }
-            for (Path file : files()) {
-                count.incrementAndGet();
-                bytes.addAndGet(Files.size(file));
-            }
-        } catch (IOException e) {
             throw new StorageException("The folder " + root + " cannot be used: " + e
                     + ". Check that this user may write to it, or choose another with --data.", e);
         }
     }
 
-    private FileChannel lock() throws IOException {
-        FileChannel channel = FileChannel.open(root.resolve(LOCK), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-        try {
-            FileLock lock = channel.tryLock();
-            if (lock != null) {
-                return channel;
+    private void prepare() throws IOException {
+        Files.createDirectories(root.resolve(UNFINISHED));
+        try (DirectoryStream<Path> left = Files.newDirectoryStream(root.resolve(UNFINISHED))) {
+            for (Path file : left) {
+                Files.delete(file);
             }
-        } catch (OverlappingFileLockException e) {
-            // This process has it.
         }
-        channel.close();
-        throw new StorageException("The folder " + root + " is in use by another process. Stop that process, or choose "
-                + "another folder with --data.");
+        for (int i = 0; i < layout.folders(); i++) {
+            Files.createDirectories(layout.folder(root, i));
+        }
+        for (Path file : files()) {
+            count.incrementAndGet();
+            bytes.addAndGet(Files.size(file));
+        }
     }
 
     /** Files of all keys, in no order. */
@@ -139,6 +135,7 @@ public final class KeyFiles implements AutoCloseable {
         ReentrantLock stripe = stripe(name);
         stripe.lock();
         try {
+            long newBytes;
             try (FileChannel channel = FileChannel.open(fresh, StandardOpenOption.CREATE_NEW,
                     StandardOpenOption.WRITE)) {
                 if (FileNames.isHashed(name)) {
@@ -146,11 +143,13 @@ public final class KeyFiles implements AutoCloseable {
                     writeAll(channel, head.flip());
                 }
                 writeAll(channel, ByteBuffer.wrap(value));
-                long oldBytes = forget(file, name);
-                bytes.addAndGet(channel.size() - oldBytes);
+                newBytes = channel.size();
             }
+            long oldBytes = keep(file, name);
             Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
-            count.incrementAndGet();
+            // Only now, for each step before may find the disk full.
+            bytes.addAndGet(newBytes - Math.max(0, oldBytes));
+            count.addAndGet(oldBytes == ABSENT ? 1 : 0);
         } catch (IOException e) {
             fresh.toFile().delete();
             throw failed("write", file, e);
@@ -166,13 +165,13 @@ public final class KeyFiles implements AutoCloseable {
         }
     }
 
-    /** Keeps a file that is about to go for the snapshots that see it, and counts it out; gives its size. */
-    private long forget(Path file, String name) throws IOException {
+    /** Keeps a file that is about to go for the snapshots that see it; gives its size, or {@link #ABSENT}. */
+    private long keep(Path file, String name) throws IOException {
         long oldBytes = file.toFile().length();
-        if (oldBytes > 0 || file.toFile().exists()) {
-            count.decrementAndGet();
-            snapshots.keep(name, file);
+        if (oldBytes == 0 && !file.toFile().exists()) {
+            return ABSENT;
         }
+        snapshots.keep(name, file);
         return oldBytes;
     }
 
@@ -184,8 +183,12 @@ public final class KeyFiles implements AutoCloseable {
         ReentrantLock stripe = stripe(name);
         stripe.lock();
         try {
-            bytes.addAndGet(-forget(file, name));
+            long oldBytes = keep(file, name);
             Files.deleteIfExists(file);
+            if (oldBytes != ABSENT) {
+                bytes.addAndGet(-oldBytes);
+                count.decrementAndGet();
+            }
         } catch (IOException e) {
             throw failed("delete", file, e);
         } finally {
@@ -260,9 +263,10 @@ public final class KeyFiles implements AutoCloseable {
         }
     }
 
-    private StorageException failed(String what, Path file, IOException e) {
-        return new StorageException("Cannot " + what + " " + file + ": " + e
-                + ". Check the disk's room and the rights of this user.", e);
+    private static StorageException failed(String what, Path file, IOException e) {
+        String told = "Cannot " + what + " " + file;
+        return StorageFullException.isNamedBy(e) ? StorageFullException.of(told, e)
+                : new StorageException(told + ": " + e + ". Check the disk and the rights of this user.", e);
     }
 
     /** Number of keys. */
@@ -278,10 +282,6 @@ public final class KeyFiles implements AutoCloseable {
     /** Lets other processes use the folder. May be called twice. */
     @Override
     public void close() {
-        try {
-            lockChannel.close();
-        } catch (IOException e) {
-            throw failed("close", root.resolve(LOCK), e);
-        }
+        lock.close();
     }
 }

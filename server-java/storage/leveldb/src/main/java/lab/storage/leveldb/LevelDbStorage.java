@@ -3,7 +3,6 @@ package lab.storage.leveldb;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -13,8 +12,10 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.FolderLock;
 import lab.storage.Storage;
 import lab.storage.StorageException;
+import lab.storage.StorageFullException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 import org.iq80.leveldb.CompressionType;
@@ -29,10 +30,16 @@ import org.iq80.leveldb.impl.DbImpl;
 public final class LevelDbStorage implements Storage {
 
     private static final int SAMPLE_ENTRIES = 1_000;
+    /** A failed merge in the background stops LevelDB, for reads too. */
+    private static final String FULL_REMEDY =
+            "Free space and start the server again: before, LevelDB takes no writes, and may refuse reads.";
+    /** LevelDB maps so much of its log at a time. */
+    private static final long LOG_PAGE_BYTES = 1 << 20;
 
     private final Path folder;
     private final LevelDbSettings settings;
     private final DbImpl db;
+    private final FolderLock lock;
     private final long entriesAtOpen;
     private final AtomicLong written = new AtomicLong();
     private boolean closed;
@@ -47,26 +54,51 @@ public final class LevelDbStorage implements Storage {
         this.settings = settings;
         Options options = new Options().createIfMissing(true).compressionType(CompressionType.NONE)
                 .writeBufferSize(settings.writeBufferBytes());
+        FolderLock taken = null;
         try {
             Files.createDirectories(folder);
+            taken = FolderLock.takeInThisProcess(folder);
             db = new DbImpl(options, folder.toFile());
-        } catch (IOException | DBException | OverlappingFileLockException e) {
+        } catch (StorageException e) {
+            throw e;
+        } catch (IOException | RuntimeException e) {
+            if (taken != null) {
+                taken.close();
+            }
             throw openFailed(folder, e);
         }
+        lock = taken;
         entriesAtOpen = estimateEntries();
     }
 
     private static StorageException openFailed(Path folder, Exception e) {
-        return e instanceof OverlappingFileLockException || String.valueOf(e.getMessage()).contains("lock")
+        return String.valueOf(e.getMessage()).contains("lock")
                 ? new StorageException("The folder " + folder + " is in use by another process (" + e
                         + "). Stop that process, or choose another folder with --data.", e)
                 : new StorageException("The folder " + folder + " cannot be opened by LevelDB: " + e.getMessage()
                         + ". Check that this user may write to it and that it holds a LevelDB store or nothing.", e);
     }
 
-    private StorageException failed(String what, Exception e) {
-        return new StorageException("LevelDB in " + folder + " cannot " + what + ": " + e.getMessage()
-                + ". See the file LOG in that folder.", e);
+    private StorageException failed(String what, Throwable e) {
+        String told = "LevelDB in " + folder + " cannot " + what;
+        return isFull(e) ? StorageFullException.of(told, e, FULL_REMEDY)
+                : new StorageException(told + ": " + e.getMessage() + ". See the file LOG in that folder.", e);
+    }
+
+    /**
+     * LevelDB writes its log through a mapping of a file that it does not reserve. Where the disk has no room for a page of
+     * it the process gets a signal, which Java makes an {@link InternalError}; nothing in that says why.
+     */
+    private boolean isFull(Throwable e) {
+        if (StorageFullException.isNamedBy(e)) {
+            return true;
+        }
+        try {
+            return e instanceof InternalError && Files.getFileStore(folder).getUsableSpace() < LOG_PAGE_BYTES;
+        } catch (IOException unknown) {
+            e.addSuppressed(unknown);
+            return false;
+        }
     }
 
     /** LevelDB does not count; what lies on disk is divided by the size of the first entries. */
@@ -97,7 +129,8 @@ public final class LevelDbStorage implements Storage {
         try {
             return db.get(Bytes.array(key));
         } catch (DBException e) {
-            throw failed("read", e);
+            throw new StorageException("LevelDB in " + folder + " cannot read: " + e.getMessage()
+                    + ". See the file LOG in that folder, and start the server again.", e);
         }
     }
 
@@ -106,7 +139,7 @@ public final class LevelDbStorage implements Storage {
         try {
             db.put(Bytes.array(key), Bytes.array(value));
             written.getAndIncrement();
-        } catch (DBException e) {
+        } catch (DBException | InternalError e) {
             throw failed("write", e);
         }
     }
@@ -115,7 +148,7 @@ public final class LevelDbStorage implements Storage {
     public void delete(MemorySegment key) {
         try {
             db.delete(Bytes.array(key));
-        } catch (DBException e) {
+        } catch (DBException | InternalError e) {
             throw failed("delete", e);
         }
     }
@@ -190,7 +223,11 @@ public final class LevelDbStorage implements Storage {
     public synchronized void close() {
         if (!closed) {
             closed = true;
-            db.close();
+            try {
+                db.close();
+            } finally {
+                lock.close();
+            }
         }
     }
 }

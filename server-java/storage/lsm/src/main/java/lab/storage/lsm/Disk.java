@@ -3,7 +3,6 @@ package lab.storage.lsm;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -60,17 +59,5 @@ class Disk {
     /** Removes a file; one that is not there is no error. */
     void delete(Path file) throws IOException {
         Files.deleteIfExists(file);
-    }
-
-    /** Whether a failure says that there is no room, on the disk or in a quota. */
-    static boolean isFull(Throwable failure) {
-        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-            String text = cause instanceof FileSystemException e ? e.getReason() : cause.getMessage();
-            if (cause instanceof IOException && text != null
-                    && (text.contains("No space left on device") || text.contains("quota exceeded"))) {
-                return true;
-            }
-        }
-        return false;
     }
 }

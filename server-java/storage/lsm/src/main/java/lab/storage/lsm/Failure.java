@@ -14,9 +14,7 @@ final class Failure {
         if (cause instanceof StorageException told) {
             return told;
         }
-        return Disk.isFull(cause)
-                ? new StorageFullException(what + ": the disk is full (" + cause.getMessage()
-                        + "). Free space; writes are taken again as soon as there is room. Reads go on.", cause)
+        return StorageFullException.isNamedBy(cause) ? StorageFullException.of(what, cause)
                 : new StorageException(what + ": " + cause + ". Mend the disk; the store tries again every second.",
                         cause);
     }

@@ -1,7 +1,6 @@
 package lab.storage.lsm;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.FolderLock;
 import lab.storage.Storage;
 import lab.storage.StorageException;
 import lab.storage.StorageStats;
@@ -21,6 +21,8 @@ import lab.storage.ValueReader;
  * are merged in the background.
  */
 public final class LsmStorage implements Storage {
+
+    private static final String LOCK_FILE = "LOCK";
 
     private final Path folder;
     private final LsmOptions options;
@@ -53,7 +55,7 @@ public final class LsmStorage implements Storage {
         List<Table> tables = new ArrayList<>();
         try {
             Files.createDirectories(folder);
-            taken = FolderLock.take(folder);
+            taken = FolderLock.take(folder, LOCK_FILE);
             this.lock = taken;
             StoreFolder files = StoreFolder.open(folder, disk, options, housekeeper);
             this.spares = new Spares(files, options, housekeeper);
@@ -81,11 +83,7 @@ public final class LsmStorage implements Storage {
         tables.forEach(Table::release);
         housekeeper.close();
         if (taken != null) {
-            try {
-                taken.close();
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
+            taken.close();
         }
     }
 
@@ -264,11 +262,7 @@ public final class LsmStorage implements Storage {
         housekeeper.close();
         tree.close();
         spares.close();
-        try {
-            lock.close();
-        } catch (IOException e) {
-            throw new UncheckedIOException("The lock of " + folder + " cannot be given back.", e);
-        }
+        lock.close();
         if (failure != null) {
             throw failure;
         }

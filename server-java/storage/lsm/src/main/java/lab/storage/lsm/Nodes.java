@@ -8,14 +8,15 @@ import java.lang.invoke.VarHandle;
  * The bytes of a memtable: one node for each key, from which the key's versions hang, newest first.
  *
  * <pre>
- * node    = prefix:u64 hash:u32 next_in_chain:u32 version:u32 height_and_key_length:u32 link[height] key
+ * node    = prefix:u64 hash:u32 next_in_chain:u32 version:u32 shape:u32 link[height] key
+ * shape   = height:8 is_deleted:1 key_length:23
  * link    = next:u32 prefix_of_next:u64
  * version = sequence:u64 value_length:u32 older:u32 value
  * </pre>
  *
  * References count in units of eight bytes; 0 is none. A reference is published last, once all that it leads to is
  * written, so readers need no lock. The prefix in a link is for the writer alone: with it, it sees that the next node is
- * too far without touching that node's line of the cache.
+ * too far without touching that node's line of the cache; so is the bit that says whether the newest version is a delete.
  */
 final class Nodes {
 
@@ -29,12 +30,13 @@ final class Nodes {
     private static final int HASH = 8;
     private static final int CHAIN = 12;
     private static final int VERSION = 16;
-    private static final int LENGTH = 20;
+    private static final int SHAPE = 20;
     private static final int LINKS = 24;
     private static final int LINK_BYTES = 12;
     private static final int LINK_PREFIX = 4;
     private static final int HEIGHT_SHIFT = 24;
-    private static final int LENGTH_MASK = (1 << HEIGHT_SHIFT) - 1;
+    private static final int DELETED = 1 << 23;
+    private static final int LENGTH_MASK = DELETED - 1;
     private static final int VERSION_LENGTH = 8;
     private static final int VERSION_OLDER = 12;
     private static final int VERSION_BYTES = 16;
@@ -74,7 +76,7 @@ final class Nodes {
         long keyAt = at + LINKS + (long) height * LINK_BYTES;
         data.set(LONG, at, prefix);
         data.set(INT, at + HASH, tag(hash));
-        data.set(INT, at + LENGTH, height << HEIGHT_SHIFT | key.length);
+        data.set(INT, at + SHAPE, shape(height << HEIGHT_SHIFT | key.length, value));
         MemorySegment.copy(key, 0, data, ValueLayout.JAVA_BYTE, keyAt, key.length);
         long version = aligned(keyAt + key.length);
         data.set(INT, at + VERSION, reference(version));
@@ -90,7 +92,17 @@ final class Nodes {
     long addVersion(long node, long at, MemorySegment value, long sequence) {
         long after = writeVersion(at, value, sequence, data.get(INT, node + VERSION));
         REFERENCE.setRelease(data, node + VERSION, reference(at));
+        int shape = data.get(INT, node + SHAPE);
+        int next = shape(shape, value);
+        if (next != shape) {
+            // What readers take from it stays as it was.
+            data.set(INT, node + SHAPE, next);
+        }
         return after;
+    }
+
+    private static int shape(int shape, MemorySegment value) {
+        return value == null ? shape | DELETED : shape & ~DELETED;
     }
 
     private long writeVersion(long at, MemorySegment value, long sequence, int older) {
@@ -115,7 +127,7 @@ final class Nodes {
 
     /** For the writer: whether the newest version of a node is a delete. */
     boolean isDeleted(long node) {
-        return valueLength(offset(data.get(INT, node + VERSION))) == TableFormat.TOMBSTONE;
+        return (data.get(INT, node + SHAPE) & DELETED) != 0;
     }
 
     /** The node after a node on a level; 0 if there is none. */
@@ -183,11 +195,11 @@ final class Nodes {
     }
 
     int keyLength(long node) {
-        return data.get(INT, node + LENGTH) & LENGTH_MASK;
+        return data.get(INT, node + SHAPE) & LENGTH_MASK;
     }
 
     long keyOffset(long node) {
-        return link(node, data.get(INT, node + LENGTH) >>> HEIGHT_SHIFT);
+        return link(node, data.get(INT, node + SHAPE) >>> HEIGHT_SHIFT);
     }
 
     long valueOffset(long version) {

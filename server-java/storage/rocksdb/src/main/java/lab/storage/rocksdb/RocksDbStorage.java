@@ -8,8 +8,10 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.FolderLock;
 import lab.storage.Storage;
 import lab.storage.StorageException;
+import lab.storage.StorageFullException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 import org.rocksdb.BlockBasedTableConfig;
@@ -33,6 +35,10 @@ public final class RocksDbStorage implements Storage {
         RocksDB.loadLibrary();
     }
 
+    private static final String NO_SPACE = "No space left on device";
+    /** A failed write of its log stops RocksDB; its binding for Java has no way to have it go on. */
+    private static final String FULL_REMEDY =
+            "Free space and start the server again: RocksDB takes no writes before. Reads go on.";
     private static final int TUNED_BLOOM_BITS = 10;
     private static final long TUNED_CACHE_BYTES = 64L << 20;
 
@@ -40,6 +46,7 @@ public final class RocksDbStorage implements Storage {
     private final Options options = new Options();
     private final WriteOptions writeOptions = new WriteOptions();
     private final RocksDB db;
+    private final FolderLock lock;
     /** Null with the defaults. */
     private BloomFilter filter;
     private LRUCache cache;
@@ -71,13 +78,31 @@ public final class RocksDbStorage implements Storage {
         if (tuned) {
             tune(memtableBytes);
         }
+        FolderLock taken = null;
         try {
             Files.createDirectories(folder);
+            // RocksDB knows its own folders by their names, of which one folder has many.
+            taken = FolderLock.takeInThisProcess(folder);
             db = RocksDB.open(options, folder.toString());
         } catch (RocksDBException | IOException e) {
-            options.close();
-            writeOptions.close();
+            closeOptions();
+            if (taken != null) {
+                taken.close();
+            }
             throw openFailed(folder, e);
+        } catch (StorageException e) {
+            closeOptions();
+            throw e;
+        }
+        lock = taken;
+    }
+
+    private void closeOptions() {
+        writeOptions.close();
+        options.close();
+        if (filter != null) {
+            filter.close();
+            cache.close();
         }
     }
 
@@ -100,8 +125,11 @@ public final class RocksDbStorage implements Storage {
     }
 
     private StorageException failed(String what, RocksDBException e) {
-        return new StorageException("RocksDB in " + folder + " cannot " + what + ": " + e.getMessage()
-                + ". See the file LOG in that folder.", e);
+        boolean full = e.getStatus() != null && e.getStatus().getSubCode() == Status.SubCode.NoSpace
+                || String.valueOf(e.getMessage()).contains(NO_SPACE);
+        String told = "RocksDB in " + folder + " cannot " + what;
+        return full ? StorageFullException.of(told, e, FULL_REMEDY)
+                : new StorageException(told + ": " + e.getMessage() + ". See the file LOG in that folder.", e);
     }
 
     @Override
@@ -205,12 +233,8 @@ public final class RocksDbStorage implements Storage {
             throw failed("sync its log", e);
         } finally {
             db.close();
-            writeOptions.close();
-            options.close();
-            if (filter != null) {
-                filter.close();
-                cache.close();
-            }
+            closeOptions();
+            lock.close();
         }
     }
 }

@@ -1,0 +1,131 @@
+"""The knee of several servers, sought in short probes that take turns.
+
+On a shared machine a probe is disturbed now and then, and a disturbance only ever makes it worse. So a rate that a
+server carries once it can carry, and a rate that it does not carry is offered again before it counts as too much. Short
+probes leave the disturbances to few of them, and above the knee a second is enough: what is not answered adds up.
+
+A generator that is late makes a rate look worse too. Where it is carried all the same it is carried; where it is not,
+the server failed only if more is missing at the end than lateness explains. Otherwise that probe says nothing of the
+server, and a bracket that such probes alone have closed from above says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from runners.bench.overload import MIN_ACHIEVED, accepted
+from runners.explain.meets import LATE_MARGIN
+
+Result = dict[str, Any]
+#: Offers a rate to a server of this name.
+Probe = Callable[[str, int], Result]
+Say = Callable[[str], None]
+
+#: How often a rate is offered before it counts as too much.
+TRIES = 3
+#: How far apart the ends of a bracket may be in the end, as a ratio.
+PRECISION = 1.04
+#: Where a search begins, as shares of a rate that is a first guess, and how far it may go from there.
+LOW, HIGH = 0.6, 1.1
+LOWEST, HIGHEST = 0.1, 2.0
+
+
+class Outcome(StrEnum):
+    """How a probe ended."""
+
+    CARRIED = "carried"
+    TOO_MUCH = "too much"
+    UNKNOWN = "says nothing: the generator was late"
+
+
+def outcome(result: Result, p99_us: float, duration_s: float) -> Outcome:
+    """Carried: 99 % of what was offered was answered, nothing was refused, and the p99 is in the objective."""
+    answers, due = sum(result["status"].values()), result["requests"]["scheduled"]
+    share = accepted(result) / due
+    if accepted(result) == answers and share >= MIN_ACHIEVED and result["latency_us"]["response"]["p99"] <= p99_us:
+        return Outcome.CARRIED
+    generator = result["generator"]
+    explained = LATE_MARGIN * generator["lag_us"]["p99"] / 1e6 / duration_s
+    if generator["kept_up"] or accepted(result) < answers or 1 - share > 1 - MIN_ACHIEVED + explained:
+        return Outcome.TOO_MUCH
+    return Outcome.UNKNOWN
+
+
+@dataclass(slots=True)
+class Bracket:
+    """What is known of one server: it carries `low_rps` (if that was offered) and not `high_rps`."""
+
+    low_rps: float
+    high_rps: float
+    least_rps: float
+    most_rps: float
+    carried: bool = False
+    too_much: bool = False
+    #: Whether late probes alone have said that `high_rps` is too much.
+    by_generator: bool = False
+    misses: int = 0
+    late: int = 0
+
+    @classmethod
+    def around(cls, guess_rps: float) -> Bracket:
+        """Where a search begins."""
+        return cls(guess_rps * LOW, guess_rps * HIGH, guess_rps * LOWEST, guess_rps * HIGHEST)
+
+    def next_rps(self) -> int | None:
+        """The next rate to offer; None when the bracket is narrow, or as wide as it may be."""
+        if self.high_rps / self.low_rps > PRECISION:
+            return round(math.sqrt(self.low_rps * self.high_rps))
+        if not self.carried and self.low_rps > self.least_rps:
+            self.low_rps = max(self.least_rps, self.low_rps / 2)
+            return self.next_rps()
+        if not self.too_much and self.high_rps < self.most_rps:
+            self.high_rps = min(self.most_rps, self.high_rps * 1.5)
+            return self.next_rps()
+        return None
+
+    def told(self, rate_rps: int, how: Outcome) -> None:
+        """Takes in how a probe at the rate ended that was asked for last."""
+        if how == Outcome.CARRIED:
+            self.low_rps, self.carried = rate_rps, True
+        else:
+            self.misses += 1
+            self.late += how == Outcome.UNKNOWN
+            if self.misses < TRIES:
+                return
+            self.high_rps, self.too_much, self.by_generator = rate_rps, True, self.late == TRIES
+        self.misses = self.late = 0
+
+    @property
+    def knee_rps(self) -> float:
+        """The middle of the bracket; 0 if no rate was carried, the highest that was if none was too much."""
+        if not self.carried:
+            return 0.0
+        return math.sqrt(self.low_rps * self.high_rps) if self.too_much else self.low_rps
+
+
+def seek(
+    servers: Iterable[str], guess_rps: float, probe: Probe, judge: Callable[[Result], Outcome], say: Say
+) -> dict[str, Bracket]:
+    """The bracket of each server. They take turns, probe by probe, until all of them are narrow."""
+    found = {who: Bracket.around(guess_rps) for who in servers}
+    under_way = list(found)
+    while under_way:
+        for who in tuple(under_way):
+            rate = found[who].next_rps()
+            if rate is None:
+                under_way.remove(who)
+                continue
+            result = probe(who, rate)
+            how = judge(result)
+            found[who].told(rate, how)
+            say(
+                f"  {who}: offered {rate}/s, achieved {result['achieved_rps']:.0f}/s, "
+                f"{result['requests']['scheduled']} requests, {accepted(result)} answered 2xx, "
+                f"p99 {result['latency_us']['response']['p99']:.0f} us, generator "
+                f"{'kept up' if result['generator']['kept_up'] else 'did not keep up'}: {how}"
+            )
+    return found

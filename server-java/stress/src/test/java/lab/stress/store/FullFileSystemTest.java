@@ -1,0 +1,148 @@
+package lab.stress.store;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * A file system without room, under every engine that keeps files: writes are answered with 507 and what to do. With ours,
+ * what was answered with 201 can be read, and writes are taken again once there is room. RocksDB reads on and takes no write
+ * until it is started again; LevelDB stops reading too. They say so.
+ */
+class FullFileSystemTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Pattern PORT = Pattern.compile("\"port\":(\\d+)");
+    private static final int MIB = 1 << 20;
+    private static final int BYTES = 48 * MIB;
+    private static final int BALLAST = 24 * MIB;
+    private static final int VALUE_BYTES = 64 * 1024;
+    private static final int CREATED = 201;
+    private static final int FULL = 507;
+
+    @TempDir
+    private Path folder;
+
+    private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private String url;
+
+    private static byte[] value(int number) {
+        byte[] value = new byte[VALUE_BYTES];
+        Arrays.fill(value, (byte) ('a' + number % 26));
+        return value;
+    }
+
+    private HttpResponse<byte[]> ask(String method, int number, byte[] body) throws IOException, InterruptedException {
+        HttpRequest request = HttpRequest.newBuilder(URI.create(url + "/v0/entity?id=key" + number)).timeout(PATIENCE)
+                .method(method, body == null ? HttpRequest.BodyPublishers.noBody()
+                        : HttpRequest.BodyPublishers.ofByteArray(body)).build();
+        return http.send(request, HttpResponse.BodyHandlers.ofByteArray());
+    }
+
+    private HttpResponse<byte[]> put(int number) throws IOException, InterruptedException {
+        return ask("PUT", number, value(number));
+    }
+
+    private void readAll(int count) throws IOException, InterruptedException {
+        for (int i = 0; i < count; i++) {
+            HttpResponse<byte[]> answer = ask("GET", i, null);
+            assertEquals(200, answer.statusCode(), "the write " + i + " of " + count + " that was acknowledged is lost");
+            assertArrayEquals(value(i), answer.body());
+        }
+    }
+
+    private List<String> server(String engine, Path data) {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx96m", "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1", "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow",
+                "-cp", System.getProperty("java.class.path"), "lab.server.Main", "--engine", engine, "--data",
+                data.resolve("store").toString(), "--host", "127.0.0.1", "--port", "0"));
+        if (engine.equals("lsm")) {
+            command.addAll(List.of("--flush-threshold-bytes", Integer.toString(4 * MIB), "--max-value-bytes",
+                    Integer.toString(MIB)));
+        }
+        return command;
+    }
+
+    @ParameterizedTest
+    @CsvSource({"lsm, true, true", "files, true, true", "rocksdb, true, false", "leveldb, false, false"})
+    void writesAreRefusedWithoutRoom(String engine, boolean readsGoOn, boolean takesWritesAgain) throws Exception {
+        Path data = Files.createDirectories(folder.resolve("disk"));
+        assumeTrue(SmallFileSystem.isPossible(data), "no file system of one's own can be made here");
+        try (SmallFileSystem disk = SmallFileSystem.run(data, BYTES, BALLAST, folder.resolve("errors"),
+                server(engine, data))) {
+            String ready = disk.process().inputReader().readLine();
+            assertNotNull(ready, () -> "the server did not start: " + errors());
+            Matcher port = PORT.matcher(ready);
+            assertTrue(port.find(), ready);
+            url = "http://127.0.0.1:" + port.group(1);
+            int taken = fill(readsGoOn, takesWritesAgain);
+            if (readsGoOn) {
+                readAll(taken);
+            }
+            if (takesWritesAgain) {
+                disk.makeRoom();
+                awaitWrite(taken);
+                readAll(taken + 1);
+            }
+            System.out.println(engine + ": " + taken + " values of " + VALUE_BYTES + " bytes, then 507"
+                    + (readsGoOn ? "; all of them read" : "") + (takesWritesAgain ? ", and writes taken again with room" : ""));
+        }
+    }
+
+    /** Writes until there is no room; gives how many were taken. */
+    private int fill(boolean readsGoOn, boolean takesWritesAgain) throws IOException, InterruptedException {
+        int taken = 0;
+        HttpResponse<byte[]> answer = put(taken);
+        while (answer.statusCode() == CREATED) {
+            assertTrue(++taken < BYTES / VALUE_BYTES, "more was acknowledged than the disk has room for");
+            answer = put(taken);
+        }
+        for (HttpResponse<byte[]> refused : List.of(answer, put(taken))) {
+            String text = new String(refused.body(), StandardCharsets.UTF_8);
+            assertEquals(FULL, refused.statusCode(), text);
+            assertTrue(text.contains("the disk is full") && text.contains("Free space"), text);
+            assertEquals(readsGoOn, text.contains("Reads go on"), text);
+            assertEquals(!takesWritesAgain, text.contains("start the server again"), text);
+        }
+        return taken;
+    }
+
+    private void awaitWrite(int number) throws IOException, InterruptedException {
+        long until = System.nanoTime() + PATIENCE.toNanos();
+        HttpResponse<byte[]> answer = put(number);
+        while (answer.statusCode() != CREATED) {
+            assertEquals(FULL, answer.statusCode());
+            assertTrue(System.nanoTime() < until, "there is room, but no write is taken");
+            answer = put(number);
+        }
+    }
+
+    private String errors() {
+        try {
+            return Files.readString(folder.resolve("errors"));
+        } catch (IOException e) {
+            return e.toString();
+        }
+    }
+}
