@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from runners.bench.ladder import told
 from runners.bench.overload import MIN_ACHIEVED, accepted
 from runners.explain.meets import LATE_MARGIN
 
@@ -122,10 +123,5 @@ def seek(
             result = probe(who, rate)
             how = judge(result)
             found[who].told(rate, how)
-            say(
-                f"  {who}: offered {rate}/s, achieved {result['achieved_rps']:.0f}/s, "
-                f"{result['requests']['scheduled']} requests, {accepted(result)} answered 2xx, "
-                f"p99 {result['latency_us']['response']['p99']:.0f} us, generator "
-                f"{'kept up' if result['generator']['kept_up'] else 'did not keep up'}: {how}"
-            )
+            say(f"{told(who, rate, result)}: {how}")
     return found

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 
-from runners.bench import store_http
+from runners.bench import ladder
 from runners.bench.pairs import AROUND_A_LOAD_S, DURATION_S, ROUNDS, START_S, Comparison, Side, Takes, rps
 from runners.bench.row import NoFigure, Row
 from runners.bench.stand import CONNECTIONS, Result, Stand
@@ -100,11 +100,11 @@ def knee_row(name: str, load: Load, say: Say) -> Row | NoFigure:
         say(f"  knees, round {number + 1} of {ROUNDS}")
         for who in _turn(number):
             capacity_rps = rps(load(who, None))
-            found[who].append(store_http.knee_rps(who, counted, capacity_rps, say))
+            found[who].append(ladder.knee_rps(who, counted, capacity_rps, say))
     if not all(found[PEER]):
         return NoFigure(name, ">=", SHARE, f"{PEER} carried no rate of its ladder; run it again on a calm machine")
     note = (
-        f"p99 within {store_http.OBJECTIVE_P99_US / 1000:g} ms; the generator was late in {late} of {loads} loads, "
+        f"p99 within {ladder.OBJECTIVE_P99_US / 1000:g} ms; the generator was late in {late} of {loads} loads, "
         "which makes a rate harder to carry, never easier"
     )
     return Row(name, "/s", tuple(found[OURS]), tuple(found[PEER]), ">=", SHARE, note)

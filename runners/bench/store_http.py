@@ -17,6 +17,7 @@ from functools import partial
 
 from runners.bench.bracket import Bracket, Outcome, outcome, seek
 from runners.bench.course import Course
+from runners.bench.ladder import OBJECTIVE_P99_US
 from runners.bench.row import Row
 from runners.bench.stand import CONNECTIONS, WARMUP_S, Result, Stand
 from runners.errors import ToolError
@@ -40,7 +41,6 @@ PROBE_S = 1
 PROBE_WARMUP_S = 0.5
 FILL_RPS_LEAST = 3_000
 REST_BOUND_S = 60.0
-OBJECTIVE_P99_US = 10_000.0
 GOAL = 0.9
 WORKS: dict[str, tuple[str, ...]] = {
     "get": ("get_random.lua", str(KEYS), "1"),

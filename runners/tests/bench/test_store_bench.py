@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from runners.bench import bracket, store, store_http
+from runners.bench import bracket, ladder, store, store_http
 from runners.bench.bracket import Outcome
 
-P99_US = store_http.OBJECTIVE_P99_US
+P99_US = ladder.OBJECTIVE_P99_US
 
 
 def result(
@@ -142,3 +142,14 @@ def test_one_kind_of_request_can_be_asked_for() -> None:
     assert len(one) == 1
     with pytest.raises(SystemExit):
         store.main(["--works", "http", "--http", "post"])
+
+
+def test_a_ladder_downwards_ends_at_the_first_rate_that_is_carried() -> None:
+    said: list[str] = []
+    assert ladder.knee_rps("lsm", lambda _who, rate: result(rate, 46_000), 50_000.0, said.append) == 45_000.0
+    assert len(said) == 3
+    assert said[0].startswith("  lsm: offered 50000/s, achieved 46000/s")
+    late = result(1000, 1000, p99_us=P99_US, kept_up=False)
+    assert ladder.knee_rps("lsm", lambda _who, _rate: late, 1000.0, said.append) == 1000.0
+    assert said[-1].endswith("generator did not keep up")
+    assert ladder.knee_rps("lsm", lambda _who, rate: result(rate, 10), 50_000.0, said.append) == 0.0
