@@ -15,7 +15,7 @@ from runners.explain.climbing import Ladder
 from runners.explain.line import line
 from runners.launch.nodes import RunningNodes, launch_nodes
 from runners.launch.ports import in_a_row
-from runners.launch.server import RunningServer, ServerSpec
+from runners.launch.server import RunningServer
 from runners.launch.workshop import Workshop
 from runners.measure.generators import generators
 from runners.measure.load import LoadSpec
@@ -33,6 +33,7 @@ from runners.read.errors import ReadError
 from runners.read.load_json import read_load_json
 from runners.read.run import Step
 from runners.searches import Searches
+from runners.servers import Servers
 from runners.show.cell import draw
 from runners.store import StepFolder
 from runners.turns import TakingTurns
@@ -50,27 +51,15 @@ class Clusters(Searches, ABC):
     events: tuple[str, ...]
     _campaign: Campaign
     _shop: Workshop
-    _server_cpus: tuple[int, ...] | None
+    _servers: Servers
 
     @abstractmethod
     def launch(self, setting: Setting | str, keep_data: bool = False) -> RunningServer:
         """`Lab.launch`."""
 
     @abstractmethod
-    def launch_beside(self, setting: Setting) -> RunningServer:
-        """`Lab.launch_beside`."""
-
-    @abstractmethod
     def floor(self, workload: Workload, rate: Rate, shape: Shape | None = None) -> Step:
         """`Lab.floor`."""
-
-    @abstractmethod
-    def _specify(self, setting: Setting, keep_data: bool = False) -> ServerSpec:
-        """How a setting is started here."""
-
-    @abstractmethod
-    def _stop_server(self) -> None:
-        """Stop the servers that are up, if any."""
 
     def cluster(self, name: str) -> Setting:
         """A setting of three nodes in one JVM by its name (see plan.report_5), its threads for this machine's cores."""
@@ -78,7 +67,7 @@ class Clusters(Searches, ABC):
 
     def _cores(self) -> int:
         """Cores that a server may use here."""
-        return len(self._server_cpus or usable_cpus())
+        return len(self._servers.cpus or usable_cpus())
 
     def same_rates(self, climbed: Ladder, setting: Setting, workload: Workload) -> Ladder:
         """The rungs of a ladder that was climbed, offered to another setting."""
@@ -123,24 +112,24 @@ class Clusters(Searches, ABC):
         profiled: Sequence[str] = (),
     ) -> list[Step]:
         """Interleaved rounds of these settings at one rate; some once more with the profiler."""
-        self._stop_server()
+        self._servers.stop()
         plan = report_5.TURNS[self.size.name]
         turns = TakingTurns(
-            self._campaign, self.launch_beside, plan, connections or int(self.parameters["connections"])
+            self._campaign, self._servers.beside, plan, connections or int(self.parameters["connections"])
         )
         settings = [self.cluster(name) for name in names]
         steps = turns.take(group, settings, workload, report_5.PUBLISHED_RPS, self.events, profiled)
-        self._stop_server()
+        self._servers.stop()
         draw(lambda: show.turns(steps, self._nearest_floor(steps[0])))
         return steps
 
     def outage(self, name: str, workload: Workload) -> Step:
         """Three processes under a load to the first; the last is killed, and started again."""
-        self._stop_server()
+        self._servers.stop()
         plan = report_5.OUTAGE_TIMES[self.size.name]
         first = in_a_row(report_5.NODES)
         ports = range(first, first + report_5.NODES)
-        nodes = launch_nodes(self._specify(report_5.apart(name, self._cores())), ports)
+        nodes = launch_nodes(self._servers.specify(report_5.apart(name, self._cores())), ports)
         try:
             shape = Shape(int(self.parameters["connections"]), 1, plan.warm_s)
             warm = self._campaign.step(f"outage-warm-{name}", "outage-warm", nodes.first, workload, None, shape=shape)

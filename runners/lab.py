@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,8 @@ from runners.explain import words
 from runners.explain.climbing import Ladder
 from runners.explain.sentinel import judge as judge_sentinel
 from runners.launch import workshop
-from runners.launch.build import JDK17_MAIN, git_state
-from runners.launch.ports import in_a_row
-from runners.launch.server import MAIN, RunningServer, ServerSpec
-from runners.launch.server import launch as launch_server
+from runners.launch.build import git_state
+from runners.launch.server import RunningServer
 from runners.looping import Looping
 from runners.measure import machine
 from runners.measure.generators import generators
@@ -34,7 +31,7 @@ from runners.plan.experiment import REPORT_S, Experiment
 from runners.plan.parameter import Value, validate
 from runners.plan.proof import PROOFS
 from runners.plan.rate import Rate, choose_rate
-from runners.plan.setting import JDK_FRONT, Setting
+from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.size import SENTINEL, SENTINEL_RPS, SIZES
 from runners.plan.workload import GET, PUT, WORKLOADS, Workload
@@ -46,6 +43,7 @@ from runners.read.run import Run, Step
 from runners.resume import continued
 from runners.rewrite import write_report
 from runners.series import Series
+from runners.servers import Servers
 from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
 from runners.side_by_side import SideBySide
@@ -76,14 +74,12 @@ class Lab(SideBySide, Clusters):
         self.engines = _listed(parameters, "engines") or _listed(parameters, "engine")
         self.events = _listed(parameters, "profile")
         self._shop, self._progress = shop, bar
-        self._server_cpus, generator_cpus = machine.pinning()
+        server_cpus, generator_cpus = machine.pinning()
+        self._servers = Servers(shop, folder, parameters, server_cpus)
         self._campaign = Campaign(
             shop, str(parameters.get("generator", "loadgen")), generator_cpus, self.size, folder, bar
         )
         self._series = Series(folder, self._campaign, self.size, self.launch)
-        self._server: RunningServer | None = None
-        self._others: list[RunningServer] = []
-        self._launches = 0
 
     @classmethod
     def begin(cls, number: str, *, resume: Path | None = None, **parameters: object) -> Lab:
@@ -123,7 +119,7 @@ class Lab(SideBySide, Clusters):
         lab = cls(plan, checked, shop, folder, bar)
         cls._current = lab
         atexit.register(lab.close)
-        pinned = f"server on core {lab._server_cpus[0]}" if lab._server_cpus else "nothing is pinned"
+        pinned = f"server on core {lab._servers.cpus[0]}" if lab._servers.cpus else "nothing is pinned"
         print(f"Run {folder.name}: {facts['cpu_model']}, {facts['cores']} cores, {facts['os']}; {pinned}")
         for warning in manifest["warnings"]:
             print(f"Unusual today: {warning['text']} ({warning['remedy']})")
@@ -135,7 +131,7 @@ class Lab(SideBySide, Clusters):
         earlier = sentinel_history(self.folder)
         rate = Rate(SENTINEL_RPS, "fixed")
         step = self._campaign.step(SENTINEL, SENTINEL, self.launch(Setting(SENTINEL, "noop")), GET, rate)
-        self._stop_server()
+        self._servers.stop()
         seen = judge_sentinel(step, earlier)
         self.folder.update_manifest(sentinel=seen.as_json())
         print(seen.sentence)
@@ -147,44 +143,7 @@ class Lab(SideBySide, Clusters):
 
         A server that this lab started before is stopped first, cleanly, with everything flushed.
         """
-        self._stop_server()
-        self._server = launch_server(self._specify(Setting.of(setting), keep_data))
-        return self._server
-
-    def launch_beside(self, setting: Setting) -> RunningServer:
-        """Start one more server, beside those that run already; all of them are stopped together."""
-        server = launch_server(self._specify(setting))
-        self._others.append(server)
-        return server
-
-    def _specify(self, setting: Setting, keep_data: bool = False) -> ServerSpec:
-        """How a setting is started here, on an empty store or on what is there. Raises ToolError without its JDK."""
-        self._launches += 1
-        jdk = self._shop.jdk_of(setting.jdk)
-        if jdk is None:
-            remedy = f"install a JDK {setting.jdk}, then run again"
-            raise ToolError(f"JDK {setting.jdk}", f"setting {setting.name} needs it, and it was not found", remedy)
-        own = setting.front == JDK_FRONT
-        home = self.folder.server_folder(setting.name)
-        if not keep_data:
-            shutil.rmtree(home / "data", ignore_errors=True)
-        port = int(self.parameters.get("port", 0))
-        return ServerSpec(
-            java=jdk.java,
-            class_path=self._shop.server.jdk17_dist if own else self._shop.server.dist,
-            main_class=JDK17_MAIN if own else MAIN,
-            engine=setting.engine,
-            folder=home / f"start-{self._launches}",
-            data=home / "data",
-            heap_mb=setting.heap_mb or int(self.parameters["heap_mb"]),
-            selectors=int(self.parameters.get("selectors", 0)),
-            port=in_a_row(setting.nodes) if setting.nodes > 1 and not port else port,
-            cpus=self._server_cpus,
-            taskset=machine.taskset(),
-            server_flags=setting.server_flags,
-            more_jvm_flags=setting.jvm_flags,
-            subject=setting.name,
-        )
+        return self._servers.start(Setting.of(setting), keep_data)
 
     def choose_rate(self, workload: Workload) -> Rate:
         """The rate to offer, one for all engines: given, or published, or what a probe of each shows to be stable."""
@@ -274,7 +233,7 @@ class Lab(SideBySide, Clusters):
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""
-        self._stop_server()
+        self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
             conclusion = write_report(self.folder)
@@ -285,16 +244,8 @@ class Lab(SideBySide, Clusters):
     def close(self) -> None:
         """Stop the server, drop the stores' data, and mark the run interrupted unless it was concluded."""
         atexit.unregister(self.close)
-        self._stop_server()
-        for data in self.folder.path.glob("servers/*/data"):
-            shutil.rmtree(data, ignore_errors=True)
+        self._servers.stop()
+        self._servers.drop_data()
         if self.folder.manifest_path.exists() and self.folder.manifest()["status"] == "running":
             self.folder.finish("interrupted")
         self._progress.close()
-
-    def _stop_server(self) -> None:
-        while self._others:
-            self._others.pop().stop()
-        if self._server is not None:
-            self._server.stop()
-            self._server = None

@@ -22,6 +22,7 @@ from runners.plan.workload import Workload
 from runners.progress import Progress
 from runners.read.run import Step
 from runners.searches import Searches
+from runners.servers import Servers
 from runners.show.cell import draw
 
 
@@ -30,14 +31,11 @@ class SideBySide(Searches, ABC):
 
     _campaign: Campaign
     _progress: Progress
+    _servers: Servers
 
     @abstractmethod
     def launch(self, setting: Setting | str, keep_data: bool = False) -> RunningServer:
         """`Lab.launch`."""
-
-    @abstractmethod
-    def _stop_server(self) -> None:
-        """Stop the server that is up, if any."""
 
     def beside(self, settings: Sequence[Setting], workload: Workload, climbed: Sequence[Ladder]) -> list[Step]:
         """Experiment 06: these stores at one rate, a share of the lower knee, each clean and then profiled."""
@@ -77,7 +75,7 @@ class SideBySide(Searches, ABC):
         return self._seen(self._ablating().together(int(self.parameters["connections"]), self.events))
 
     def _drop(self, data: Path) -> None:
-        self._stop_server()
+        self._servers.stop()
         shutil.rmtree(data, ignore_errors=True)
 
     def _ablating(self) -> Ablating:

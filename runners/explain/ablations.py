@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from runners.explain import comparing, facts, words
-from runners.explain.compare import QUANTITIES, Difference, Quantity, Verdict, differences, looks
+from runners.explain import comparing, facts, machine_tail, words
+from runners.explain.compare import QUANTITIES, UNDECIDED, Difference, Quantity, Verdict, differences, looks
 from runners.explain.comparing import CLOSED as CLOSED
 from runners.explain.comparing import REPEAT as REPEAT
 from runners.explain.comparing import absolute, signed
@@ -106,8 +106,13 @@ def ablation_of(switch: Switch, steps: Sequence[Step]) -> Ablation:
         }
         a, b = ({what: [side[number][what] for number in shared[what]] for what in shared} for side in pair)
         found = differences(a, b, int(about["planned"]), float(about["see"]), SIDES)
+        found = machine_tail.marked(found, *((side, _quotable(own, side)) for side in (base, name)))
         rows.append(Row(switch, name, tuple(found), shared, (a, b)))
     return Ablation(switch, tuple(rows), tuple(left_out), int(about["planned"]), tuple(own))
+
+
+def _quotable(steps: Sequence[Step], subject: str) -> list[Step]:
+    return [step for step in steps if step.kind == REPEAT and step.subject == subject and facts.quotable(step)]
 
 
 def _of(step: Step, closed: Step | None) -> dict[str, float]:
@@ -127,7 +132,7 @@ def decided(found: Ablation) -> bool:
     return all(
         row.gain is not None
         and (row.gain.rounds >= found.planned or row.gain.rounds in looks(found.planned))
-        and (row.gain.rounds >= found.planned or row.gain.verdict != Verdict.UNSEEN)
+        and (row.gain.rounds >= found.planned or row.gain.verdict not in UNDECIDED)
         for row in found.rows
     )
 
@@ -173,6 +178,8 @@ def verdict(row: Row) -> str:
     if good:
         return "gains, at a cost" if row.worse else "worth it"
     text = f"loses {each.quantity.label}" if good is False else "not told apart"
+    if each.verdict == Verdict.MACHINE:
+        text = f"{each.quantity.label} not compared"
     if each.verdict == Verdict.NONE:
         text = f"no difference of {words.percent(each.see)}"
     return f"{text}; buys: {row.buys}" if row.buys else text

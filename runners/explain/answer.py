@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from runners.explain import effective, facts, words
+from runners.explain import effective, facts, machine_tail, words
 from runners.explain.bounds import difference
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.run import Run, Step
@@ -50,6 +50,9 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     if p99:
         text += f" with p99 {facts.written(p99)}"
         evidence |= {"p99_us": p99.value, "p99_low_us": p99.low, "p99_high_us": p99.high}
+        if by := machine_tail.made(step):
+            text += f", but {by.written} of that tail"
+            evidence |= by.shares
     return Finding("A01", Severity.GOOD, words.sentence(text), evidence, (step.name,), figure)
 
 
@@ -103,7 +106,7 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     pair = f"{words.latency(measured.value)} against {words.latency(instrument.value)} for a handler that does nothing"
     if facts.tool(step) == "wrk2" and abs(added.value) < WRK2_TICK_US:
         text = f"What {facts.title(step)} adds to the instrument's median is lost in wrk2's tick of 1 ms: {pair}"
-    elif added.bounded and added.low <= 0 <= added.high:
+    elif added.holds_zero:
         text = f"{facts.title(step)} adds nothing that can be seen to the instrument's median: {pair}"
     elif added.value <= 0:
         text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
@@ -146,11 +149,14 @@ def one_excursion(step: Step, level: float = 0.99) -> Finding | None:
 
 
 def engines_apart(steps: list[Step]) -> Iterator[Finding]:
-    """Pairs of engines at the same rate whose p99 intervals do not overlap."""
+    """Pairs of engines at the same rate whose p99 intervals do not overlap, and whether that is theirs at all."""
     for first, second in combinations([step for step in steps if facts.quotable(step)], 2):
         a, b = facts.at(first, 0.99), facts.at(second, 0.99)
         same_rate = abs(facts.offered_rps(first) - facts.offered_rps(second)) < 1
         if a is None or b is None or not same_rate or not a.apart_from(b):
+            continue
+        if not_compared := machine_tail.not_compared(first, second, Anchor.spectrum(first.workload)):
+            yield not_compared
             continue
         fast, slow = (first, second) if a.value < b.value else (second, first)
         low, high = (a, b) if a.value < b.value else (b, a)

@@ -21,6 +21,11 @@ class Bounded:
     def bounded(self) -> bool:
         return math.isfinite(self.low) and math.isfinite(self.high)
 
+    @property
+    def holds_zero(self) -> bool:
+        """Whether a difference can't be seen: its interval is known, and holds zero."""
+        return self.bounded and self.low <= 0 <= self.high
+
     def apart_from(self, other: Bounded) -> bool | None:
         """Whether the two intervals do not overlap; None when one of them is unknown."""
         if not (self.bounded and other.bounded):

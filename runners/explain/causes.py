@@ -15,14 +15,17 @@ import pandas as pd
 
 from runners.read.run import Step
 
+STEAL, FOREIGN = "CPU steal", "other processes"
+#: Causes that are neither the server, nor its store, nor its JVM.
+MACHINE = (STEAL, FOREIGN)
 #: Of `activity`: kind, what it is called, and from which share of a core on it counts as an event.
 SHARES = (
     ("jit", "JIT compilation", 0.2),
     ("gc", "GC beside the application", 0.2),
     ("flush", "flush", 0.2),
     ("compaction", "compaction", 0.2),
-    ("steal", "CPU steal", 0.2),
-    ("foreign", "other processes", 0.4),
+    ("steal", STEAL, 0.2),
+    ("foreign", FOREIGN, 0.4),
     ("disk", "disk busy", 0.8),
     ("io stall", "waits for the disk", 0.2),
     ("memory stall", "waits for memory", 0.2),

@@ -66,6 +66,7 @@ QUANTITIES = (
     Quantity("cpu_us", "CPU per request", "us"),
 )
 PRIMARY = "p99_us"
+LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}  # those that are percentiles
 
 
 class Verdict(StrEnum):
@@ -73,11 +74,19 @@ class Verdict(StrEnum):
     HIGHER = "higher"
     NONE = "none"  # a difference as large as asked for would have been seen
     UNSEEN = "unseen"  # not enough rounds to tell
+    MACHINE = "machine"  # it can be seen, and is not the settings'
+
+
+#: More rounds may tell.
+UNDECIDED = (Verdict.UNSEEN, Verdict.MACHINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """B against A in one quantity, as a share of A: 0.05 is 5 % more. The interval is a repeated one of `rounds`."""
+    """B against A in one quantity, as a share of A: 0.05 is 5 % more. The interval is a repeated one of `rounds`.
+
+    `machine`: why it is not told as the settings' (see machine_tail), or nothing.
+    """
 
     quantity: Quantity
     a: float
@@ -88,9 +97,12 @@ class Difference:
     rounds: int
     spread: float  # standard deviation of the logarithm between rounds
     see: float
+    machine: str = ""
 
     @property
     def verdict(self) -> Verdict:
+        if self.machine:
+            return Verdict.MACHINE
         if self.low > 0:
             return Verdict.HIGHER
         if self.high < 0:
@@ -242,7 +254,7 @@ def settled(found: Sequence[Difference], planned: int) -> bool:
     rounds = primary[0].rounds
     if rounds >= planned:
         return True
-    return rounds in looks(planned) and primary[0].verdict != Verdict.UNSEEN
+    return rounds in looks(planned) and primary[0].verdict not in UNDECIDED
 
 
 def order(rounds: int, seed: int) -> list[str]:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runners.explain import facts, words
+from runners.explain import facts, machine_tail, words
+from runners.explain.compare import LEVELS as LEVELS
 from runners.explain.compare import PRIMARY, QUANTITIES, Difference, Quantity, Verdict, differences
 from runners.explain.conclusion import Check
 from runners.explain.telling import Telling
@@ -15,7 +16,6 @@ from runners.read.run import Run, Step
 
 REPEAT, CLOSED = "repeat", "repeat-closed"
 ANCHOR = "compared"
-LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,13 @@ class Repeats:
 
     @property
     def found(self) -> list[Difference]:
-        return differences(self.values["a"], self.values["b"], self.planned, self.see)
+        seen = differences(self.values["a"], self.values["b"], self.planned, self.see)
+        return machine_tail.marked(seen, self._side("a", 0), self._side("b", 1))
+
+    def _side(self, side: str, index: int) -> machine_tail.Side:
+        own = [step for step in self.steps if step.meta["compare"]["side"] == side]
+        usable = [step for step in own if step.meta["compare"]["round"] in self.rounds]
+        return facts.engine_name(self.names[index]), usable
 
     @property
     def last_round(self) -> tuple[Step, ...]:
@@ -118,6 +124,8 @@ def said(each: Difference, a: str, b: str, quantities: int = 1, unit: str = "rou
         by = words.percent(edges[0])
         by = by if by == words.percent(edges[1]) else f"{by} to {words.percent(edges[1])}"
         return f"{b} has a {label} {each.verdict.value} than {a} by {by}"
+    if each.verdict == Verdict.MACHINE:
+        return f"the {label} of {b} and {a} are not compared: {each.machine}"
     between = f"{signed(each.low)} to {signed(each.high)}"
     if each.verdict == Verdict.NONE:
         return f"{b} and {a} differ by less than {words.percent(each.see)} in {label} ({between})"
@@ -144,10 +152,9 @@ def absolute(quantity: Quantity, value: float) -> str:
 def _finding(repeats: Repeats, each: Difference, count: int) -> Iterator[Finding]:
     a, b = (facts.engine_name(name) for name in repeats.names)
     pair = f"{absolute(each.quantity, each.b)} against {absolute(each.quantity, each.a)}"
-    text = f"{said(each, a, b, count)}: typically {pair}, in {each.rounds} rounds"
-    if each.verdict in (Verdict.NONE, Verdict.UNSEEN):
-        text = said(each, a, b, count)
-    differs = each.verdict in (Verdict.LOWER, Verdict.HIGHER)
+    text, differs = said(each, a, b, count), each.verdict in (Verdict.LOWER, Verdict.HIGHER)
+    if differs:
+        text += f": typically {pair}, in {each.rounds} rounds"
     evidence: dict[str, words.Value] = {
         "quantity": each.quantity.name,
         "a": each.a,
@@ -159,6 +166,10 @@ def _finding(repeats: Repeats, each: Difference, count: int) -> Iterator[Finding
         "spread_between_rounds": each.spread,
     }
     steps = tuple(step.name for step in repeats.steps)
+    if each.verdict == Verdict.MACHINE:
+        remedy = machine_tail.REMEDY
+        yield Finding("W05", Severity.WARNING, words.sentence(text), evidence, steps, ANCHOR, remedy)
+        return
     code = "C01" if differs else "C02"
     severity = Severity.GOOD if differs or each.verdict == Verdict.NONE else Severity.NOTE
     yield Finding(code, severity, words.sentence(text), evidence, steps, ANCHOR)

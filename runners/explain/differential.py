@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy.stats import norm, t
 
-from runners.explain import facts, words
+from runners.explain import facts, machine_tail, words
 from runners.explain.bounds import Bounded, difference
 from runners.explain.profile import EVENT_NAMES, usable
 from runners.explain.words import Anchor, Finding, Severity
@@ -172,7 +172,12 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, words.Value]]:
     for level in (0.5, 0.99):
         before, after = facts.quoted(a, level), facts.quoted(b, level)
         if before is not None and after is not None:
-            _add(parts, evidence, words.level(level), difference(after, before))
+            change = difference(after, before)
+            why = "" if change.holds_zero else machine_tail.in_turn(a, b, level)
+            if why:
+                parts.append(f"{words.level(level)} not compared ({why})")
+            else:
+                _add(parts, evidence, words.level(level), change)
     cost = cpu_a_request(a), cpu_a_request(b)
     if cost[0] is not None and cost[1] is not None:
         _add(parts, evidence, "CPU a request", difference(cost[1], cost[0]))
@@ -181,7 +186,7 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, words.Value]]:
 
 def _add(parts: list[str], evidence: dict[str, words.Value], name: str, change: Bounded) -> None:
     evidence[f"{name} change_us"] = change.value
-    if change.bounded and change.low <= 0 <= change.high:
+    if change.holds_zero:
         reach = max(-change.low, change.high)
         parts.append(f"{name} the same within {words.latency(reach)}" if reach >= FINEST_US else f"{name} the same")
         return

@@ -35,6 +35,7 @@ RULES = {
     "W02": "When was the slowest answer, and what happened there?",
     "W03": "Can the tail be looked at by time at all?",
     "W04": "Which causes explain the tail beyond chance, how much of it each, and what stays unexplained?",
+    "W05": "Is a tail the machine's, so that it is not compared?",
     "E01": "How high is the knee of each way to run a request?",
     "E02": "Does it differ from that of the published way?",
     "E03": "What does a queue do when more is offered than fits?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from runners.explain import climbing, facts, profile, published_ladders, words
+from runners.explain import climbing, facts, machine_tail, profile, published_ladders, words
 from runners.explain.climbing import Ladder, ladders
 from runners.explain.telling import Telling
 from runners.explain.words import Anchor, Finding, Severity
@@ -145,6 +145,8 @@ def _cold(run: Run) -> Finding | None:
     whole = facts.quoted(warm, 0.99) if warm is not None else None
     if warm is not None and whole is not None:
         text += f", and the same load on the warm server {facts.written(whole)} in all"
+        if by := machine_tail.made(warm):
+            text += f", but {by.written} of that tail"
         evidence["warm_p99_us"] = whole.value
         names.append(warm.name)
     return Finding("R03", Severity.NOTE, words.sentence(text), evidence, tuple(names), Anchor.timeline(COLD))

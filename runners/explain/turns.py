@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runners.explain import facts, words
+from runners.explain import facts, machine_tail, words
 from runners.explain.checks import TURN as TURN
 from runners.explain.checks import TURN_PROFILED
 from runners.explain.compare import FEWEST_ROUNDS, Difference, Verdict, differences
@@ -61,7 +61,11 @@ class Group:
             for quantity in pair[0].keys() & pair[1].keys():
                 for side, values in zip(sides, pair, strict=True):
                     side.setdefault(quantity, []).append(values[quantity])
-        return differences(*sides, self.planned, SEE)
+        found = differences(*sides, self.planned, SEE)
+        return machine_tail.marked(found, *((facts.engine_name(name), self._quotable(name)) for name in (a, b)))
+
+    def _quotable(self, name: str) -> list[Step]:
+        return [load for _, load in self.turns[name].values() if facts.quotable(load)]
 
 
 def _told(closed: Step | None, load: Step) -> dict[str, float]:
@@ -125,6 +129,8 @@ def told(each: Difference) -> str:
     """What a change does to one quantity, in words that stand behind its name."""
     if verdict(each) in (Verdict.LOWER, Verdict.HIGHER):
         return f"{each.verdict.value} by {_edges(each)}"
+    if verdict(each) == Verdict.MACHINE:
+        return f"not compared ({each.machine})"
     if verdict(each) == Verdict.NONE:
         return f"changes by less than {words.percent(each.see)}"
     between = "" if _tells_nothing(each) else f" ({signed_range(each)})"
