@@ -46,16 +46,17 @@ class Calm:
     repeated: list[float] = field(default_factory=list)
     disturbed: int = 0
 
-    def measure(self, take: Callable[[], T]) -> T:
-        """The first calm result, or the last of the attempts."""
-        for attempt in range(ATTEMPTS):
+    def measure(self, take: Callable[[], T], most: int | None = None) -> T:
+        """The first calm result, or the last of the attempts: `most`, where they are to be fewer than usual."""
+        attempts = min(most or ATTEMPTS, ATTEMPTS)
+        for attempt in range(attempts):
             busy, own, begun = _busy_s(), _own_s(self.server_pids), time.monotonic()
             result = take()
             elapsed = max(time.monotonic() - begun, 1e-3)
             foreign = (_busy_s() - busy - (_own_s(self.server_pids) - own)) / elapsed
             if foreign <= FOREIGN_LIMIT:
                 return result
-            if attempt + 1 < ATTEMPTS:
+            if attempt + 1 < attempts:
                 self.repeated.append(round(foreign, 3))
         self.disturbed += 1
         return result
