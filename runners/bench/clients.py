@@ -66,9 +66,9 @@ class Clients:
             result: Result = json.loads(out.read_text())
             return result
 
-    def reference(self, kind: str, connections: int, rate_rps: int) -> Result:
+    def reference(self, kind: str, connections: int, rate_rps: int, duration_s: int = DURATION_S) -> Result:
         """One run of a reference client, its JSON."""
-        flags = ["--kind", kind, "-c", str(connections), "-d", f"{DURATION_S}s", "-R", str(rate_rps)]
+        flags = ["--kind", kind, "-c", str(connections), "-d", f"{duration_s}s", "-R", str(rate_rps)]
         command = [str(REFERENCE), *flags, "--warmup", f"{WARMUP_S}s", self.url]
         result: Result = json.loads(self.calm.measure(lambda: self._run(command)))
         return result

@@ -10,14 +10,16 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from runners.bench.clients import Clients, Result
+from runners.bench.clients import DURATION_S, Clients, Result
 from runners.bench.row import Row
 from runners.bench.stand import stand
 from runners.launch.toolchain import find_wrk, find_wrk2
 
 ROUNDS = 7
-#: A tail is the machine's more than a median is: it takes more rounds to tell two of them apart.
-TAIL_ROUNDS = 15
+#: A tail is the machine's more than a median is: it takes more rounds to tell two of them apart. They are short so that
+#: what else the machine does spoils few of them; at 2000/s 40 answers of a round lie beyond its p99.
+TAIL_ROUNDS = 25
+TAIL_DURATION_S = 2
 WRK2_ROUNDS = 3
 #: wrk2 needs ten seconds to calibrate.
 WRK2_DURATION_S = 15
@@ -62,10 +64,12 @@ def _row(
     return Row(name, unit, tuple(map(take, ours)), tuple(map(take, peer)), "<=", goal)
 
 
-def _beside(clients: Clients, rounds: int, kind: str, connections: int, rate_rps: int) -> dict[str, Pair]:
+def _beside(
+    clients: Clients, rounds: int, kind: str, connections: int, rate_rps: int, duration_s: int = DURATION_S
+) -> dict[str, Pair]:
     """Ours by each clock beside one reference client, all in the same rounds, by the mark in a row's name."""
-    ours = [lambda c=clock: clients.ours(connections, rate_rps, clock=c) for clock in CLOCKS]
-    *found, peer = _interleave(rounds, *ours, lambda: clients.reference(kind, connections, rate_rps))
+    ours = [lambda c=clock: clients.ours(connections, rate_rps, duration_s, c) for clock in CLOCKS]
+    *found, peer = _interleave(rounds, *ours, lambda: clients.reference(kind, connections, rate_rps, duration_s))
     return {mark: (mine, peer) for mark, mine in zip(CLOCKS.values(), found, strict=True)}
 
 
@@ -73,7 +77,7 @@ def _one(clients: Clients) -> list[Row]:
     """One connection beside a blocking client."""
     found = []
     for rate in (2_000, 5_000):
-        for mark, pair in _beside(clients, TAIL_ROUNDS, "blocking", 1, rate).items():
+        for mark, pair in _beside(clients, TAIL_ROUNDS, "blocking", 1, rate, TAIL_DURATION_S).items():
             found += [
                 _row(f"loadgen/1conn/{rate}rps/p50{mark}-vs-blocking", "us", *pair, _latency("p50"), 1.2),
                 _row(f"loadgen/1conn/{rate}rps/p99{mark}-vs-blocking", "us", *pair, _latency("p99"), 1.3),

@@ -24,8 +24,13 @@ SUREFIRE_RESULT = re.compile(
 #: The full counts take longer a test, and what they find is shown, which tests side by side can't do.
 LONG = os.environ.get("LAB_LONG") == "1"
 #: Tests that only compute run side by side; those that load a server have the machine for themselves.
-COMPUTING = ("-m", "not e2e", *(("--timeout=3600", "-rP") if LONG else ("-n", "auto", "--dist", "worksteal")))
-MEASURING = ("-m", "e2e", *(("--timeout=3600", "-rP") if LONG else ()))
+COMPUTING = (
+    "-m",
+    "not e2e",
+    "--durations=10",
+    *(("--timeout=3600", "-rP") if LONG else ("-n", "auto", "--dist", "worksteal")),
+)
+MEASURING = ("-m", "e2e", "--durations=25", *(("--timeout=3600", "-rP") if LONG else ()))
 CARGO_RESULT = re.compile(rb"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
 
 
