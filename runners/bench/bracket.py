@@ -2,7 +2,9 @@
 
 On a shared machine a probe is disturbed now and then, and a disturbance only ever makes it worse. So a rate that a
 server carries once it can carry, and a rate that it does not carry is offered again before it counts as too much. Short
-probes leave the disturbances to few of them, and above the knee a second is enough: what is not answered adds up.
+probes leave the disturbances to few of them, and above the knee a second is enough: what is not answered adds up. Some
+disturbances last longer than all tries at a rate. So the upper end is offered once more in the end, and if it is carried
+then, the search goes on above it.
 
 A generator that is late makes a rate look worse too. Where it is carried all the same it is carried; where it is not,
 the server failed only if more is missing at the end than lateness explains. Otherwise that probe says nothing of the
@@ -33,6 +35,8 @@ PRECISION = 1.04
 #: Where a search begins, as shares of a rate that is a first guess, and how far it may go from there.
 LOW, HIGH = 0.6, 1.1
 LOWEST, HIGHEST = 0.1, 2.0
+#: How far above an end that was carried after all a search goes on, at first.
+REOPENED = 1.3
 
 
 class Outcome(StrEnum):
@@ -70,6 +74,8 @@ class Bracket:
     by_generator: bool = False
     misses: int = 0
     late: int = 0
+    #: Whether the upper end was offered once more.
+    checked: bool = False
 
     @classmethod
     def around(cls, guess_rps: float) -> Bracket:
@@ -86,10 +92,19 @@ class Bracket:
         if not self.too_much and self.high_rps < self.most_rps:
             self.high_rps = min(self.most_rps, self.high_rps * 1.5)
             return self.next_rps()
+        if self.too_much and not self.checked:
+            return round(self.high_rps)
         return None
 
     def told(self, rate_rps: int, how: Outcome) -> None:
         """Takes in how a probe at the rate ended that was asked for last."""
+        if self.too_much and rate_rps == round(self.high_rps):
+            if how == Outcome.CARRIED:
+                self.low_rps, self.carried = rate_rps, True
+                self.high_rps, self.too_much = min(self.most_rps, rate_rps * REOPENED), False
+            else:
+                self.checked = True
+            return
         if how == Outcome.CARRIED:
             self.low_rps, self.carried = rate_rps, True
         else:

@@ -82,6 +82,17 @@ def test_disturbed_probes_do_not_move_the_knee(seed: int) -> None:
     assert seek(probe).knee_rps == pytest.approx(46_000 / 0.99, rel=bracket.PRECISION - 1)
 
 
+def test_a_disturbance_that_outlasts_all_tries_at_a_rate_is_mended() -> None:
+    probes = 0
+
+    def probe(_who: str, rate: int) -> dict[str, Any]:
+        nonlocal probes
+        probes += 1
+        return result(rate, 46_000, p99_us=1e6 if probes <= 2 * bracket.TRIES else 900.0)
+
+    assert seek(probe).knee_rps == pytest.approx(46_000 / 0.99, rel=bracket.PRECISION - 1)
+
+
 def test_a_bracket_that_a_late_generator_has_closed_says_so() -> None:
     late = seek(lambda _who, rate: result(rate, 1_000_000, p99_us=1e6 if rate > 40_000 else 900.0, kept_up=False))
     assert late.by_generator
