@@ -3,8 +3,8 @@
 On a shared machine a probe is disturbed now and then, and a disturbance only ever makes it worse. So a rate that a
 server carries once it can carry, and a rate that it does not carry is offered again before it counts as too much. Short
 probes leave the disturbances to few of them, and above the knee a second is enough: what is not answered adds up. Some
-disturbances last longer than all tries at a rate. So the upper end is offered once more in the end, and if it is carried
-then, the search goes on above it.
+disturbances last longer than all tries at a rate. So the upper end is offered once more in the end, and if it is
+carried then, the search goes on above it.
 
 A generator that is late makes a rate look worse too. Where it is carried all the same it is carried; where it is not,
 the server failed only if more is missing at the end than lateness explains. Otherwise that probe says nothing of the
