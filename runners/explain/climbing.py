@@ -173,7 +173,8 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
         text = f"{ladder.title} keeps {keeps} up to {rate_interval(answer)}, by {probes}"
     elif answer.kind == Kind.ABOVE:
         why = "the most that the generator could send" if words.known(answer.ceiling_rps) else "the highest rate asked"
-        text = f"{ladder.title} keeps {keeps} at {words.rate(answer.low_rps)}, {why}: its knee lies above, by {probes}"
+        above = f"its knee lies above {words.rate(answer.low_rps)}"
+        text = f"{ladder.title} keeps {keeps} up to {why}: {above}, by {probes}"
     elif answer.kind == Kind.BELOW:
         severity = Severity.WARNING
         text = f"{ladder.title} does not keep {keeps} even at {words.rate(answer.high_rps)}, the lowest rate asked"

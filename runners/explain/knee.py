@@ -16,13 +16,15 @@ folder and tried out on invented servers. It has two parts:
 The interval is the central 95 % of the posterior. It assumes that probes are independent given their rate. A probe in
 which the generator did not keep up is not the server's: it only lowers the ceiling of what can be asked.
 
-A generator that sent late and was answered in full is another matter. Its load is as hard as one that is sent on time
-at some higher rate, or at the same one; nobody knows which, so that factor is one more unknown, shared by all late
-probes. Such a probe counts whichever way it ended: were it counted only where it met the objective, the knee would lean
-up, for what is left out then depends on what is asked (R. Little and D. Rubin, 2019, *Statistical Analysis with Missing
-Data*, chapter 15). Late probes may also never meet it, at any rate: then they tell nothing. One factor for all is a
-guess, so what they tell is given half of its weight (a power likelihood: C. Holmes and S. Walker, 2017, *Assigning a
-value to a power likelihood in a general Bayesian model*, Biometrika 104).
+A generator that sent late and was answered in full is another matter. Its load may be as hard as one that is sent on
+time, or harder in a way that nobody knows. So late probes are under the same curve as the others, or under one of their
+own: its knee lies anywhere up to that of the others, its steepness and its share of misses have nothing to do with
+theirs. The chances of the two are even before any probe. The more late probes agree with those on time, the more they
+tell; where they do not, they say no more than where the knee is at least (a robust mixture: A. O'Hagan and L. Pericchi,
+2012, *Bayesian heavy-tailed models and conflict resolution*, Brazilian Journal of Probability and Statistics 26). Such
+a probe counts whichever way it ended: were it counted only where it met the objective, the knee would lean up, for what
+is left out then depends on what is asked (R. Little and D. Rubin, 2019, *Statistical Analysis with Missing Data*,
+chapter 15).
 """
 
 from __future__ import annotations
@@ -43,8 +45,6 @@ STEP = 0.005  # of the grid, in the logarithm of the rate
 WIDTHS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
 LAPSES = (0.01, 0.05, 0.15)
 GUESS = 0.01
-HARDER = (0, 10, 20, 40, 80, 160)  # a late probe is as one on time that many steps of the grid above its rate
-LATE_WEIGHT = 0.5  # of what late probes tell; with all of it, intervals of simulated searches are a little too narrow
 TAIL = 0.025
 NEAR = 1.1  # rates this close are one rate for the ends of the range
 BESIDE = 1.02  # so close to a rate that the generator did not send, twice, nothing is asked again
@@ -121,7 +121,7 @@ def move(probes: Sequence[Probe], search: Search) -> Move:
     if not met and not missed:
         return _rounded(max(search.low_rps, min(search.start_rps, top / (1 if top == search.high_rps else 2))))
     if not missed:
-        return _upwards(met, search, ceiling)
+        return _upwards(probes, met, search, ceiling)
     if not met or min(missed) <= min(met):
         return _downwards(missed, met, search, ceiling)
     answer = found(probes, search)
@@ -144,14 +144,19 @@ def finish(probes: Sequence[Probe], search: Search) -> Answer:
 
 def found(probes: Sequence[Probe], search: Search) -> Answer:
     """The posterior's median and its central 95 %."""
-    places, weights = _marginal(probes, search)
-    cumulated = np.cumsum(weights)
-    low, middle, high = (float(np.exp(places[np.searchsorted(cumulated, q)])) for q in (TAIL, 0.5, 1 - TAIL))
+    low, middle, high = _quantiles(probes, search)
     enough = len(_rates(probes, Outcome.MET)) + len(_rates(probes, Outcome.MISSED)) >= FEWEST
     ceiling = _ceiling(probes)
     if middle >= ceiling:
         return Answer(Kind.ABOVE, math.nan, low, math.nan, enough, ceiling)
     return Answer(Kind.FOUND, middle, low, high, enough and high / low - 1 <= search.precision, ceiling)
+
+
+def _quantiles(probes: Sequence[Probe], search: Search) -> list[float]:
+    """The ends of the posterior's central 95 % and, between them, its median."""
+    places, weights = _posterior(probes, search)
+    cumulated = np.cumsum(weights.sum(axis=1))
+    return [float(np.exp(places[np.searchsorted(cumulated, share)])) for share in (TAIL, 0.5, 1 - TAIL)]
 
 
 def _failed(probes: Sequence[Probe]) -> bool:
@@ -180,11 +185,12 @@ def _rounded(rps: float) -> float:
     return float(f"{rps:.3g}")
 
 
-def _upwards(met: list[float], search: Search, ceiling: float) -> Move:
+def _upwards(probes: Sequence[Probe], met: list[float], search: Search, ceiling: float) -> Move:
     highest, top = max(met), min(search.high_rps, ceiling)
     if highest * NEAR >= top:
         if sum(rps * NEAR >= highest for rps in met) >= ENDS_PROBED:
-            return Answer(Kind.ABOVE, math.nan, highest, math.nan, True, ceiling)
+            low = min(highest, _quantiles(probes, search)[0])
+            return Answer(Kind.ABOVE, math.nan, low, math.nan, True, ceiling)
         return highest
     if ceiling <= 2 * highest:
         return _rounded(math.sqrt(highest * ceiling))
@@ -230,23 +236,17 @@ def _posterior(probes: Sequence[Probe], search: Search) -> tuple[Floats, Floats]
         if not probe.late and probe.outcome in (Outcome.MET, Outcome.MISSED):
             logs += _log_chance(probe, places)
     if late := [probe for probe in probes if probe.late]:
-        logs += LATE_WEIGHT * _late(late, places)
+        logs += _log_late(late, places)
     weights = np.exp(logs - logs.max())
     return places, weights / weights.sum()
 
 
-def _late(probes: Sequence[Probe], places: Floats) -> Floats:
-    """The logarithm of what late probes tell: as much as they tell for each factor, averaged over the factors.
-
-    A rate that is harder by a factor meets the objective as the rate itself does with the knee that much lower, so a
-    factor is so many rows of the grid.
-    """
-    most = HARDER[-1]
-    wider = np.concatenate([places[0] - STEP * np.arange(most, 0, -1), places])
-    along = np.sum([_log_chance(probe, wider) for probe in probes], axis=0)
-    factors = [along[most - rows : most - rows + len(places)] for rows in HARDER]
-    never = sum(math.log(GUESS if probe.outcome == Outcome.MET else 1 - GUESS) for probe in probes)
-    told: Floats = logsumexp(np.stack([*factors, np.full_like(factors[0], never)]), axis=0)
+def _log_late(late: Sequence[Probe], places: Floats) -> Floats:
+    """The logarithm of the chance that late probes ended as they did: under this curve, or under one of their own."""
+    same = np.sum([_log_chance(probe, places) for probe in late], axis=0)
+    each = logsumexp(same, axis=1) - math.log(same.shape[1])  # with a knee at each place, whatever the curve's form
+    own = np.logaddexp.accumulate(each) - np.log(np.arange(1, len(places) + 1))  # anywhere up to each place
+    told: Floats = np.logaddexp(same, own[:, None])
     return told
 
 
@@ -255,11 +255,6 @@ def _log_chance(probe: Probe, places: Floats) -> Floats:
     chance = _chance(probe.rps, places)
     logs: Floats = np.log(chance if probe.outcome == Outcome.MET else 1 - chance)
     return logs
-
-
-def _marginal(probes: Sequence[Probe], search: Search) -> tuple[Floats, Floats]:
-    places, weights = _posterior(probes, search)
-    return places, weights.sum(axis=1)
 
 
 def _entropy(weights: Floats) -> float:
@@ -272,21 +267,25 @@ def _entropy(weights: Floats) -> float:
 def _most_telling(probes: Sequence[Probe], search: Search, ceiling: float) -> float:
     places, weights = _posterior(probes, search)
     cumulated = np.cumsum(weights.sum(axis=1))
-    inside = places[np.searchsorted(cumulated, 0.01) : np.searchsorted(cumulated, 0.99) + 1]
+    inside = range(int(np.searchsorted(cumulated, 0.01)), int(np.searchsorted(cumulated, 0.99)) + 1)
     late = [rps for rps in _rates(probes, Outcome.GENERATOR) if _late_at(probes, rps) > 1]
-    candidates = [
-        rate
-        for rate in np.exp(inside[:: max(1, len(inside) // 40)])
+    rates = {index: float(np.exp(places[index])) for index in inside[:: max(1, len(inside) // 40)]}
+    candidates = {
+        index: rate
+        for index, rate in rates.items()
         if rate * NEAR < ceiling and not any(rps / BESIDE < rate < rps * BESIDE for rps in late)
-    ]
+    }
     if not candidates:
-        return _rounded(ceiling / NEAR if math.isfinite(ceiling) else float(np.exp(inside[len(inside) // 2])))
-    best, least = candidates[0], math.inf
-    for rate in candidates:
-        chance = _chance(float(rate), places)
-        met = weights * chance
+        middle = float(np.exp(places[inside[len(inside) // 2]]))
+        return _rounded(ceiling / NEAR if math.isfinite(ceiling) else middle)
+    count = len(places)
+    steps = np.arange(1 - count, count, dtype=np.float64)  # of the grid: how far a knee lies above a rate
+    apart = _chance(1.0, STEP * steps)
+    best, least = math.nan, math.inf
+    for index, rate in candidates.items():
+        met = weights * apart[count - 1 - index : 2 * count - 1 - index]
         share = float(met.sum())
         expected = share * _entropy(met) + (1 - share) * _entropy(weights - met)
         if expected < least:
             best, least = rate, expected
-    return _rounded(float(best))
+    return _rounded(best)

@@ -4,12 +4,14 @@ Samples of a profile come in bursts: a compaction, a collection, a stretch of sl
 independent draws are then too narrow. So the recording is cut into batches of equal length, the share is the ratio of
 two sums over batches, and its variance is that of a ratio estimator with batches as clusters (W. G. Cochran, 1977,
 *Sampling Techniques*, 3rd ed., section 6.3). Batches are long against most bursts; where neighbours still vary
-together, their covariance is added (W. K. Newey and K. D. West, 1987, Econometrica 55, with one lag and full weight)
-and fewer of them are taken to be independent. The variance is turned into an effective number of samples, lowered for
-the few batches it is known from, and put into Wilson's interval in place of the number of samples (E. L. Korn and B.
-I. Graubard, 1998, Survey Methodology 24), which keeps bounds within 0 and 1 and honest for small shares. It is never
-taken to be more than the samples that were recorded. Weights (bytes, nanoseconds) need no further care: that a few
-large ones carry a share shows in how it varies from batch to batch.
+together, their covariance is added (W. K. Newey and K. D. West, 1987, Econometrica 55, with one lag and full weight).
+Residuals add up to nothing, so neighbours seem to vary against each other by one in as many as there are batches; that
+is given back (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41). The variance is turned into an effective number
+of samples, lowered for the few batches it is known from (half of them, as pairs are asked whether they vary together or
+not), and put into Wilson's interval in place of the number of samples (E. L. Korn and B. I. Graubard, 1998, Survey
+Methodology 24), which keeps bounds within 0 and 1 and honest for small shares. It is never taken to be more than the
+samples that were recorded. Weights (bytes, nanoseconds) need no further care: that a few large ones carry a share shows
+in how it varies from batch to batch.
 """
 
 from __future__ import annotations
@@ -73,12 +75,12 @@ def effective(part: Floats, whole: Floats, samples: float, confidence: float = 0
     count, total = len(whole), float(whole.sum())
     share = float(part.sum()) / total
     residual = part - share * whole
-    together = max(0.0, float((residual[1:] * residual[:-1]).sum()))
-    variance = count / (count - 1) * (float((residual**2).sum()) + 2 * together) / total**2
+    alone = float((residual**2).sum())
+    together = max(0.0, float((residual[1:] * residual[:-1]).sum()) + alone / count)
+    variance = count / (count - 1) * (alone + 2 * together) / total**2
     if variance <= 0:
         return samples
     tail = 0.5 + confidence / 2
-    freedom = count // 2 if together else count - 1
-    known = (float(norm.ppf(tail)) / float(t.ppf(tail, freedom))) ** 2
+    known = (float(norm.ppf(tail)) / float(t.ppf(tail, count // 2))) ** 2
     found = share * (1 - share) / variance * known
     return min(samples, found) if math.isfinite(found) else samples

@@ -78,15 +78,12 @@ def sent_late(server: Server, rps: float) -> Probe:
 #: By which factor a late load is harder than one on time: none, some, another each time, or so much that it never meets
 HARDER: dict[str, Callable[[np.random.Generator], float]] = {
     "no harder": lambda random: 1.0,
+    "as at 1.1 times the rate": lambda random: 1.1,
     "as at 1.2 times the rate": lambda random: 1.2,
     "as at 1.0 to 1.8 times the rate": lambda random: random.uniform(1, 1.8),
     "as at 3 times the rate": lambda random: 3.0,
     "never met": lambda random: 1e6,
 }
-
-
-#: Share of the intervals where many probes are late: by how much those are harder is a guess, which costs coverage
-LATE_COVERAGE = 0.88
 
 
 @pytest.mark.parametrize(("harder", "share"), [*((harder, 1 / 3) for harder in HARDER), ("no harder", 2 / 3)])
@@ -111,7 +108,7 @@ def test_the_interval_holds_the_knee_when_many_probes_are_sent_late(harder: str,
         f"knee, {share:.0%} of the probes late, {harder}: coverage of nominal 95 % {held / count:.3f} ({below} too "
         f"low), {count} searches, median width {np.median(widths):.1%}"
     )
-    assert held / count >= allowed(LATE_COVERAGE, count)
+    assert held / count >= allowed(0.95, count)
 
 
 def test_a_sharp_knee_is_found_as_well_as_asked() -> None:
@@ -132,7 +129,7 @@ def test_a_server_faster_than_the_generator_has_no_knee_below_it() -> None:
 
 def test_the_highest_rate_asked_is_an_end_too() -> None:
     answer, _ = search(lambda rps: Outcome.MET, Search(start_rps=900, high_rps=5_000))
-    assert answer.kind == Kind.ABOVE and answer.low_rps == pytest.approx(5_000, rel=0.1)
+    assert answer.kind == Kind.ABOVE and 4_000 < answer.low_rps <= 5_000
 
 
 def test_a_server_that_never_meets_the_objective_is_below_the_lowest_rate() -> None:
