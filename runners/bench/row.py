@@ -46,13 +46,24 @@ class Row:
     def met(self) -> bool:
         return self.ratio <= self.goal if self.goal_op == "<=" else self.ratio >= self.goal
 
+    @property
+    def within_noise(self) -> bool:
+        """The goal lies within the interval of a round's ratio: another run may well say the opposite."""
+        each = self.ratio_of_a_round
+        return each.low <= self.goal <= each.high
+
+    @property
+    def verdict(self) -> str:
+        """Whether the goal is met, and whether that could be told."""
+        return ("met" if self.met else "short") + (" within noise" if self.within_noise else "")
+
     def line(self) -> str:
         each = self.ratio_of_a_round
         spread = "95 %" if len(self.ours) >= ENOUGH_ROUNDS else "range"
         return (
             f"{self.name} ours={statistics.median(self.ours):.4g}{self.unit} "
             f"peer={statistics.median(self.peer):.4g}{self.unit} ratio={self.ratio:.3f} "
-            f"goal={self.goal_op}{self.goal:g} {'met' if self.met else 'short'} "
+            f"goal={self.goal_op}{self.goal:g} {self.verdict} "
             f"(rounds={len(self.ours)}, ratio of a round {each.value:.3f}, {spread} {each.low:.3f} to {each.high:.3f}"
             f"{self.note and f'; {self.note}'})"
         )
@@ -85,7 +96,9 @@ class NoFigure:
 
 
 def _each(row: Row | NoFigure) -> dict[str, Any]:
-    return {"ratio_of_a_round": asdict(row.ratio_of_a_round)} if isinstance(row, Row) else {}
+    if not isinstance(row, Row):
+        return {}
+    return {"ratio_of_a_round": asdict(row.ratio_of_a_round), "within_noise": row.within_noise}
 
 
 def keep(name: str, rows: Sequence[Row | NoFigure], about: dict[str, Any]) -> Path:

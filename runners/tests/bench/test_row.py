@@ -31,3 +31,20 @@ def test_a_line_says_whether_its_spread_is_an_interval_or_a_range() -> None:
     few, many = (Row("a", "us", (2.0,) * n, (1.0,) * n, "<=", 1.0).line() for n in (5, 6))
     assert "(rounds=5, ratio of a round 2.000, range 2.000 to 2.000)" in few
     assert "(rounds=6, ratio of a round 2.000, 95 % 2.000 to 2.000)" in many
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"),
+    [
+        ((0.8, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8), "met"),
+        ((0.8, 0.9, 0.8, 0.9, 2.0, 3.0, 2.0), "met within noise"),
+        ((0.8, 1.1, 1.1, 1.2, 2.0, 3.0, 0.7), "short within noise"),
+        ((1.1, 1.2, 1.1, 1.2, 1.1, 1.2, 1.1), "short"),
+    ],
+)
+def test_a_goal_within_the_interval_is_neither_surely_met_nor_surely_missed(
+    ours: tuple[float, ...], verdict: str
+) -> None:
+    for factor, goal_op in ((1.0, "<="), (-1.0, ">=")):
+        row = Row("a", "us", tuple(each**factor for each in ours), (1.0,) * 7, goal_op, 1.0)
+        assert f" {verdict} (rounds=7" in row.line()
