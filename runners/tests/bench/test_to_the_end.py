@@ -13,7 +13,8 @@ import pytest
 from runners.bench import audit, calm, recording, row
 
 LINE = re.compile(
-    r"^(?P<name>\S+) ours=\S+ peer=\S+ ratio=(?P<ratio>\d+\.\d+) goal=(<=|>=)\S+ (met|short)( within noise)? \(", re.MULTILINE
+    r"^(?P<name>\S+) ours=\S+ peer=\S+ ratio=(?P<ratio>\d+\.\d+) goal=(<=|>=)\S+ (met|short)( within noise)? \(",
+    re.MULTILINE,
 )
 SMALL = {audit: {"OUTPUTS": 20, "ROUNDS": 1}, recording: {"ROUNDS": 1, "DURATION_S": 1}}
 ROWS = {
