@@ -99,10 +99,11 @@ def test_a_kernel_reports_to_lab_run_and_ends_with_it() -> None:
     lab_run = (
         "import os, subprocess, sys, threading\n"
         "from runners.progress import listening, LineSink\n"
+        # written at once: a buffer would be lost with the process
         "class Out:\n"
-        "    shown, flush = threading.Event(), sys.stdout.flush\n"
+        "    shown, flush = threading.Event(), lambda self: None\n"
         "    def write(self, text):\n"
-        "        sys.stdout.write(text)\n"
+        "        os.write(1, text.encode())\n"
         "        if 'load lsm' in text: self.shown.set()\n"
         "out = Out()\n"
         "with listening(LineSink(out)) as address:\n"
@@ -110,7 +111,7 @@ def test_a_kernel_reports_to_lab_run_and_ends_with_it() -> None:
         f"        env=dict(os.environ, {ADDRESS}=address))\n"
         "    kernel.stdout.readline()\n"
         "    out.shown.wait(20)\n"
-        "    print('pid', kernel.pid, flush=True)\n"
+        "    os.write(1, b'pid %d\\n' % kernel.pid)\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", lab_run], capture_output=True, text=True, timeout=30, check=False)

@@ -90,8 +90,10 @@ def test_a_rate_above_what_one_connection_carries_is_called_saturation(
 
 def test_a_refused_profiler_leaves_the_measurement_and_its_reason(campaign: Campaign, server: RunningServer) -> None:
     step = campaign.step("put-lsm-profiled", "load", server, PUT, Rate(500, "given"), ProfileSpec(("cpu",), -5, 4096))
-    assert step.valid and not step.profiled
-    assert "async-profiler" in step.meta["profiler_note"]
+    # a machine that stands still meanwhile makes the generator late, which is another matter
+    assert all("own schedule" in reason for reason in step.meta["invalid_reasons"])
+    assert step.frames["summary"]["achieved_rps"].iloc[0] > 450
+    assert not step.profiled and "async-profiler" in step.meta["profiler_note"]
 
 
 def test_the_profilers_own_words_are_in_its_refusal(shop: Workshop, server: RunningServer, tmp_path: Path) -> None:

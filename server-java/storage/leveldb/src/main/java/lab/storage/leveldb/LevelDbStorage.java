@@ -33,8 +33,8 @@ public final class LevelDbStorage implements Storage {
     /** A failed merge in the background stops LevelDB, for reads too. */
     private static final String FULL_REMEDY =
             "Free space and start the server again: before, LevelDB takes no writes, and may refuse reads.";
-    /** LevelDB maps so much of its log at a time. */
-    private static final long LOG_PAGE_BYTES = 1 << 20;
+    /** Less room than this is a full disk: a merge that failed on it may have given back just now what it had written. */
+    private static final long LITTLE_ROOM_BYTES = 32 << 20;
 
     private final Path folder;
     private final LevelDbSettings settings;
@@ -87,14 +87,15 @@ public final class LevelDbStorage implements Storage {
 
     /**
      * LevelDB writes its log through a mapping of a file that it does not reserve. Where the disk has no room for a page of
-     * it the process gets a signal, which Java makes an {@link InternalError}; nothing in that says why.
+     * it the process gets a signal, which Java makes an {@link InternalError}; nothing in that says why, so the room that
+     * is left must.
      */
     private boolean isFull(Throwable e) {
         if (StorageFullException.isNamedBy(e)) {
             return true;
         }
         try {
-            return e instanceof InternalError && Files.getFileStore(folder).getUsableSpace() < LOG_PAGE_BYTES;
+            return e instanceof InternalError && Files.getFileStore(folder).getUsableSpace() < LITTLE_ROOM_BYTES;
         } catch (IOException unknown) {
             e.addSuppressed(unknown);
             return false;
