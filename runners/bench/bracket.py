@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from runners.bench.ladder import told
+from runners.bench.ladder import carried, told
 from runners.bench.overload import MIN_ACHIEVED, accepted
 from runners.explain.meets import LATE_MARGIN
 
@@ -47,15 +47,15 @@ class Outcome(StrEnum):
     UNKNOWN = "says nothing: the generator was late"
 
 
-def outcome(result: Result, p99_us: float, duration_s: float) -> Outcome:
-    """Carried: 99 % of what was offered was answered, nothing was refused, and the p99 is in the objective."""
-    answers, due = sum(result["status"].values()), result["requests"]["scheduled"]
-    share = accepted(result) / due
-    if accepted(result) == answers and share >= MIN_ACHIEVED and result["latency_us"]["response"]["p99"] <= p99_us:
+def outcome(result: Result, duration_s: float) -> Outcome:
+    """How a load of so many seconds ended."""
+    if carried(result):
         return Outcome.CARRIED
     generator = result["generator"]
+    refused = accepted(result) < sum(result["status"].values())
+    missing = 1 - accepted(result) / result["requests"]["scheduled"]
     explained = LATE_MARGIN * generator["lag_us"]["p99"] / 1e6 / duration_s
-    if generator["kept_up"] or accepted(result) < answers or 1 - share > 1 - MIN_ACHIEVED + explained:
+    if generator["kept_up"] or refused or missing > 1 - MIN_ACHIEVED + explained:
         return Outcome.TOO_MUCH
     return Outcome.UNKNOWN
 

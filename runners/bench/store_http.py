@@ -17,7 +17,6 @@ from functools import partial
 
 from runners.bench.bracket import Bracket, Outcome, outcome, seek
 from runners.bench.course import Course
-from runners.bench.ladder import OBJECTIVE_P99_US
 from runners.bench.row import Row
 from runners.bench.stand import CONNECTIONS, WARMUP_S, Result, Stand
 from runners.errors import ToolError
@@ -55,7 +54,7 @@ Say = Callable[[str], None]
 
 def judged(result: Result) -> Outcome:
     """How a probe ended, by the objective of this benchmark."""
-    return outcome(result, OBJECTIVE_P99_US, PROBE_S)
+    return outcome(result, PROBE_S)
 
 
 def rows_of(work: str, load: Load, say: Say, rounds: int = ROUNDS) -> list[Row]:

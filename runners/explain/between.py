@@ -17,8 +17,8 @@ from scipy.stats import t
 
 from runners.explain import facts, machine_tail, same, words
 from runners.explain.bounds import difference
-from runners.explain.compare import ALPHA, QUANTITIES, Difference, Quantity, resolution
-from runners.explain.comparing import LEVELS, of_step, said, signed
+from runners.explain.compare import ALPHA, LEVELS, QUANTITIES, Difference, Quantity, resolution
+from runners.explain.comparing import of_step, said, signed
 from runners.read.run import Run, Step
 
 Key = tuple[str, str]

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runners.explain import facts, machine_tail, words
-from runners.explain.compare import LEVELS as LEVELS
-from runners.explain.compare import PRIMARY, QUANTITIES, Difference, Quantity, Verdict, differences
+from runners.explain.compare import LEVELS, PRIMARY, QUANTITIES, Difference, Quantity, Verdict, differences
 from runners.explain.conclusion import Check
 from runners.explain.telling import Telling
 from runners.explain.words import Finding, Severity

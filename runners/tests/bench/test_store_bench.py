@@ -30,7 +30,7 @@ def result(
 
 
 def judge(found: dict[str, Any]) -> Outcome:
-    return bracket.outcome(found, P99_US, 1.0)
+    return bracket.outcome(found, 1.0)
 
 
 def test_a_rate_is_carried_if_all_of_it_is_answered_in_time() -> None:
