@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from runners.explain import comparing, facts, machine_tail, words
+from runners.explain import comparable, comparing, facts, words
 from runners.explain.compare import QUANTITIES, UNDECIDED, Difference, Quantity, Verdict, differences, looks
 from runners.explain.comparing import CLOSED as CLOSED
 from runners.explain.comparing import REPEAT as REPEAT
@@ -106,7 +106,7 @@ def ablation_of(switch: Switch, steps: Sequence[Step]) -> Ablation:
         }
         a, b = ({what: [side[number][what] for number in shared[what]] for what in shared} for side in pair)
         found = differences(a, b, int(about["planned"]), float(about["see"]), SIDES)
-        found = machine_tail.marked(found, *((side, _quotable(own, side)) for side in (base, name)))
+        found = comparable.marked(found, *((side, _quotable(own, side)) for side in (base, name)))
         rows.append(Row(switch, name, tuple(found), shared, (a, b)))
     return Ablation(switch, tuple(rows), tuple(left_out), int(about["planned"]), tuple(own))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from runners.explain import effective, facts, machine_tail, words
+from runners.explain import comparable, effective, facts, machine_tail, words
 from runners.explain.bounds import difference
+from runners.explain.steady import steadiness
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.run import Run, Step
 
@@ -53,6 +54,8 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
         if by := machine_tail.made(step):
             text += f", but {by.written} of that tail"
             evidence |= by.shares
+        if steadiness(step).steady is False:
+            text += f"{';' if by else ', but'} it never became steady"
     return Finding("A01", Severity.GOOD, words.sentence(text), evidence, (step.name,), figure)
 
 
@@ -155,7 +158,7 @@ def engines_apart(steps: list[Step]) -> Iterator[Finding]:
         same_rate = abs(facts.offered_rps(first) - facts.offered_rps(second)) < 1
         if a is None or b is None or not same_rate or not a.apart_from(b):
             continue
-        if not_compared := machine_tail.not_compared(first, second, Anchor.spectrum(first.workload)):
+        if not_compared := comparable.not_compared(first, second, Anchor.spectrum(first.workload)):
             yield not_compared
             continue
         fast, slow = (first, second) if a.value < b.value else (second, first)

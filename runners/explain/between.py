@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
-from runners.explain import facts, machine_tail, same, words
+from runners.explain import comparable, facts, same, words
 from runners.explain.bounds import difference
 from runners.explain.compare import ALPHA, LEVELS, QUANTITIES, Difference, Quantity, resolution
 from runners.explain.comparing import of_step, said, signed
@@ -99,7 +99,7 @@ def compared(a: Sequence[Run], b: Sequence[Run], see: float) -> list[Compared]:
             found.append(Compared(pair, tuple(each for each, _ in single), lines, single=True))
         else:
             sides = zip(pair.names, (pair.a, pair.b), strict=True)
-            each = tuple(machine_tail.marked(list(_differences(pair, see)), *sides))
+            each = tuple(comparable.marked(list(_differences(pair, see)), *sides))
             lines = tuple(words.sentence(said(one, *pair.names, len(each), "run")) for one in each)
             found.append(Compared(pair, each, lines, single=False))
     return found
@@ -120,7 +120,7 @@ def _single(pair: Pair, see: float) -> Iterator[tuple[Difference, str]]:
         less, share = difference(b, a), b.value / a.value - 1
         quantity = next(q for q in QUANTITIES if q.name == name)
         sides = zip(pair.names, (pair.a[:1], pair.b[:1]), strict=True)
-        why = "" if less.holds_zero else machine_tail.why(level, *sides)
+        why = "" if less.holds_zero else comparable.why(level, *sides)
         low, high = (-1.0 if each < -a.value else each / a.value for each in (less.low, less.high))  # none is below 0
         yield (
             Difference(quantity, a.value, b.value, share, low, high, 1, math.nan, see),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runners.explain import facts, machine_tail, words
+from runners.explain import comparable, facts, words
 from runners.explain.compare import LEVELS, PRIMARY, QUANTITIES, Difference, Quantity, Verdict, differences
 from runners.explain.conclusion import Check
 from runners.explain.telling import Telling
@@ -32,9 +32,9 @@ class Repeats:
     @property
     def found(self) -> list[Difference]:
         seen = differences(self.values["a"], self.values["b"], self.planned, self.see)
-        return machine_tail.marked(seen, self._side("a", 0), self._side("b", 1))
+        return comparable.marked(seen, self._side("a", 0), self._side("b", 1))
 
-    def _side(self, side: str, index: int) -> machine_tail.Side:
+    def _side(self, side: str, index: int) -> comparable.Side:
         own = [step for step in self.steps if step.meta["compare"]["side"] == side]
         usable = [step for step in own if step.meta["compare"]["round"] in self.rounds]
         return facts.engine_name(self.names[index]), usable
@@ -166,7 +166,7 @@ def _finding(repeats: Repeats, each: Difference, count: int) -> Iterator[Finding
     }
     steps = tuple(step.name for step in repeats.steps)
     if each.verdict == Verdict.MACHINE:
-        remedy = machine_tail.REMEDY
+        remedy = comparable.QUIETER
         yield Finding("W05", Severity.WARNING, words.sentence(text), evidence, steps, ANCHOR, remedy)
         return
     code = "C01" if differs else "C02"

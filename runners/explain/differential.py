@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy.stats import norm, t
 
-from runners.explain import facts, machine_tail, words
+from runners.explain import comparable, facts, words
 from runners.explain.bounds import Bounded, difference
 from runners.explain.profile import EVENT_NAMES, usable
 from runners.explain.words import Anchor, Finding, Severity
@@ -173,7 +173,7 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, words.Value]]:
         before, after = facts.quoted(a, level), facts.quoted(b, level)
         if before is not None and after is not None:
             change = difference(after, before)
-            why = "" if change.holds_zero else machine_tail.in_turn(a, b, level)
+            why = "" if change.holds_zero else comparable.in_turn(a, b, level)
             if why:
                 parts.append(f"{words.level(level)} not compared ({why})")
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runners.explain import facts, machine_tail, meets, words
+from runners.explain import comparable, facts, meets, words
 from runners.explain.climbing import Ladder, ladders
 from runners.explain.knee import Answer, Kind
 from runners.explain.knee_words import ranked, rate_interval
@@ -121,7 +121,7 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
             at = words.rate(facts.offered_rps(low))
             short = facts.fell_short(low)
             text += f"though {at} was not all answered" if short else f"against {facts.told(low, 0.99)} at {at}"
-            if why := "" if short else machine_tail.in_turn(low, high):
+            if why := "" if short else comparable.in_turn(low, high):
                 text += f"; they are not compared, for {why}"
             evidence |= {"p99_us": after.value, "p99_low_us": before.value}
         ladder = f"ladder-{(high.meta.get('ladder') or {}).get('name')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from runners.explain import facts, machine_tail, rounds, words
+from runners.explain import comparable, facts, rounds, words
 from runners.explain import resolution as resolving
 from runners.explain import stall as stalling
 from runners.explain.bounds import Bounded
@@ -115,7 +115,7 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
         own, their = ours.at(resolving.MEDIAN), reference.at(resolving.MEDIAN)
         if p50 is None or p99 is None or own is None or their is None:
             continue
-        why = machine_tail.why(resolving.TAIL, (OURS, ours.good), (name(reference.tool), reference.good))
+        why = comparable.why(resolving.TAIL, (OURS, ours.good), (name(reference.tool), reference.good))
         tail = f"its p99 is not compared, for {why}" if why and not p99.holds_zero else adds(p99, "its p99")
         text = (
             f"At {_point(ours)} {OURS} {adds(p50, f'the median of {name(reference.tool)}')}, "

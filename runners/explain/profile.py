@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from runners.explain import facts, machine_tail, words
+from runners.explain import comparable, facts, words
 from runners.explain.bounds import Bounded, difference
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.run import Step
@@ -127,7 +127,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
         if before is None or after is None:
             continue
         change = difference(after, before)
-        why = "" if change.holds_zero else machine_tail.in_turn(clean, profiled, level)
+        why = "" if change.holds_zero else comparable.in_turn(clean, profiled, level)
         parts.append(f"{words.level(level)} {f'not compared ({why})' if why else _change(change)}")
         evidence |= {f"{words.level(level)}_change_us": change.value}
     if not parts:

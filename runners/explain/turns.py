@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runners.explain import facts, machine_tail, words
+from runners.explain import comparable, facts, words
 from runners.explain.checks import TURN as TURN
 from runners.explain.checks import TURN_PROFILED
 from runners.explain.compare import FEWEST_ROUNDS, Difference, Verdict, differences
@@ -62,7 +62,7 @@ class Group:
                 for side, values in zip(sides, pair, strict=True):
                     side.setdefault(quantity, []).append(values[quantity])
         found = differences(*sides, self.planned, SEE)
-        return machine_tail.marked(found, *((facts.engine_name(name), self._quotable(name)) for name in (a, b)))
+        return comparable.marked(found, *((facts.engine_name(name), self._quotable(name)) for name in (a, b)))
 
     def _quotable(self, name: str) -> list[Step]:
         return [load for _, load in self.turns[name].values() if facts.quotable(load)]

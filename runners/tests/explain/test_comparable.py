@@ -1,0 +1,66 @@
+"""A measurement that never became steady is compared with none, whichever way its percentiles differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runners.explain.between import compared
+from runners.explain.conclude import conclude
+from runners.explain.conclusion import Conclusion
+from runners.explain.profile import cost
+from runners.explain.rules import RULES
+from runners.read.run import Step
+from runners.tests.show import steps
+
+SECONDS, ANSWERS = 20, 40_000
+
+
+def load(folder: Path, engine: str, drift: float, *, slower: float = 1.0, **meta: Any) -> Step:
+    """A load whose response times grow by this share from its begin to its end."""
+    random = np.random.default_rng(len(engine))
+    values = slower * 120 * random.lognormal(0, 0.3, ANSWERS) * np.linspace(1, 1 + drift, ANSWERS)
+    name = str(meta.pop("name", f"put-{engine}"))
+    frames = {"intervals": steps.frames_of(list(values), SECONDS)["intervals"]}
+    return steps.whole(steps.step(folder, name, list(values), frames=frames, engine=engine, **meta))
+
+
+def concluded(folder: Path, *loads: Step) -> Conclusion:
+    return conclude(steps.run(folder, loads, parameters={"engines": "rocksdb,lsm"}), {})
+
+
+def sentences(found: Conclusion, code: str) -> list[str]:
+    return [finding.sentence for finding in found.findings if finding.code == code]
+
+
+def test_a_p99_of_a_load_that_never_became_steady_is_not_compared(tmp_path: Path) -> None:
+    found = concluded(tmp_path, load(tmp_path, "rocksdb", 0), load(tmp_path, "lsm", 0.5, slower=3))
+    assert not sentences(found, "L02")
+    (why,) = sentences(found, "S03")
+    text = f"The p99 of RocksDB PUT and LSM PUT are not compared: LSM PUT never became steady in {SECONDS} seconds."
+    assert why == text and "S03" in RULES
+    first, second = sentences(found, "A01")
+    assert "steady" not in first and second.endswith("but it never became steady.")
+    assert "never became steady" in found.answer, "the first page says it where it quotes the p99"
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.01])
+def test_a_p99_of_a_steady_load_is_compared(tmp_path: Path, drift: float) -> None:
+    found = concluded(tmp_path, load(tmp_path, "rocksdb", 0), load(tmp_path, "lsm", drift, slower=3))
+    assert not sentences(found, "S03") and len(sentences(found, "L02")) == 1
+    assert "steady" not in found.answer
+
+
+def test_neither_a_profilers_cost_nor_two_runs_are_told_by_it(tmp_path: Path) -> None:
+    clean = load(tmp_path, "lsm", 0)
+    profiled = load(tmp_path, "lsm", 0.5, slower=3, profiled=["cpu"], name="put-lsm-profiled")
+    told = cost(clean, profiled)
+    assert told is not None and told.sentence.count("not compared") == 2
+    a, b = steps.run(tmp_path / "a", [clean]), steps.run(tmp_path / "b", [load(tmp_path, "lsm", 0.5, slower=3)])
+    (pair,) = compared([a], [b], 0.02)
+    high = [line for line in pair.lines if line.startswith(("p50", "p90", "p99"))]
+    assert high and all("it is no difference of the two, for" in line for line in high)
+    assert all("never became steady in 20 seconds" in line for line in high)
