@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.tests.e2e import disturbance
 from runners.tests.e2e.disturbance import DisturbedError, undisturbed
 from runners.tests.e2e.known_delays import LEVELS, SHARE, TICK_US, KnownDelays, cycle_us, percentile_us
 from runners.tests.e2e.waking import SLEEP_S, waking
@@ -100,6 +102,21 @@ def test_an_error_that_late_wake_ups_can_explain_is_measured_again_and_never_pas
     with pytest.raises(pytest.skip.Exception, match="wake-ups were up to 300 us late"):
         undisturbed(measure, KnownDelays.check)
     assert len(measured) > 1
+
+
+@pytest.mark.parametrize(("wrong", "raised"), [((True,), False), ((True, True), True), ((True, False), False)])
+def test_what_is_wrong_each_time_is_raised_and_what_was_wrong_once_is_measured_again(
+    monkeypatch: pytest.MonkeyPatch, wrong: tuple[bool, ...], raised: bool
+) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr(disturbance, "_counters", lambda: (0.0, 0.0, float(next(seconds))))
+    outcomes = itertools.chain(wrong, itertools.repeat(False))
+
+    def check(is_wrong: bool) -> None:
+        assert not is_wrong
+
+    with pytest.raises(AssertionError) if raised else contextlib.nullcontext():
+        undisturbed(lambda: (next(outcomes), 0.0), check)
 
 
 @contextlib.contextmanager
