@@ -127,7 +127,8 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
         if before is None or after is None:
             continue
         change = difference(after, before)
-        why = "" if change.holds_zero else comparable.in_turn(clean, profiled, level)
+        sides = (f"{name} without it", (clean,)), (f"{name} with it", (profiled,))
+        why = "" if change.holds_zero else comparable.why(level, *sides)
         parts.append(f"{words.level(level)} {f'not compared ({why})' if why else _change(change)}")
         evidence |= {f"{words.level(level)}_change_us": change.value}
     if not parts:
