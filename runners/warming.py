@@ -1,7 +1,8 @@
 """Warm a server up: closed loops until its compiler has little left to do.
 
 Under a closed loop the compiler's threads share the server's cores with those that serve, and what they have to do
-piles up. So between two loops the server is left alone until they have worked it off.
+piles up. So they may use the generator's cores too until the server is warm, and between two loops the server is left
+alone until they have worked it off.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from runners.campaign import Campaign
 from runners.explain.compiling import SETTLED_CORES, compiling_cores
 from runners.launch.server import RunningServer
 from runners.measure.activity import available
-from runners.measure.compiling import await_rest, compiler_s
+from runners.measure.compiling import await_rest, compiler_s, compiling_anywhere
 from runners.plan.shape import Shape
 from runners.plan.size import BURST_S, WARM_BOUND
 from runners.plan.workload import Workload
@@ -42,9 +43,10 @@ def warm_up(
     """
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
-    while True:
-        step = campaign.step(name, kind, server, workload, None, shape=loop, more=more)
-        busy_cores, left_s = compiling_cores(step), bound_s - (clock() - began) - loop_s
-        if busy_cores is None or busy_cores <= SETTLED_CORES or left_s < 0 or not server.alive():
-            return step
-        await_rest(lambda: compiler_s(server.pid), left_s)
+    with compiling_anywhere(server.pid):
+        while True:
+            step = campaign.step(name, kind, server, workload, None, shape=loop, more=more)
+            busy_cores, left_s = compiling_cores(step), bound_s - (clock() - began) - loop_s
+            if busy_cores is None or busy_cores <= SETTLED_CORES or left_s < 0 or not server.alive():
+                return step
+            await_rest(lambda: compiler_s(server.pid), left_s)

@@ -15,6 +15,7 @@ from runners.read.run import Run, Step
 
 REPEAT, CLOSED = "repeat", "repeat-closed"
 ANCHOR = "compared"
+COUNTED = 1_000  # rounds: of more, nobody needs the number
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,8 @@ def said(each: Difference, a: str, b: str, quantities: int = 1, unit: str = "rou
     if not words.known(each.low):
         return f"{text}: too few to tell anything"
     more = each.more_rounds(quantities)
-    tail = f"; about {words.count(more)} more would show {words.percent(each.see)}" if more else ""
+    needed = f"about {words.count(more)} more" if more <= COUNTED else f"not even {words.count(COUNTED)} more"
+    tail = f"; {needed} would show {words.percent(each.see)}" if more else ""
     return f"{text} ({between}){tail}"
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +17,8 @@ from runners import warming
 from runners.campaign import Campaign
 from runners.explain.compiling import compiling_cores
 from runners.launch.server import RunningServer
-from runners.measure.compiling import AT_REST, LOOK_S, await_rest, compiler_s
+from runners.measure.compiling import AT_REST, LOOK_S, await_rest, compiler_s, compiling_anywhere
+from runners.measure.machine import usable_cpus
 from runners.plan.shape import Shape
 from runners.plan.size import BURST_S, WARM_BOUND
 from runners.plan.workload import PUT
@@ -115,3 +119,41 @@ def test_a_compiler_that_never_rests_is_not_waited_for_longer_than_allowed() -> 
 
 def test_a_process_without_a_compiler_tells_nothing() -> None:
     assert compiler_s(-1) is None
+
+
+#: A process with two compiler threads and one that serves; tells their numbers and waits.
+THREADS = """
+import sys, threading
+numbers, started = {}, threading.Barrier(4)
+def run(name):
+    open("/proc/thread-self/comm", "w").write(name)
+    numbers[name] = threading.get_native_id()
+    started.wait()
+    sys.stdin.read()
+for name in ("C1 CompilerThre", "C2 CompilerThre", "NIO Selector #0"):
+    threading.Thread(target=run, args=(name,)).start()
+started.wait()
+print(*numbers.values(), flush=True)
+"""
+
+
+@pytest.mark.skipif(len(usable_cpus()) < 2 or not Path("/proc/self/task").exists(), reason="one core, or not Linux")
+def test_only_the_compiler_may_leave_the_servers_cores_and_only_for_a_while() -> None:
+    everywhere = set(usable_cpus())
+    own = {min(everywhere)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-S", "-c", THREADS], stdin=pipe, stdout=pipe, text=True) as child:
+        assert child.stdin is not None and child.stdout is not None
+        first, later, serving = (int(number) for number in child.stdout.readline().split())
+        for thread in (child.pid, first, later, serving):
+            os.sched_setaffinity(thread, own)
+        with compiling_anywhere(child.pid):
+            assert os.sched_getaffinity(first) == os.sched_getaffinity(later) == everywhere
+            assert os.sched_getaffinity(serving) == os.sched_getaffinity(child.pid) == own
+        assert all(os.sched_getaffinity(thread) == own for thread in (first, later, serving, child.pid))
+        child.stdin.close()
+
+
+def test_a_process_that_is_gone_has_no_compiler_to_pin() -> None:
+    with compiling_anywhere(-1):
+        pass
