@@ -54,7 +54,10 @@ class SideBySide(Searches, ABC):
                 self._campaign.fill(server, workload)
             return server
 
-        steps = beside(self._campaign, self.launch, ready, settings, workload, rate, shape, self.events, floor_s)
+        warm_s = stores.WARM_UP_S[self.size.name]
+        steps = beside(
+            self._campaign, self.launch, ready, settings, workload, rate, shape, self.events, floor_s, warm_s
+        )
         return self._seen(steps)
 
     def _seen(self, steps: list[Step]) -> list[Step]:

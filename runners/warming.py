@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from runners.campaign import Campaign
-from runners.explain.compiling import SETTLED_CORES, compiling_cores
+from runners.explain.compiling import not_warm
 from runners.launch.server import RunningServer
 from runners.measure.activity import available
 from runners.measure.compiling import await_rest, compiler_s, compiling_anywhere
@@ -38,15 +38,15 @@ def warm_up(
 ) -> Step:
     """A closed loop on a warm server: the last of as many as it takes; those before are kept under steps/superseded/.
 
-    They end when the compiler takes less than SETTLED_CORES at the end of one, or with the last that ends within
-    WARM_BOUND times `whole_s`. Where the kernel does not tell what threads use, it is one loop of `whole_s`.
+    They end when the compiler rests at the end of one, or with the last that ends within WARM_BOUND times `whole_s`.
+    Where the kernel does not tell what threads use, it is one loop of `whole_s`.
     """
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
     with compiling_anywhere(server.pid):
         while True:
             step = campaign.step(name, kind, server, workload, None, shape=loop, more=more)
-            busy_cores, left_s = compiling_cores(step), bound_s - (clock() - began) - loop_s
-            if busy_cores is None or busy_cores <= SETTLED_CORES or left_s < 0 or not server.alive():
+            left_s = bound_s - (clock() - began) - loop_s
+            if not not_warm(step) or left_s < 0 or not server.alive():
                 return step
             await_rest(lambda: compiler_s(server.pid), left_s)

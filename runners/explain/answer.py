@@ -7,6 +7,7 @@ from itertools import combinations
 
 from runners.explain import comparable, effective, facts, machine_tail, words
 from runners.explain.bounds import difference
+from runners.explain.compiling import not_warm
 from runners.explain.steady import steadiness
 from runners.explain.words import Anchor, Finding, Severity
 from runners.read.run import Run, Step
@@ -56,6 +57,8 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
             evidence |= by.shares
         if steadiness(step).steady is False:
             text += f"{';' if by else ', but'} it never became steady"
+        elif not_warm(step):
+            text += f"{';' if by else ', but'} its server was still compiling"
     return Finding("A01", Severity.GOOD, words.sentence(text), evidence, (step.name,), figure)
 
 

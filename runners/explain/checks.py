@@ -43,6 +43,7 @@ def checks(run: Run) -> tuple[Check, ...]:
         _over("instrument floor", clean, lambda step: on.floor(step, _floor(run, step))),
         _resolution(run, clean),
         _over("steady", clean, on.steady),
+        _over("compiler at rest", clean, on.compiler),
         _over("causes recorded", clean, on.causes),
         _over("transport", clean, on.transport),
         _over("profiler", profiled, on.profiler),

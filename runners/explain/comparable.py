@@ -1,8 +1,9 @@
 """May percentiles be compared? Not as those of two stores or settings, where something else made one of them.
 
-Two things do. A measurement that never became steady (see steady) has no percentile of its own: it depends on when the
-measurement ended. And a tail that the machine made (see machine_tail) is not that of what ran on it: what is left of a
-difference is not known. No difference is told then, and the sentence says why.
+Two things do. A measurement that never became steady (see steady), or whose server was still compiling when it ended
+(see compiling), has no percentile of its own: it depends on when the measurement ended. And a tail that the machine
+made (see machine_tail) is not that of what ran on it: what is left of a difference is not known. No difference is told
+then, and the sentence says why.
 
 Of repeats, more than half of a side's have to be so. Fewer are what repeats are for: they fall on both sides by chance,
 and that chance is in the interval. Repeats are too short to tell whether they are steady, and their spread is in the
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from runners.explain import facts, words
 from runners.explain.compare import LEVELS, Difference, Verdict
+from runners.explain.compiling import not_warm
 from runners.explain.machine_tail import P99, made
 from runners.explain.steady import steadiness
 from runners.explain.words import Finding, Severity
@@ -75,9 +77,11 @@ def _sides(first: Step, second: Step) -> tuple[Side, Side]:
 
 def _unsteady(side: Side) -> str:
     name, steps = side
-    if len(steps) != 1 or (seen := steadiness(steps[0])).steady is not False:
+    if len(steps) != 1:
         return ""
-    return f"{name} never became steady in {seen.seconds} seconds"
+    if (seen := steadiness(steps[0])).steady is False:
+        return f"{name} never became steady in {seen.seconds} seconds"
+    return f"the server of {name} was still compiling at its end" if not_warm(steps[0]) else ""
 
 
 def _machine(level: float, side: Side) -> str:

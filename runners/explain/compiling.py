@@ -8,6 +8,12 @@ SETTLED_CORES = 0.1  # a server that is warm compiles now and then too
 _END_S = 1.0
 
 
+def not_warm(step: Step) -> bool:
+    """Whether a server was still compiling when this step ended; what no sample tells is not said."""
+    cores = compiling_cores(step)
+    return cores is not None and cores > SETTLED_CORES
+
+
 def compiling_cores(step: Step) -> float | None:
     """Cores that the JVM's compiler used in the step's last second; None where no sample tells."""
     activity = step.frames.get("activity")

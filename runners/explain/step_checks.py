@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from runners.explain import facts, floors, resolution, words
+from runners.explain.compiling import SETTLED_CORES, compiling_cores
 from runners.explain.steady import head, steadiness
 from runners.read.run import Step
 
@@ -143,6 +144,15 @@ def steady(step: Step) -> Verdict:
             f"; without what came before p99 is {words.latency(before.steady_us)}, not {words.latency(before.whole_us)}"
         )
     return Verdict(True, text)
+
+
+def compiler(step: Step) -> Verdict:
+    """Whether the server's compiler had little left to do when the step ended."""
+    cores = compiling_cores(step)
+    if cores is None:
+        return Verdict(None, "not recorded")
+    text = f"{cores:.2f} cores in the last second"
+    return Verdict(True, text) if cores <= SETTLED_CORES else Verdict(False, f"{text}: the server was not warm yet")
 
 
 def causes(step: Step) -> Verdict:

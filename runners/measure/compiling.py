@@ -21,9 +21,7 @@ AT_REST = 0.05  # of a core, from one look to the next
 def compiler_s(pid: int) -> float | None:
     """CPU seconds of a process's compiler threads so far; None where there are none or the kernel does not tell."""
     try:
-        used = [
-            int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in _compilers(pid)
-        ]
+        used = [int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in _compilers(pid)]
     except (OSError, ValueError, IndexError):
         return None
     return sum(used) if used else None

@@ -13,18 +13,25 @@ from runners.explain.conclude import conclude
 from runners.explain.conclusion import Conclusion
 from runners.explain.profile import cost
 from runners.explain.rules import RULES
+from runners.read.columns import frame
 from runners.read.run import Step
 from runners.tests.show import steps
 
 SECONDS, ANSWERS = 20, 40_000
 
 
-def load(folder: Path, engine: str, drift: float, *, slower: float = 1.0, **meta: Any) -> Step:
-    """A load whose response times grow by this share from its begin to its end."""
+def load(
+    folder: Path, engine: str, drift: float = 0.0, *, slower: float = 1.0, compiling: float | None = None, **meta: Any
+) -> Step:
+    """A load whose response times grow by this share, its compiler at work on so many cores in its last seconds."""
     random = np.random.default_rng(len(engine))
     values = slower * 120 * random.lognormal(0, 0.3, ANSWERS) * np.linspace(1, 1 + drift, ANSWERS)
     name = str(meta.pop("name", f"put-{engine}"))
     frames = {"intervals": steps.frames_of(list(values), SECONDS)["intervals"]}
+    if compiling is not None:
+        cores = [compiling if t_s >= SECONDS - 1.5 else 0.0 for t_s in np.arange(SECONDS * 10) / 10]
+        rows = [{"t_s": i / 10, "length_s": 0.1, "kind": "jit", "busy_ms": 100 * each} for i, each in enumerate(cores)]
+        frames["activity"] = frame("activity", rows)
     return steps.whole(steps.step(folder, name, list(values), frames=frames, engine=engine, **meta))
 
 
@@ -52,6 +59,22 @@ def test_a_p99_of_a_steady_load_is_compared(tmp_path: Path, drift: float) -> Non
     found = concluded(tmp_path, load(tmp_path, "rocksdb", 0), load(tmp_path, "lsm", drift, slower=3))
     assert not sentences(found, "S03") and len(sentences(found, "L02")) == 1
     assert "steady" not in found.answer
+
+
+@pytest.mark.parametrize(("cores", "compared"), [(0.35, False), (0.05, True)])
+def test_a_load_whose_server_still_compiled_is_not_compared_and_a_check_says_so(
+    tmp_path: Path, cores: float, compared: bool
+) -> None:
+    fast = load(tmp_path, "rocksdb", compiling=0.0)
+    found = concluded(tmp_path, fast, load(tmp_path, "lsm", slower=3, compiling=cores))
+    (check,) = (each for each in found.checks if each.name == "compiler at rest")
+    assert check.ok is compared and f"LSM PUT: {cores:.2f} cores in the last second" in check.text
+    assert bool(sentences(found, "L02")) is compared
+    expected = (
+        "The p99 of RocksDB PUT and LSM PUT are not compared: the server of LSM PUT was still compiling at its end."
+    )
+    assert sentences(found, "S03") == ([] if compared else [expected])
+    assert ("but its server was still compiling" in found.answer) is not compared
 
 
 def test_neither_a_profilers_cost_nor_two_runs_are_told_by_it(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_verdicts_in_words() -> None:
     assert "differ by less than 2.00 %" in told(-0.01, 0.012)
     unseen = told(-0.05, 0.06)
     assert "no difference" in unseen and "10 rounds can see" in unseen and "more would show 2.00 %" in unseen
-    assert "; not even 1 000 more would show 2.00 %" in told(-0.9, 20.0, spread=2.0)
+    assert told(-0.9, 20.0, spread=2.0).endswith("; not even 1\u202f000 more would show 2.00 %")
     assert "too few to tell" in told(math.nan, math.nan)
 
 
