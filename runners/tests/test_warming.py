@@ -130,10 +130,11 @@ def run(name):
     numbers[name] = threading.get_native_id()
     started.wait()
     sys.stdin.read()
-for name in ("C1 CompilerThre", "C2 CompilerThre", "NIO Selector #0"):
+names = ("C1 CompilerThre", "C2 CompilerThre", "NIO Selector #0")
+for name in names:
     threading.Thread(target=run, args=(name,)).start()
 started.wait()
-print(*numbers.values(), flush=True)
+print(*(numbers[name] for name in names), flush=True)
 """
 
 

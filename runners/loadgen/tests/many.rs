@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::{OK, Scratch, finish, run, spawn};
+use support::{OK, Scratch, finish, run_within, spawn};
 
 /// Files of a process besides its connections.
 const BESIDES: u64 = 200;
@@ -73,9 +73,11 @@ fn serve(listener: &TcpListener) -> std::io::Result<()> {
 fn ten_thousand_connections_carry_their_requests() {
     let count = connections();
     let address = start();
-    // Two requests a connection, bounded by their number: a busy machine takes longer and leaves none out.
+    // Two requests a connection, bounded by their number: a busy machine takes longer and leaves none out. A connection
+    // whose first packet found no room in the server's queue waits seconds for the next.
     let requests = 2 * count;
-    let run = run(&format!("-t1 -c{count} -R {count} -n {requests} --timeout 15s http://{address}/"));
+    let line = format!("-t1 -c{count} -R {count} -n {requests} --timeout 15s http://{address}/");
+    let run = run_within(&line, Duration::from_secs(60));
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     run.assert_nothing_vanished();
     assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (requests, 0));
