@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# Compiled modules are kept: without them every process would compile its packages again, seconds each time.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: report reports lab test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording lint pins doctor clean
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from runners.campaign import Campaign
 from runners.errors import MeasureError
 from runners.explain import facts, turns
+from runners.explain.compiling import not_warm
 from runners.launch.server import RunningServer
 from runners.measure.profiler import ProfileSpec
 from runners.plan.rate import Rate, choose_rate
@@ -17,7 +18,7 @@ from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import Workload
 from runners.read.run import Step
-from runners.warming import warm_up
+from runners.warming import rehearsal, warm_up
 
 Launch = Callable[[Setting], RunningServer]
 
@@ -49,13 +50,7 @@ class TakingTurns:
         for name, server in servers.items():
             if workload.filled_keys:
                 self._campaign.fill(server, workload)
-            shape, more = Shape(self._connections), {"turn": about}
-            step = warm_up(
-                self._campaign, f"{group}-warm-{name}", server, workload, shape, plan.warm_s, kind=turns.WARM, more=more
-            )
-            carried[name] = facts.achieved_rps(step)
-            if not carried[name] > 0:
-                raise MeasureError(f"warm-up of {name}", facts.why_not(step), "see the server's log")
+            carried[name] = self._warm(f"{group}-warm-{name}", server, workload, published_rps, {"turn": about})
         rate = choose_rate(published_rps, carried)
         self._campaign.say(f"{group}: {rate.rps:,.0f}/s will be offered to all: {rate.basis}")
         about |= {"rate_rps": rate.rps, "rate_basis": rate.basis, "planned": plan.rounds}
@@ -67,6 +62,25 @@ class TakingTurns:
         for name in profiled if events else ():
             steps.append(self._profiled(servers[name], workload, rate, {"turn": about}, events))
         return steps
+
+    def _warm(
+        self,
+        name: str,
+        server: RunningServer,
+        workload: Workload,
+        published_rps: float | None,
+        more: dict[str, dict[str, object]],
+    ) -> float:
+        """What a server carries in closed loop when it is warm: closed loops, then turns that do not count."""
+        plan, shape = self._plan, Shape(self._connections)
+        closed = warm_up(self._campaign, name, server, workload, shape, plan.warm_s, kind=turns.WARM, more=more)
+        for _ in range(plan.rehearsals):
+            rate = choose_rate(published_rps, {server.subject: _carried(closed)})
+            load = rehearsal(self._campaign, name, server, workload, rate, shape, plan.closed_s, turns.WARM, more)
+            closed = rehearsal(self._campaign, name, server, workload, None, shape, plan.closed_s, turns.WARM, more)
+            if not not_warm(load) and not not_warm(closed):
+                break
+        return _carried(closed)
 
     def _turn(
         self, server: RunningServer, workload: Workload, rate: Rate, more: dict[str, dict[str, object]], number: int
@@ -96,3 +110,11 @@ class TakingTurns:
         shape = Shape(self._connections, 1, length_s, self._plan.warmup_s)
         name = f"{more['turn']['group']}-{server.subject}-profiled"
         return self._campaign.step(name, turns.PROFILED, server, workload, rate, spec, shape, more)
+
+
+def _carried(step: Step) -> float:
+    """Requests a second of a closed loop; raises MeasureError where it answered nothing."""
+    rps = facts.achieved_rps(step)
+    if not rps > 0:
+        raise MeasureError(f"warm-up of {step.subject}", facts.why_not(step), "see the server's log")
+    return rps

@@ -16,12 +16,15 @@ from runners.explain.compiling import not_warm
 from runners.launch.server import RunningServer
 from runners.measure.activity import available
 from runners.measure.compiling import await_rest, compiler_s, compiling_anywhere
+from runners.plan.rate import Rate
 from runners.plan.shape import Shape
 from runners.plan.size import BURST_S, WARM_BOUND
 from runners.plan.workload import Workload
 from runners.read.run import Step
 
 KIND = "warm-up"
+#: In the metadata of each step of a warm-up: what it carries is not what a server does all of whose threads are pinned.
+COMPILER = {"compiler_threads": "any core"}
 
 
 def warm_up(
@@ -43,6 +46,7 @@ def warm_up(
     """
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
+    more = {**(more or {}), **COMPILER}
     with compiling_anywhere(server.pid):
         while True:
             step = campaign.step(name, kind, server, workload, None, shape=loop, more=more)
@@ -50,3 +54,20 @@ def warm_up(
             if not not_warm(step) or left_s < 0 or not server.alive():
                 return step
             await_rest(lambda: compiler_s(server.pid), left_s)
+
+
+def rehearsal(
+    campaign: Campaign,
+    name: str,
+    server: RunningServer,
+    workload: Workload,
+    rate: Rate | None,
+    shape: Shape,
+    length_s: float,
+    kind: str = KIND,
+    more: Mapping[str, object] | None = None,
+) -> Step:
+    """One more load of a warm-up, at a rate or (None) as a closed loop: the two are different code to a server."""
+    whole = dataclasses.replace(shape, duration_s=length_s, warmup_s=0.0)
+    with compiling_anywhere(server.pid):
+        return campaign.step(name, kind, server, workload, rate, shape=whole, more={**(more or {}), **COMPILER})

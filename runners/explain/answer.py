@@ -87,6 +87,8 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
         f"In closed loop {_connections(step)} carr{'ies' if step.meta.get('connections') == 1 else 'y'} "
         f"{words.rate(achieved)} of {facts.title(step)} here"
     )
+    if step.meta.get("compiler_threads"):
+        text += ", while the server's compiler might use the generator's cores too"
     return Finding(
         "A05",
         Severity.NOTE,

@@ -260,6 +260,10 @@ def _checks(group: Group) -> Iterator[Check]:
     good = [step for step in loads if facts.quotable(step)]
     text = f"{words.count(len(good))} of {words.count(len(loads))} loads tell a latency, in {group.planned} rounds"
     yield Check(f"{group.name}, rounds", len(good) == len(loads), words.sentence(text))
+    compiling = group.compiling()
+    left_out = f"left out, for their server was still compiling: {words.listed(step.name for step in compiling)}"
+    text = left_out if compiling else "in every round"
+    yield Check(f"{group.name}, compilers at rest", not compiling, words.sentence(text))
     held = [value for step in loads if words.known(value := facts.held_share(step))]
     if held:
         text = f"all were offered {words.rate(group.rate_rps)} and answered at least {words.percent(min(held))} of it"

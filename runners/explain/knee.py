@@ -15,16 +15,6 @@ folder and tried out on invented servers. It has two parts:
 
 The interval is the central 95 % of the posterior. It assumes that probes are independent given their rate. A probe in
 which the generator did not keep up is not the server's: it only lowers the ceiling of what can be asked.
-
-A generator that sent late and was answered in full is another matter. Its load may be as hard as one that is sent on
-time, or harder in a way that nobody knows. So late probes are under the same curve as the others, or under one of their
-own: its knee lies anywhere up to that of the others, its steepness and its share of misses have nothing to do with
-theirs. The chances of the two are even before any probe. The more late probes agree with those on time, the more they
-tell; where they do not, they say no more than where the knee is at least (a robust mixture: A. O'Hagan and L. Pericchi,
-2012, *Bayesian heavy-tailed models and conflict resolution*, Brazilian Journal of Probability and Statistics 26). Such
-a probe counts whichever way it ended: were it counted only where it met the objective, the knee would lean up, for what
-is left out then depends on what is asked (R. Little and D. Rubin, 2019, *Statistical Analysis with Missing Data*,
-chapter 15).
 """
 
 from __future__ import annotations
@@ -33,35 +23,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import logsumexp
 
+from runners.explain.knee_posterior import STEP, Floats, Grid, chance, over, posterior
+from runners.explain.knee_posterior import Probe as Probe
 from runners.explain.meets import Met, Outcome
 
-STEP = 0.005  # of the grid, in the logarithm of the rate
-WIDTHS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
-LAPSES = (0.01, 0.05, 0.15)
-GUESS = 0.01
 TAIL = 0.025
 NEAR = 1.1  # rates this close are one rate for the ends of the range
 BESIDE = 1.02  # so close to a rate that the generator did not send, twice, nothing is asked again
 ENDS_PROBED = 2
 FEWEST = 8  # probes before an interval is believed
 MOST_INVALID = 3
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """An offered rate and how it ended. `late`: its generator sent late, and all else of the measurement is whole."""
-
-    rps: float
-    outcome: Outcome
-    late: bool = False
 
 
 def probe_of(rps: float, met: Met) -> Probe:
@@ -153,10 +127,14 @@ def found(probes: Sequence[Probe], search: Search) -> Answer:
 
 
 def _quantiles(probes: Sequence[Probe], search: Search) -> list[float]:
-    """The ends of the posterior's central 95 % and, between them, its median."""
-    places, weights = _posterior(probes, search)
-    cumulated = np.cumsum(weights.sum(axis=1))
-    return [float(np.exp(places[np.searchsorted(cumulated, share)])) for share in (TAIL, 0.5, 1 - TAIL)]
+    """The ends of the posterior's central 95 % and, between them, its median.
+
+    A place on the grid stands for all around it, so the ends are the outer ones of theirs.
+    """
+    grid, weights = _posterior(probes, search)
+    places, cumulated = grid.places, np.cumsum(weights.sum(axis=1))
+    shares = ((TAIL, -STEP / 2), (0.5, 0.0), (1 - TAIL, STEP / 2))
+    return [float(np.exp(places[np.searchsorted(cumulated, share)] + outwards)) for share, outwards in shares]
 
 
 def _failed(probes: Sequence[Probe]) -> bool:
@@ -207,54 +185,10 @@ def _downwards(missed: list[float], met: list[float], search: Search, ceiling: f
     return _rounded(max(search.low_rps, lowest / 2))
 
 
-def _places(probes: Sequence[Probe], search: Search) -> Floats:
-    """The grid of possible knees: around everything that was probed, within the search's range."""
-    rates = [probe.rps for probe in probes if probe.outcome in (Outcome.MET, Outcome.MISSED)]
-    low, high = max(search.low_rps / NEAR, min(rates) / 2), min(search.high_rps * NEAR, max(rates) * 2)
-    return np.arange(math.log(low), math.log(high) + STEP, STEP)
-
-
-@cache
-def _nuisances() -> tuple[Floats, Floats]:
-    """Every steepness with every share of lapses."""
-    pairs = [(width, lapse) for width in WIDTHS for lapse in LAPSES]
-    return np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
-
-
-def _chance(rate: float, places: Floats) -> Floats:
-    """The chance to meet the objective at a rate: a row a place, a column a pair of steepness and lapses."""
-    widths, lapses = _nuisances()
-    slope = np.clip((math.log(rate) - places[:, None]) / widths, -500, 500)
-    chance: Floats = GUESS + (1 - GUESS - lapses) / (1 + np.exp(slope))
-    return chance
-
-
-def _posterior(probes: Sequence[Probe], search: Search) -> tuple[Floats, Floats]:
-    places = _places(probes, search)
-    logs = np.zeros((len(places), len(_nuisances()[0])))
-    for probe in probes:
-        if not probe.late and probe.outcome in (Outcome.MET, Outcome.MISSED):
-            logs += _log_chance(probe, places)
-    if late := [probe for probe in probes if probe.late]:
-        logs += _log_late(late, places)
-    weights = np.exp(logs - logs.max())
-    return places, weights / weights.sum()
-
-
-def _log_late(late: Sequence[Probe], places: Floats) -> Floats:
-    """The logarithm of the chance that late probes ended as they did: under this curve, or under one of their own."""
-    same = np.sum([_log_chance(probe, places) for probe in late], axis=0)
-    each = logsumexp(same, axis=1) - math.log(same.shape[1])  # with a knee at each place, whatever the curve's form
-    own = np.logaddexp.accumulate(each) - np.log(np.arange(1, len(places) + 1))  # anywhere up to each place
-    told: Floats = np.logaddexp(same, own[:, None])
-    return told
-
-
-def _log_chance(probe: Probe, places: Floats) -> Floats:
-    """The logarithm of the chance that a probe at its rate ends as this one did."""
-    chance = _chance(probe.rps, places)
-    logs: Floats = np.log(chance if probe.outcome == Outcome.MET else 1 - chance)
-    return logs
+def _posterior(probes: Sequence[Probe], search: Search) -> tuple[Grid, Floats]:
+    rates = _rates(probes, Outcome.MET) + _rates(probes, Outcome.MISSED)
+    grid = over(rates, search.low_rps / NEAR, search.high_rps * NEAR)
+    return grid, posterior(probes, grid)
 
 
 def _entropy(weights: Floats) -> float:
@@ -265,8 +199,8 @@ def _entropy(weights: Floats) -> float:
 
 
 def _most_telling(probes: Sequence[Probe], search: Search, ceiling: float) -> float:
-    places, weights = _posterior(probes, search)
-    cumulated = np.cumsum(weights.sum(axis=1))
+    grid, weights = _posterior(probes, search)
+    places, cumulated = grid.places, np.cumsum(weights.sum(axis=1))
     inside = range(int(np.searchsorted(cumulated, 0.01)), int(np.searchsorted(cumulated, 0.99)) + 1)
     late = [rps for rps in _rates(probes, Outcome.GENERATOR) if _late_at(probes, rps) > 1]
     rates = {index: float(np.exp(places[index])) for index in inside[:: max(1, len(inside) // 40)]}
@@ -280,7 +214,7 @@ def _most_telling(probes: Sequence[Probe], search: Search, ceiling: float) -> fl
         return _rounded(ceiling / NEAR if math.isfinite(ceiling) else middle)
     count = len(places)
     steps = np.arange(1 - count, count, dtype=np.float64)  # of the grid: how far a knee lies above a rate
-    apart = _chance(1.0, STEP * steps)
+    apart = chance(1.0, STEP * steps)
     best, least = math.nan, math.inf
     for index, rate in candidates.items():
         met = weights * apart[count - 1 - index : 2 * count - 1 - index]

@@ -15,6 +15,7 @@ from runners.explain.checks import TURN as TURN
 from runners.explain.checks import TURN_PROFILED
 from runners.explain.compare import FEWEST_ROUNDS, Difference, Verdict, differences
 from runners.explain.comparing import of_step
+from runners.explain.compiling import not_warm
 from runners.read.run import Run, Step
 
 WARM, CLOSED, PROFILED = "turn-warm", "turn-closed", TURN_PROFILED
@@ -51,7 +52,12 @@ class Group:
     def usable(self, *names: str) -> list[int]:
         """Rounds in which the latencies of all of these settings mean something."""
         shared = set.intersection(*(set(self.turns[name]) for name in names))
-        return sorted(number for number in shared if all(facts.quotable(self.turns[n][number][1]) for n in names))
+        return sorted(number for number in shared if all(_tells(self.turns[n][number][1]) for n in names))
+
+    def compiling(self) -> list[Step]:
+        """Closed loops and loads that tell nothing, for their server was still compiling."""
+        every = [step for turns in self.turns.values() for turn in turns.values() for step in turn]
+        return [step for step in every if step is not None and not_warm(step)]
 
     def against(self, a: str, b: str) -> list[Difference]:
         """B against A, each quantity over the rounds that tell it of both."""
@@ -65,17 +71,22 @@ class Group:
         return comparable.marked(found, *((facts.engine_name(name), self._quotable(name)) for name in (a, b)))
 
     def _quotable(self, name: str) -> list[Step]:
-        return [load for _, load in self.turns[name].values() if facts.quotable(load)]
+        return [load for _, load in self.turns[name].values() if _tells(load)]
 
 
 def _told(closed: Step | None, load: Step) -> dict[str, float]:
-    """What one turn tells; a load that can't be quoted leaves the closed loop."""
-    every = of_step(load, closed)
+    """What one turn tells: nothing while the server was compiling; no latency where the load can't be quoted."""
+    latencies, carried = _tells(load), closed is not None and not not_warm(closed)
     return {
         quantity: value
-        for quantity, value in every.items()
-        if math.isfinite(value) and value > 0 and (quantity == CARRIED or facts.quotable(load))
+        for quantity, value in of_step(load, closed).items()
+        if math.isfinite(value) and value > 0 and (carried if quantity == CARRIED else latencies)
     }
+
+
+def _tells(load: Step) -> bool:
+    """Whether a turn's load tells a latency of a warm server."""
+    return facts.quotable(load) and not not_warm(load)
 
 
 def groups(steps: Sequence[Step]) -> list[Group]:

@@ -25,7 +25,7 @@ QUEUE = 128
 REPLICATED_CONNECTIONS = 60
 
 #: Seconds beside the loads, for progress: around the two of a turn, to start a cluster, for the profiles of two.
-AROUND_A_TURN_S, START_S, PROFILED_S = 0.7, 2.5, 12.0
+AROUND_A_TURN_S, START_S, PROFILED_S = 0.3, 2.2, 12.0
 
 CLIMBS = {
     "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
@@ -40,11 +40,13 @@ STEADY_SHARE = 0.6
 class Turns:
     """Interleaved rounds of settings whose servers all run: in each a closed loop, then a load at one rate for all.
 
-    `warm_s` is planned for the closed loops that warm a server up; the last of them tells what it carries.
+    `warm_s` is planned for the closed loops that warm a server up. Turns that do not count follow, at most `rehearsals`
+    of each server, until its compiler rests: a load at a rate is other code to it than a closed loop.
     """
 
     rounds: int
     warm_s: float
+    rehearsals: int
     closed_s: float
     warmup_s: float
     load_s: float
@@ -52,7 +54,8 @@ class Turns:
     def planned_s(self, settings: int) -> float:
         """About how long they take."""
         turn_s = self.closed_s + self.warmup_s + self.load_s + AROUND_A_TURN_S
-        return settings * (START_S + self.warm_s + self.rounds * turn_s)
+        rehearsal_s = 2 * self.closed_s + AROUND_A_TURN_S
+        return settings * (START_S + self.warm_s + self.rehearsals * rehearsal_s + self.rounds * turn_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,9 @@ class Outage:
 
 
 TURNS = {
-    "smoke": Turns(2, 1.0, 0.4, 0.1, 0.6),
-    "quick": Turns(4, 3.0, 0.6, 0.4, 1.2),
-    "full": Turns(12, 10.0, 5.0, 2.0, 15.0),
+    "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
+    "quick": Turns(4, 1.2, 3, 0.6, 0.4, 1.2),
+    "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
 }
 OUTAGE_TIMES = {
     "smoke": Outage(1.0, 0.3, 6.0, 1.5, 3.0),

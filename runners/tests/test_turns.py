@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runners import turns as taking_turns
 from runners.explain import turns
 from runners.plan.report_5 import PUBLISHED_RPS, Turns, get, put
 from runners.plan.setting import Setting
@@ -15,7 +16,7 @@ from runners.store import RunFolder
 from runners.tests.fixtures.fake_campaign import FakeCampaign, Machine, Server
 from runners.turns import TakingTurns
 
-PLAN = Turns(rounds=3, warm_s=1.0, closed_s=1.0, warmup_s=0.0, load_s=1.0)
+PLAN = Turns(rounds=3, warm_s=1.0, rehearsals=2, closed_s=1.0, warmup_s=0.0, load_s=1.0)
 SETTINGS = [Setting.of("one"), Setting.of("other")]
 
 
@@ -39,6 +40,21 @@ def test_every_round_has_each_setting_once_at_one_rate(tmp_path: Path) -> None:
 def test_the_published_rate_is_offered_where_all_carry_it(tmp_path: Path) -> None:
     run = taken(tmp_path, Machine({"one": Server(20_000.0), "other": Server(15_000.0)}))
     assert {step.meta["offered_rate_rps"] for step in run.find(kind=turns.TURN)} == {float(PUBLISHED_RPS)}
+
+
+@pytest.mark.parametrize("rests", [True, False])
+def test_a_server_rehearses_its_turn_until_its_compiler_rests_and_no_rehearsal_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rests: bool
+) -> None:
+    monkeypatch.setattr(taking_turns, "not_warm", lambda _step: not rests)
+    machine = Machine({"one": Server(2_000.0), "other": Server(1_000.0)})
+    run = taken(tmp_path, machine)
+    rehearsals = 1 if rests else PLAN.rehearsals
+    assert machine.measured.count("changes-warm-one") == 1 + 2 * rehearsals
+    (last,) = run.find(kind=turns.WARM, subject="one")
+    assert last.meta["offered_rate_rps"] is None and last.meta["compiler_threads"] == "any core"
+    (group,) = turns.groups(run.steps)
+    assert sorted(group.turns["one"]) == [1, 2, 3]
 
 
 def test_only_those_named_are_measured_with_the_profiler_and_only_for_events(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from runners.explain.cluster import REPLICATION
 from runners.explain.conclude import conclude
 from runners.explain.words import Finding
 from runners.plan.report_5 import CHANGES, PUBLISHED_KEYS, REPLICATED
+from runners.read.columns import frame
 from runners.read.reading import read_run
 from runners.read.run import Run
 from runners.tests.fixtures.fake_run import make_run
@@ -141,6 +142,22 @@ def test_a_group_keeps_the_order_of_its_settings_and_the_rounds_that_both_have(t
     assert group.settings == ("all-old", "all-new") and group.usable("all-old", "all-new") == [1, 3, 4]
     each = turns.of(group.against("all-old", "all-new"), turns.CARRIED)
     assert each is not None and each.rounds == 3
+
+
+def test_turns_in_which_a_server_was_still_compiling_are_left_out_and_named(tmp_path: Path) -> None:
+    made = group_of(tmp_path, {"all-old": 6_000.0, "all-new": 12_000.0})
+    for step in made:
+        cores = 0.3 if step.subject == "all-new" and step.meta["turn"]["round"] == 1 else 0.01
+        row = {"t_s": 0.0, "length_s": 1.0, "kind": "jit", "busy_ms": 1000 * cores}
+        step.frames["activity"] = frame("activity", [row])
+    (group,) = turns.groups(made)
+    assert group.usable("all-old", "all-new") == [2, 3, 4]
+    assert {each.rounds for each in group.against("all-old", "all-new")} == {3}
+    checks = conclude(run_of(tmp_path, made), {}).checks
+    (check,) = [each for each in checks if each.name == "changes, compilers at rest"]
+    assert (
+        check.ok is False and len(group.compiling()) == 2 and all(step.name in check.text for step in group.compiling())
+    )
 
 
 def test_fewer_rounds_than_a_comparison_takes_are_no_verdict(tmp_path: Path) -> None:

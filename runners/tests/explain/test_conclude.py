@@ -16,6 +16,7 @@ from runners.read.published import published_of
 from runners.read.reading import read_run
 from runners.store import RunFolder
 from runners.tests.fixtures.fake_run import make_run
+from runners.warming import COMPILER
 
 LATENCY = re.compile(r"\d\s?(us|ms)\b")
 
@@ -95,6 +96,14 @@ def test_our_own_runs_are_held_to_the_rules_of_the_audit(tmp_path: Path, complet
     (audited,) = [each for each in saturated.checks if each.name == "audit"]
     assert (check(complete, "audit"), audited.ok, audited.steps) == (True, False, ("put-lsm",))
     assert "RAT001" in audited.text
+
+
+def test_a_closed_loop_with_a_freer_compiler_says_so(tmp_path: Path) -> None:
+    run = read_run(make_run(tmp_path, engines=("lsm",)))
+    for step in run.find(kind="probe", workload="put"):
+        step.meta.update(COMPILER)
+    told = [each.sentence for each in of(conclude(run, {}), "A05")]
+    assert ["compiler might use the generator's cores too" in sentence for sentence in told] == [True, False]
 
 
 def test_sends_that_the_generator_held_back_are_told(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 package lab.jdk17;
 
+import com.sun.net.httpserver.Headers;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpHandler;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -101,10 +103,20 @@ final class Requests implements HttpHandler {
     /** Reads the body; null if it is too large, and then it was read and thrown away. */
     private byte[] body(HttpExchange exchange) throws IOException {
         InputStream in = exchange.getRequestBody();
-        String announced = exchange.getRequestHeaders().getFirst("Content-Length");
-        if (announced == null || Long.parseLong(announced) <= maxValueBytes) {
+        Headers headers = exchange.getRequestHeaders();
+        if (headers.containsKey("Transfer-Encoding")) {
             byte[] body = in.readNBytes(maxValueBytes);
             if (body.length < maxValueBytes || in.read() < 0) {
+                return body;
+            }
+        } else {
+            String announced = headers.getFirst("Content-Length");
+            long length = announced == null ? 0 : Long.parseLong(announced);
+            if (length <= maxValueBytes) {
+                byte[] body = in.readNBytes((int) length);
+                if (body.length < length) {
+                    throw new EOFException("The client sent " + body.length + " of " + length + " bytes.");
+                }
                 return body;
             }
         }

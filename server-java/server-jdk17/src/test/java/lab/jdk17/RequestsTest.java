@@ -1,9 +1,13 @@
 package lab.jdk17;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayInputStream;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -56,6 +60,35 @@ class RequestsTest {
             assertEquals(413, put(server, "x".repeat(11)).statusCode());
             assertEquals(413, put(server, "x".repeat(1_000_000)).statusCode());
             assertEquals(201, put(server, "").statusCode());
+        }
+    }
+
+    @Test
+    void bodiesInChunksAreTakenAndLimitedToo() throws Exception {
+        try (Jdk17Server server = Jdk17Server.start("--engine", "memory", "--port", "0", "--max-value-bytes", "10")) {
+            assertEquals(201, putInChunks(server, "0123456789").statusCode());
+            assertEquals("0123456789", get(server, "a").body());
+            assertEquals(413, putInChunks(server, "0123456789x").statusCode());
+            assertEquals("0123456789", get(server, "a").body());
+        }
+    }
+
+    private HttpResponse<String> putInChunks(Jdk17Server server, String value) throws Exception {
+        return client.send(HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + server.port() + "/v0/entity?id=a"))
+                .PUT(BodyPublishers.ofInputStream(() -> new ByteArrayInputStream(value.getBytes(UTF_8)))).build(),
+                BodyHandlers.ofString());
+    }
+
+    @Test
+    void halfABodyIsNotStored() throws Exception {
+        try (Jdk17Server server = Jdk17Server.start("--engine", "memory", "--port", "0");
+                Socket socket = new Socket("127.0.0.1", server.port())) {
+            String head = "PUT /v0/entity?id=a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n";
+            socket.getOutputStream().write((head + "01234").getBytes(UTF_8));
+            socket.shutdownOutput();
+            byte[] answer = socket.getInputStream().readAllBytes();
+            assertFalse(new String(answer, UTF_8).contains("201"), new String(answer, UTF_8));
+            assertEquals(404, get(server, "a").statusCode());
         }
     }
 
