@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from runners.explain import client_lock, climbing, facts, outages, passing, turns, words
-from runners.explain.compare import Verdict
+from runners.explain.compare import FEWEST_ROUNDS, Verdict
 from runners.explain.conclusion import Check
 from runners.explain.published_ladders import named
 from runners.explain.telling import Telling
@@ -260,9 +260,11 @@ def _checks(group: Group) -> Iterator[Check]:
     good = [step for step in loads if facts.quotable(step)]
     text = f"{words.count(len(good))} of {words.count(len(loads))} loads tell a latency, in {group.planned} rounds"
     yield Check(f"{group.name}, rounds", len(good) == len(loads), words.sentence(text))
-    compiling = group.compiling()
-    left_out = f"left out, for their server was still compiling: {words.listed(step.name for step in compiling)}"
-    text = left_out if compiling else "in every round"
+    compiling = [step.name for steps in group.compiling(*group.settings).values() for step in steps]
+    named = (
+        f"still compiling in {words.listed(compiling)}; such rounds are left out where {FEWEST_ROUNDS} others remain"
+    )
+    text = named if compiling else "in every round"
     yield Check(f"{group.name}, compilers at rest", not compiling, words.sentence(text))
     held = [value for step in loads if words.known(value := facts.held_share(step))]
     if held:

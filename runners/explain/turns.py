@@ -52,17 +52,25 @@ class Group:
     def usable(self, *names: str) -> list[int]:
         """Rounds in which the latencies of all of these settings mean something."""
         shared = set.intersection(*(set(self.turns[name]) for name in names))
-        return sorted(number for number in shared if all(_tells(self.turns[n][number][1]) for n in names))
+        return sorted(number for number in shared if all(facts.quotable(self.turns[n][number][1]) for n in names))
 
-    def compiling(self) -> list[Step]:
-        """Closed loops and loads that tell nothing, for their server was still compiling."""
-        every = [step for turns in self.turns.values() for turn in turns.values() for step in turn]
-        return [step for step in every if step is not None and not_warm(step)]
+    def compiling(self, *names: str) -> dict[int, list[Step]]:
+        """By round, the closed loops and loads of these settings whose server was still compiling."""
+        found: dict[int, list[Step]] = {}
+        for number, turn in (item for name in names for item in self.turns[name].items()):
+            if seen := [step for step in turn if step is not None and not_warm(step)]:
+                found.setdefault(number, []).extend(seen)
+        return found
 
     def against(self, a: str, b: str) -> list[Difference]:
-        """B against A, each quantity over the rounds that tell it of both."""
+        """B against A, each quantity over the rounds that tell it of both.
+
+        Rounds in which one of the two was still compiling are left out where enough others remain.
+        """
         sides: tuple[dict[str, list[float]], dict[str, list[float]]] = ({}, {})
-        for number in sorted(set(self.turns[a]) & set(self.turns[b])):
+        shared, compiling = set(self.turns[a]) & set(self.turns[b]), set(self.compiling(a, b))
+        rested = shared - compiling
+        for number in sorted(rested if len(rested) >= FEWEST_ROUNDS else shared):
             pair = [_told(*self.turns[name][number]) for name in (a, b)]
             for quantity in pair[0].keys() & pair[1].keys():
                 for side, values in zip(sides, pair, strict=True):
@@ -71,22 +79,17 @@ class Group:
         return comparable.marked(found, *((facts.engine_name(name), self._quotable(name)) for name in (a, b)))
 
     def _quotable(self, name: str) -> list[Step]:
-        return [load for _, load in self.turns[name].values() if _tells(load)]
+        return [load for _, load in self.turns[name].values() if facts.quotable(load)]
 
 
 def _told(closed: Step | None, load: Step) -> dict[str, float]:
-    """What one turn tells: nothing while the server was compiling; no latency where the load can't be quoted."""
-    latencies, carried = _tells(load), closed is not None and not not_warm(closed)
+    """What one turn tells; a load that can't be quoted leaves the closed loop."""
+    every = of_step(load, closed)
     return {
         quantity: value
-        for quantity, value in of_step(load, closed).items()
-        if math.isfinite(value) and value > 0 and (carried if quantity == CARRIED else latencies)
+        for quantity, value in every.items()
+        if math.isfinite(value) and value > 0 and (quantity == CARRIED or facts.quotable(load))
     }
-
-
-def _tells(load: Step) -> bool:
-    """Whether a turn's load tells a latency of a warm server."""
-    return facts.quotable(load) and not not_warm(load)
 
 
 def groups(steps: Sequence[Step]) -> list[Group]:
