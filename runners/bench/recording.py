@@ -19,8 +19,9 @@ from runners.launch.server import RunningServer
 from runners.measure.activity import Activity
 from runners.measure.recording import Recorder
 
-ROUNDS = 6
-DURATION_S = 5
+ROUNDS = 15
+DURATION_S = 3
+WARM_S = 10
 RATE_RPS = 5_000
 LEVELS = (("p50", 1.02), ("p99", 1.1))
 
@@ -38,9 +39,10 @@ def recording(recorder: Recorder, server: RunningServer, folder: Path) -> Iterat
 
 def rows(bench: Clients, recorder: Recorder, folder: Path) -> list[Row]:
     """Each way of recording against the plain load, interleaved."""
+    bench.ours(1, RATE_RPS, WARM_S)
     taken: dict[str, list[dict[str, float]]] = {"plain": [], "recording": [], "sampling": []}
-    for _ in range(ROUNDS):
-        for name, results in taken.items():
+    for number in range(ROUNDS):
+        for name, results in sorted(taken.items(), reverse=number % 2 == 1):
             with contextlib.ExitStack() as stack:
                 if name == "recording":
                     stack.enter_context(recording(recorder, bench.server, folder))

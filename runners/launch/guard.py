@@ -3,7 +3,9 @@
 The lab keeps one end of a socket, the guard the other. When the lab goes away, by whatever death, the kernel closes
 the lab's end; the guard reads the end of file and stops the child: SIGTERM, then SIGKILL after the grace time, to the
 child and to whatever it started. Should the guard itself be killed, the kernel kills the child (PR_SET_PDEATHSIG,
-Linux). The guard has a session of its own, so Ctrl-C in the lab's terminal does not reach the child: the lab decides.
+Linux). Guard and child have process groups of their own, so Ctrl-C in the lab's terminal does not reach the child: the
+lab decides. They stay in the lab's session, for a kernel that schedules by session (`sched_autogroup_enabled`) knows
+no priorities between one session and another: the lab's idle threads would hold up the server.
 
     python -I guard.py SOCKET_FD GRACE_S COMMAND...
 

@@ -147,7 +147,7 @@ def start(
             stdout=stdout,
             stderr=stderr,
             pass_fds=[guard_end.fileno()],
-            start_new_session=True,
+            process_group=0,
             env=env,
             cwd=ROOT,
         )

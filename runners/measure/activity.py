@@ -2,12 +2,14 @@
 
 A tail is made in tenths of a second, so its causes have to be seen as finely. Counters are cumulative; `read` takes
 differences. Threads are summed up by what they are for (see `ROLES`), from the scheduler's own counters, which count
-nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE), so that it takes nothing from those it
-watches; samples carry their own time, for they may come late.
+nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE; the server is in the same session, or it
+would not work, see runners/docs/0001) and is done in a fraction of a millisecond, so that it takes next to nothing from
+those it watches; samples carry their own time, for they may come late.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -15,6 +17,8 @@ import threading
 import time
 from pathlib import Path
 from typing import TextIO
+
+from runners.measure.counters import Counters
 
 PERIOD_S = 0.1
 #: Threads come and go seldom: their names are read again this often.
@@ -48,6 +52,7 @@ class Activity:
     def __init__(self, path: Path, server_pid: int, data: Path) -> None:
         self._path, self._pid = path, server_pid
         self._disk = _device(data)
+        self._counters = Counters()
         #: Whose CPU time is not foreign; set as soon as it is known.
         self.generator_pid: int | None = None
         self._over = threading.Event()
@@ -73,7 +78,7 @@ class Activity:
         except (OSError, AttributeError):
             os.nice(10)
         count = 0
-        with self._path.open("w", encoding="utf-8", buffering=1) as out:
+        with self._counters, self._path.open("w", encoding="utf-8", buffering=1) as out:
             due = time.monotonic()
             while True:
                 if count % RESCAN_EVERY == 0:
@@ -87,14 +92,10 @@ class Activity:
 
     def _scan(self) -> None:
         root = f"/proc/{self._pid}/task"
-        try:
-            threads = [path.name for path in Path(root).iterdir()]
-        except OSError:
-            return
-        for thread in threads:
-            if thread not in self._roles:
-                name = _text(f"{root}/{thread}/comm")
-                if name is not None:
+        with contextlib.suppress(OSError):
+            for thread in set(os.listdir(root)) - self._roles.keys():  # noqa: PTH208 - pathlib costs three times as much
+                with contextlib.suppress(OSError):
+                    name = Path(f"{root}/{thread}/comm").read_text(encoding="ascii", errors="replace")
                     self._roles[thread] = role(name.strip())
 
     def _sample(self, out: TextIO) -> None:
@@ -102,7 +103,7 @@ class Activity:
         waited: dict[str, int] = {}
         begin_us = time.time_ns() // 1000
         for thread, part in self._roles.items():
-            text = _text(f"/proc/{self._pid}/task/{thread}/schedstat")
+            text = self._counters.text(f"/proc/{self._pid}/task/{thread}/schedstat")
             if text is not None:
                 run_ns, wait_ns, _ = text.split()
                 self._last[thread] = int(run_ns), int(wait_ns)
@@ -110,65 +111,50 @@ class Activity:
             ran[part] = ran.get(part, 0) + run
             waited[part] = waited.get(part, 0) + wait
         end_us = time.time_ns() // 1000
-        steal_s, busy_s = _machine()
+        steal_s, busy_s = self._machine()
         line = {
             "unix_us": (begin_us + end_us) // 2,
             "steal_s": steal_s,
             "busy_s": busy_s,
             "ran_ns": ran,
             "waited_ns": waited,
-            "generator_s": _cpu_s(self.generator_pid),
+            "generator_s": self._cpu_s(self.generator_pid),
             "disk_busy_ms": self._disk_busy_ms(),
-            "io_stall_us": _stalled_us("io"),
-            "memory_stall_us": _stalled_us("memory"),
+            "io_stall_us": self._stalled_us("io"),
+            "memory_stall_us": self._stalled_us("memory"),
         }
         out.write(json.dumps(line) + "\n")
 
+    def _cpu_s(self, pid: int | None) -> float | None:
+        """CPU time of a process and all its threads."""
+        text = self._counters.text(f"/proc/{pid}/stat") if pid is not None else None
+        if text is None:
+            return None
+        fields = text.rpartition(")")[2].split()  # the name before may hold anything
+        return (int(fields[11]) + int(fields[12])) * _TICK_S
+
+    def _machine(self) -> tuple[float, float]:
+        """Seconds that other guests took, and seconds in which cores were busy, over all cores."""
+        line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
+        return steal, user + nice + system + irq + softirq
+
     def _disk_busy_ms(self) -> int | None:
-        text = _text("/proc/diskstats") if self._disk else None
-        for line in (text or "").splitlines():
-            fields = line.split()
-            if fields[:2] == self._disk and len(fields) > 12:
-                return int(fields[12])
-        return None
+        text = self._counters.text(self._disk) if self._disk else None
+        return int(text.split()[9]) if text else None
+
+    def _stalled_us(self, resource: str) -> int | None:
+        """Time in which some task of this machine waited for the disk or for memory: page faults show here alone."""
+        some = (self._counters.text(f"/proc/pressure/{resource}") or "").partition("\n")[0]
+        total = some.rpartition("total=")[2]
+        return int(total) if total.isdecimal() else None
 
 
-def _text(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - pathlib costs twice as much here
-            return file.read()
-    except OSError:
-        return None
-
-
-def _cpu_s(pid: int | None) -> float | None:
-    """CPU time of a process and all its threads."""
-    text = _text(f"/proc/{pid}/stat") if pid is not None else None
-    if text is None:
-        return None
-    fields = text.rpartition(")")[2].split()  # the name before may hold anything
-    return (int(fields[11]) + int(fields[12])) * _TICK_S
-
-
-def _machine() -> tuple[float, float]:
-    """Seconds that other guests took, and seconds in which cores were busy, over all cores."""
-    line = (_text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
-    user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
-    return steal, user + nice + system + irq + softirq
-
-
-def _stalled_us(resource: str) -> int | None:
-    """Time in which some task of this machine waited for the disk or for memory: page faults are seen here alone."""
-    found = re.search(r"^some .*total=(\d+)", _text(f"/proc/pressure/{resource}") or "")
-    return int(found[1]) if found else None
-
-
-def _device(data: Path) -> list[str] | None:
-    """Major and minor number of the disk that holds a folder; None where it lies on none of its own."""
+def _device(data: Path) -> str | None:
+    """Where the counters of the disk that holds a folder are; None where it lies on none of its own."""
     try:
         device = data.stat().st_dev
     except OSError:
         return None
-    numbers = [str(os.major(device)), str(os.minor(device))]
-    known = {tuple(line.split()[:2]) for line in (_text("/proc/diskstats") or "").splitlines()}
-    return numbers if tuple(numbers) in known else None
+    counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
+    return counters if Path(counters).exists() else None

@@ -50,6 +50,16 @@ def gone(pid: int, within_s: float = 10.0) -> bool:
     return True
 
 
+def test_a_child_is_in_the_labs_session_but_in_no_group_that_its_terminal_interrupts() -> None:
+    child = start(SLEEP)
+    try:
+        assert os.getsid(child.pid) == os.getsid(0)
+        guard = psutil.Process(child.pid).ppid()
+        assert len({os.getpgid(0), os.getpgid(guard), os.getpgid(child.pid)}) == 3
+    finally:
+        child.stop()
+
+
 def test_a_child_is_stopped_and_its_exit_code_given() -> None:
     child = start(SLEEP)
     assert alive(child.pid) and child.poll() is None
