@@ -128,7 +128,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
             continue
         change = difference(after, before)
         sides = (f"{name} without it", (clean,)), (f"{name} with it", (profiled,))
-        why = "" if change.holds_zero else comparable.why(level, *sides)
+        why = comparable.why(level, *sides)
         parts.append(f"{words.level(level)} {f'not compared ({why})' if why else _change(change)}")
         evidence |= {f"{words.level(level)}_change_us": change.value}
     if not parts:

@@ -11,6 +11,8 @@ import pytest
 from runners.explain.between import compared
 from runners.explain.conclude import conclude
 from runners.explain.conclusion import Conclusion
+from runners.explain.differential import Pair
+from runners.explain.differential import _measured as measured
 from runners.explain.profile import cost
 from runners.explain.rules import RULES
 from runners.read.columns import frame
@@ -87,3 +89,14 @@ def test_neither_a_profilers_cost_nor_two_runs_are_told_by_it(tmp_path: Path) ->
     high = [line for line in pair.lines if line.startswith(("p50", "p90", "p99"))]
     assert high and all("it is no difference of the two, for" in line for line in high)
     assert all("never became steady in 20 seconds" in line for line in high)
+
+
+def test_percentiles_of_loads_that_never_became_steady_are_not_called_the_same_either(tmp_path: Path) -> None:
+    one, other = load(tmp_path, "rocksdb", 0.5), load(tmp_path, "lsm", 0.5)
+    parts, evidence = measured(Pair(one, other, (one, other)))
+    (told,) = (part for part in parts if "p99" in part)
+    assert told.startswith("p50 and p99 not compared (RocksDB PUT never became steady in 20 seconds and LSM PUT never")
+    assert not evidence.keys() & {"p50 change_us", "p99 change_us"}
+    calm = load(tmp_path, "rocksdb", name="a"), load(tmp_path, "rocksdb", name="b")
+    parts, _ = measured(Pair(*calm, calm))
+    assert [part.split(" the same")[0] for part in parts if "p" in part][:2] == ["p50", "p99"]
