@@ -122,15 +122,19 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
         "clean_rps": facts.achieved_rps(clean),
         "profiled_rps": facts.achieved_rps(profiled),
     }
+    refused: dict[str, list[str]] = {}
     for level in (0.5, 0.99):
         before, after = facts.at(clean, level), facts.at(profiled, level)
         if before is None or after is None:
             continue
         change = difference(after, before)
         sides = (f"{name} without it", (clean,)), (f"{name} with it", (profiled,))
-        why = comparable.why(level, *sides)
-        parts.append(f"{words.level(level)} {f'not compared ({why})' if why else _change(change)}")
+        if why := comparable.why(level, *sides):
+            refused.setdefault(why, []).append(words.level(level))
+        else:
+            parts.append(f"{words.level(level)} {_change(change)}")
         evidence |= {f"{words.level(level)}_change_us": change.value}
+    parts += [f"{words.listed(levels)} not compared ({why})" for why, levels in refused.items()]
     if not parts:
         return None
     text = f"The profiler's cost for {name}, at {words.rate(facts.achieved_rps(profiled))}: {words.listed(parts)}"

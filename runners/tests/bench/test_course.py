@@ -36,7 +36,7 @@ def test_the_store_bench_plans_what_it_is_asked_for() -> None:
     assert [part.work for part in all_of_it].count("put") == fills
     assert [part.work for part in all_of_it].count("reads") == fills
     # The tail is measured with one size of values only, the last two once whatever the rounds are.
-    assert [part.work for part in all_of_it].count("tail") == 2 * 2
+    assert [part.work for part in all_of_it].count("tail") == 2 * 2 * store.TAIL_ROUNDS
     assert [part.work for part in all_of_it][-3:] == ["open", "http", "http"]
     only_http = store.parts(store.Plan(1, 1_000_000, (128,), 2, ("http",)))
     assert {part.work for part in only_http} == {"http"}

@@ -16,10 +16,12 @@ LINE = re.compile(
     r"^(?P<name>\S+) ours=\S+ peer=\S+ ratio=(?P<ratio>\d+\.\d+) goal=(<=|>=)\S+ (met|short)( within noise)? \(",
     re.MULTILINE,
 )
-SMALL = {audit: {"OUTPUTS": 20, "ROUNDS": 1}, recording: {"ROUNDS": 1, "DURATION_S": 1}}
+SMALL = {audit: {"OUTPUTS": 20, "ROUNDS": 1}, recording: {"ROUNDS": 1, "DURATION_S": 1, "WARM_S": 1}}
 ROWS = {
     audit: {r"audit/\d+-outputs/s-vs-budget"},
-    recording: {rf"recording/{how}/{level}-vs-plain" for how in ("recording", "sampling") for level in ("p50", "p99")},
+    recording: {
+        rf"recording/{how}/{figure}-vs-plain" for how in ("recording", "sampling") for figure in ("p50", "p99", "late")
+    },
 }
 
 

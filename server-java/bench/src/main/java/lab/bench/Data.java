@@ -19,12 +19,21 @@ public final class Data {
 
     /** The key with this number: sixteen hexadecimal digits, spread evenly over all there are. */
     public static byte[] key(long number) {
-        return digits(mixed(number * PRESENT));
+        byte[] key = new byte[KEY_BYTES];
+        writeKey(number, key);
+        return key;
+    }
+
+    /** The same into an array of {@link #KEY_BYTES}, for measuring a store without our own garbage. */
+    public static void writeKey(long number, byte[] key) {
+        digits(mixed(number * PRESENT), key);
     }
 
     /** A key that is never written, from the midst of those that are. */
     public static byte[] absentKey(long number) {
-        return digits(mixed(number * ABSENT + 1));
+        byte[] key = new byte[KEY_BYTES];
+        digits(mixed(number * ABSENT + 1), key);
+        return key;
     }
 
     /** Finalizer of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). */
@@ -35,14 +44,12 @@ public final class Data {
         return z ^ z >>> 31;
     }
 
-    private static byte[] digits(long number) {
-        byte[] key = new byte[KEY_BYTES];
+    private static void digits(long number, byte[] key) {
         long rest = number;
         for (int at = KEY_BYTES - 1; at >= 0; at--) {
             key[at] = HEX[(int) rest & 0xf];
             rest >>>= HALF_BYTE;
         }
-        return key;
     }
 
     /** Numbers below {@code n}, in the order in which they are written: each once, shuffled. */
