@@ -10,9 +10,11 @@ import lab.storage.Storage;
 /**
  * Puts at a fixed rate into a store whose tables are merged meanwhile, and prints the response times counted from when
  * each put was due, as one line of JSON; and how long the calls themselves took, for what stands still between two of
- * them is the machine and not the store. It makes no garbage of its own. Before that all keys are written as fast as they go, so that the compiler has
- * seen flush and merge, and some seconds at the rate are not counted. What was written to the disk over what was put
- * says whether tables were merged: log and flush alone make two.
+ * them is the machine and not the store. It makes no garbage of its own.
+ *
+ * <p>Before that all keys are written as fast as they go, so that the compiler has seen flush and merge, and some
+ * seconds at the rate are not counted. What was written to the disk over what was put says whether tables were merged:
+ * log and flush alone make two.
  *
  * <p>Arguments: engine, filled folder, keys, bytes of a value, puts a second, seconds.
  */
