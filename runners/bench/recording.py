@@ -23,7 +23,8 @@ ROUNDS = 15
 DURATION_S = 3
 WARM_S = 10
 RATE_RPS = 5_000
-LEVELS = (("p50", 1.02), ("p99", 1.1))
+#: What is compared, its unit, and what it may be times the plain load's.
+FIGURES = (("p50", "us", 1.02), ("p99", "us", 1.1), ("late", "%", 1.1))
 #: A p99 jumps where one request in a hundred is held up by the machine; how many are later than this does not.
 LATE_US = 100.0
 
@@ -54,15 +55,15 @@ def rows(bench: Clients, recorder: Recorder, folder: Path) -> list[Row]:
                 results.append(result["latency_us"]["response"] | {"late": late_percent(result)})
     return [
         Row(
-            f"recording/{name}/{level}-vs-plain",
-            "%" if level == "late" else "us",
-            tuple(float(result[level]) for result in taken[name]),
-            tuple(float(result[level]) for result in taken["plain"]),
+            f"recording/{name}/{figure}-vs-plain",
+            unit,
+            tuple(float(result[figure]) for result in taken[name]),
+            tuple(float(result[figure]) for result in taken["plain"]),
             "<=",
             goal,
         )
         for name in ("recording", "sampling")
-        for level, goal in (*LEVELS, ("late", 1.1))
+        for figure, unit, goal in FIGURES
     ]
 
 

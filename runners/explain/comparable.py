@@ -13,7 +13,7 @@ interval too, so of them only the machine is asked.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from runners.explain import facts, words
 from runners.explain.compare import LEVELS, Difference, Verdict
@@ -34,6 +34,12 @@ Side = tuple[str, Sequence[Step]]
 def why(level: float, *sides: Side) -> str:
     """Why a percentile of these sides is not compared, in words that stand behind a colon; empty where it can be."""
     return _listed(_unsteady(side) or _machine(level, side) for side in sides)
+
+
+def refusals(refused: Mapping[float, str]) -> list[str]:
+    """Parts of a sentence on the levels that are not compared, each with its reason; those of one reason together."""
+    levels = {why: [words.level(level) for level in refused if refused[level] == why] for why in refused.values()}
+    return [f"{words.listed(named)} not compared ({why})" for why, named in levels.items()]
 
 
 def in_turn(first: Step, second: Step, level: float = P99) -> str:

@@ -169,16 +169,16 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, words.Value]]:
     if pair.clean is None:
         return parts, evidence
     a, b = pair.clean
-    refused: dict[str, list[str]] = {}
+    refused: dict[float, str] = {}
     for level in (0.5, 0.99):
         before, after = facts.quoted(a, level), facts.quoted(b, level)
         if before is None or after is None:
             continue
         if why := comparable.in_turn(a, b, level):
-            refused.setdefault(why, []).append(words.level(level))
+            refused[level] = why
         else:
             _add(parts, evidence, words.level(level), difference(after, before))
-    parts += [f"{words.listed(levels)} not compared ({why})" for why, levels in refused.items()]
+    parts += comparable.refusals(refused)
     cost = cpu_a_request(a), cpu_a_request(b)
     if cost[0] is not None and cost[1] is not None:
         _add(parts, evidence, "CPU a request", difference(cost[1], cost[0]))

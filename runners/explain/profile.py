@@ -122,7 +122,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
         "clean_rps": facts.achieved_rps(clean),
         "profiled_rps": facts.achieved_rps(profiled),
     }
-    refused: dict[str, list[str]] = {}
+    refused: dict[float, str] = {}
     for level in (0.5, 0.99):
         before, after = facts.at(clean, level), facts.at(profiled, level)
         if before is None or after is None:
@@ -130,11 +130,11 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
         change = difference(after, before)
         sides = (f"{name} without it", (clean,)), (f"{name} with it", (profiled,))
         if why := comparable.why(level, *sides):
-            refused.setdefault(why, []).append(words.level(level))
+            refused[level] = why
         else:
             parts.append(f"{words.level(level)} {_change(change)}")
         evidence |= {f"{words.level(level)}_change_us": change.value}
-    parts += [f"{words.listed(levels)} not compared ({why})" for why, levels in refused.items()]
+    parts += comparable.refusals(refused)
     if not parts:
         return None
     text = f"The profiler's cost for {name}, at {words.rate(facts.achieved_rps(profiled))}: {words.listed(parts)}"

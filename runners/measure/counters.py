@@ -6,7 +6,6 @@ Opening costs several times what reading does, and whoever samples takes a core 
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
 #: Files kept open at most; others are opened at each reading. Far below the usual limit of 1024 a process.
 KEPT = 500
@@ -14,7 +13,7 @@ _LARGEST = 16_384
 
 
 class Counters:
-    """Small files under /proc and /sys by their path. Close it, or use it as a context."""
+    """Small files under /proc and /sys by their path; a context, which closes them at its end."""
 
     def __init__(self) -> None:
         self._open: dict[str, int] = {}
@@ -22,7 +21,7 @@ class Counters:
     def __enter__(self) -> Counters:
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
