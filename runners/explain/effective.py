@@ -10,9 +10,12 @@ uncertain, so the ratio is raised by Student's t against the normal (E. Korn and
 intervals for proportions with small expected number of positive counts estimated from survey data*, Survey
 Methodology 24).
 
-`worth` is the number of requests over that effect. The exact binomial (Clopper-Pearson) bounds of the share beyond,
-for that many requests, are read back as latencies (R. Woodruff, 1952, *Confidence intervals for medians and other
-position measures*, JASA 47). A side is open where they ask for more than the slowest request.
+`worth` is the number of requests over that effect. A value lies within the bounds of a percentile unless the exact
+binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on that share,
+exclude what the percentile asks (inverted tests: C. Francisco and W. Fuller, 1991, *Quantile estimation with a complex
+survey design*, Annals of Statistics 19). The dependence is taken at each value that is tried, not at the percentile:
+the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at it. A side
+is open where even the slowest request is not excluded.
 
 What it assumes: what happens in the run is typical, and dependence is short against a fifth of it. One run can't
 tell of an event that it did not see.
@@ -22,12 +25,15 @@ from __future__ import annotations
 
 import math
 import weakref
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import beta, norm, t
+from scipy.special import betainc
+from scipy.stats import norm, t
 
 from runners.explain.bounds import Bounded
 from runners.read.run import Step
@@ -95,6 +101,12 @@ def blocks_of(step: Step) -> Blocks | None:
     return found
 
 
+@cache
+def _uncertain(batches: int) -> float:
+    """By how much a variance from so few batches is raised."""
+    return float(t.ppf(0.5 + CONFIDENCE / 2, batches - 1) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
+
+
 def design_effect(over: Counts, totals: Counts) -> float:
     """By how much the variance of a share exceeds that of independent requests; 1 or more.
 
@@ -111,34 +123,46 @@ def design_effect(over: Counts, totals: Counts) -> float:
         own = joined[0].sum() / joined[1].sum()
         residuals = joined[0] - own * joined[1]
         variance = batches / (batches - 1) * float((residuals**2).sum()) / float(joined[1].sum()) ** 2
-        uncertain = float(t.ppf(0.5 + CONFIDENCE / 2, batches - 1) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
-        worst = max(worst, variance / independent * uncertain)
+        worst = max(worst, variance / independent * _uncertain(batches))
         length *= 2
     return worst
 
 
+def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
+    """The share of requests slower than a value, and how many independent requests would tell as much on it."""
+    over = blocks.counts[:, column + 1 :].sum(axis=1)
+    return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.counts.sum(axis=1))
+
+
 def worth(blocks: Blocks, level: float) -> float:
     """How many independent requests would tell as much on this percentile; NaN when there are too few stretches."""
-    at = blocks.index(level)
-    beyond = blocks.counts[:, at + 1 :].sum(axis=1)
-    if not beyond.any():  # the percentile is the slowest value itself
-        beyond = blocks.counts[:, at:].sum(axis=1)
-    return blocks.total / design_effect(beyond, blocks.counts.sum(axis=1))
+    return _beyond(blocks, min(blocks.index(level), len(blocks.values_us) - 2))[1]  # beyond the slowest is nothing
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
     """The 95 % bounds of a percentile in microseconds; NaN on a side that the run does not bound."""
-    independent = worth(blocks, level)
-    if not math.isfinite(independent) or not 0 < level < 1:
+    values, tail, expected = blocks.values_us, (1 - CONFIDENCE) / 2, 1 - level
+    if len(blocks.t_s) < FEWEST_BATCHES or len(values) < 2 or not 0 < level < 1:
         return math.nan, math.nan
-    tail, beyond = (1 - CONFIDENCE) / 2, (1 - level) * independent
-    least = float(beta.ppf(tail, beyond, independent - beyond + 1))
-    most = float(beta.ppf(1 - tail, beyond + 1, independent - beyond))
-    total, cumulated = blocks.total, np.cumsum(blocks.counts.sum(axis=0))
-    low = math.floor(total * (1 - most))
-    high = math.ceil(total * (1 - least))
-    at = [float(blocks.values_us[np.searchsorted(cumulated, max(1, position))]) for position in (low, min(high, total))]
-    return (at[0] if low >= 1 else math.nan), (at[1] if total * least >= 1 else math.nan)
+
+    def too_low(column: int) -> bool:
+        """Whether more requests are slower than this value than could be, were it the percentile."""
+        share, independent = _beyond(blocks, column)
+        slower = share * independent
+        return bool(betainc(slower, independent - slower + 1, expected) < tail)
+
+    def too_high(column: int) -> bool:
+        """Whether fewer are."""
+        share, independent = _beyond(blocks, column)
+        slower = share * independent
+        return bool(betainc(slower + 1, independent - slower, expected) > 1 - tail)
+
+    at, last = min(blocks.index(level), len(values) - 2), len(values) - 1
+    low = bisect_left(range(at), True, key=lambda column: not too_low(column))
+    high = bisect_left(range(at, last), True, key=too_high) + at
+    lower = low > 0 or expected ** _beyond(blocks, 0)[1] < tail
+    upper = high < last or level ** _beyond(blocks, last - 1)[1] < tail
+    return float(values[low]) if lower else math.nan, float(values[high]) if upper else math.nan
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
