@@ -13,8 +13,10 @@ folder and tried out on invented servers. It has two parts:
    error rate (P. Frazier, S. Henderson and R. Waeber, 2019, *Probabilistic bisection converges almost as quickly as
    stochastic approximation*, Mathematics of Operations Research 44) needs that error rate, which nobody knows.
 
-The interval is the central 95 % of the posterior. It assumes that probes are independent given their rate. A probe in
-which the generator did not keep up is not the server's: it only lowers the ceiling of what can be asked.
+The interval is the central 98 % of the posterior, to cover the knee in at least 95 of 100 searches: rates are chosen,
+and a search ends, by what was seen, and where the chance falls slowly a lucky row of probes looks like a sharp edge, so
+that the central 95 % cover fewer (the tests simulate it). It assumes that probes are independent given their rate. A
+probe in which the generator did not keep up is not the server's: it only lowers the ceiling of what can be asked.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from runners.explain.knee_posterior import STEP, Floats, Grid, chance, over, pos
 from runners.explain.knee_posterior import Probe as Probe
 from runners.explain.meets import Met, Outcome
 
-TAIL = 0.025
+TAIL = 0.01  # of the posterior, on each side of the 95 % interval
 NEAR = 1.1  # rates this close are one rate for the ends of the range
 BESIDE = 1.02  # so close to a rate that the generator did not send, twice, nothing is asked again
 ENDS_PROBED = 2
@@ -117,7 +119,7 @@ def finish(probes: Sequence[Probe], search: Search) -> Answer:
 
 
 def found(probes: Sequence[Probe], search: Search) -> Answer:
-    """The posterior's median and its central 95 %."""
+    """The posterior's median and the interval around it."""
     low, middle, high = _quantiles(probes, search)
     enough = len(_rates(probes, Outcome.MET)) + len(_rates(probes, Outcome.MISSED)) >= FEWEST
     ceiling = _ceiling(probes)
@@ -127,7 +129,7 @@ def found(probes: Sequence[Probe], search: Search) -> Answer:
 
 
 def _quantiles(probes: Sequence[Probe], search: Search) -> list[float]:
-    """The ends of the posterior's central 95 % and, between them, its median.
+    """The ends of the interval and, between them, the posterior's median.
 
     A place on the grid stands for all around it, so the ends are the outer ones of theirs.
     """

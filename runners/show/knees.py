@@ -15,7 +15,7 @@ from runners.show.section import Section, Shown
 
 TEXT = (
     "Each {what} has its own search for the knee, on a server of its own. Points are the middle of what the probes "
-    "leave possible, bars the central 95 %."
+    "leave possible, bars their 95 % interval."
 )
 
 

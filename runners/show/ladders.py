@@ -13,7 +13,7 @@ from runners.show.section import Section, Shown
 
 TEXT = (
     "Each probe offers one rate for a while to a server that is warm. The knee is the rate at which half of the probes "
-    "meet the objective; its interval is the central 95 % of what all probes together leave possible."
+    "meet the objective; its 95 % interval comes from all probes together."
 )
 FIXED_TEXT = "Each rung offers one rate for a while to a server that is warm."
 
