@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import papermill
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,6 +91,12 @@ def test_the_notebook_has_exactly_these_parameters(plan) -> None:  # type: ignor
     exec("".join(tagged[0]["source"]), {}, names)
     assert names == {parameter.name: parameter.default for parameter in plan.parameters}
     assert all("#" in line for line in "".join(tagged[0]["source"]).splitlines())
+
+
+@pytest.mark.parametrize("plan", EXPERIMENTS.values(), ids=lambda plan: plan.number)
+def test_papermill_knows_each_parameter_from_its_line(plan) -> None:  # type: ignore[no-untyped-def]
+    known = papermill.inspect_notebook(str(ROOT / "notebooks" / plan.notebook))
+    assert set(known) == {parameter.name for parameter in plan.parameters}
 
 
 @pytest.mark.parametrize("plan", EXPERIMENTS.values(), ids=lambda plan: plan.number)
