@@ -116,7 +116,9 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
         text = f"What {facts.title(step)} adds to the instrument's median is lost in wrk2's tick of 1 ms: {pair}"
     elif added.holds_zero:
         text = f"{facts.title(step)} adds nothing that can be seen to the instrument's median: {pair}"
-    elif added.value <= 0:
+    elif comparable.unbounded(added):
+        text = f"What {facts.title(step)} adds to the instrument's median is not known: {pair}, neither bounded"
+    elif added.sign < 0:
         text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
     else:
         amount = words.latency_interval(added.value, added.low, added.high)

@@ -26,22 +26,26 @@ class Bounded:
         """Whether a difference can't be seen: its interval is known, and holds zero."""
         return self.bounded and self.low <= 0 <= self.high
 
+    @property
+    def sign(self) -> int:
+        """The side of zero on which a difference lies: 1 or -1; 0 where it holds zero or is not known to be on one."""
+        return int(self.low > 0) - int(self.high < 0)
+
     def apart_from(self, other: Bounded) -> bool | None:
-        """Whether the two intervals do not overlap; None when one of them is unknown."""
-        if not (self.bounded and other.bounded):
-            return None
-        return self.low > other.high or self.high < other.low
+        """Whether the two intervals do not overlap; None when what is known of them does not tell."""
+        if self.low > other.high or self.high < other.low:
+            return True
+        return False if self.bounded and other.bounded else None
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
     """a - b with an interval recovered from those of a and b, which must come from separate measurements.
 
     The method of variance estimates recovery: G. Zou and A. Donner, 2008, *Construction of confidence limits about
-    effect measures*, Statistics in Medicine 27. It needs no normality, only good limits of each part.
+    effect measures*, Statistics in Medicine 27. It needs no normality, only good limits of each part. A side that
+    needs a limit that is not known is NaN.
     """
     value = a.value - b.value
-    if not (a.bounded and b.bounded):
-        return Bounded(value)
     low = value - math.hypot(a.value - a.low, b.high - b.value)
     high = value + math.hypot(a.high - a.value, b.value - b.low)
     return Bounded(value, low, high)

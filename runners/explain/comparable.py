@@ -16,6 +16,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from runners.explain import facts, words
+from runners.explain.bounds import Bounded
 from runners.explain.compare import LEVELS, Difference, Verdict
 from runners.explain.compiling import not_warm
 from runners.explain.machine_tail import P99, made
@@ -34,6 +35,11 @@ Side = tuple[str, Sequence[Step]]
 def why(level: float, *sides: Side) -> str:
     """Why a percentile of these sides is not compared, in words that stand behind a colon; empty where it can be."""
     return _listed(_unsteady(side) or _machine(level, side) for side in sides)
+
+
+def unbounded(change: Bounded) -> str:
+    """Why a difference is not told that is not known to lie on one side of zero, nor to hold it; empty where it is."""
+    return "" if change.bounded or change.sign else "too few of the slowest requests to bound it"
 
 
 def refusals(refused: Mapping[float, str]) -> list[str]:

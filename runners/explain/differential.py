@@ -174,10 +174,11 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, words.Value]]:
         before, after = facts.quoted(a, level), facts.quoted(b, level)
         if before is None or after is None:
             continue
-        if why := comparable.in_turn(a, b, level):
+        change = difference(after, before)
+        if why := comparable.in_turn(a, b, level) or comparable.unbounded(change):
             refused[level] = why
         else:
-            _add(parts, evidence, words.level(level), difference(after, before))
+            _add(parts, evidence, words.level(level), change)
     parts += comparable.refusals(refused)
     cost = cpu_a_request(a), cpu_a_request(b)
     if cost[0] is not None and cost[1] is not None:
@@ -191,7 +192,4 @@ def _add(parts: list[str], evidence: dict[str, words.Value], name: str, change: 
         reach = max(-change.low, change.high)
         parts.append(f"{name} the same within {words.latency(reach)}" if reach >= FINEST_US else f"{name} the same")
         return
-    low, high = sorted((abs(change.low), abs(change.high)))
-    parts.append(
-        f"{name} {'higher' if change.value > 0 else 'lower'} by {words.latency_interval(abs(change.value), low, high)}"
-    )
+    parts.append(f"{name} {words.changed_by(change.value, change.low, change.high)}")

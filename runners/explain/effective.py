@@ -5,10 +5,11 @@ as if it were alone, and are then far too narrow. Here the intervals of the log 
 intervals (batch means: C. Alexopoulos and A. Seila, 1998, *Output data analysis*, in Handbook of Simulation), the share
 of requests beyond the percentile is taken in each, and the variance of its mean is compared with what independent
 requests would give. The largest such ratio, the design effect, over all batch lengths that leave at least five
-batches counts: if neighbouring batches are still alike, longer ones tell. With few batches the variance is itself
-uncertain, so the ratio is raised by Student's t against the normal (E. Korn and B. Graubard, 1998, *Confidence
-intervals for proportions with small expected number of positive counts estimated from survey data*, Survey
-Methodology 24).
+batches counts: if neighbouring batches are still alike, longer ones tell. With few batches, or where a few of them
+make all of it, the variance is itself uncertain, so the ratio is raised by Student's t against the normal (E. Korn and
+B. Graubard, 1998, *Confidence intervals for proportions with small expected number of positive counts estimated from
+survey data*, Survey Methodology 24), with the degrees of freedom that the residuals' kurtosis leaves (B. O'Neill, 2014,
+*Some useful moment results in sampling problems*, The American Statistician 68).
 
 `worth` is the number of requests over that effect. A value lies within the bounds of a percentile unless the exact
 binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on that share,
@@ -40,7 +41,9 @@ from runners.read.run import Step
 from runners.read.samples import rank
 
 FEWEST_BATCHES = 5
+FEWEST_SLOWER = 5  # requests from which on their dependence is carried outwards
 CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
 #: A second makes a percentile when most of what lies beyond it came in that second, and it falls this far without it.
 MADE_BY = 0.5
 
@@ -102,9 +105,16 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 @cache
-def _uncertain(batches: int) -> float:
-    """By how much a variance from so few batches is raised."""
-    return float(t.ppf(0.5 + CONFIDENCE / 2, batches - 1) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
+def _uncertain(degrees: float) -> float:
+    """By how much a variance of so many degrees of freedom is raised."""
+    return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
+
+
+def _degrees(residuals: npt.NDArray[np.float64]) -> float:
+    """Degrees of freedom of the residuals' variance: fewer than their number where a few of them make all of it."""
+    count, squares = len(residuals), float((residuals**2).sum())
+    kurtosis = count * float((residuals**4).sum()) / squares**2 if squares else 3.0
+    return round(min(count - 1, 2 * count / (kurtosis - (count - 3) / (count - 1))), 1)
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
@@ -123,7 +133,7 @@ def design_effect(over: Counts, totals: Counts) -> float:
         own = joined[0].sum() / joined[1].sum()
         residuals = joined[0] - own * joined[1]
         variance = batches / (batches - 1) * float((residuals**2).sum()) / float(joined[1].sum()) ** 2
-        worst = max(worst, variance / independent * _uncertain(batches))
+        worst = max(worst, variance / independent * _uncertain(_degrees(residuals)))
         length *= 2
     return worst
 
@@ -141,28 +151,49 @@ def worth(blocks: Blocks, level: float) -> float:
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
     """The 95 % bounds of a percentile in microseconds; NaN on a side that the run does not bound."""
-    values, tail, expected = blocks.values_us, (1 - CONFIDENCE) / 2, 1 - level
-    if len(blocks.t_s) < FEWEST_BATCHES or len(values) < 2 or not 0 < level < 1:
+    if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
+    return _low(blocks, level), _high(blocks, level)
+
+
+def _low(blocks: Blocks, level: float) -> float:
+    """The lowest value that does not have more requests beyond it than it could have, were it the percentile."""
+    expected = 1 - level
 
     def too_low(column: int) -> bool:
-        """Whether more requests are slower than this value than could be, were it the percentile."""
         share, independent = _beyond(blocks, column)
         slower = share * independent
-        return bool(betainc(slower, independent - slower + 1, expected) < tail)
+        return bool(betainc(slower, independent - slower + 1, expected) < TAIL)
+
+    low = bisect_left(range(blocks.index(level)), True, key=lambda column: not too_low(column))
+    bounded = low > 0 or expected ** _beyond(blocks, 0)[1] < TAIL
+    return float(blocks.values_us[low]) if bounded else math.nan
+
+
+def _high(blocks: Blocks, level: float) -> float:
+    """The lowest value that has fewer beyond it than it could have.
+
+    On the way there the requests beyond are halved again and again, and never count for more than those before did:
+    the last of a stall look as if they came alone.
+    """
+    expected, last = 1 - level, len(blocks.values_us) - 1
+    worth_of_all = math.inf
 
     def too_high(column: int) -> bool:
-        """Whether fewer are."""
-        share, independent = _beyond(blocks, column)
+        share, independent = _beyond(blocks, column) if column < last else (0.0, math.inf)
+        independent = min(independent, worth_of_all)
         slower = share * independent
-        return bool(betainc(slower + 1, independent - slower, expected) > 1 - tail)
+        return bool(betainc(slower + 1, independent - slower, expected) > 1 - TAIL)
 
-    at, last = min(blocks.index(level), len(values) - 2), len(values) - 1
-    low = bisect_left(range(at), True, key=lambda column: not too_low(column))
-    high = bisect_left(range(at, last), True, key=too_high) + at
-    lower = low > 0 or expected ** _beyond(blocks, 0)[1] < tail
-    upper = high < last or level ** _beyond(blocks, last - 1)[1] < tail
-    return float(values[low]) if lower else math.nan, float(values[high]) if upper else math.nan
+    before = column = min(blocks.index(level), last - 1)
+    while column < last and not too_high(column):
+        share, independent = _beyond(blocks, column)
+        if share * blocks.total >= FEWEST_SLOWER:
+            worth_of_all = min(worth_of_all, independent)
+        before, column = column, min(max(blocks.index(1 - share / 2), column + 1), last)
+    if column == last and not too_high(last):
+        return math.nan
+    return float(blocks.values_us[bisect_left(range(before, column), True, key=too_high) + before])
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:

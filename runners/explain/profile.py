@@ -129,7 +129,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
             continue
         change = difference(after, before)
         sides = (f"{name} without it", (clean,)), (f"{name} with it", (profiled,))
-        if why := comparable.why(level, *sides):
+        if why := comparable.why(level, *sides) or comparable.unbounded(change):
             refused[level] = why
         else:
             parts.append(f"{words.level(level)} {_change(change)}")
@@ -147,9 +147,4 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
 def _change(change: Bounded) -> str:
     if change.holds_zero:
         return f"without a change that can be seen ({words.latency(change.low)} to {words.latency(change.high)})"
-    return f"{'higher' if change.value > 0 else 'lower'} by {_absolute(change)}"
-
-
-def _absolute(change: Bounded) -> str:
-    low, high = sorted((abs(change.low), abs(change.high)))
-    return words.latency_interval(abs(change.value), low, high)
+    return words.changed_by(change.value, change.low, change.high)

@@ -154,6 +154,13 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
     return f"{_bare(value_us, scale)}{NBSP}{unit} ({between.join(sides)})"
 
 
+def changed_by(value_us: float, low_us: float, high_us: float) -> str:
+    """A difference that lies on one side of zero, with its bounds: higher by 8 us (1-14)."""
+    if value_us > 0:
+        return f"higher by {latency_interval(value_us, low_us, high_us)}"
+    return f"lower by {latency_interval(-value_us, -high_us, -low_us)}"
+
+
 def _hundredths(share: float) -> str:
     """A share as a percentage: one decimal, two where one would hide something, none for 0 and 100."""
     value = share * 100

@@ -12,7 +12,7 @@ from runners.explain.effective import Blocks
 from runners.tests.counts import allowed, rounds
 from runners.tests.fixtures.latency_process import SLICE_S, process, step_of
 
-LEVELS = (0.5, 0.9, 0.99, 0.999)
+LEVELS = (0.5, 0.9, 0.99, 0.999, 0.9999)
 
 
 def blocks(values: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Blocks:
@@ -29,17 +29,20 @@ def blocks(values: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Blocks:
         ("alike for 0.2 s", 13, 0.5, 0.0),
         ("alike for 0.5 s", 60, 0.8, 0.0),
         ("stalls", 60, 0.5, 0.01),
+        ("stalls unlike each other", 60, 0.5, 0.1),
+        ("few stalls unlike each other", 60, 0.5, 0.01),
     ],
 )
 def test_intervals_hold_the_truth(name: str, seconds: int, memory: float, stalls: float) -> None:
     random = np.random.default_rng(7)
     spread = 0.15 if memory else 0.0
-    long_run = process(random, rounds(8_000, 40_000), memory=memory, spread=spread, stalls=stalls)
+    unlike = "unlike" in name
+    long_run = process(random, rounds(8_000, 40_000), memory=memory, spread=spread, stalls=stalls, unlike=unlike)
     truth = np.quantile(long_run, LEVELS)
     count = rounds(60, 1_000)
     held = dict.fromkeys(LEVELS, 0)
     for _ in range(count):
-        seen = blocks(process(random, seconds, memory=memory, spread=spread, stalls=stalls))
+        seen = blocks(process(random, seconds, memory=memory, spread=spread, stalls=stalls, unlike=unlike))
         for level, value in zip(LEVELS, truth, strict=True):
             low, high = effective.bounds(seen, level)
             held[level] += not (value < low * 0.995 or value > high * 1.005)

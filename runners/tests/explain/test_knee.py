@@ -49,15 +49,24 @@ def search(probe: Server | Prober, given: Search, most: int = 45) -> tuple[Answe
 
 
 @pytest.mark.parametrize(
-    ("noise", "steep", "lapses"), [(0.1, 20, 0.0), (0.1, 5, 0.0), (0.3, 5, 0.05), (0.3, 20, 0.1), (0.5, 3, 0.0)]
+    ("noise", "steep", "lapses", "most"),
+    [
+        (0.1, 20, 0.0, 45),
+        (0.1, 5, 0.0, 45),
+        (0.3, 5, 0.05, 45),
+        (0.3, 20, 0.1, 45),
+        (0.5, 3, 0.0, 45),
+        (0.5, 3, 0.0, 20),
+        (0.5, 3, 0.0, 10),
+    ],
 )
-def test_the_interval_holds_a_planted_knee(noise: float, steep: float, lapses: float) -> None:
+def test_the_interval_holds_a_planted_knee(noise: float, steep: float, lapses: float, most: int) -> None:
     random, count = np.random.default_rng(1), rounds(15, 400)
     held, spent, widths = 0, [], []
     for _ in range(count):
         knee = 10 ** random.uniform(3, 5.3)
         given = Search(start_rps=float(f"{knee * random.uniform(0.2, 1.5):.3g}"))
-        answer, probes = search(server(random, knee, noise, steep, lapses), given)
+        answer, probes = search(server(random, knee, noise, steep, lapses), given, most)
         assert answer.kind == Kind.FOUND
         held += answer.low_rps <= knee <= answer.high_rps
         spent.append(len(probes))
