@@ -5,7 +5,9 @@ as if it were alone, and are then far too narrow. Here the intervals of the log 
 intervals (batch means: C. Alexopoulos and A. Seila, 1998, *Output data analysis*, in Handbook of Simulation), the share
 of requests beyond the percentile is taken in each, and the variance of its mean is compared with what independent
 requests would give. The largest such ratio, the design effect, over all batch lengths that leave at least five
-batches counts: if neighbouring batches are still alike, longer ones tell. With few batches, or where a few of them
+batches counts: if neighbouring batches are still alike, longer ones tell, and what they add to those half as long is
+added once more for what still longer ones would (lugsail: D. Vats and J. Flegal, 2022, *Lugsail lag windows for
+estimating time-average covariance matrices*, Biometrika 109). With few batches, or where a few of them
 make all of it, the variance is itself uncertain, so the ratio is raised by Student's t against the normal (E. Korn and
 B. Graubard, 1998, *Confidence intervals for proportions with small expected number of positive counts estimated from
 survey data*, Survey Methodology 24), with the degrees of freedom that the residuals' kurtosis leaves (B. O'Neill, 2014,
@@ -126,14 +128,16 @@ def design_effect(over: Counts, totals: Counts) -> float:
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
         return math.nan
     independent = share * (1 - share) / totals.sum()
-    worst, length = 1.0, 1
+    worst, length, shorter = 1.0, 1, math.nan
     while len(over) // length >= FEWEST_BATCHES:
         batches = len(over) // length
         joined = [part[: batches * length].reshape(batches, length).sum(axis=1) for part in (over, totals)]
         own = joined[0].sum() / joined[1].sum()
         residuals = joined[0] - own * joined[1]
         variance = batches / (batches - 1) * float((residuals**2).sum()) / float(joined[1].sum()) ** 2
-        worst = max(worst, variance / independent * _uncertain(_degrees(residuals)))
+        extrapolated = variance if length == 1 else max(variance, 2 * variance - shorter)
+        worst = max(worst, extrapolated / independent * _uncertain(_degrees(residuals)))
+        shorter = variance
         length *= 2
     return worst
 

@@ -27,6 +27,7 @@ def blocks(values: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Blocks:
     [
         ("independent", 13, 0.0, 0.0),
         ("alike for 0.2 s", 13, 0.5, 0.0),
+        ("alike for 0.5 s", 13, 0.8, 0.0),
         ("alike for 0.5 s", 60, 0.8, 0.0),
         ("stalls", 60, 0.5, 0.01),
         ("stalls unlike each other", 60, 0.5, 0.1),
