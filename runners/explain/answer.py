@@ -114,10 +114,8 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     pair = f"{words.latency(measured.value)} against {words.latency(instrument.value)} for a handler that does nothing"
     if facts.tool(step) == "wrk2" and abs(added.value) < WRK2_TICK_US:
         text = f"What {facts.title(step)} adds to the instrument's median is lost in wrk2's tick of 1 ms: {pair}"
-    elif added.holds_zero:
+    elif added.sign == 0:
         text = f"{facts.title(step)} adds nothing that can be seen to the instrument's median: {pair}"
-    elif comparable.unbounded(added):
-        text = f"What {facts.title(step)} adds to the instrument's median is not known: {pair}, neither bounded"
     elif added.sign < 0:
         text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
     else:

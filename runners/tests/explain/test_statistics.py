@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from runners.explain import words
+from runners.explain import comparable, words
 from runners.explain.bounds import Bounded, difference, expected_hits, poisson
 from runners.explain.seconds import look
 from runners.explain.steady import steadiness
@@ -103,6 +103,8 @@ def test_the_interval_of_a_difference_holds_the_truth() -> None:
 def test_a_difference_of_unbounded_values_has_no_bounds() -> None:
     assert not difference(Bounded(5), Bounded(3, 2, 4)).bounded
     assert difference(Bounded(5), Bounded(3, 2, 4)).sign == 0
+    assert comparable.unbounded(difference(Bounded(5), Bounded(3, 2, 4)))
+    assert not any(map(comparable.unbounded, (Bounded(5, 1, math.nan), Bounded(5, -1, 2), Bounded(-5, math.nan, -1))))
     assert Bounded(1, 0, 2).apart_from(Bounded(5)) is None
     assert Bounded(1, 0, 2).apart_from(Bounded(5, 3, 6))
     assert not Bounded(1, 0, 4).apart_from(Bounded(5, 3, 6))
