@@ -75,7 +75,7 @@ class Outage:
 
 TURNS = {
     "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
-    "quick": Turns(4, 1.2, 3, 0.6, 0.4, 1.2),
+    "quick": Turns(6, 1.2, 5, 0.4, 0.2, 0.8),
     "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
 }
 OUTAGE_TIMES = {

@@ -7,9 +7,11 @@ import lab.storage.Storage;
 
 /**
  * Opens a filled store in a fresh process, reads from all over it, and prints how long the opening took and the memory
- * that is not of mapped files, as one line of JSON.
+ * that is neither of mapped files nor of the heap, as one line of JSON.
  *
- * <p>Arguments: engine, filled folder, keys.
+ * <p>The second means something where the heap is resident in full ({@code -Xms} as {@code -Xmx}, {@code
+ * -XX:+AlwaysPreTouch}), for how much of it was ever touched is chance, and where the second compiler is off ({@code
+ * -XX:TieredStopAtLevel=1}), which takes megabytes at one time or another. Arguments: engine, filled folder, keys.
  */
 public final class Open {
 
@@ -34,8 +36,9 @@ public final class Open {
                 storage.get(MemorySegment.ofArray(Data.key(random.nextInt(keys))), value -> { });
             }
             System.gc();
-            System.out.printf("{\"engine\": \"%s\", \"disk_bytes\": %d, \"open_s\": %.4f, \"anonymous_bytes\": %d}%n",
-                    args[0], Fill.size(Path.of(args[1])), seconds, Process.anonymousBytes());
+            System.out.printf("{\"engine\": \"%s\", \"disk_bytes\": %d, \"open_s\": %.4f, \"beside_heap_bytes\": %d}%n",
+                    args[0], Fill.size(Path.of(args[1])), seconds,
+                    Process.anonymousBytes() - Runtime.getRuntime().totalMemory());
         }
     }
 }
