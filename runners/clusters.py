@@ -111,9 +111,9 @@ class Clusters(Searches, ABC):
         connections: int = 0,
         profiled: Sequence[str] = (),
     ) -> list[Step]:
-        """Interleaved rounds of these settings at one rate; some once more with the profiler."""
+        """Interleaved rounds of a group's settings at one rate; some once more with the profiler."""
         self._servers.stop()
-        plan = report_5.TURNS[self.size.name]
+        plan = report_5.TURNS[group][self.size.name]
         turns = TakingTurns(
             self._campaign, self._servers.beside, plan, connections or int(self.parameters["connections"])
         )

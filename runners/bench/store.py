@@ -194,8 +194,8 @@ def _opening(bench: Bench, samples: Samples) -> None:
         samples.add(f"open/{name}", OURS, opened["open_s"])
         samples.add(f"beside-heap/{name}", OURS, resident["beside_heap_bytes"] / 1e6)
         print(f"  opened {name}: {opened['open_s']} s, beside the heap {resident['beside_heap_bytes']} B", flush=True)
-    for store, _ in stores.values():
-        shutil.rmtree(store)
+    for folder, _ in stores.values():
+        shutil.rmtree(folder)
 
 
 def rows(samples: Samples, plan: Plan) -> list[Row]:

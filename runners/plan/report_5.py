@@ -73,10 +73,18 @@ class Outage:
         return self.warm_s + self.warmup_s + self.load_s + 8.0
 
 
+#: Of the settings of each group. A change of the report may be small and takes more rounds than a waiting thread.
 TURNS = {
-    "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
-    "quick": Turns(6, 1.2, 5, 0.4, 0.2, 0.8),
-    "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
+    "changes": {
+        "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
+        "quick": Turns(6, 1.2, 2, 0.4, 0.2, 0.8),
+        "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
+    },
+    "replication": {
+        "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
+        "quick": Turns(4, 1.2, 2, 0.4, 0.2, 0.8),
+        "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
+    },
 }
 OUTAGE_TIMES = {
     "smoke": Outage(1.0, 0.3, 6.0, 1.5, 3.0),
@@ -103,12 +111,13 @@ OUTAGES = {
 
 def planned_s(size: Size) -> float:
     """About how long a run takes, without its report."""
-    climb, turns, outage = CLIMBS[size.name], TURNS[size.name], OUTAGE_TIMES[size.name]
+    climb, outage = CLIMBS[size.name], OUTAGE_TIMES[size.name]
     rungs = len(climb.shares) + min(climb.published, LIKELY_PUBLISHED)
     rung_s = climb.rung_s + climb.probe_warmup_s + AROUND_A_RUNG_S
     rungs_s = START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
     in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0) + WARM_UP_S[size.name]
-    in_turns_s = turns.planned_s(len(CHANGES)) + turns.planned_s(len(COPIES[size.name]))
+    settings = {"changes": len(CHANGES), "replication": len(COPIES[size.name])}
+    in_turns_s = sum(TURNS[group][size.name].planned_s(count) for group, count in settings.items())
     whole_s = 2 * (climb.planned_s() + rungs_s) + in_depth_s + in_turns_s + PROFILED_S
     return whole_s + len(OUTAGES[size.name]) * outage.planned_s()
 

@@ -143,7 +143,7 @@ def png(figure: Figure) -> bytes:
     """The figure as PNG, 144 dots an inch."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=PNG_DPI, metadata={"Software": None})
-    figure.set_layout_engine("none")  # it keeps the layout that it has now; to find it again takes half of the time
+    figure.set_layout_engine(None)  # it keeps the layout that it has now; to find it again takes half of the time
     return out.getvalue()
 
 
@@ -152,7 +152,7 @@ def svg(figure: Figure, name: str) -> str:
     """The figure as an `<svg>` element to stand in a page; `name` keeps its ids apart from those of other figures."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
     text = out.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
