@@ -18,7 +18,7 @@ from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import Workload
 from runners.read.run import Step
-from runners.warming import rehearsal, warm_up
+from runners.warming import let_rest, rehearsal, warm_up
 
 Launch = Callable[[Setting], RunningServer]
 
@@ -87,15 +87,14 @@ class TakingTurns:
     ) -> list[Step]:
         """One setting's turn: what it carries, then its latency at the rate of all."""
         plan, name = self._plan, f"{more['turn']['group']}-{server.subject}-{number:02d}"
-        shapes = (
-            Shape(self._connections, 1, plan.closed_s),
-            Shape(self._connections, 1, plan.load_s, plan.warmup_s),
-        )
-        step = self._campaign.step
-        return [
-            step(f"{name}-closed", turns.CLOSED, server, workload, None, shape=shapes[0], more=more),
-            step(f"{name}-turn", turns.TURN, server, workload, rate, shape=shapes[1], more=more),
-        ]
+        closed = Shape(self._connections, 1, plan.closed_s)
+        load = Shape(self._connections, 1, plan.load_s, plan.warmup_s)
+        measured: list[Step] = []
+        for suffix, kind, at, shape in (("closed", turns.CLOSED, None, closed), ("turn", turns.TURN, rate, load)):
+            step = self._campaign.step(f"{name}-{suffix}", kind, server, workload, at, shape=shape, more=more)
+            let_rest(server, step)
+            measured.append(step)
+        return measured
 
     def _profiled(
         self,

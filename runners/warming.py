@@ -25,6 +25,8 @@ from runners.read.run import Step
 KIND = "warm-up"
 #: In the metadata of each step of a warm-up: what it carries is not what a server does all of whose threads are pinned.
 COMPILER = {"compiler_threads": "any core"}
+#: For so long at most a server is left alone after one load.
+REST_S = 2.0
 
 
 def warm_up(
@@ -70,4 +72,16 @@ def rehearsal(
     """One more load of a warm-up, at a rate or (None) as a closed loop: the two are different code to a server."""
     whole = dataclasses.replace(shape, duration_s=length_s, warmup_s=0.0)
     with compiling_anywhere(server.pid):
-        return campaign.step(name, kind, server, workload, rate, shape=whole, more={**(more or {}), **COMPILER})
+        step = campaign.step(name, kind, server, workload, rate, shape=whole, more={**(more or {}), **COMPILER})
+    let_rest(server, step)
+    return step
+
+
+def let_rest(server: RunningServer, step: Step) -> None:
+    """Where a server was still compiling when a step ended, leave it alone until its compiler has worked that off.
+
+    Else it would do so while another server is measured, or itself is measured next.
+    """
+    if not_warm(step) and server.alive():
+        with compiling_anywhere(server.pid):
+            await_rest(lambda: compiler_s(server.pid), REST_S)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runners import turns as taking_turns
+from runners import warming
 from runners.explain import turns
 from runners.plan.report_5 import PUBLISHED_RPS, Turns, get, put
 from runners.plan.setting import Setting
@@ -55,6 +56,20 @@ def test_a_server_rehearses_its_turn_until_its_compiler_rests_and_no_rehearsal_c
     assert last.meta["offered_rate_rps"] is None and last.meta["compiler_threads"] == "any core"
     (group,) = turns.groups(run.steps)
     assert sorted(group.turns["one"]) == [1, 2, 3]
+
+
+def test_a_server_that_still_compiles_is_left_alone_before_anything_else_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine({"one": Server(2_000.0), "other": Server(1_000.0)})
+    rested: list[str] = []
+    monkeypatch.setattr(warming, "not_warm", lambda step: step.subject == "one")
+    monkeypatch.setattr(warming, "await_rest", lambda _read_s, _bound_s: rested.append(machine.measured[-1]))
+    taken(tmp_path, machine)
+    turns_of_one = [name for name in machine.measured if name.startswith("changes-one-")]
+    assert len(turns_of_one) == 2 * PLAN.rounds
+    assert [name for name in rested if "-warm-" not in name] == turns_of_one
+    assert all("-one" in name for name in rested)
 
 
 def test_only_those_named_are_measured_with_the_profiler_and_only_for_events(tmp_path: Path) -> None:
