@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from runners.explain import facts, floors, words
@@ -124,21 +125,31 @@ def _machine(run: Run, steps: list[Step]) -> Check:
     machine = run.manifest.get("machine") or {}
     parts: list[str] = []
     oks: list[bool] = []
-    rows = [step.frames["telemetry"] for step in steps if not step.frames["telemetry"].empty]
-    if rows:
-        steal = max(float(frame["steal_share"].mean()) for frame in rows)
-        foreign = max(float(frame["foreign_cpu_cores"].mean()) for frame in rows)
-        if words.known(steal):
-            parts.append(f"steal {words.percent(steal)}")
-            oks.append(steal <= STEAL_LIMIT)
-        if words.known(foreign):
-            parts.append(f"{foreign:.2f} cores used by others")
-            oks.append(foreign <= FOREIGN_LIMIT_CORES)
-    load, cores = machine.get("load_average"), machine.get("cores")
-    if load and cores:
-        parts.append(f"load average {load[0]:.2f} on {cores} cores at the start")
-        oks.append(load[0] <= LOAD_PER_CORE_LIMIT * cores)
+    told = [step for step in steps if not step.frames["telemetry"].empty]
+    steal = max((_mean(step, "steal_share") for step in told), default=math.nan)
+    if words.known(steal):
+        parts.append(f"steal {words.percent(steal)}")
+        oks.append(steal <= STEAL_LIMIT)
+    foreign = {step.name: cores for step in told if words.known(cores := _mean(step, "foreign_cpu_cores"))}
+    if foreign:
+        worst = max((step for step in told if step.name in foreign), key=lambda step: foreign[step.name])
+        oks.append(foreign[worst.name] <= FOREIGN_LIMIT_CORES)
+        parts.append(f"{foreign[worst.name]:.2f} cores used by others{'' if oks[-1] else _who(worst)}")
+    load, count = machine.get("load_average"), machine.get("cores")
+    if load and count:
+        parts.append(f"load average {load[0]:.2f} on {count} cores at the start")
+        oks.append(load[0] <= LOAD_PER_CORE_LIMIT * count)
     return Check("machine", all(oks) if oks else None, words.sentence(", ".join(parts) or "nothing is known"))
+
+
+def _mean(step: Step, column: str) -> float:
+    return float(step.frames["telemetry"][column].mean())
+
+
+def _who(step: Step) -> str:
+    """In which load, and who used most; a run of an earlier lab does not tell, nor what lived shorter than the load."""
+    names = words.listed(f"{each['name']} {each['cores']:.2f}" for each in step.meta.get("others") or ())
+    return f" in {step.label}{f' ({names})' if names else ''}"
 
 
 def _readable(run: Run) -> Check:

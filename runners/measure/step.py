@@ -16,6 +16,7 @@ from runners.launch.server import RunningServer, log_tail
 from runners.measure.activity import Activity
 from runners.measure.footprint import process
 from runners.measure.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
+from runners.measure.others import Others
 from runners.measure.profiler import Profiler, ProfileSpec, collapse
 from runners.measure.recording import Recorder
 from runners.measure.telemetry import Telemetry
@@ -79,6 +80,7 @@ def measure_step(
         tick(elapsed_s)
         return server.alive()
 
+    others = Others((server.pid,))
     files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices)
     with (
         _events(folder, server, instrument.recorder) as events,
@@ -89,6 +91,7 @@ def measure_step(
         outcome = run_load(
             instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
         )
+    busiest = others.busiest()
     logs.copy()
     meta = _meta(server, load, instrument, outcome) | {
         "profiled": list(profile.events) if profile and recorded.note is None else [],
@@ -96,6 +99,7 @@ def measure_step(
         "cluster_before": before.get("cluster"),
         "profiler_note": recorded.note,
         "events_note": events.note,
+        "others": busiest,
         "invalid_reasons": ["interrupted"] if outcome.interrupted and server.alive() else [],
     }
     if not server.alive():
@@ -234,6 +238,7 @@ def _meta(server: RunningServer, load: LoadSpec, instrument: Instrument, outcome
         "cluster_after": None,
         "profiler": None,
         "profiler_note": None,
+        "others": [],
         "invalid_reasons": [],
     }
 

@@ -250,6 +250,23 @@ def test_noise_of_the_machine_is_said(tmp_path: Path) -> None:
     assert check(conclusion, "machine") is False
 
 
+def test_who_else_used_the_cores_is_named(tmp_path: Path) -> None:
+    run = read_run(make_run(tmp_path, duration_s=2, engines=("lsm",)))
+    (step,) = [step for step in run.steps if step.name == "put-lsm"]
+    step.frames["telemetry"]["foreign_cpu_cores"] = 0.47
+    for others, told in (
+        (
+            [{"name": "kdamond.0", "cores": 0.44}, {"name": "backup", "cores": 0.03}],
+            " (kdamond.0 0.44 and backup 0.03)",
+        ),
+        ([], ""),
+        (None, ""),
+    ):
+        step.meta["others"] = others
+        (found,) = [each for each in conclude(run, {}).checks if each.name == "machine"]
+        assert found.ok is False and f"0.47 cores used by others in {step.label}{told}, " in found.text
+
+
 def test_broken_raw_files_are_named_in_the_checks(tmp_path: Path) -> None:
     folder = make_run(tmp_path, duration_s=2, engines=("lsm",))
     (folder.steps_path / "put-lsm" / "gc.log").write_text("no clock\n")
