@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from runners.explain import facts, floors, words
@@ -125,14 +124,13 @@ def _machine(run: Run, steps: list[Step]) -> Check:
     machine = run.manifest.get("machine") or {}
     parts: list[str] = []
     oks: list[bool] = []
-    told = [step for step in steps if not step.frames["telemetry"].empty]
-    steal = max((_mean(step, "steal_share") for step in told), default=math.nan)
-    if words.known(steal):
-        parts.append(f"steal {words.percent(steal)}")
-        oks.append(steal <= STEAL_LIMIT)
-    foreign = {step.name: cores for step in told if words.known(cores := _mean(step, "foreign_cpu_cores"))}
+    steal, foreign = _means(steps, "steal_share"), _means(steps, "foreign_cpu_cores")
+    if steal:
+        most = max(steal.values())
+        parts.append(f"steal {words.percent(most)}")
+        oks.append(most <= STEAL_LIMIT)
     if foreign:
-        worst = max((step for step in told if step.name in foreign), key=lambda step: foreign[step.name])
+        worst = max((step for step in steps if step.name in foreign), key=lambda step: foreign[step.name])
         oks.append(foreign[worst.name] <= FOREIGN_LIMIT_CORES)
         parts.append(f"{foreign[worst.name]:.2f} cores used by others{'' if oks[-1] else _who(worst)}")
     load, count = machine.get("load_average"), machine.get("cores")
@@ -142,8 +140,10 @@ def _machine(run: Run, steps: list[Step]) -> Check:
     return Check("machine", all(oks) if oks else None, words.sentence(", ".join(parts) or "nothing is known"))
 
 
-def _mean(step: Step, column: str) -> float:
-    return float(step.frames["telemetry"][column].mean())
+def _means(steps: list[Step], column: str) -> dict[str, float]:
+    """The mean of a column of the telemetry by step; what is not known of a step is left out."""
+    means = {step.name: float(step.frames["telemetry"][column].mean()) for step in steps}
+    return {name: mean for name, mean in means.items() if words.known(mean)}
 
 
 def _who(step: Step) -> str:

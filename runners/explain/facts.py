@@ -139,7 +139,7 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
     rows = step.frames["percentiles"]
     if rows.empty:
         return None
-    # masks of pandas take twenty times as long, and a report asks thousands of times
+    # a pandas mask takes six times as long, and a report asks thousands of times
     asked = (rows["kind"].to_numpy() == kind) & (np.abs(rows["percentile"].to_numpy() - level) < 1e-9)
     if not asked.any():
         return None
