@@ -10,6 +10,7 @@ those it watches; samples carry their own time, for they may come late.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -57,38 +58,44 @@ class Activity:
         self.generator_pid: int | None = None
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._opened = contextlib.ExitStack()
         self._roles: dict[str, str] = {}
         self._last: dict[str, tuple[int, int]] = {}
 
     def __enter__(self) -> Activity:
+        """Take the first sample, then start the sampling: differences count from here, however late the thread runs."""
         if available():
-            self._thread = threading.Thread(target=self._run, name="activity", daemon=True)
-            self._thread.start()
+            with contextlib.ExitStack() as opened:
+                opened.enter_context(self._counters)
+                out = opened.enter_context(self._path.open("w", encoding="utf-8", buffering=1))
+                self._scan()
+                self._sample(out)
+                self._thread = threading.Thread(target=self._run, args=(out,), name="activity", daemon=True)
+                self._thread.start()
+                self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the sampling; the file is complete afterwards."""
         self._over.set()
-        if self._thread is not None:
-            self._thread.join()
+        with self._opened:
+            if self._thread is not None:
+                self._thread.join()
 
-    def _run(self) -> None:
+    def _run(self, out: TextIO) -> None:
         try:
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         except (OSError, AttributeError):
             os.nice(10)
-        count = 0
-        with self._counters, self._path.open("w", encoding="utf-8", buffering=1) as out:
-            due = time.monotonic()
-            while True:
-                if count % RESCAN_EVERY == 0:
-                    self._scan()
-                self._sample(out)
-                count += 1
-                due = max(due + PERIOD_S, time.monotonic())
-                if self._over.wait(max(0.0, due - time.monotonic())):
-                    self._sample(out)
-                    return
+        due = time.monotonic()
+        for count in itertools.count(1):
+            due = max(due + PERIOD_S, time.monotonic())
+            over = self._over.wait(max(0.0, due - time.monotonic()))
+            if count % RESCAN_EVERY == 0:
+                self._scan()
+            self._sample(out)
+            if over:
+                return
 
     def _scan(self) -> None:
         root = f"/proc/{self._pid}/task"

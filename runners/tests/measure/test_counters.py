@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -70,3 +71,10 @@ def test_sampling_leaves_no_file_open(tmp_path: Path) -> None:
         pass
     assert _descriptors() == before
     assert (tmp_path / "activity.jsonl").read_text().count("\n") == 2
+
+
+@pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
+def test_sampling_begins_before_what_is_watched(tmp_path: Path) -> None:
+    with Activity(tmp_path / "activity.jsonl", os.getpid(), tmp_path):
+        first = (tmp_path / "activity.jsonl").read_text().splitlines()[0]
+        assert json.loads(first)["ran_ns"], "however late the sampling thread gets a core"
