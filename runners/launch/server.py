@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 
 from runners.errors import ServerError
+from runners.launch.http import client
 from runners.launch.supervisor import Child, pinned, start
 from runners.launch.toolchain import shown
 
@@ -129,9 +130,8 @@ class RunningServer:
         if not self.alive():
             raise self.death()
         try:
-            answer: dict[str, Any] = httpx.get(
-                f"{self.url}/v0/status", timeout=STATUS_TIMEOUT_S, trust_env=False
-            ).json()
+            with client(STATUS_TIMEOUT_S) as asking:
+                answer: dict[str, Any] = asking.get(f"{self.url}/v0/status").json()
         except (httpx.HTTPError, ValueError) as error:
             raise ServerError(
                 f"server {self.engine} on {self.url}", f"gives no status ({error})", "launch it again"
@@ -147,7 +147,8 @@ class RunningServer:
     def statistics(self) -> dict[str, Any]:
         """GET /v0/stats: what the store has counted; empty where it counts nothing or does not tell."""
         try:
-            answer = httpx.get(f"{self.url}/v0/stats", timeout=STATUS_TIMEOUT_S, trust_env=False)
+            with client(STATUS_TIMEOUT_S) as asking:
+                answer = asking.get(f"{self.url}/v0/stats")
             told: Any = answer.json() if answer.status_code == httpx.codes.OK else {}
         except (httpx.HTTPError, ValueError):
             return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx
 
 from runners.errors import MeasureError
+from runners.launch.http import client
 from runners.launch.server import RunningServer
 
 CHECKED_KEYS = 50
@@ -17,17 +18,17 @@ def _url(server: RunningServer, key: int) -> str:
 
 def fill_by_hand(server: RunningServer, keys: int, value_bytes: int) -> None:
     """PUT ids 1..keys one after the other, for machines without our generator (wrk2 can't count)."""
-    with httpx.Client(timeout=_TIMEOUT_S, trust_env=False) as client:
+    with client(_TIMEOUT_S) as asking:
         for key in range(1, keys + 1):
-            client.put(_url(server, key), content=b"v" * value_bytes).raise_for_status()
+            asking.put(_url(server, key), content=b"v" * value_bytes).raise_for_status()
 
 
 def check_filled(server: RunningServer, keys: int) -> None:
     """Read the first, the last and some ids between. Raises MeasureError that names a missing one."""
     step = max(1, keys // CHECKED_KEYS)
-    with httpx.Client(timeout=_TIMEOUT_S, trust_env=False) as client:
+    with client(_TIMEOUT_S) as asking:
         for key in [*range(1, keys + 1, step), keys]:
-            answer = client.get(_url(server, key))
+            answer = asking.get(_url(server, key))
             if answer.status_code != httpx.codes.OK:
                 raise MeasureError(
                     f"store {server.engine}",
