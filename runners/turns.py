@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import secrets
+import time
 from collections.abc import Callable, Sequence
 
 from runners.campaign import Campaign
 from runners.errors import MeasureError
 from runners.explain import facts, turns
+from runners.explain.compare import FEWEST_ROUNDS
 from runners.explain.compiling import not_warm
 from runners.launch.server import RunningServer
 from runners.measure.profiler import ProfileSpec
@@ -21,13 +23,22 @@ from runners.read.run import Step
 from runners.warming import let_rest, rehearsal, warm_up
 
 Launch = Callable[[Setting], RunningServer]
+OVERTIME = 1.25  # of what a group is planned to take: a slow machine ends its rounds with what there is
 
 
 class TakingTurns:
     """Runs one group of settings. Servers that wait for their turn do nothing, so they may all run at once."""
 
-    def __init__(self, campaign: Campaign, launch: Launch, plan: Turns, connections: int) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        launch: Launch,
+        plan: Turns,
+        connections: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._campaign, self._launch, self._plan, self._connections = campaign, launch, plan, connections
+        self._clock = clock
 
     def take(
         self,
@@ -38,12 +49,13 @@ class TakingTurns:
         events: tuple[str, ...] = (),
         profiled: Sequence[str] = (),
     ) -> list[Step]:
-        """Every round of every setting, at one rate that all carry; then those named in `profiled` once more.
+        """Rounds of every setting, at one rate that all carry; then those named in `profiled` once more.
 
+        All planned rounds, or as many as fit into OVERTIME times the planned time, FEWEST_ROUNDS at least.
         The rate is the published one, or a share of what the weakest carries. Raises MeasureError when a setting
         answers nothing.
         """
-        plan = self._plan
+        plan, began = self._plan, self._clock()
         servers = {setting.name: self._launch(setting) for setting in settings}
         about: dict[str, object] = {"group": group, "settings": list(servers), "seed": secrets.randbelow(2**31)}
         carried: dict[str, float] = {}
@@ -59,6 +71,12 @@ class TakingTurns:
         for number in range(1, plan.rounds + 1):
             for name in chance.sample(list(servers), len(servers)):
                 steps += self._turn(servers[name], workload, rate, {"turn": {**about, "round": number}}, number)
+            late = self._clock() - began > OVERTIME * plan.planned_s(len(settings))
+            if FEWEST_ROUNDS <= number < plan.rounds and late:
+                self._campaign.say(
+                    f"  the time is up after {number} of {plan.rounds} rounds: this machine is slow today"
+                )
+                break
         for name in profiled if events else ():
             steps.append(self._profiled(servers[name], workload, rate, {"turn": about}, events))
         return steps

@@ -258,7 +258,9 @@ def _checks(group: Group) -> Iterator[Check]:
     """Rounds, rate and errors of a group."""
     loads = group.steps
     good = [step for step in loads if facts.quotable(step)]
-    text = f"{words.count(len(good))} of {words.count(len(loads))} loads tell a latency, in {group.planned} rounds"
+    taken = max(len(own) for own in group.turns.values())
+    rounds = f"{taken} rounds" if taken >= group.planned else f"{taken} of {group.planned} planned rounds"
+    text = f"{words.count(len(good))} of {words.count(len(loads))} loads tell a latency, in {rounds}"
     yield Check(f"{group.name}, rounds", len(good) == len(loads), words.sentence(text))
     compiling = [step.name for steps in group.compiling(*group.settings).values() for step in steps]
     named = (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from pathlib import Path
 
 import pytest
 
 from runners import turns as taking_turns
 from runners import warming
-from runners.explain import turns
+from runners.explain import cluster, turns
+from runners.explain.compare import FEWEST_ROUNDS
 from runners.plan.report_5 import PUBLISHED_RPS, Turns, get, put
 from runners.plan.setting import Setting
 from runners.read.reading import read_run
@@ -36,6 +39,25 @@ def test_every_round_has_each_setting_once_at_one_rate(tmp_path: Path) -> None:
     assert {step.meta["offered_rate_rps"] for step in group.steps} == {700.0}, "70 % of what the weaker carries"
     each = turns.of(group.against("one", "other"), turns.CARRIED)
     assert each is not None and each.share == pytest.approx(-0.5, abs=0.01)
+
+
+@pytest.mark.parametrize(("seconds", "rounds"), [(0.0, 9), (1_000.0, FEWEST_ROUNDS)])
+def test_a_slow_machine_ends_its_rounds_early_and_the_report_says_so(
+    tmp_path: Path, seconds: float, rounds: int
+) -> None:
+    """Each look at the clock is so many seconds after the last: of a slow machine, the first round is late already."""
+    machine = Machine({"one": Server(2_000.0), "other": Server(1_000.0)})
+    folder = RunFolder.create(tmp_path, "05", "smoke", {"title": "t"})
+    plan, clock = dataclasses.replace(PLAN, rounds=9), itertools.count(0.0, seconds)
+    taking = TakingTurns(FakeCampaign(folder, machine), machine.launch, plan, 4, lambda: next(clock))
+    taking.take("changes", SETTINGS, put("smoke"), PUBLISHED_RPS)
+    run = read_run(folder)
+    (group,) = turns.groups(run.steps)
+    assert sorted(group.turns["one"]) == sorted(group.turns["other"]) == list(range(1, rounds + 1))
+    telling = cluster.tell(run)
+    assert telling is not None
+    (check,) = [check for check in telling.checks if check.name == "changes, rounds"]
+    assert check.text.endswith("in 9 rounds." if rounds == 9 else f"in {rounds} of 9 planned rounds.")
 
 
 def test_the_published_rate_is_offered_where_all_carry_it(tmp_path: Path) -> None:
