@@ -14,7 +14,8 @@ from runners.launch.toolchain import ROOT
 from runners.plan.experiment import experiment
 from runners.plan.parameter import Value, validate
 from runners.progress import ADDRESS, listening, sink
-from runners.store import RUN_VARIABLE, RUNS, RunFolder
+from runners.resume import begun, same_parameters
+from runners.store import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 
 KERNEL = "python3"
 
@@ -23,24 +24,30 @@ class NotebookError(LabError):
     """A cell that failed."""
 
 
-def run_notebook(number: str, given: Mapping[str, object]) -> RunFolder:
-    """Execute an experiment's notebook with these parameters into a new run folder.
+def run_notebook(number: str, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
+    """Execute an experiment's notebook with these parameters into a new run folder, or go on with one in `resume`.
 
     The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
-    Raises PlanError for parameters that can't be, NotebookError with the cell's own error.
+    Raises PlanError for parameters that can't be or a run that can't be gone on with, NotebookError with the cell's
+    own error.
     """
     plan = experiment(number)
-    parameters = validate(plan.parameters, given)
+    going_on = RunFolder.open(resume.resolve()) if resume is not None else None
+    parameters = validate(plan.parameters, begun(going_on, plan.number, given) if going_on else given)
     affordable(plan.number, parameters)
-    folder = RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
+    if going_on:
+        same_parameters(going_on, parameters)
+    folder = going_on or RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
+    variable = RESUME_VARIABLE if going_on else RUN_VARIABLE
     status = "failed"
     try:
         with listening(sink(sys.stderr)) as address:
-            os.environ.update({ADDRESS: address, RUN_VARIABLE: str(folder.path)})
+            os.environ.update({ADDRESS: address, variable: str(folder.path)})
             execute(ROOT / "notebooks" / plan.notebook, folder, parameters)
         status = "complete"
     except KeyboardInterrupt:
         status = "interrupted"
+        print(f"{_going_on(folder)} goes on with it", file=sys.stderr)
         raise
     finally:
         if folder.manifest()["status"] == "running":
@@ -74,14 +81,17 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
                 config=Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}}),
             )
     except DeadKernelError as error:
-        raise NotebookError(
-            notebook.name, "its kernel died", f"run again; what was measured is in {folder.path}"
-        ) from error
+        raise NotebookError(notebook.name, "its kernel died", f"{_going_on(folder)} goes on with it") from error
     except PapermillExecutionError as error:
         if error.ename == "KeyboardInterrupt":  # Ctrl-C reached the kernel first
             raise KeyboardInterrupt from error
         raise NotebookError(
             f"{notebook.name}, cell {error.exec_count}",
             f"{error.ename}: {error.evalue}",
-            f"its output is in {folder.notebook}",
+            f"its output is in {folder.notebook}; {_going_on(folder)} goes on with it",
         ) from error
+
+
+def _going_on(folder: RunFolder) -> str:
+    """The command that does."""
+    return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"

@@ -62,15 +62,19 @@ def experiments(titles: bool) -> None:
 @lab.command()
 @click.argument("experiment")
 @click.option("--size", help="smoke | quick | full")
+@click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
 @click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter; may be given again.")
-def run(experiment: str, size: str | None, parameters: tuple[str, ...]) -> None:
-    """Run an experiment's notebook in batch, e.g. `lab run 01 --size quick -p rate_rps=8000`."""
+def run(experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...]) -> None:
+    """Run an experiment's notebook in batch, e.g. `lab run 01 --size quick -p rate_rps=8000`.
+
+    An interrupted run goes on with `--resume RUN`: what it has finished is not measured again.
+    """
     from runners.batch import run_notebook
 
     given = _given(parameters, {})
     if size is not None and given.setdefault("size", size) != size:
         raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
-    folder = run_notebook(experiment, given)
+    folder = run_notebook(experiment, given, resume)
     click.echo(f"report.html: {folder.report_html}")
     click.echo(f"report.md:   {folder.report_md}")
 

@@ -93,12 +93,19 @@ class Clusters(Searches, ABC):
         warmup_s, load_s = report_5.STEADY_S[self.size.name]
         shape = Shape(int(self.parameters["connections"]), 1, load_s, warmup_s)
         self.floor(workload, rate, shape)
-        server, name = self.launch(setting), f"{workload.name}-{setting.name}"
-        warm_up(self._campaign, f"warm-{name}", server, workload, Shape(shape.connections), WARM_UP_S[self.size.name])
-        step = in_time(self._campaign, name, "load", server, workload, rate, shape)
-        if self.events:
-            spec = ProfileSpec.for_load(self.events, rate.rps, warmup_s + load_s, self._campaign.server_cpu_share(name))
-            self._campaign.step(f"{name}-profiled", "load", server, workload, rate, spec, shape)
+        name = f"{workload.name}-{setting.name}"
+
+        def measure() -> Step:
+            server, whole_s = self.launch(setting), WARM_UP_S[self.size.name]
+            warm_up(self._campaign, f"warm-{name}", server, workload, Shape(shape.connections), whole_s)
+            step = in_time(self._campaign, name, "load", server, workload, rate, shape)
+            if self.events:
+                cpu_share = self._campaign.server_cpu_share(name)
+                spec = ProfileSpec.for_load(self.events, rate.rps, warmup_s + load_s, cpu_share)
+                self._campaign.step(f"{name}-profiled", "load", server, workload, rate, spec, shape)
+            return step
+
+        step = self._finished.once(f"{name} in depth", measure)
         draw(lambda: show.spectrum(step, floor=self._nearest_floor(step)))
         return step
 
@@ -112,19 +119,29 @@ class Clusters(Searches, ABC):
         profiled: Sequence[str] = (),
     ) -> list[Step]:
         """Interleaved rounds of a group's settings at one rate; some once more with the profiler."""
-        self._servers.stop()
         plan = report_5.TURNS[group][self.size.name]
         turns = TakingTurns(
             self._campaign, self._servers.beside, plan, connections or int(self.parameters["connections"])
         )
         settings = [self.cluster(name) for name in names]
-        steps = turns.take(group, settings, workload, report_5.PUBLISHED_RPS, self.events, profiled)
-        self._servers.stop()
+
+        def measure() -> list[Step]:
+            self._servers.stop()
+            steps = turns.take(group, settings, workload, report_5.PUBLISHED_RPS, self.events, profiled)
+            self._servers.stop()
+            return steps
+
+        steps = self._finished.once(f"turns of {group}", measure)
         draw(lambda: show.turns(steps, self._nearest_floor(steps[0])))
         return steps
 
     def outage(self, name: str, workload: Workload) -> Step:
         """Three processes under a load to the first; the last is killed, and started again."""
+        step = self._finished.once(f"outage of {name}", lambda: self._killed(name, workload))
+        draw(lambda: show.outage([step], self._nearest_floor(step)))
+        return step
+
+    def _killed(self, name: str, workload: Workload) -> Step:
         self._servers.stop()
         plan = report_5.OUTAGE_TIMES[self.size.name]
         first = in_a_row(report_5.NODES)
@@ -136,11 +153,9 @@ class Clusters(Searches, ABC):
             carried = facts.achieved_rps(warm)
             if not carried > 0:
                 raise MeasureError(f"warm-up of {name}", facts.why_not(warm), "see the server's log")
-            step = self._outage(name, nodes, workload, float(f"{OUTAGE_SHARE * carried:.2g}"), plan)
+            return self._outage(name, nodes, workload, float(f"{OUTAGE_SHARE * carried:.2g}"), plan)
         finally:
             nodes.stop()
-        draw(lambda: show.outage([step], self._nearest_floor(step)))
-        return step
 
     def _outage(
         self, name: str, nodes: RunningNodes, workload: Workload, rate_rps: float, plan: report_5.Outage

@@ -15,7 +15,9 @@ from runners.clusters import Clusters
 from runners.errors import MeasureError, ToolError
 from runners.explain import words
 from runners.explain.climbing import Ladder
+from runners.explain.facts import achieved_rps
 from runners.explain.sentinel import judge as judge_sentinel
+from runners.finished import Finished
 from runners.launch import workshop
 from runners.launch.build import git_state
 from runners.launch.server import RunningServer
@@ -47,7 +49,7 @@ from runners.servers import Servers
 from runners.show.blocks import Concluded
 from runners.show.cell import draw, in_notebook
 from runners.side_by_side import SideBySide
-from runners.store import RUN_VARIABLE, RUNS, RunFolder
+from runners.store import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 
 __all__ = [
     "AFTER", "BEFORE", "DELAYED", "FLAG", "GET", "NEW_JDK", "ONE_WRITE", "PUT", "WORKLOADS",
@@ -80,12 +82,14 @@ class Lab(SideBySide, Clusters):
             shop, str(parameters.get("generator", "loadgen")), generator_cpus, self.size, folder, bar
         )
         self._series = Series(folder, self._campaign, self.size, self.launch)
+        self._finished = Finished(folder, bar)
 
     @classmethod
-    def begin(cls, number: str, *, resume: Path | None = None, **parameters: object) -> Lab:
+    def begin(cls, number: str, *, resume: Path | str | None = None, **parameters: object) -> Lab:
         """Check the parameters, build what is missing, look at the machine, and open a run folder.
 
-        `resume` goes on with that run's folder instead, which must be of this plan, these parameters and this machine.
+        `resume` goes on with that run's folder instead, which must be of this plan, these parameters and this machine:
+        what its earlier sessions finished is read back and not measured again.
         Raises PlanError or ToolError, whose text names the remedy.
         """
         plan = plan_of(number)
@@ -109,8 +113,8 @@ class Lab(SideBySide, Clusters):
             "rerun": plan.rerun_command(checked),
             "pid": os.getpid(),
         }
-        if resume is not None:
-            folder = continued(RunFolder.open(resume), plan.number, manifest)
+        if resume := resume or os.environ.get(RESUME_VARIABLE):
+            folder = continued(RunFolder.open(Path(resume)), plan.number, manifest)
         elif given := os.environ.get(RUN_VARIABLE):  # `lab run` made the folder, so that it can also close it
             folder = RunFolder.open(Path(given))
             folder.update_manifest(**manifest)
@@ -143,22 +147,14 @@ class Lab(SideBySide, Clusters):
 
         A server that this lab started before is stopped first, cleanly, with everything flushed.
         """
+        self._finished.settle()
         return self._servers.start(Setting.of(setting), keep_data)
 
     def choose_rate(self, workload: Workload) -> Rate:
         """The rate to offer, one for all engines: given, or published, or what a probe of each shows to be stable."""
-        capacity_rps: dict[str, float] = {}
-        probes = []
-        for engine in self.engines:
-            server = self.launch(engine)
-            if workload.filled_keys:
-                self.fill(server, workload)
-            shape = Shape(int(self.parameters.get("connections", 1)))
-            name = f"probe-{workload.name}-{engine}"
-            step = self._campaign.step(name, "probe", server, workload, None, shape=shape)
-            probes.append(step)
-            if step.valid:
-                capacity_rps[engine] = float(step.frames["summary"]["achieved_rps"].iloc[0])
+        probes = self._finished.once(f"probes of {workload.name}", lambda: self._probes(workload))
+        measured = zip(self.engines, probes, strict=True)
+        capacity_rps = {engine: achieved_rps(step) for engine, step in measured if step.valid}
         if not capacity_rps:
             raise MeasureError(f"probe of {workload.label}", "no engine answered", "read the reasons above")
         rate = choose_rate(workload.published_rate_rps, capacity_rps, float(self.parameters["rate_rps"]))
@@ -166,25 +162,46 @@ class Lab(SideBySide, Clusters):
         draw(lambda: show.probes(probes, rate.rps, workload.published_rate_rps))
         return rate
 
+    def _probes(self, workload: Workload) -> list[Step]:
+        """What each engine carries in closed loop."""
+        probes = []
+        for engine in self.engines:
+            server = self.launch(engine)
+            if workload.filled_keys:
+                self.fill(server, workload)
+            shape = Shape(int(self.parameters.get("connections", 1)))
+            name = f"probe-{workload.name}-{engine}"
+            probes.append(self._campaign.step(name, "probe", server, workload, None, shape=shape))
+        return probes
+
     def floor(self, workload: Workload, rate: Rate, shape: Shape | None = None) -> Step:
         """The instrument floor: the same load against a handler that does nothing; how long, by the run's size."""
         shape = shape or Shape(int(self.parameters.get("connections", 1)))
-        server = self.launch("noop")
-        step = self._campaign.step(f"floor-{workload.name}", "floor", server, workload, rate, shape=shape)
+        name = f"floor-{workload.name}"
+
+        def measure() -> Step:
+            return self._campaign.step(name, "floor", self.launch("noop"), workload, rate, shape=shape)
+
+        step = self._finished.once(name, measure)
         draw(lambda: show.spectrum(step))
         return step
 
     def prove_floors(self, server: RunningServer) -> list[Step]:
         """Experiment 00: what every generator that is found reads of this server, round by round."""
         proving = self._proving()
-        proving.warm(server)
-        steps = proving.floors(server)
+
+        def measure() -> list[Step]:
+            proving.warm(server)
+            return proving.floors(server)
+
+        steps = self._finished.once("floors", measure, launched=True)
         draw(lambda: show.floors(steps))
         return steps
 
     def prove_stalls(self, server: RunningServer) -> list[Step]:
         """Experiment 00: what every generator that is found says of a server that stands still at known times."""
-        steps = self._proving().stalls(server)
+        proving = self._proving()
+        steps = self._finished.once("stalls", lambda: proving.stalls(server), launched=True)
         draw(lambda: show.stall(steps))
         return steps
 
@@ -204,7 +221,7 @@ class Lab(SideBySide, Clusters):
         if generator is None:
             raise ToolError("load generator", "only ours can fill a store", "install Rust (rustup), then run again")
         looping = Looping(self._campaign, LOOP_SIZES[self.size.name], generator, self.events)
-        steps = looping.stage(stage, self.launch(stage.setting))
+        steps = self._finished.once(f"loops of {stage.name}", lambda: looping.stage(stage, self.launch(stage.setting)))
         draw(lambda: show.loop_rates(steps))
         return steps
 
@@ -226,7 +243,9 @@ class Lab(SideBySide, Clusters):
             spec = ProfileSpec.for_load(self.events, rate.rps, self.size.load_s(), share)
             name += "-profiled"
         shape = Shape(int(self.parameters.get("connections", 1)), warmup_s=0.0 if cold else None)
-        step = self._campaign.step(name, "load", server, workload, rate, spec, shape)
+        step = self._finished.once(
+            name, lambda: self._campaign.step(name, "load", server, workload, rate, spec, shape), launched=True
+        )
         reference = published(workload.published) if workload.published else None
         draw(lambda: show.spectrum(step, published=reference, floor=self._nearest_floor(step)))
         return step

@@ -162,6 +162,10 @@ class Progress:
         self._done_s += planned_s
         self._sink.rest()
 
+    def shorten(self, by_s: float) -> None:
+        """A part of the plan need not be done."""
+        self._total_s = max(self._done_s, self._total_s - by_s)
+
     def say(self, line: str) -> None:
         self._sink.say(line)
 

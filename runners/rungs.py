@@ -62,13 +62,7 @@ class Rungs:
         name = step_name(workload.name, setting.name)
         about: dict[str, object] = {"name": name, "published": list(published)}
         self._server = None
-        steps = []
-        for index, rps in enumerate(rates, start=1):
-            taken = self._taken(step_name("rung", name, f"{index:03d}"))
-            if taken is not None and float(taken.meta["offered_rate_rps"]) == rps:
-                steps.append(taken)
-            else:
-                steps.append(self._rung(setting, workload, shape, about, index, rps))
+        steps = [self._kept_rung(setting, workload, shape, about, index, rps) for index, rps in enumerate(rates, 1)]
         steps += self._again(setting, workload, shape, about, steps, Objective(latencies=(), errors=1.0))
         return ladder_of(name, steps)
 
@@ -92,19 +86,42 @@ class Rungs:
         ]
         again = []
         for index, step in silent[: most_again(len(steps))]:
-            taken = self._taken(step_name("rung", about["name"], f"{index:03d}", AGAIN))
-            rps = facts.offered_rps(step)
-            same = taken is not None and float(taken.meta["offered_rate_rps"]) == rps
-            again.append(taken if same and taken else self._rung(setting, workload, shape, about, index, rps, AGAIN))
+            again.append(self._kept_rung(setting, workload, shape, about, index, facts.offered_rps(step), AGAIN))
         return again
 
+    def _kept_rung(
+        self,
+        setting: Setting,
+        workload: Workload,
+        shape: Shape,
+        about: Mapping[str, object],
+        index: int,
+        rps: float,
+        *more: str,
+    ) -> Step:
+        """The rung that the run folder holds at this rate, or one that is measured now."""
+        taken = self._taken(step_name("rung", about["name"], f"{index:03d}", *more))
+        if taken is not None and float(taken.meta["offered_rate_rps"]) == rps:
+            return taken
+        return self._rung(setting, workload, shape, about, index, rps, *more)
+
     def _profiled(
-        self, workload: Workload, shape: Shape, about: Mapping[str, object], rps: float, events: tuple[str, ...]
+        self,
+        setting: Setting,
+        workload: Workload,
+        shape: Shape,
+        about: Mapping[str, object],
+        rps: float,
+        events: tuple[str, ...],
     ) -> Step | None:
         """A rung once more, with the profiler; None when the server did not live that long."""
+        name = step_name(climbing.PROFILED, about["name"], f"{rps:.0f}")
+        if (taken := self._taken(name)) is not None:
+            return taken
+        if self._server is None:  # all rungs were kept from an earlier session
+            self._warm(setting, workload, shape)
         if self._server is None or not self._server.alive():
             return None
-        name = step_name(climbing.PROFILED, about["name"], f"{rps:.0f}")
         spec = ProfileSpec.for_load(events, rps, (shape.duration_s or 0.0) + (shape.warmup_s or 0.0))
         rate = Rate(rps, "a rung of a ladder, once more with the profiler")
         more = {"ladder": dict(about)}

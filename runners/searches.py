@@ -10,6 +10,7 @@ from runners.errors import MeasureError
 from runners.explain import climbing, facts, floors, published_ladders
 from runners.explain.climbing import Ladder
 from runners.explain.comparing import Repeats
+from runners.finished import Finished
 from runners.plan import report_3
 from runners.plan.climb import CLIMBS, Climb
 from runners.plan.comparison import MINUTES
@@ -41,6 +42,7 @@ class Searches:
     size: Size
     events: tuple[str, ...]
     _series: Series
+    _finished: Finished
 
     def _nearest_floor(self, load: Step) -> Step | None:
         """What this run has read of the instrument itself nearest to a load; read back, as a run may go on later."""
@@ -116,12 +118,15 @@ class Searches:
         shape = Shape(int(self.parameters["connections"]))
         outputs = {name: rps for name in workload.published_rungs if (rps := published_rate(name))}
         events = self.events if profile else ()
-        if plan.shares:
-            found = self._series.climb(chosen, workload, asked, plan, shape, outputs, events)
-        else:
+
+        def measure() -> Ladder:
+            if plan.shares:
+                return self._series.climb(chosen, workload, asked, plan, shape, outputs, events)
             probes = Shape(shape.connections, 1, plan.probe_s, plan.probe_warmup_s)
             limits = {"low_rps": 100.0, "high_rps": 1_000_000.0, "precision": plan.precision}
-            found = self._series.knee(chosen, workload, asked, plan.knee_minutes, probes, limits)
+            return self._series.knee(chosen, workload, asked, plan.knee_minutes, probes, limits)
+
+        found = self._finished.once(f"{workload.name} of {chosen.name}", measure)
         self._draw_ladder(found, list(outputs))
         if profile and self.events:
             steps = [read_step(folder) for folder in self.folder.steps()]

@@ -108,10 +108,11 @@ class Series(Rungs):
         about: dict[str, object] = {"name": f"{name}-rungs", "published": list(published), "objective": objective.text}
         about["base"] = {**base, "rps": base_rps}
         shape = dataclasses.replace(load, duration_s=plan.rung_s, warmup_s=plan.probe_warmup_s)
-        steps = [self._rung(setting, workload, shape, about, index, rps) for index, rps in enumerate(rates, start=1)]
+        steps = [self._kept_rung(setting, workload, shape, about, index, rps) for index, rps in enumerate(rates, 1)]
         steps += self._again(setting, workload, shape, about, steps, objective)
         for share in plan.profiled if events else ():
-            self._profiled(workload, shape, about, min(rates, key=lambda rps: abs(rps - share * base_rps)), events)
+            nearest_rps = min(rates, key=lambda rps: abs(rps - share * base_rps))
+            self._profiled(setting, workload, shape, about, nearest_rps, events)
         return ladder_of(f"{name}-rungs", steps)
 
     def compare(

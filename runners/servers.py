@@ -25,7 +25,7 @@ class Servers:
     ) -> None:
         self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
         self._up: list[RunningServer] = []
-        self._starts = 0
+        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
 
     def start(self, setting: Setting, keep_data: bool = False) -> RunningServer:
         """Stop what is up, cleanly, then start a setting on an empty store, or on what its last server left."""

@@ -55,10 +55,13 @@ class SideBySide(Searches, ABC):
             return server
 
         warm_s = stores.WARM_UP_S[self.size.name]
-        steps = beside(
-            self._campaign, self.launch, ready, settings, workload, rate, shape, self.events, floor_s, warm_s
-        )
-        return self._seen(steps)
+
+        def measure() -> list[Step]:
+            return beside(
+                self._campaign, self.launch, ready, settings, workload, rate, shape, self.events, floor_s, warm_s
+            )
+
+        return self._seen(self._finished.once(f"{workload.name} beside each other", measure))
 
     def _seen(self, steps: list[Step]) -> list[Step]:
         profiled = [step for step in steps if step.profiled]
@@ -75,7 +78,8 @@ class SideBySide(Searches, ABC):
 
     def together(self) -> list[Step]:
         """Experiment 07: the published store and the one with every switch on, clean and profiled."""
-        return self._seen(self._ablating().together(int(self.parameters["connections"]), self.events))
+        connections, ablating = int(self.parameters["connections"]), self._ablating()
+        return self._seen(self._finished.once("together", lambda: ablating.together(connections, self.events)))
 
     def _drop(self, data: Path) -> None:
         self._servers.stop()

@@ -30,6 +30,8 @@ RUNS = Path(os.environ.get("LAB_RUNS") or Path(__file__).resolve().parents[1] / 
 REFERENCE = Path(__file__).resolve().parents[1] / "data" / "reference"
 #: Names the run folder that `lab run` made for the notebook it executes.
 RUN_VARIABLE = "LAB_RUN"
+#: Names the run folder of an interrupted run that the notebook is to go on with.
+RESUME_VARIABLE = "LAB_RESUME"
 MANIFEST_SCHEMA = "run/1"
 STEP_SCHEMA = "step/1"
 #: Room kept from the start, so that a run whose disk is full can still be closed.
@@ -119,6 +121,22 @@ class RunFolder:
     def name(self) -> str:
         return self.path.name
 
+    @property
+    def _finished(self) -> Path:
+        """The words of its notebook that are finished, as JSON; see `runners.finished`."""
+        return self.path / "finished.json"
+
+    def finished_words(self) -> dict[str, dict[str, Any]]:
+        """Each finished word of the notebook and what it gave; none where nothing is written, or nothing readable."""
+        try:
+            told = json.loads(self._finished.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {key: entry for key, entry in told.items() if isinstance(entry, dict)} if isinstance(told, dict) else {}
+
+    def write_finished_words(self, told: dict[str, dict[str, Any]]) -> None:
+        write_json(self._finished, told)
+
     def write_frame(self, name: str, frame: pd.DataFrame) -> None:
         """Store a frame of the run as a whole, as Parquet."""
         (self.path / "frames").mkdir(exist_ok=True)
@@ -155,9 +173,10 @@ class RunFolder:
         self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
 
     def reopen(self) -> None:
-        """Go on with a run that was interrupted."""
+        """Go on with a run that was interrupted; the manifest tells when."""
         (self.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
-        self.update_manifest(status="running")
+        resumed = [*self.manifest().get("resumed_unix_s", ()), datetime.now(UTC).timestamp()]
+        self.update_manifest(status="running", resumed_unix_s=resumed)
 
     def begin_step(self, name: str) -> StepFolder:
         """An empty folder to measure into. What an earlier, unfinished attempt left is removed."""

@@ -107,6 +107,8 @@ def _sentinel(run: Run) -> Iterator[Check]:
 def _complete(run: Run) -> Check:
     status = run.manifest.get("status")
     text = facts.how_it_ended(run)
+    if resumed := run.manifest.get("resumed_unix_s"):
+        text += f"; it was measured in {words.count(len(resumed) + 1)} sessions"
     if run.unfinished:
         text += f"; {words.listed(run.unfinished)} was begun and not finished"
     bad = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runners.errors import PlanError
-from runners.resume import continued
+from runners.resume import begun, continued, same_parameters
 from runners.store import RunFolder
 
 MANIFEST: dict[str, Any] = {
@@ -54,6 +54,28 @@ def test_what_differs_is_named_and_the_folder_left_as_it_was(
         continued(folder, "knee", {**MANIFEST, **changed})
     assert told in str(refusal.value) and "begin a new run" in str(refusal.value)
     assert folder.manifest_path.read_bytes() == before
+
+
+def test_a_run_begins_again_with_its_own_parameters_and_what_is_given(tmp_path: Path) -> None:
+    folder = interrupted(tmp_path)
+    assert begun(folder, "knee", {"minutes": 60.0}) == {**MANIFEST["parameters"], "minutes": 60.0}
+    same_parameters(folder, begun(folder, "knee", {"minutes": 60.0}))
+    with pytest.raises(PlanError, match="objective: p99<=10ms against p99<=1ms"):
+        same_parameters(folder, begun(folder, "knee", {"objective": "p99<=1ms"}))
+
+
+def test_a_complete_run_is_not_gone_on_with(tmp_path: Path) -> None:
+    folder = interrupted(tmp_path)
+    folder.finish("complete")
+    with pytest.raises(PlanError, match="it is complete"):
+        begun(folder, "knee", {})
+
+
+def test_the_manifest_tells_when_a_run_was_gone_on_with(tmp_path: Path) -> None:
+    folder = interrupted(tmp_path)
+    for session in (1, 2):
+        folder.update_manifest(pid=None)
+        assert len(continued(folder, "knee", {**MANIFEST, "pid": None}).manifest()["resumed_unix_s"]) == session
 
 
 def test_a_run_of_another_plan_is_refused(tmp_path: Path) -> None:

@@ -205,6 +205,29 @@ def test_a_climb_finds_the_knee_then_offers_shares_of_it_and_published_rates_wit
     assert len(machine.launched) == 1  # all of it on one warm server
 
 
+@pytest.mark.parametrize("left", [1, 2, 3, 5])
+def test_a_climb_that_was_interrupted_goes_on_and_measures_nothing_again(tmp_path: Path, left: int) -> None:
+    plan = Climb(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2)
+
+    def climb(folder: RunFolder, machine: Machine) -> Ladder:
+        return series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, {}, ("cpu",))
+
+    whole = Machine({"lsm": Server(KNEE_RPS)})
+    climb(opened(tmp_path / "whole"), whole)
+    folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS)})
+    stop_at(machine, len(whole.measured) - left)
+    with pytest.raises(KeyboardInterrupt):
+        climb(folder, machine)
+    before, again = started(folder), Machine({"lsm": Server(KNEE_RPS)})
+    found = climb(folder, again)
+    after = started(folder)
+    rungs = {name: at for name, at in before.items() if name.startswith("rung-")}
+    assert rungs and {name: after[name] for name in rungs} == rungs
+    assert [name for name in machine.measured if name.startswith("rung-")][: len(rungs)] == list(rungs)
+    assert after.keys() == started(RunFolder(next((tmp_path / "whole").iterdir()))).keys(), "profiled rungs too"
+    assert len(found.rungs) == 3 and len(again.launched) == 1
+
+
 def test_a_climb_without_a_search_takes_shares_of_the_closed_loop(tmp_path: Path) -> None:
     folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS)})
     plan = Climb(0, 1.0, 0.0, (0.5,), (), 1.0)

@@ -180,6 +180,28 @@ def test_an_interrupted_run_leaves_no_process_and_a_readable_folder(number: sign
     done = lab("report", str(path), runs=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "interrupted" in folder.report_md.read_text().lower()
+    if number == signal.SIGKILL:  # going on takes long, and is the same however it was interrupted
+        _goes_on(folder, tmp_path)
+
+
+def _goes_on(folder: RunFolder, runs: Path) -> None:
+    """What was finished is kept as it is, the rest is measured, and a complete run is refused."""
+    refused = lab("run", "02", "--resume", str(folder.path), runs=runs)
+    assert refused.returncode == 1 and "it is a run of 01, not of 02" in refused.stderr, refused.stderr
+    refused = lab("run", "01", "--resume", str(folder.path), "-p", "heap_mb=64", runs=runs)
+    assert refused.returncode == 1 and "heap_mb: 128 against 64" in refused.stderr, refused.stderr
+    before = {step.name: step.read_meta()["started_unix_us"] for step in folder.steps()}
+    done = lab("run", "01", "--resume", str(folder.path), runs=runs)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(runs.iterdir()) == [folder.path] and folder.manifest()["status"] == "complete"
+    after = {step.name: step.read_meta()["started_unix_us"] for step in folder.steps()}
+    of_each_session = {"sentinel", "fill-lsm"}  # what the next load needs is made anew
+    assert {name for name, at in before.items() if after[name] == at} == before.keys() - of_each_session
+    assert {"put-lsm", "get-lsm"} <= after.keys()
+    assert "measured in 2 sessions" in folder.report_md.read_text(encoding="utf-8")
+    refused = lab("run", "01", "--resume", str(folder.path), runs=runs)
+    assert refused.returncode == 1 and "it is complete" in refused.stderr, refused.stderr
+    assert not _children_of_the_run(runs)
 
 
 def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
