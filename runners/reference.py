@@ -17,6 +17,7 @@ RAW_AND_SCRATCH = (
     "*.collapsed",
     "*.jsonl",
     "events.json",
+    "finished.json",
     "load.json",
     "servers",
     SUPERSEDED,

@@ -153,6 +153,8 @@ def told(each: Difference) -> str:
 
 def _edges(each: Difference) -> str:
     low, high = sorted((abs(each.low), abs(each.high)))
+    if each.high > TELLS_NOTHING:
+        return f"at least {words.percent(low)}"
     return (
         words.percent(low)
         if words.percent(low) == words.percent(high)

@@ -8,6 +8,7 @@ import pytest
 
 from runners.explain import outages, turns
 from runners.explain.cluster import REPLICATION
+from runners.explain.compare import QUANTITIES, Difference
 from runners.explain.conclude import conclude
 from runners.explain.words import Finding
 from runners.plan.report_5 import CHANGES, PUBLISHED_KEYS, REPLICATED
@@ -47,6 +48,12 @@ def test_the_answer_says_all_at_once_and_which_change_alone_is_seen(tmp_path: Pa
     assert answer.startswith("The report's three changes at once, closed-loop rate: higher by ")
     assert "; no-lock alone higher by " in answer and "; murmur3 alone higher by " in answer
     assert "no change by fewer-threads alone can be seen." in answer and "against" not in answer
+
+
+@pytest.mark.parametrize(("high", "words"), [(0.8, "higher by 20.0 % to 80.0 %"), (25.5, "higher by at least 20.0 %")])
+def test_of_a_difference_without_an_upper_bound_the_lower_is_told(high: float, words: str) -> None:
+    told = turns.told(Difference(QUANTITIES[0], 100.0, 150.0, 0.5, 0.2, high, 6, 0.3, turns.SEE))
+    assert told.replace("\xa0", " ") == words
 
 
 def test_a_load_that_was_saturated_leaves_the_closed_loop_and_no_latency(tmp_path: Path) -> None:
