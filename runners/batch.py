@@ -61,6 +61,8 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
     Nothing of the kernel is left behind: its sockets lie in a temporary folder that only this user may open.
     Raises NotebookError when a cell fails or the kernel dies, KeyboardInterrupt when the kernel was interrupted.
     """
+    # a grammar that takes two seconds to build, for a format that no notebook uses: jsonschema does without
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import papermill  # slow to import, and only a run needs it
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError

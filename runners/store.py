@@ -203,6 +203,11 @@ class RunFolder:
         """Complete steps in the order in which they started."""
         return sorted(self._complete(), key=lambda step: step.read_meta().get("started_unix_us", 0))
 
+    def named(self, name: str) -> list[StepFolder]:
+        """The complete step of that name, if there is one."""
+        step = StepFolder(self.steps_path / name)
+        return [step] if step.meta.is_file() else []
+
     def _complete(self) -> Iterator[StepFolder]:
         if not self.steps_path.is_dir():
             return

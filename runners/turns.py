@@ -23,7 +23,6 @@ from runners.read.run import Step
 from runners.warming import let_rest, rehearsal, warm_up
 
 Launch = Callable[[Setting], RunningServer]
-OVERTIME = 1.25  # of what a group is planned to take: a slow machine ends its rounds with what there is
 
 
 class TakingTurns:
@@ -51,7 +50,7 @@ class TakingTurns:
     ) -> list[Step]:
         """Rounds of every setting, at one rate that all carry; then those named in `profiled` once more.
 
-        All planned rounds, or as many as fit into OVERTIME times the planned time, FEWEST_ROUNDS at least.
+        All planned rounds, or as many as fit into the plan's bound, FEWEST_ROUNDS at least.
         The rate is the published one, or a share of what the weakest carries. Raises MeasureError when a setting
         answers nothing.
         """
@@ -71,7 +70,7 @@ class TakingTurns:
         for number in range(1, plan.rounds + 1):
             for name in chance.sample(list(servers), len(servers)):
                 steps += self._turn(servers[name], workload, rate, {"turn": {**about, "round": number}}, number)
-            late = self._clock() - began > OVERTIME * plan.planned_s(len(settings))
+            late = self._clock() - began > plan.bound_s(len(settings))
             if FEWEST_ROUNDS <= number < plan.rounds and late:
                 self._campaign.say(
                     f"  the time is up after {number} of {plan.rounds} rounds: this machine is slow today"

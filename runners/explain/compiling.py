@@ -19,9 +19,10 @@ def compiling_cores(step: Step) -> float | None:
     activity = step.frames.get("activity")
     if activity is None or activity.empty:
         return None
-    jit = activity[activity["kind"] == "jit"]
-    if jit.empty:
+    jit = activity["kind"].to_numpy() == "jit"
+    if not jit.any():
         return None
-    ends_s = jit["t_s"] + jit["length_s"]
-    last = jit[ends_s > ends_s.max() - _END_S]
-    return float(last["busy_ms"].sum() / 1000 / last["length_s"].sum())
+    began_s, length_s, busy_ms = (activity[name].to_numpy()[jit] for name in ("t_s", "length_s", "busy_ms"))
+    ends_s = began_s + length_s
+    last = ends_s > ends_s.max() - _END_S
+    return float(busy_ms[last].sum() / 1000 / length_s[last].sum())

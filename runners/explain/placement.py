@@ -7,8 +7,8 @@ address makes to one that the key makes, so hardly any key changes the order of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -35,16 +35,18 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
     return tuple(float(count) / ids for count in counts)
 
 
-def _texts(ids: int) -> Iterator[Bytes]:
+@lru_cache(maxsize=1)
+def _texts(ids: int) -> tuple[Bytes, ...]:
     """The ids as rows of ASCII digits, those of one length together."""
-    digits, first = 1, 0
+    found, digits, first = [], 1, 0
     while first < ids:
         last = min(10**digits, ids)
         for start in range(first, last, _CHUNK):
             numbers = np.arange(start, min(start + _CHUNK, last), dtype=np.int64)
             powers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
-            yield (numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8)
+            found.append((numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8))
         digits, first = digits + 1, 10**digits
+    return tuple(found)
 
 
 def _rendezvous(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:

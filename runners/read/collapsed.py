@@ -68,10 +68,10 @@ class Classifier:
         return self._of(name, anywhere=False)
 
     def _of(self, name: str, anywhere: bool) -> str | None:
-        key = (plain(name), anywhere)
+        key = (name, anywhere)
         if key not in self._known:
-            rules = (rule for rule in self.rules if rule.anywhere == anywhere)
-            self._known[key] = next((rule.category for rule in rules if rule.pattern.search(key[0])), None)
+            rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
+            self._known[key] = next((rule.category for rule in rules if rule.pattern.search(plain_name)), None)
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:

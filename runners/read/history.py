@@ -16,6 +16,7 @@ import duckdb
 import pandas as pd
 
 from runners.errors import LabError
+from runners.plan.size import SENTINEL
 from runners.read.columns import COLUMNS
 from runners.store import REFERENCE, RUNS, RunFolder, StepFolder, StoreError, runs
 
@@ -111,8 +112,11 @@ class History:
         return [str(name) for (name,) in rows if not str(name).endswith(_OWNERS)]
 
 
-def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
-    """Look at every run folder below `roots`; a run that lies in several is taken from the first."""
+def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = None) -> History:
+    """Look at every run folder below `roots`; a run that lies in several is taken from the first.
+
+    With `only`, of each run's steps just the one of that name: the others are not opened.
+    """
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_rows: list[dict[str, Any]] = []
@@ -123,7 +127,7 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
             name = str(manifest.get("run") or folder.name)
             if name in seen:
                 continue
-            steps = list(_steps(folder, name))
+            steps = list(_steps(folder, name, only))
         except (StoreError, OSError) as error:
             unreadable.append(str(error))
             continue
@@ -142,9 +146,9 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
 
 def sentinel_history(folder: RunFolder) -> list[float]:
     """p50 of the sentinels of earlier runs beside `folder` on the same class of machine, oldest first (us)."""
-    history = open_history((folder.path.parent, REFERENCE))
+    history = open_history((folder.path.parent, REFERENCE), only=SENTINEL)
     manifest = folder.manifest()
-    rows = history.query("FROM measurements WHERE kind = 'sentinel' AND metric = 'p50' ORDER BY started_unix_s")
+    rows = history.query("FROM measurements WHERE metric = 'p50' ORDER BY started_unix_s")
     here = rows["machine_class"] == machine_class(manifest.get("machine") or {})
     return [float(value) for value in rows.loc[here & (rows["run"] != manifest.get("run")), "value"]]
 
@@ -172,8 +176,8 @@ def _run(folder: RunFolder, name: str, manifest: dict[str, Any]) -> dict[str, An
     }
 
 
-def _steps(folder: RunFolder, run: str) -> Iterable[dict[str, Any]]:
-    for step in folder.steps():
+def _steps(folder: RunFolder, run: str, only: str | None) -> Iterable[dict[str, Any]]:
+    for step in folder.steps() if only is None else folder.named(only):
         meta = step.read_meta()
         yield {
             **{field: meta.get(field) for field in STEP_COLUMNS},

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pandas as pd
-from matplotlib.collections import PatchCollection
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.collections import PolyCollection
+from matplotlib.patches import Patch
 
 from runners.read.collapsed import classifier
 from runners.show import numbers, style
@@ -98,6 +98,11 @@ def short(name: str) -> str:
     return style.plain(name, 60)
 
 
+def _corners(box: Box) -> list[tuple[float, float]]:
+    right, bottom = box.left + box.width, box.level + 0.94
+    return [(box.left, box.level), (right, box.level), (right, bottom), (box.left, bottom)]
+
+
 def _fits(name: str, width_in: float) -> str:
     """As much of a name as fits, at 7 points; nothing when that would be less than four letters."""
     letters = int((width_in - 0.05) / 0.062)
@@ -131,9 +136,9 @@ def picture(stacks: pd.DataFrame, event: str, label: str) -> style.Picture:
     figure.alt = f"Flame graph, root on top. {heading}."
     if not drawn:
         return figure
-    rectangles = [Rectangle((box.left, box.level), box.width, 0.94) for box in drawn]
+    corners = [_corners(box) for box in drawn]
     colours = [style.category_colour(box.category) if box.category else TRUNK for box in drawn]
-    axes.add_collection(PatchCollection(rectangles, facecolors=colours, edgecolors=style.CARD, linewidths=0.4))
+    axes.add_collection(PolyCollection(corners, facecolors=colours, edgecolors=style.CARD, linewidths=0.4))
     for box in drawn:
         name = _fits(short(box.name), box.width * (width_in - 0.2))
         if name:

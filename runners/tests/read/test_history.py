@@ -56,6 +56,18 @@ def test_profiled_saturated_and_invalid_steps_are_no_measurements(tmp_path: Path
     assert not steps & {"put-lsm", "get-lsm", "put-rocksdb-profiled"}
 
 
+def test_only_the_step_that_is_asked_for_is_opened(tmp_path: Path) -> None:
+    run = made(tmp_path)
+    made(tmp_path, without=("put-lsm",))
+    (run / "steps" / "get-lsm" / "step.json").write_text("{")
+    history = open_history((tmp_path,), only="put-lsm")
+    assert list(history.query("SELECT run, step FROM steps").itertuples(index=False, name=None)) == [
+        (run.name, "put-lsm")
+    ]
+    assert len(history.query("FROM runs")) == 2
+    assert not history.unreadable
+
+
 def test_a_run_that_lies_in_two_places_is_counted_once(tmp_path: Path) -> None:
     run = made(tmp_path / "a")
     shutil.copytree(run, tmp_path / "b" / "01")
