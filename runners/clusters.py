@@ -13,13 +13,13 @@ from runners.errors import MeasureError, ToolError
 from runners.explain import facts, outages
 from runners.explain.climbing import Ladder
 from runners.explain.line import line
+from runners.launch.cores import usable_cpus
 from runners.launch.nodes import RunningNodes, launch_nodes
 from runners.launch.ports import in_a_row
 from runners.launch.server import RunningServer
 from runners.launch.workshop import Workshop
 from runners.measure.generators import generators
 from runners.measure.load import LoadSpec
-from runners.measure.machine import usable_cpus
 from runners.measure.outage import Outages
 from runners.measure.profiler import ProfileSpec
 from runners.plan import report_5

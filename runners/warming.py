@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 
 from runners.campaign import Campaign
 from runners.explain.compiling import not_warm
+from runners.launch.cores import compiling_anywhere
 from runners.launch.server import RunningServer
 from runners.measure.activity import available
-from runners.measure.compiling import await_rest, compiler_s, compiling_anywhere
+from runners.measure.compiling import await_rest, compiler_s
 from runners.plan.rate import Rate
 from runners.plan.shape import Shape
 from runners.plan.size import BURST_S, WARM_BOUND

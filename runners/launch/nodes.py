@@ -29,11 +29,16 @@ class RunningNodes:
         self.nodes[place].child.kill()
 
     def start_again(self, place: int) -> None:
-        """Start a node that has ended, on its port and its data, with logs of its own. Raises ServerError."""
+        """Start a node that has ended, on its port and its data, with logs of its own, beside the load.
+
+        Raises ServerError.
+        """
         self.nodes[place].stop()
         self._starts += 1
         spec = self.specs[place]
-        self.nodes[place] = launch(dataclasses.replace(spec, folder=spec.folder / f"again-{self._starts}"))
+        self.nodes[place] = launch(
+            dataclasses.replace(spec, folder=spec.folder / f"again-{self._starts}"), under_load=True
+        )
 
     def stop(self) -> None:
         """Stop every node cleanly. May be called twice."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -16,11 +17,13 @@ from typing import Any
 import httpx
 
 from runners.errors import ServerError
+from runners.launch.cores import compiling_anywhere
 from runners.launch.http import client
 from runners.launch.supervisor import Child, pinned, start
 from runners.launch.toolchain import shown
 
 READY_TIMEOUT_S = 60.0
+COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
 STATUS_TIMEOUT_S = 5.0
 LOG_TAIL_LINES = 15
 _END_OF_OUTPUT_S = 0.5
@@ -192,15 +195,25 @@ def _read_ready_line(child: Child, timeout_s: float) -> bytes:
     return line
 
 
-def launch(spec: ServerSpec, command: Sequence[str] | None = None, timeout_s: float = READY_TIMEOUT_S) -> RunningServer:
-    """Start the server and wait for its ready line. Raises ServerError with its last log lines."""
+def launch(
+    spec: ServerSpec,
+    command: Sequence[str] | None = None,
+    timeout_s: float = READY_TIMEOUT_S,
+    *,
+    under_load: bool = False,
+) -> RunningServer:
+    """Start the server and wait for its ready line. Raises ServerError with its last log lines.
+
+    Until it is ready its compiler may use every core, unless a load is running meanwhile.
+    """
     spec.folder.mkdir(parents=True, exist_ok=True)
     spec.data.mkdir(parents=True, exist_ok=True)
-    arguments = list(command or spec.command())
+    arguments, free = list(command or spec.command()), bool(spec.cpus) and not under_load
     with spec.log.open("wb") as log:
         child = start(arguments, stdout=subprocess.PIPE, stderr=log)
     try:
-        line = _read_ready_line(child, timeout_s)
+        with compiling_anywhere(child.pid, COMPILER_TIMEOUT_S) if free else contextlib.nullcontext():
+            line = _read_ready_line(child, timeout_s)
         ready = json.loads(line) if line.endswith(b"\n") else None
     except ValueError:
         ready = None

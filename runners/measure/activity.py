@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from runners.launch.cores import COMPILER
 from runners.measure.counters import Counters
 
 PERIOD_S = 0.1
@@ -26,7 +27,7 @@ PERIOD_S = 0.1
 RESCAN_EVERY = 10
 #: What a thread is for, by the beginning of its name (the kernel keeps 15 letters); the first that fits.
 ROLES = (
-    ("jit", re.compile(r"C[12] Compiler")),
+    ("jit", COMPILER),
     ("gc", re.compile(r"GC Thread|G1 |VM Thread|Parallel|Shenandoah|Z[A-Z]")),
     ("flush", re.compile(r"lsm-flush|rocksdb:high")),
     ("compaction", re.compile(r"lsm-compact|rocksdb:(low|bottom)")),

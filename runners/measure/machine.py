@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from runners.launch.cores import usable_cpus
 from runners.launch.toolchain import find_tool
 
 _NOISE_WINDOW_S = 0.5
@@ -95,11 +96,6 @@ def facts() -> dict[str, Any]:
         "load_average": list(os.getloadavg()),
         **quiet_share(),
     }
-
-
-def usable_cpus() -> list[int]:
-    """The cores this process may run on; empty where the system does not say (macOS)."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def taskset() -> Path | None:

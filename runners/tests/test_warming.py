@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +17,9 @@ import pytest
 from runners import warming
 from runners.campaign import Campaign
 from runners.explain.compiling import compiling_cores
+from runners.launch.cores import compiling_anywhere, usable_cpus
 from runners.launch.server import RunningServer
-from runners.measure.compiling import AT_REST, LOOK_S, await_rest, compiler_s, compiling_anywhere
-from runners.measure.machine import usable_cpus
+from runners.measure.compiling import AT_REST, LOOK_S, await_rest, compiler_s
 from runners.plan.shape import Shape
 from runners.plan.size import BURST_S, WARM_BOUND
 from runners.plan.workload import PUT
@@ -153,6 +154,27 @@ def test_only_the_compiler_may_leave_the_servers_cores_and_only_for_a_while() ->
             assert os.sched_getaffinity(serving) == os.sched_getaffinity(child.pid) == own
         assert all(os.sched_getaffinity(thread) == own for thread in (first, later, serving, child.pid))
         child.stdin.close()
+
+
+@pytest.mark.skipif(len(usable_cpus()) < 2 or not Path("/proc/self/task").exists(), reason="one core, or not Linux")
+def test_the_compiler_of_a_process_that_has_just_begun_is_awaited() -> None:
+    own, late = {min(usable_cpus())}, THREADS.replace("names = ", "import time; time.sleep(0.2)\nnames = ")
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-S", "-c", late], stdin=pipe, stdout=pipe, text=True) as child:
+        assert child.stdin is not None and child.stdout is not None
+        os.sched_setaffinity(child.pid, own)
+        with compiling_anywhere(child.pid, 10.0):
+            first, later, serving = (int(number) for number in child.stdout.readline().split())
+            assert os.sched_getaffinity(first) == set(usable_cpus())
+            assert os.sched_getaffinity(serving) == own
+        assert all(os.sched_getaffinity(thread) == own for thread in (first, later, serving))
+        child.stdin.close()
+
+
+def test_a_process_without_a_compiler_is_not_awaited_for_ever() -> None:
+    began = time.monotonic()
+    with compiling_anywhere(os.getpid(), 0.05):
+        assert time.monotonic() - began >= 0.05
 
 
 def test_a_process_that_is_gone_has_no_compiler_to_pin() -> None:

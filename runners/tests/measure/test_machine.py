@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from runners.launch.cores import usable_cpus
 from runners.measure import machine
 from runners.measure.profiler import MAX_INTERVAL_NS, MIN_INTERVAL_NS, TARGET_CPU_SAMPLES, ProfileSpec
 from runners.measure.telemetry import Telemetry
@@ -26,7 +27,7 @@ def test_noise_is_named_with_its_remedy() -> None:
 
 def test_server_and_generator_are_apart_where_there_are_two_cores() -> None:
     server, generator = machine.pinning()
-    if len(machine.usable_cpus()) >= 2 and machine.taskset():
+    if len(usable_cpus()) >= 2 and machine.taskset():
         assert server and generator and not set(server) & set(generator)
 
 
