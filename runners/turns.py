@@ -23,6 +23,7 @@ from runners.read.run import Step
 from runners.warming import let_rest, rehearsal, warm_up
 
 Launch = Callable[[Setting], RunningServer]
+AGAIN = 1  # times that a load is taken again whose server was still compiling
 
 
 class TakingTurns:
@@ -102,14 +103,21 @@ class TakingTurns:
     def _turn(
         self, server: RunningServer, workload: Workload, rate: Rate, more: dict[str, dict[str, object]], number: int
     ) -> list[Step]:
-        """One setting's turn: what it carries, then its latency at the rate of all."""
+        """One setting's turn: what it carries, then its latency at the rate of all.
+
+        What a server was still compiling in is measured again, once: it is the time after a start, and no setting's.
+        """
         plan, name = self._plan, f"{more['turn']['group']}-{server.subject}-{number:02d}"
         closed = Shape(self._connections, 1, plan.closed_s)
         load = Shape(self._connections, 1, plan.load_s, plan.warmup_s)
         measured: list[Step] = []
         for suffix, kind, at, shape in (("closed", turns.CLOSED, None, closed), ("turn", turns.TURN, rate, load)):
-            step = self._campaign.step(f"{name}-{suffix}", kind, server, workload, at, shape=shape, more=more)
-            let_rest(server, step)
+            for again in range(1 + AGAIN):
+                about = {"turn": {**more["turn"], "again": again}}
+                step = self._campaign.step(f"{name}-{suffix}", kind, server, workload, at, shape=shape, more=about)
+                let_rest(server, step)
+                if not not_warm(step) or not server.alive():
+                    break
             measured.append(step)
         return measured
 

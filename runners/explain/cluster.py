@@ -267,6 +267,8 @@ def _checks(group: Group) -> Iterator[Check]:
         f"still compiling in {words.listed(compiling)}; such rounds are left out where {FEWEST_ROUNDS} others remain"
     )
     text = named if compiling else "in every round"
+    if group.taken_again:
+        text += f"; taken again for that: {words.count(group.taken_again)}"
     yield Check(f"{group.name}, compilers at rest", not compiling, words.sentence(text))
     held = [value for step in loads if words.known(value := facts.held_share(step))]
     if held:

@@ -49,6 +49,12 @@ class Group:
         """Every load, setting by setting."""
         return [load for name in self.settings for _, load in self.turns[name].values()]
 
+    @property
+    def taken_again(self) -> int:
+        """Closed loops and loads that were measured once more, for their server was still compiling."""
+        every = (step for own in self.turns.values() for turn in own.values() for step in turn if step is not None)
+        return sum(int(step.meta["turn"].get("again") or 0) for step in every)
+
     def usable(self, *names: str) -> list[int]:
         """Rounds in which the latencies of all of these settings mean something."""
         shared = set.intersection(*(set(self.turns[name]) for name in names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 from pathlib import Path
@@ -89,9 +90,25 @@ def test_a_server_that_still_compiles_is_left_alone_before_anything_else_is_meas
     monkeypatch.setattr(warming, "await_rest", lambda _read_s, _bound_s: rested.append(machine.measured[-1]))
     taken(tmp_path, machine)
     turns_of_one = [name for name in machine.measured if name.startswith("changes-one-")]
-    assert len(turns_of_one) == 2 * PLAN.rounds
+    assert len(turns_of_one) == 2 * PLAN.rounds, "no turn is taken again by this clock of the compiler"
     assert [name for name in rested if "-warm-" not in name] == turns_of_one
     assert all("-one" in name for name in rested)
+
+
+def test_a_turn_in_which_a_server_compiled_is_taken_again_once_and_the_report_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine({"one": Server(2_000.0), "other": Server(1_000.0)})
+    monkeypatch.setattr(taking_turns, "not_warm", lambda step: step.name == "changes-one-02-closed")
+    run = taken(tmp_path, machine)
+    counted = collections.Counter(name for name in machine.measured if "-warm-" not in name)
+    assert counted.pop("changes-one-02-closed") == 2 and set(counted.values()) == {1}
+    (group,) = turns.groups(run.steps)
+    assert group.taken_again == 1 and len(group.turns["one"]) == PLAN.rounds
+    telling = cluster.tell(run)
+    assert telling is not None
+    (check,) = [check for check in telling.checks if check.name == "changes, compilers at rest"]
+    assert check.text.endswith("; taken again for that: 1.")
 
 
 def test_only_those_named_are_measured_with_the_profiler_and_only_for_events(tmp_path: Path) -> None:
