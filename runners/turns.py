@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from runners.campaign import Campaign
 from runners.errors import MeasureError
@@ -20,7 +21,7 @@ from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import Workload
 from runners.read.run import Step
-from runners.warming import let_rest, rehearsal, warm_up
+from runners.warming import all_compiling_anywhere, let_rest, rehearsal
 
 Launch = Callable[[Setting], RunningServer]
 AGAIN = 1  # times that a load is taken again whose server was still compiling
@@ -58,11 +59,9 @@ class TakingTurns:
         plan, began = self._plan, self._clock()
         servers = {setting.name: self._launch(setting) for setting in settings}
         about: dict[str, object] = {"group": group, "settings": list(servers), "seed": secrets.randbelow(2**31)}
-        carried: dict[str, float] = {}
-        for name, server in servers.items():
-            if workload.filled_keys:
-                self._campaign.fill(server, workload)
-            carried[name] = self._warm(f"{group}-warm-{name}", server, workload, published_rps, {"turn": about})
+        for server in servers.values() if workload.filled_keys else ():
+            self._campaign.fill(server, workload)
+        carried = self._warmed(group, servers, workload, published_rps, {"turn": about})
         rate = choose_rate(published_rps, carried)
         self._campaign.say(f"{group}: {rate.rps:,.0f}/s will be offered to all: {rate.basis}")
         about |= {"rate_rps": rate.rps, "rate_basis": rate.basis, "planned": plan.rounds}
@@ -81,24 +80,41 @@ class TakingTurns:
             steps.append(self._profiled(servers[name], workload, rate, {"turn": about}, events))
         return steps
 
-    def _warm(
+    def _warmed(
         self,
-        name: str,
-        server: RunningServer,
+        group: str,
+        servers: Mapping[str, RunningServer],
         workload: Workload,
         published_rps: float | None,
         more: dict[str, dict[str, object]],
-    ) -> float:
-        """What a server carries in closed loop when it is warm: closed loops, then turns that do not count."""
-        plan, shape = self._plan, Shape(self._connections)
-        closed = warm_up(self._campaign, name, server, workload, shape, plan.warm_s, kind=turns.WARM, more=more)
-        for _ in range(plan.rehearsals):
-            rate = choose_rate(published_rps, {server.subject: _carried(closed)})
-            load = rehearsal(self._campaign, name, server, workload, rate, shape, plan.closed_s, turns.WARM, more)
-            closed = rehearsal(self._campaign, name, server, workload, None, shape, plan.closed_s, turns.WARM, more)
-            if not not_warm(load) and not not_warm(closed):
-                break
-        return _carried(closed)
+    ) -> dict[str, float]:
+        """What each server carries in closed loop when it is warm.
+
+        They are warmed by turns and without a rest between: while one is loaded, the compilers of the others work off
+        what they have to do. First closed loops, then turns that do not count; then all rest.
+        """
+        plan, campaign, closed, carried = self._plan, self._campaign, dict[str, Step](), dict[str, float]()
+        shape = Shape(self._connections)
+
+        def load(name: str, rate: Rate | None, length_s: float) -> Step:
+            step = f"{group}-warm-{name}"
+            return rehearsal(campaign, step, servers[name], workload, rate, shape, length_s, turns.WARM, more)
+
+        with all_compiling_anywhere(servers.values()):
+            for name in servers:
+                closed[name] = load(name, None, plan.warm_s)
+            for _ in range(plan.rehearsals):
+                for name in servers:
+                    load(name, choose_rate(published_rps, {name: _carried(closed[name])}), plan.closed_s)
+                    closed[name] = load(name, None, plan.closed_s)
+                if not any(map(not_warm, closed.values())):
+                    break
+        last = dataclasses.replace(shape, duration_s=plan.closed_s)
+        for name, server in servers.items():
+            step = campaign.step(f"{group}-warm-{name}", turns.WARM, server, workload, None, shape=last, more=more)
+            carried[name] = _carried(step)
+            let_rest(server, step)
+        return carried
 
     def _turn(
         self, server: RunningServer, workload: Workload, rate: Rate, more: dict[str, dict[str, object]], number: int

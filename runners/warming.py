@@ -7,9 +7,11 @@ alone until they have worked it off.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 
 from runners.campaign import Campaign
 from runners.explain.compiling import not_warm
@@ -70,12 +72,23 @@ def rehearsal(
     kind: str = KIND,
     more: Mapping[str, object] | None = None,
 ) -> Step:
-    """One more load of a warm-up, at a rate or (None) as a closed loop: the two are different code to a server."""
+    """One more load of a warm-up, at a rate or (None) as a closed loop: the two are different code to a server.
+
+    For servers that are warmed beside each other, within `all_compiling_anywhere`.
+    """
     whole = dataclasses.replace(shape, duration_s=length_s, warmup_s=0.0)
-    with compiling_anywhere(server.pid):
-        step = campaign.step(name, kind, server, workload, rate, shape=whole, more={**(more or {}), **COMPILER})
-    let_rest(server, step)
-    return step
+    return campaign.step(name, kind, server, workload, rate, shape=whole, more={**(more or {}), **COMPILER})
+
+
+@contextlib.contextmanager
+def all_compiling_anywhere(servers: Collection[RunningServer]) -> Iterator[None]:
+    """For a while, the compilers of several servers may use every core; it ends when they have nothing left to do."""
+    with contextlib.ExitStack() as freed:
+        for server in servers:
+            freed.enter_context(compiling_anywhere(server.pid))
+        yield
+        for server in servers:
+            await_rest(partial(compiler_s, server.pid), REST_S)
 
 
 def let_rest(server: RunningServer, step: Step) -> None:

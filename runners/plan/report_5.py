@@ -40,9 +40,9 @@ STEADY_SHARE = 0.6
 class Turns:
     """Interleaved rounds of settings whose servers all run: in each a closed loop, then a load at one rate for all.
 
-    `warm_s` is planned for the closed loops that warm a server up. Turns that do not count follow, at most `rehearsals`
-    of each server, until its compiler rests: a load at a rate is other code to it than a closed loop. Rounds end early
-    where they would last `overtime` times the planned time: once for a size that must end within minutes.
+    A server is warmed up by a closed loop of `warm_s`, then by at most `rehearsals` turns that do not count: a load at
+    a rate is other code to it than a closed loop. Rounds end early where they last `overtime` times the planned time,
+    which counts no load that is taken again.
     """
 
     rounds: int
@@ -83,12 +83,12 @@ class Outage:
 TURNS = {
     "changes": {
         "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
-        "quick": Turns(6, 1.2, 1, 0.4, 0.2, 0.6, overtime=1.1),
+        "quick": Turns(6, 1.2, 2, 0.4, 0.2, 0.6, overtime=1.4),
         "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
     },
     "replication": {
         "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
-        "quick": Turns(4, 1.2, 1, 0.4, 0.2, 0.6, overtime=1.1),
+        "quick": Turns(4, 1.2, 2, 0.4, 0.2, 0.6),
         "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
     },
 }

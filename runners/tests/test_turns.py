@@ -17,7 +17,7 @@ from runners.plan.report_5 import PUBLISHED_RPS, Turns, get, put
 from runners.plan.setting import Setting
 from runners.read.reading import read_run
 from runners.read.run import Run
-from runners.store import RunFolder
+from runners.store import RunFolder, StepFolder
 from runners.tests.fixtures.fake_campaign import FakeCampaign, Machine, Server
 from runners.turns import TakingTurns
 
@@ -74,9 +74,11 @@ def test_a_server_rehearses_its_turn_until_its_compiler_rests_and_no_rehearsal_c
     machine = Machine({"one": Server(2_000.0), "other": Server(1_000.0)})
     run = taken(tmp_path, machine)
     rehearsals = 1 if rests else PLAN.rehearsals
-    assert machine.measured.count("changes-warm-one") == 1 + 2 * rehearsals
+    assert machine.measured.count("changes-warm-one") == 1 + 2 * rehearsals + 1
     (last,) = run.find(kind=turns.WARM, subject="one")
-    assert last.meta["offered_rate_rps"] is None and last.meta["compiler_threads"] == "any core"
+    assert last.meta["offered_rate_rps"] is None and "compiler_threads" not in last.meta
+    superseded = [StepFolder(path).read_meta() for path in run.folder.steps_path.glob("superseded/changes-warm-one-*")]
+    assert {meta["compiler_threads"] for meta in superseded} == {"any core"}
     (group,) = turns.groups(run.steps)
     assert sorted(group.turns["one"]) == [1, 2, 3]
 
@@ -92,7 +94,7 @@ def test_a_server_that_still_compiles_is_left_alone_before_anything_else_is_meas
     turns_of_one = [name for name in machine.measured if name.startswith("changes-one-")]
     assert len(turns_of_one) == 2 * PLAN.rounds, "no turn is taken again by this clock of the compiler"
     assert [name for name in rested if "-warm-" not in name] == turns_of_one
-    assert all("-one" in name for name in rested)
+    assert {name for name in rested if "-warm-" in name} == {"changes-warm-one", "changes-warm-other"}
 
 
 def test_a_turn_in_which_a_server_compiled_is_taken_again_once_and_the_report_says_so(
