@@ -83,7 +83,7 @@ class Outage:
 TURNS = {
     "changes": {
         "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
-        "quick": Turns(6, 1.2, 2, 0.4, 0.2, 0.6, overtime=1.4),
+        "quick": Turns(6, 1.2, 2, 0.4, 0.2, 0.6, overtime=1.1),
         "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
     },
     "replication": {
