@@ -23,6 +23,7 @@ from runners.measure.telemetry import Telemetry
 from runners.store import StepFolder
 
 Tick = Callable[[float], None]
+_ENDING_S = 1.0  # from when a server's port is closed until it is known to have ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ def measure_step(
 
     The server's identity is checked before the load. A server that dies under load ends the load early and is named
     in `invalid_reasons`; a profiler that is refused leaves the measurement whole and is named in `profiler_note`.
-    Raises ServerError when the server is not there at all, MeasureError when the generator refuses.
+    Raises ServerError when the server is not there at all or ended before the generator reached it, MeasureError when
+    the generator refuses.
     """
     before = server.status()
     logs = _LogSlices({server.spec.log: folder.server_log, server.spec.gc_log: folder.gc_log})
@@ -88,9 +90,14 @@ def measure_step(
         contextlib.closing(telemetry),
         activity,
     ):
-        outcome = run_load(
-            instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
-        )
+        try:
+            outcome = run_load(
+                instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
+            )
+        except MeasureError as refusal:
+            if server.child.wait_up_to(_ENDING_S):
+                raise server.death() from refusal
+            raise
     busiest = others.busiest()
     logs.copy()
     meta = _meta(server, load, instrument, outcome) | {

@@ -21,6 +21,8 @@ from runners.launch.workshop import Workshop, prepare
 from runners.measure.generators import Loadgen
 from runners.measure.load import LoadFiles, LoadSpec, run_load
 from runners.measure.profiler import Profiler, ProfileSpec
+from runners.measure.recording import Recorder
+from runners.measure.telemetry import Telemetry
 from runners.plan.rate import Rate
 from runners.plan.size import Size
 from runners.plan.workload import GET, PUT
@@ -68,9 +70,13 @@ def test_a_port_that_is_taken_is_named(shop: Workshop, tmp_path: Path) -> None:
 
 
 def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_skipped(
-    campaign: Campaign, server: RunningServer, run: RunFolder
+    campaign: Campaign, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threading.Timer(KILL_AFTER_S, os.kill, (server.pid, signal.SIGKILL)).start()
+    def kill(_self: Telemetry, _generator_pid: int) -> None:
+        threading.Timer(KILL_AFTER_S, os.kill, (server.pid, signal.SIGKILL)).start()
+        monkeypatch.undo()
+
+    monkeypatch.setattr(Telemetry, "sample", kill)  # the first sample is taken when the generator has been started
     step = campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
     assert not step.valid
     assert "the server died under load (exit code 137)" in step.meta["invalid_reasons"]
@@ -78,6 +84,16 @@ def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_sk
     after = campaign.step("get-lsm", "load", server, GET, Rate(500, "given"))
     assert not after.valid and after.meta["invalid_reasons"][0].startswith("skipped")
     assert [s.name for s in run.steps()] == ["put-lsm", "get-lsm"]
+
+
+def test_a_server_that_dies_before_the_generator_reaches_it_costs_its_step_and_not_the_run(
+    campaign: Campaign, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Recorder, "start", lambda _self, pid: os.kill(pid, signal.SIGKILL))
+    monkeypatch.setattr(RunningServer, "alive", lambda _self: True)  # as long as nobody has looked
+    step = campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+    assert not step.valid and "died with exit code 137" in step.meta["invalid_reasons"][0]
+    assert [s.name for s in run.steps()] == ["put-lsm"]
 
 
 def test_a_rate_above_what_one_connection_carries_is_called_saturation(
