@@ -11,8 +11,8 @@ from runners.explain.words import Finding, Severity
 from runners.read.run import Run, Step
 
 ANCHOR = "client-lock"
-#: Who holds the client's lock, and who waits for it: the blocking client asks no other lock in this frame.
-CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.ask"
+#: Where the lock around a call is taken, and what waits there: one thread at a time goes on from this frame.
+CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
 LOCK_FRAME = "java/util/concurrent/locks/ReentrantLock.lock"
 _NS = 1e9
 
