@@ -11,7 +11,7 @@ from runners.explain.words import Finding, Severity
 from runners.read.run import Run, Step
 
 ANCHOR = "client-lock"
-#: Where the lock around a call is taken, and what waits there: one thread at a time goes on from this frame.
+#: The frame that takes the lock around a call, and what it calls for that; a lock further in is the client library's.
 CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
 LOCK_FRAME = "java/util/concurrent/locks/ReentrantLock.lock"
 _NS = 1e9
@@ -39,7 +39,7 @@ def waited(step: Step) -> Waited | None:
     own = stacks[stacks["event"] == "lock"] if not stacks.empty else stacks
     if own.empty:
         return Waited(step, 0.0, 0.0, None)
-    client = own["stack"].str.contains(CLIENT_FRAME, regex=False) & own["stack"].str.contains(LOCK_FRAME, regex=False)
+    client = own["stack"].str.contains(f"{CLIENT_FRAME};{LOCK_FRAME}", regex=False)
     total = float(own["count"].sum())
     rows = step.frames["frames"]
     rows = rows[(rows["event"] == "lock") & (rows["frame"].str.contains(CLIENT_FRAME, regex=False))]

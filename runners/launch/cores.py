@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 COMPILER = re.compile(r"C[12] Compiler")
-_LOOK_S = 0.01
+_LOOK_S = 0.01  # the kernel tells nobody of another process's new threads: they are looked for
 
 
 def usable_cpus() -> list[int]:
