@@ -30,6 +30,7 @@ AGAIN = "again"
 WARM_S = 5.0  # planned for closed loops before the first probe of a server
 
 Launch = Callable[[Setting], RunningServer]
+ShapeAt = Callable[[float], Shape]  # the shape of a rung, by its rate
 
 
 def step_name(*parts: object) -> str:
@@ -63,14 +64,14 @@ class Rungs:
         about: dict[str, object] = {"name": name, "published": list(published)}
         self._server = None
         steps = [self._kept_rung(setting, workload, shape, about, index, rps) for index, rps in enumerate(rates, 1)]
-        steps += self._again(setting, workload, shape, about, steps, Objective(latencies=(), errors=1.0))
+        steps += self._again(setting, workload, lambda _: shape, about, steps, Objective(latencies=(), errors=1.0))
         return ladder_of(name, steps)
 
     def _again(
         self,
         setting: Setting,
         workload: Workload,
-        shape: Shape,
+        shape_at: ShapeAt,
         about: Mapping[str, object],
         steps: Sequence[Step],
         objective: Objective,
@@ -86,7 +87,8 @@ class Rungs:
         ]
         again = []
         for index, step in silent[: most_again(len(steps))]:
-            again.append(self._kept_rung(setting, workload, shape, about, index, facts.offered_rps(step), AGAIN))
+            rps = facts.offered_rps(step)
+            again.append(self._kept_rung(setting, workload, shape_at(rps), about, index, rps, AGAIN))
         return again
 
     def _kept_rung(

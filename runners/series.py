@@ -107,12 +107,19 @@ class Series(Rungs):
         rates = rung_rates(base_rps, plan.shares, nearest(base_rps, list(published.values()), plan.published))
         about: dict[str, object] = {"name": f"{name}-rungs", "published": list(published), "objective": objective.text}
         about["base"] = {**base, "rps": base_rps}
-        shape = dataclasses.replace(load, duration_s=plan.rung_s, warmup_s=plan.probe_warmup_s)
-        steps = [self._kept_rung(setting, workload, shape, about, index, rps) for index, rps in enumerate(rates, 1)]
-        steps += self._again(setting, workload, shape, about, steps, objective)
+
+        def shape_at(rps: float) -> Shape:
+            length_s = plan.length_s(rps in published.values())
+            return dataclasses.replace(load, duration_s=length_s, warmup_s=plan.probe_warmup_s)
+
+        steps = [
+            self._kept_rung(setting, workload, shape_at(rps), about, index, rps) for index, rps in enumerate(rates, 1)
+        ]
+        steps += self._again(setting, workload, shape_at, about, steps, objective)
+        profiled = dataclasses.replace(load, duration_s=plan.rung_s, warmup_s=plan.probe_warmup_s)
         for share in plan.profiled if events else ():
             nearest_rps = min(rates, key=lambda rps: abs(rps - share * base_rps))
-            self._profiled(setting, workload, shape, about, nearest_rps, events)
+            self._profiled(setting, workload, profiled, about, nearest_rps, events)
         return ladder_of(f"{name}-rungs", steps)
 
     def compare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from runners.explain import climbing, facts
+from runners.explain import climbing, facts, words
 from runners.explain.climbing import Ladder
 from runners.explain.knee import Answer, Kind
 from runners.explain.meets import Met, Outcome
@@ -221,8 +222,23 @@ def table(found: Ladder) -> Table:
     note = "Where less than the offered rate was answered, a response time is the length of a queue and is not shown."
     if any(met.late for met in found.judged):
         note += " Where the generator was late, its lateness is in the response times: they are upper bounds."
+    note += _lengths(found)
     what = "probes of the search" if found.search is not None else "rungs"
     return Table(f"{found.title}: {what}", head, tuple(rows), note)
+
+
+def _lengths(found: Ladder) -> str:
+    """How long which rates were recorded, where not all alike: published ones may take the published time."""
+    lengths = Counter(float(step.meta["duration_s"]) for step in found.steps)
+    usual_s, _ = lengths.most_common(1)[0]
+    if len(lengths) == 1:
+        return ""
+    other = {length_s: sorted({facts.offered_rps(s) for s in found.steps if s.meta["duration_s"] == length_s})
+             for length_s in sorted(lengths) if length_s != usual_s}  # fmt: skip
+    told = [
+        f"{words.listed([numbers.rate(rps) for rps in rates])} for {numbers.seconds(s)}" for s, rates in other.items()
+    ]
+    return f" Recorded for {numbers.seconds(usual_s)} each, {'; '.join(told)}."
 
 
 def _cell(step: Step, level: float, sure: bool) -> str:

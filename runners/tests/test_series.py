@@ -22,6 +22,7 @@ from runners.plan.setting import Setting
 from runners.plan.shape import Shape
 from runners.plan.workload import GET, PUT
 from runners.series import Series
+from runners.show.ladder import table as ladder_table
 from runners.store import RunFolder
 from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Server
 
@@ -193,13 +194,17 @@ def test_a_budget_that_is_too_short_says_what_would_do() -> None:
 
 def test_a_climb_finds_the_knee_then_offers_shares_of_it_and_published_rates_within_reach(tmp_path: Path) -> None:
     folder, machine = opened(tmp_path), Machine({"lsm": Server(KNEE_RPS)})
-    plan = Climb(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2)
+    plan = Climb(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
     published = {"near": 1_234.0, "far": 9_999.0}
     found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, published, ("cpu",))
     assert found.base is not None and found.base.knee is not None
     assert found.base.knee.low_rps <= KNEE_RPS <= found.base.knee.high_rps
     offered = [float(step.meta["offered_rate_rps"]) for step in found.steps]
     assert offered == sorted(offered) and 1_234.0 in offered and 9_999.0 not in offered and len(offered) == 4
+    recorded_s = {float(step.meta["offered_rate_rps"]): step.meta["duration_s"] for step in found.steps}
+    assert recorded_s.pop(1_234.0) == 2.0 and set(recorded_s.values()) == {1.0}, "as long as what was published"
+    note = ladder_table(found).note
+    assert note is not None and "Recorded for 1\u00a0s each, 1\u202f234/s for 2\u00a0s." in note
     profiled = [step for step in folder.steps() if step.name.startswith("rung-profiled-")]
     assert {step.read_meta()["offered_rate_rps"] for step in profiled} <= set(offered) and len(profiled) == 2
     assert len(machine.launched) == 1  # all of it on one warm server
