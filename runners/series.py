@@ -117,9 +117,8 @@ class Series(Rungs):
         ]
         steps += self._again(setting, workload, shape_at, about, steps, objective)
         profiled = dataclasses.replace(load, duration_s=plan.rung_s, warmup_s=plan.probe_warmup_s)
-        for share in plan.profiled if events else ():
-            nearest_rps = min(rates, key=lambda rps: abs(rps - share * base_rps))
-            self._profiled(setting, workload, profiled, about, nearest_rps, events)
+        for rps in _chosen(rates, base_rps, plan.profiled) if events else ():
+            self._profiled(setting, workload, profiled, about, rps, events)
         return ladder_of(f"{name}-rungs", steps)
 
     def compare(
@@ -193,3 +192,10 @@ def climbing_word(outcome: Outcome) -> str:
         Outcome.GENERATOR: "says nothing:",
         Outcome.INVALID: "is not valid:",
     }[outcome]
+
+
+def _chosen(rates: Sequence[float], base_rps: float, shares: Sequence[float] | None) -> list[float]:
+    """The rungs nearest to these shares, each once; every one for None."""
+    if shares is None:
+        return list(rates)
+    return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))

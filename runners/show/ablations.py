@@ -118,8 +118,7 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     for each in found:
         told = tuple(finding for finding in conclusion.findings if finding.figure == each.anchor)
         compared = any(row.found for row in each.rows)
-        parquet = tuple(f"steps/{step.name}/frames/summary.parquet" for step in each.steps)
-        figures = (Shown(each.anchor, ablation(each), data(each), parquet),) if compared else ()
+        figures = (Shown(each.anchor, ablation(each), data(each)),) if compared else ()
         text = words.sentence(f"{each.switch.what}. Measured with {SENT[each.switch.workload]}")
         text += f" {TEXT}" if each is found[0] else ""
         tables = (table(each),) if compared else ()

@@ -60,7 +60,7 @@ def comparison_page(found: Sequence[Compared], a: Sequence[Run], b: Sequence[Run
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("runners.show"), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    shown = [Shown(f"compared-{index}", figure(each), data(each), ()) for index, each in enumerate(found, start=1)]
+    shown = [Shown(f"compared-{index}", figure(each), data(each)) for index, each in enumerate(found, start=1)]
     drawings = [style.svg(each.picture, each.anchor) for each in shown]
     return environment.get_template("between.html.j2").render(
         parts=[

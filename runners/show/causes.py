@@ -35,17 +35,13 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
         anchor = Anchor.causes(step.name)
         told = tuple(f for f in conclusion.findings if f.figure == anchor)
         picture = causes(step, seen, floors.nearest(run.steps, step))
-        shown = Shown(f"{anchor}-figure", picture, data(step, seen), _parquet(step))
+        shown = Shown(f"{anchor}-figure", picture, data(step, seen))
         chart = table(step, seen)
         yield Section(anchor, heading(step), Place.TAIL, "", told, (shown,), (chart,) if chart else ())
 
 
 def heading(step: Step) -> str:
     return f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}: what made its tail"
-
-
-def _parquet(step: Step) -> tuple[str, ...]:
-    return tuple(f"steps/{step.name}/frames/{name}.parquet" for name in ("slices", "events", "activity", "pauses"))
 
 
 def title(step: Step, seen: Attribution) -> str:

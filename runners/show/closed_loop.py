@@ -73,7 +73,6 @@ def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
             for loop in found
         ]
     )  # fmt: skip
-    parquet = tuple(f"steps/{loop.step.name}/frames/summary.parquet" for loop in found)
     picture = loop_rates([loop.step for loop in found], published_of(loops.REPORT))
     return Section(
         "rates-of-loops",
@@ -81,7 +80,7 @@ def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
         Place.FIRST,
         "Loops that wait carry one request a wait and connection, whatever the server does with its threads.",
         _about(conclusion, loops.RATES),
-        (Shown(loops.RATES, picture, data, parquet),),
+        (Shown(loops.RATES, picture, data),),
     )
 
 

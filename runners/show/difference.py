@@ -133,7 +133,6 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
     repeats = repeats_of(list(run.steps))
     if repeats is None:
         return None
-    parquet = tuple(f"steps/{step.name}/frames/percentiles.parquet" for step in repeats.steps)
     return Section(
         "comparison-of-settings",
         "The difference",
@@ -142,6 +141,6 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
             "rate, in an order drawn by chance. What differs between rounds is what a difference has to exceed."
         ),
         findings=tuple(finding for finding in conclusion.findings if finding.figure == ANCHOR),
-        figures=(Shown(ANCHOR, difference(repeats), data(repeats), parquet),) if repeats.found else (),
+        figures=(Shown(ANCHOR, difference(repeats), data(repeats)),) if repeats.found else (),
         tables=(table(repeats),) if repeats.found else (),
     )

@@ -96,8 +96,7 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
         seen = differential(pair.first, pair.second)
         anchor = Anchor.differential(pair.second.workload, pair.second.subject)
         findings = tuple(each for each in conclusion.findings if each.figure == anchor)
-        parquet = tuple(f"steps/{step.name}/frames/samples.parquet" for step in (pair.first, pair.second))
-        figure = Shown(f"{anchor}-figure", seen.picture(), data(seen), parquet)
+        figure = Shown(f"{anchor}-figure", seen.picture(), data(seen))
         heading = f"From {seen.names[0]} to {seen.names[1]}"
         chart = table(seen)
         tables = (chart,) if chart.rows else ()

@@ -38,9 +38,8 @@ def sections(run: Run, _: Conclusion) -> Iterator[Section]:
             yield Section(f"heat-{workload}", f"{upper}: every answer by time", Place.TAIL, figures=(figure,))
         sampled = [step for step in run.find(workload=workload, profiled=True) if not _samples(step).empty]
         if sampled:
-            parquet = tuple(f"steps/{step.name}/frames/samples.parquet" for step in sampled)
             counts = pd.concat([_counted(step) for step in sampled], ignore_index=True)
-            figure = Shown(f"recording-{workload}-figure", recording_heat(*sampled), counts, parquet)
+            figure = Shown(f"recording-{workload}-figure", recording_heat(*sampled), counts)
             heading = f"{upper}: when the CPU samples were taken"
             yield Section(f"recording-{workload}", heading, Place.WHERE, figures=(figure,))
 

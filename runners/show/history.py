@@ -139,6 +139,6 @@ def section(run: Run, _: Conclusion) -> Section | None:
         "Trends by machine class",
         text="Only figures of one machine class, experiment, size, setting and about the same rate make one trend.",
         findings=told.findings if told else (),
-        figures=(Shown(ANCHOR, history(found), data if data is not None else pd.DataFrame({"run": []}), ()),),
+        figures=(Shown(ANCHOR, history(found), data if data is not None else pd.DataFrame({"run": []})),),
         tables=(table(found),) if found else (),
     )

@@ -60,8 +60,7 @@ def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
         }
         for floor in found for step in floor.good
     ]  # fmt: skip
-    parquet = tuple(f"steps/{step.name}/frames/percentiles.parquet" for floor in found for step in floor.good)
-    shown = Shown(told.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows), parquet)
+    shown = Shown(told.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
     return Section(
         "floors",
         "The floor of each generator",

@@ -80,6 +80,6 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
     )  # fmt: skip
     note = "Calls to the node that was asked most, over the server's whole life: in closed loop and at the common rate."
     told = tuple(finding for finding in conclusion.findings if finding.figure == passing.ANCHOR)
-    shown = Shown(passing.ANCHOR, picture(nodes), data(nodes), ())
+    shown = Shown(passing.ANCHOR, picture(nodes), data(nodes))
     table = Table(words.sentence("What the first node passes on").rstrip("."), head, rows, note)
     return Section("keys-section", "Where the keys lie", text=TEXT, findings=told, figures=(shown,), tables=(table,))

@@ -65,8 +65,7 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
         return
     figures = []
     for workload, each in found.items():
-        parquet = tuple(f"steps/{step.name}/frames/summary.parquet" for knee in each for step in knee.ladder.steps)
-        figures.append(Shown(anchor(workload), picture(workload, each), data(each), parquet))
+        figures.append(Shown(anchor(workload), picture(workload, each), data(each)))
     anchors = {shown.anchor for shown in figures}
     told = tuple(finding for finding in conclusion.findings if finding.figure in anchors)
     engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}

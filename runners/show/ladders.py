@@ -39,5 +39,4 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
 
 def _figure(found: Ladder, floor: Step | None) -> Shown:
     outputs = [output for _, output in published_ladders.named(found.published)]
-    parquet = tuple(f"steps/{step.name}/frames/percentiles.parquet" for step in found.steps)
-    return Shown(found.anchor, ladder(found, outputs, floor), data(found), parquet)
+    return Shown(found.anchor, ladder(found, outputs, floor), data(found))

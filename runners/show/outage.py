@@ -146,9 +146,8 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
     rows = pd.concat([tenths(each.step).assign(step=each.step.name) for each in found], ignore_index=True)
     steps = [each.step for each in found]
     floor = floors.nearest(run.steps, steps[0])
-    parquet = tuple(f"steps/{step.name}/frames/{frame}.parquet" for step in steps for frame in ("slices", "intervals"))
     return Section(
         "outages-section", "A node dies", text=TEXT,
         findings=tuple(finding for finding in conclusion.findings if finding.figure == told.ANCHOR),
-        figures=(Shown(told.ANCHOR, picture(found, floor), rows, parquet),), tables=(table(found),),
+        figures=(Shown(told.ANCHOR, picture(found, floor), rows),), tables=(table(found),),
     )  # fmt: skip

@@ -206,7 +206,7 @@ def page(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) 
         workloads=tuple(_workload(run, name, by_workload.get(name)) for name in names),
         costs=tuple(shown for name in names if (shown := _cost(run, name)) is not None),
         profiles=tuple(_profiles(run.steps)),
-        rates=Shown("rates", probe.rates(run, published), pd.DataFrame(rows), ()) if rows else None,
+        rates=Shown("rates", probe.rates(run, published), pd.DataFrame(rows)) if rows else None,
         commands=tuple(_command(step) for step in run.steps),
         sections=own,
     )

@@ -198,5 +198,7 @@ def _source(name: str) -> Markup:
 
 
 def _data_url(shown: Shown, allowed: bool) -> str:
-    """The figure's data as a link that holds them; empty when they are to be left out."""
-    return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode() if allowed else ""
+    """The figure's data as a link that holds them, or to their file in the run folder when they are to be left out."""
+    if not allowed:
+        return f"figures/{shown.anchor}.csv"
+    return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()

@@ -39,8 +39,7 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
             steps = side_by_side(steps)
         for event in events_of(steps):
             picture = shares(steps, event) if several else by_rate(steps, workload, event)
-            parquet = tuple(f"steps/{step.name}/frames/shares.parquet" for step in steps)
-            figures.append(Shown(anchor(workload, event), picture, data(steps, event), parquet))
+            figures.append(Shown(anchor(workload, event), picture, data(steps, event)))
             one = tables_of.shares(steps, event) if several else table(steps, event)
             if one:
                 tables.append(one)

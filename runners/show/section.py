@@ -18,12 +18,11 @@ from runners.show.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A figure with the data behind it. `parquet` names the files in the run folder that hold the whole of it."""
+    """A figure with the data that it draws."""
 
     anchor: str
     picture: style.Picture
     data: pd.DataFrame
-    parquet: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +74,4 @@ def shown_of(
 ) -> Shown:
     """The figure with one frame of its steps, and whatever more was drawn, as its data."""
     data = pd.concat([*(step.frames[frame].assign(step=step.name) for step in steps), *more], ignore_index=True)
-    parquet = tuple(f"steps/{step.name}/frames/{frame}.parquet" for step in steps)
-    return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]], parquet)
+    return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]])

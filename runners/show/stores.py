@@ -142,17 +142,16 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     found = stores(run)
     if not found:
         return
-    parquet = tuple(f"steps/{store.fill.name}/step.json" for store in found if store.fill is not None)
     told = {place: tuple(each for each in conclusion.findings if each.figure == place) for place in _PLACES}
     rows = data(found)
     if any(store.on_disk for store in found):
-        shown = Shown(AMPLIFICATION, amplification(found), rows, parquet)
+        shown = Shown(AMPLIFICATION, amplification(found), rows)
         yield Section(
             "amplification", "What is written, and what it takes", text=AMPLIFICATION_TEXT,
             findings=told[AMPLIFICATION], figures=(shown,),
         )  # fmt: skip
     if any(words.known(store.rss["anon"]) for store in found):
-        shown = Shown(MEMORY, memory(found), rows, parquet)
+        shown = Shown(MEMORY, memory(found), rows)
         yield Section("memory", "Memory", text=MEMORY_TEXT, findings=told[MEMORY], figures=(shown,))
     yield Section(TABLE, "All in one table", text=TABLE_TEXT, findings=told[TABLE], tables=(table(found),))
 

@@ -147,10 +147,9 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """A section a group."""
     for group in taken.groups(run.steps):
         anchor = cluster.anchor(group.name)
-        parquet = tuple(f"steps/{step.name}/frames/percentiles.parquet" for step in group.steps)
         told = tuple(finding for finding in conclusion.findings if finding.figure == anchor)
         floor = floors.nearest(run.steps, group.steps[0])
         yield Section(
             f"{anchor}-section", TITLES.get(group.name, group.name), text=TEXT, findings=told,
-            figures=(Shown(anchor, picture(group, floor), data(group), parquet),), tables=(table(group),),
+            figures=(Shown(anchor, picture(group, floor), data(group)),), tables=(table(group),),
         )  # fmt: skip

@@ -170,7 +170,10 @@ def test_a_page_that_would_be_too_large_is_slimmed_and_says_so(page: pages.Page)
         sizes.append(len(small.encode()))
         assert Page(small).outside() == []
     assert sizes[0] < len(whole.encode()) and sizes == sorted(sizes, reverse=True)
-    assert "graph to zoom and search" in to_html(page, drawn, 1)
+    least = to_html(page, drawn, 1)
+    assert "graph to zoom and search" in least
+    files = {value for _, _, value in Page(least).references if value.endswith(".csv")}
+    assert files == {f"figures/{shown.anchor}.csv" for shown in figures(page)}, "one link a figure, not one a step"
 
 
 def test_an_interrupted_run_says_so_first(made: Callable[..., RunFolder]) -> None:

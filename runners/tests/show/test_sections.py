@@ -22,7 +22,7 @@ def _ladder(run: Run, _: Conclusion) -> Section:
     picture = style.Picture()
     picture.add_subplot().plot([1, 2], [3, 4])
     picture.alt = "a ladder"
-    shown = Shown("ladder-put", picture, pd.DataFrame({"step": ["a"], "rate_rps": [1.0]}), ())
+    shown = Shown("ladder-put", picture, pd.DataFrame({"step": ["a"], "rate_rps": [1.0]}))
     finding = Finding("K01", Severity.GOOD, f"The knee of {run.name} <is> here.", figure="ladder-put")
     table = Table("Rungs", ("rate", "p99"), (("1 000/s", "<b>2 ms</b>"),))
     return Section("ladder", "The ladder", Place.FIRST, "Rates, one after the other.", (finding,), (shown,), (table,))
