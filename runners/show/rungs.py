@@ -18,7 +18,7 @@ from runners.show.shares import events_of, shares
 from runners.show.tables import Table
 
 TEXT = (
-    "Some rungs are measured once more while the profiler records. The flame graph of each lies in the folder of its "
+    "These rungs are measured once more while the profiler records. The flame graph of each lies in the folder of its "
     "step, as HTML to zoom and search."
 )
 BESIDE_TEXT = (
