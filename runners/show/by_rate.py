@@ -61,7 +61,7 @@ def by_rate(steps: Sequence[Step], workload: str, event: str | None = None) -> s
     axes.set_ylabel(f"share of {WHAT.get(event, 'samples')}")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     figure.suptitle(title(chosen, event), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", fontsize=8, reverse=True)
     figure.alt = f"Shares by category against the offered rate. {title(chosen, event)}."
     return figure
 

@@ -6,7 +6,7 @@ mod support;
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use support::{OK, Server, agrees, run};
+use support::{OK, Server, agrees, held, run};
 
 /// Answers at once, but not between `from` and `to` after the first request.
 fn freezing(from: Duration, to: Duration) -> Server {
@@ -80,21 +80,24 @@ fn above(run: &support::Run, kind: &str, us: f64) -> u64 {
 
 #[test]
 fn a_freeze_at_the_end_is_censored_and_bounds_the_percentiles() {
-    let server = freezing(Duration::from_millis(1000), Duration::from_secs(10));
-    let run = run(&format!("-t1 -c2 -R 1000 -d 1500ms {}", server.url("/")));
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.took < Duration::from_secs(4), "{:?}", run.took);
-    run.assert_nothing_vanished();
-    let censored = run.count("/requests/censored");
-    assert!((490..=510).contains(&censored), "{censored}");
-    assert_eq!(run.count("/requests/unsent"), censored - 2);
-    assert_eq!(run.count("/latency_us/response/count"), 1500);
-    assert_eq!(run.count("/latency_us/response/censored"), censored);
-    assert!(run.number("/latency_us/response/max") >= 500_000.0);
-    assert!(run.number("/latency_us/response/p99") >= 400_000.0);
-    let bounds = run.json["latency_us"]["response"]["at_least"].to_string();
-    assert!(bounds.contains("p99") && bounds.contains("max") && !bounds.contains("p50"), "{bounds}");
-    assert!(run.stdout.contains("loadgen: bound 99.000% >= "), "{}", run.stdout);
+    agrees(|| {
+        let server = freezing(Duration::from_millis(1000), Duration::from_secs(10));
+        let run = run(&format!("-t1 -c2 -R 1000 -d 1500ms {}", server.url("/")));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        held(run.took < Duration::from_secs(4), format!("{:?}", run.took))?;
+        run.assert_nothing_vanished();
+        let censored = run.count("/requests/censored");
+        held((490..=510).contains(&censored), censored)?;
+        assert_eq!(run.count("/requests/unsent"), censored - 2);
+        assert_eq!(run.count("/latency_us/response/count"), 1500);
+        assert_eq!(run.count("/latency_us/response/censored"), censored);
+        assert!(run.number("/latency_us/response/max") >= 500_000.0);
+        assert!(run.number("/latency_us/response/p99") >= 400_000.0);
+        let bounds = run.json["latency_us"]["response"]["at_least"].to_string();
+        assert!(bounds.contains("p99") && bounds.contains("max") && !bounds.contains("p50"), "{bounds}");
+        assert!(run.stdout.contains("loadgen: bound 99.000% >= "), "{}", run.stdout);
+        Ok(())
+    });
 }
 
 #[test]
@@ -113,17 +116,20 @@ fn an_overloaded_server_shows_as_waiting_not_as_a_lower_rate_only() {
 
 #[test]
 fn what_an_overloaded_warmup_left_unsent_does_not_push_the_window_aside() {
-    let server = Server::start(|stream, _| {
-        std::thread::sleep(Duration::from_millis(5));
-        stream.write_all(OK).is_ok()
+    agrees(|| {
+        let server = Server::start(|stream, _| {
+            std::thread::sleep(Duration::from_millis(5));
+            stream.write_all(OK).is_ok()
+        });
+        let run = run(&format!("-t1 -c1 -R 1000 -d 1s --warmup 2s {}", server.url("/")));
+        run.assert_nothing_vanished();
+        let of = |name: &str| run.count(&format!("/requests/{name}"));
+        assert_eq!(of("warmup_sent") + of("warmup_unsent"), 2000);
+        assert!(of("warmup_unsent") > 1000, "{}", run.json["requests"]);
+        assert_eq!(of("scheduled"), 1000);
+        held((100..=220).contains(&of("completed")), &run.json["requests"])?;
+        Ok(())
     });
-    let run = run(&format!("-t1 -c1 -R 1000 -d 1s --warmup 2s {}", server.url("/")));
-    run.assert_nothing_vanished();
-    let of = |name: &str| run.count(&format!("/requests/{name}"));
-    assert_eq!(of("warmup_sent") + of("warmup_unsent"), 2000);
-    assert!(of("warmup_unsent") > 1000, "{}", run.json["requests"]);
-    assert_eq!(of("scheduled"), 1000);
-    assert!((100..=220).contains(&of("completed")), "{}", run.json["requests"]);
 }
 
 #[test]
