@@ -11,7 +11,7 @@ from runners.launch.server import RunningServer
 
 REST_S = 0.4  # a store that wrote nothing for so long is at rest
 REST_BYTES = 64 * 1024  # logs of the JVM may be written meanwhile
-_LOOK_S = 0.1
+_LOOK_S = 0.1  # the kernel tells nobody that a process has stopped writing: its counter is looked at
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever the file system's own is
 _PAGE_BYTES = 4096  # what most file systems give a file at least
 _MEMORY = {"RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes", "RssShmem": "rss_shmem_bytes"}

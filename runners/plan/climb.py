@@ -23,8 +23,7 @@ class Climb:
 
     `shares` are the rungs, `profiled` those that are measured once more with the profiler, None: each of them. Of the
     published rates that are within reach at most `published` are offered too, those nearest to the knee, for
-    `published_s`: what is compared with a published run lasts as long as that did, a rung of our own as long as its
-    percentiles need.
+    `published_s`: what is compared with a published run lasts as long as that did.
     """
 
     knee_minutes: float
