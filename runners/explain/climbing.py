@@ -76,8 +76,7 @@ class Ladder:
     @property
     def title(self) -> str:
         connections = self.steps[0].meta.get("connections")
-        over = "one connection" if connections == 1 else f"{words.count(connections)} connections"
-        return f"{facts.title(self.steps[0])} on {over}"
+        return f"{facts.title(self.steps[0])} on {words.connections(connections)}"
 
 
 def ladders(run: Run) -> list[Ladder]:
@@ -260,11 +259,13 @@ def _fixed(ladder: Ladder) -> Finding:
         carried = f"{words.count(len(set(met)))} of {words.count(count)} rates"
         text = f"{ladder.title} {_does(ladder)} {carried}, not in their order"
     elif not missed:
-        text = f"{ladder.title}: nothing can be told of the {words.count(len(ladder.rungs))} rates offered: "
+        text = f"{ladder.title}: nothing can be told of the {words.several(len(ladder.rungs), 'rate')} offered: "
         text += words.listed(dict.fromkeys(reason for each in ladder.judged for reason in each.missed))
     else:
-        tell = "rate that tells" if count == 1 else "rates that tell"
-        text = f"{ladder.title} {_does(ladder)} none of the {words.count(count)} {tell} something"
+        text = f"{ladder.title} {_does(ladder)} none of the {words.count(count)} rates that tell something"
+        if count == 1:
+            not_so = f"does not keep {asked(ladder.objective)} at" if ladder.objective else "does not carry"
+            text = f"{ladder.title} {not_so} the one rate that tells something"
     severity = Severity.GOOD if met else Severity.WARNING
     evidence: dict[str, words.Value] = {"rungs": count, "highest_carried_rps": max(met, default=float("nan"))}
     steps = tuple(step.name for step in ladder.steps)

@@ -275,4 +275,4 @@ def _checks(group: Group) -> Iterator[Check]:
         text = f"all were offered {words.rate(group.rate_rps)} and answered at least {words.percent(min(held))} of it"
         yield Check(f"{group.name}, rate", min(held) >= facts.HELD, words.sentence(text))
     errors = sum(value for step in loads if words.known(value := facts.number(step, "non_2xx")))
-    yield Check(f"{group.name}, errors", errors == 0, words.sentence(f"{words.count(errors)} answers with an error"))
+    yield Check(f"{group.name}, errors", errors == 0, words.sentence(words.several(errors, "answer", " with an error")))

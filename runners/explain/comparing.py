@@ -193,4 +193,4 @@ def _checks(repeats: Repeats) -> Iterator[Check]:
     text = f"at least {words.count(samples)} in each repeat, {words.count(samples * 0.01)} beyond p99"
     yield Check("repeats, samples", samples * 0.01 >= facts.ENOUGH_BEYOND, words.sentence(text))
     errors = sum(value for step in repeats.steps if words.known(value := facts.number(step, "non_2xx")))
-    yield Check("repeats, errors", errors == 0, words.sentence(f"{words.count(errors)} answers with an error"))
+    yield Check("repeats, errors", errors == 0, words.sentence(words.several(errors, "answer", " with an error")))

@@ -26,5 +26,5 @@ def line(step: Step) -> str:
     values = [(level, facts.quoted(step, level)) for level in SHOWN_LEVELS]
     latencies = [f"{words.level(level)} {facts.written(value)}" for level, value in values if value is not None]
     errors = step.frames["summary"]["non_2xx"].iloc[0]
-    counted = f"{words.count(facts.samples(step))} samples, {words.count(errors)} errors"
+    counted = f"{words.several(facts.samples(step), 'sample')}, {words.several(errors, 'error')}"
     return f"{name}: {', '.join([rates, *latencies, counted])}"

@@ -64,7 +64,7 @@ def _answers(found: Sequence[Loop]) -> Check:
     bad = sum(loop.non_2xx for loop in other if words.known(loop.non_2xx))
     off = max((abs(loop.non_2xx - loop.absent_by_script) for loop in planned), default=0.0)
     close = all(abs(loop.non_2xx - loop.absent_by_script) <= max(2, CLOSE * loop.completed) for loop in planned)
-    text = f"{words.count(bad)} answers other than 2xx and {words.count(lost)} errors of connections"
+    text = f"{words.several(bad, 'answer')} other than 2xx and {words.several(lost, 'error')} of connections"
     if planned:
         text += (
             f" outside the loops that ask for absent keys; there at most {words.count(off)} from what the script's "

@@ -31,10 +31,10 @@ class Sentinel:
             return "Sentinel: its load was not valid, so nothing tells whether this machine is as usual."
         seen = f"Sentinel: p50 {words.latency(self.p50_us)} for a fixed small load on a handler that does nothing"
         if self.usual_us is None:
-            few = f"{words.count(self.earlier)} earlier runs that can be compared, too few to say what is usual"
+            few = f"{words.several(self.earlier, 'earlier run')} that can be compared, too few to say what is usual"
             return f"{seen}; {few} (it takes {FEWEST_RUNS})."
         low, high = (words.latency(bound) for bound in self.usual_us)
-        among = f"{low} to {high} is usual here ({words.count(self.earlier)} earlier runs)"
+        among = f"{low} to {high} is usual here ({words.several(self.earlier, 'earlier run')})"
         verdict = "" if self.ok else ". The machine is not as usual: doubt what this run measures"
         return f"{seen}; {among}{verdict}."
 

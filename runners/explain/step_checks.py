@@ -30,7 +30,7 @@ def rate(step: Step) -> Verdict:
     text = f"{words.rate(achieved)} of {words.rate(offered)} ({words.percent(held)})"
     censored = facts.number(step, "censored")
     if words.known(censored) and censored:
-        text += f", {words.count(censored)} requests without an answer at the end"
+        text += f", {words.several(censored, 'request')} without an answer at the end"
     return Verdict(held >= facts.HELD, text)
 
 
@@ -40,7 +40,7 @@ def samples(step: Step) -> Verdict:
     if not count:
         return Verdict(False, "no latency was recorded")
     thin = facts.thin_levels(step)
-    text = f"{words.count(count)} samples"
+    text = words.several(count, "sample")
     if thin:
         text += f", fewer than {facts.ENOUGH_BEYOND} beyond {words.listed(words.level(level) for level in thin)}"
     return Verdict(not any(level <= 0.99 for level in thin), text)
@@ -63,10 +63,10 @@ def errors(step: Step) -> Verdict:
     bad = status[~status["code"].str.startswith(("2", "3"))]
     if not bad.empty:
         pairs = zip(bad["code"], bad["count"], strict=True)
-        parts += [f"{words.count(int(number))} answers {code}" for code, number in pairs]
+        parts += [words.several(int(number), "answer", f" {code}") for code, number in pairs]
     else:
         non_2xx = facts.number(step, "non_2xx")
-        parts += [f"{words.count(non_2xx)} answers other than 2xx and 3xx"] if words.known(non_2xx) and non_2xx else []
+        parts += [words.several(non_2xx, "answer", " other than 2xx and 3xx")] if words.known(non_2xx) and non_2xx else []
     return Verdict(not parts, words.listed(parts) or "none")
 
 

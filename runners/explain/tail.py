@@ -83,7 +83,7 @@ def _explained(step: Step, seen: Attribution) -> Finding:
     evidence: dict[str, words.Value] = {"unexplained": seen.unexplained, "slow_answers": tail.slow}
     for share in seen.shares:
         evidence |= {f"{share.cause.name}: share": share.share.value, f"{share.cause.name}: p": share.p}
-    which = f"{words.count(tail.slow)} answers above {words.latency(tail.threshold_us)}"
+    which = f"{words.several(tail.slow, 'answer')} above {words.latency(tail.threshold_us)}"
     if told:
         parts = [f"{share.cause.name} {written(share.share)}" for share in told]
         rest = words.percent(seen.unexplained)

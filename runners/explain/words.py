@@ -198,9 +198,15 @@ def seconds(value: float | None) -> str:
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}{NBSP}s"
 
 
+def several(number: float | None, one: str, rest: str = "") -> str:
+    """1 answer with an error, 12 answers with an error: `one` takes an s unless there is one, `rest` stays."""
+    told = count(number)
+    return f"{told} {one}{'' if told == '1' else 's'}{rest}"
+
+
 def connections(number: float | None) -> str:
     """one connection, 64 connections."""
-    return "one connection" if number == 1 else f"{count(number)} connections"
+    return "one connection" if number == 1 else several(number, "connection")
 
 
 def level(percentile: float) -> str:

@@ -81,6 +81,8 @@ class Child:
 
     def wait_up_to(self, timeout_s: float) -> bool:
         """Whether it ended within that time. Sleeps on the guard's socket: no polling beside a measurement."""
+        if self._lab_end.fileno() < 0:  # `stop` has closed it
+            return True
         ready, _, _ = select.select([self._lab_end], [], [], timeout_s)
         return bool(ready)
 

@@ -14,7 +14,8 @@ from runners.plan.proof import Freeze
 class Freezer:
     """Freezes a process on a plan that begins with `begin`, on a thread of its own.
 
-    `finish` waits for the last thaw, so that nothing is left frozen, and tells the true times.
+    `finish` waits for the last thaw, so that nothing is left frozen, and tells the true times. A process that ends
+    meanwhile is waited for no longer, and what was planned for it after that does not happen.
     """
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float) -> None:
@@ -34,11 +35,15 @@ class Freezer:
     def _run(self, began: float) -> None:
         for freeze in self._freezes:
             at = began + self._lead_s + freeze.at_s
-            time.sleep(max(0.0, at - time.monotonic()))
-            if self._child.poll() is not None:
+            if self._child.wait_up_to(max(0.0, at - time.monotonic())):
                 return
-            with self._child.frozen() as times:
-                time.sleep(max(0.0, at + freeze.length_s - time.monotonic()))
+            try:
+                with self._child.frozen() as times:
+                    died = self._child.wait_up_to(max(0.0, at + freeze.length_s - time.monotonic()))
+            except ProcessLookupError:  # it ended just before it was to stand still
+                return
+            if died:
+                return
             self._done.append(times)
 
     def finish(self) -> list[dict[str, float]]:

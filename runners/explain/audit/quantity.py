@@ -27,7 +27,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     if not thin:
         return
     each_level = words.listed(f"{left} beyond {words.level(level)}" for level, left in thin)
-    of = f"{'' if counted else 'about '}{words.count(count)} samples"
+    of = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
     text = f"{of}, {each_level}: that is an anecdote, not a percentile"
     evidence: dict[str, words.Value] = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{words.level(level)}": left for level, left in thin}
@@ -52,7 +52,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     largest = largest_us(output)
     censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
     if censored and censored[0]:
-        text = f"{words.count(censored[0])} requests had no answer when the run ended: the maximum is a lower bound"
+        text = f"{words.several(censored[0], 'request')} had no answer when the run ended: the maximum is a lower bound"
         yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
         return
     if largest is None or largest <= 0:

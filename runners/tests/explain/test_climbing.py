@@ -119,6 +119,13 @@ def test_fixed_rates_say_which_are_carried(tmp_path: Path) -> None:
     assert conclusion.answer.endswith("carries 2\u202f000/s and falls short of 3\u202f000/s.")
 
 
+def test_the_one_rate_that_was_offered_and_missed_is_told_as_one(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (3_000.0,), searched=False))
+    (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
+    assert "does not carry the one rate that tells something" in told.sentence
+    assert told.evidence["rungs"] == 1
+
+
 @pytest.mark.parametrize("searched", [True, False])
 def test_the_report_shows_each_rung(tmp_path: Path, searched: bool) -> None:
     run = read_run(make_ladder(tmp_path, RATES, searched=searched, late=(4_000.0,)))

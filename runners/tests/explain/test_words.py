@@ -55,6 +55,18 @@ def test_rates_counts_shares_and_sizes() -> None:
     ]
 
 
+def test_one_of_a_kind_has_no_s() -> None:
+    told = [words.several(number, "answer", " with an error") for number in (0, 1, 1.2, 2_000, None)]
+    assert told == [
+        "0 answers with an error",
+        "1 answer with an error",
+        "1 answer with an error",
+        f"2{THIN}000 answers with an error",
+        f"{words.UNKNOWN} answers with an error",
+    ]
+    assert [words.connections(number) for number in (1, 64)] == ["one connection", "64 connections"]
+
+
 def test_intervals_share_the_unit_of_their_value() -> None:
     assert words.latency_interval(118, 116, 121) == f"118{NBSP}us (116{DASH}121)"
     assert words.latency_interval(1_020, 980, 1_100) == f"1.02{NBSP}ms (0.980{DASH}1.10)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import papermill
 import pytest
@@ -13,12 +14,21 @@ from hypothesis import strategies as st
 from runners.errors import PlanError
 from runners.launch.toolchain import ROOT
 from runners.plan.closed_loop import LOOP_SIZES, STAGES
-from runners.plan.experiment import COMMON, EXPERIMENTS, experiment
+from runners.plan.experiment import COMMON, EXPERIMENTS, Experiment, experiment
 from runners.plan.parameter import validate
 from runners.plan.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
 from runners.plan.setting import Setting
 from runners.plan.size import SIZES
 from runners.read.published import published_of
+
+
+def known_of(plan: Experiment) -> dict[str, object]:
+    """The parameters of an experiment with their defaults."""
+    return {parameter.name: parameter.default for parameter in plan.parameters}
+
+
+def number_of(plan: Experiment) -> str:
+    return plan.number
 
 
 def test_defaults_are_filled_in() -> None:
@@ -89,7 +99,7 @@ def test_the_notebook_has_exactly_these_parameters(plan) -> None:  # type: ignor
     assert len(tagged) == 1
     names: dict[str, object] = {}
     exec("".join(tagged[0]["source"]), {}, names)
-    assert names == {parameter.name: parameter.default for parameter in plan.parameters}
+    assert names == known_of(plan)
     assert all("#" in line for line in "".join(tagged[0]["source"]).splitlines())
 
 
@@ -140,6 +150,27 @@ def test_quick_and_smoke_keep_to_their_promised_time() -> None:
         assert experiment(number).planned_s(SIZES["quick"], 1, True) <= 360, number
     assert loops.planned_s(SIZES["quick"], 0, True) <= 360 and loops.planned_s(SIZES["smoke"], 0, True) <= 90
     assert LOOP_SIZES["full"].published_s == 60
+
+
+#: "smoke (2 min)", "full (as published, 2 h 20 min)"
+SIZE_TOLD = re.compile(r"(smoke|quick|full) \((?:[^)]*, )?([\d.]+ (?:s|min|h)(?: \d+ min)?)\)")
+IN_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+@pytest.mark.parametrize("plan", [plan for plan in EXPERIMENTS.values() if "size" in known_of(plan)], ids=number_of)
+def test_the_cell_of_the_size_says_about_how_long_each_takes(plan: Experiment) -> None:
+    notebook = json.loads((ROOT / "notebooks" / plan.notebook).read_text())
+    lines = "".join("".join(cell["source"]) + "\n" for cell in notebook["cells"]).splitlines()
+    (line,) = (line for line in lines if line.startswith("size = "))
+    told = {
+        name: sum(float(number) * IN_SECONDS[unit] for number, unit in zip(*[iter(text.split())] * 2, strict=True))
+        for name, text in SIZE_TOLD.findall(line)
+    }
+    assert set(told) == set(SIZES), line
+    engines = len(str(known_of(plan).get("engines", "one")).split(","))
+    for name, said_s in told.items():
+        planned_s = plan.planned_s(SIZES[name], engines, profiled=True)
+        assert 0.8 <= said_s / planned_s <= 1.25, f"{name}: {said_s:.0f} s said, {planned_s:.0f} s planned"
 
 
 def test_every_published_run_of_report_2_has_a_loop() -> None:
