@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runners.explain import comparable, comparing, facts, words
-from runners.explain.compare import QUANTITIES, UNDECIDED, Difference, Quantity, Verdict, differences, looks
+from runners.explain.compare import AT_MOST, QUANTITIES, UNDECIDED, Difference, Quantity, Verdict, differences, looks
 from runners.explain.comparing import CLOSED as CLOSED
 from runners.explain.comparing import REPEAT as REPEAT
 from runners.explain.comparing import absolute, signed
@@ -104,11 +104,22 @@ def ablation_of(switch: Switch, steps: Sequence[Step]) -> Ablation:
             )
             for each in SIDES
         }
-        a, b = ({what: [side[number][what] for number in shared[what]] for what in shared} for side in pair)
+        a, b = (_in_rounds(side, shared) for side in pair)
         found = differences(a, b, int(about["planned"]), float(about["see"]), SIDES)
         found = comparable.marked(found, *((side, _quotable(own, side)) for side in (base, name)))
         rows.append(Row(switch, name, tuple(found), shared, (a, b)))
     return Ablation(switch, tuple(rows), tuple(left_out), int(about["planned"]), tuple(own))
+
+
+def _in_rounds(
+    measured: Mapping[int, Mapping[str, float]], shared: Mapping[str, tuple[int, ...]]
+) -> dict[str, list[float]]:
+    """Each quantity's values, and what they are at most where that is told, in the rounds that both settings have."""
+    values = {what: [measured[number][what] for number in numbers] for what, numbers in shared.items()}
+    for what, numbers in shared.items():
+        if numbers and all(what + AT_MOST in measured[number] for number in numbers):
+            values[what + AT_MOST] = [measured[number][what + AT_MOST] for number in numbers]
+    return values
 
 
 def _quotable(steps: Sequence[Step], subject: str) -> list[Step]:
@@ -124,7 +135,8 @@ def _of(step: Step, closed: Step | None) -> dict[str, float]:
     found["rss_bytes"] = float(process.get("rss_anon_bytes") or math.nan)
     # what a load has written depends on how much was offered; what lies there after the same fill does not
     found["disk_bytes"] = float(store.get("disk_bytes") or math.nan) if step.workload != "put" else math.nan
-    return {each.name: found[each.name] for each in SIDES}
+    kept = [name for each in SIDES for name in (each.name, each.name + AT_MOST)]
+    return {name: found[name] for name in kept if name in found}
 
 
 def decided(found: Ablation) -> bool:

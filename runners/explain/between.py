@@ -17,7 +17,7 @@ from scipy.stats import t
 
 from runners.explain import comparable, facts, same, words
 from runners.explain.bounds import difference
-from runners.explain.compare import ALPHA, LEVELS, QUANTITIES, Difference, Quantity, resolution
+from runners.explain.compare import ALPHA, AT_MOST, LEVELS, QUANTITIES, Difference, Quantity, resolution
 from runners.explain.comparing import of_step, said, signed
 from runners.read.run import Run, Step
 
@@ -133,11 +133,7 @@ def _single(pair: Pair, see: float) -> Iterator[tuple[Difference, str]]:
 def _differences(pair: Pair, see: float) -> Iterator[Difference]:
     left = [of_step(step) for step in pair.a]
     right = [of_step(step) for step in pair.b]
-    usable = [
-        quantity
-        for quantity in QUANTITIES
-        if all(math.isfinite(each.get(quantity.name, math.nan)) and each[quantity.name] > 0 for each in (*left, *right))
-    ]
+    usable = [quantity for quantity in QUANTITIES if all(_known(each, quantity.name) for each in (*left, *right))]
     for quantity in usable:
         yield welch(
             quantity,
@@ -146,6 +142,12 @@ def _differences(pair: Pair, see: float) -> Iterator[Difference]:
             ALPHA / len(usable),
             see,
         )
+
+
+def _known(run: dict[str, float], name: str) -> bool:
+    """Whether a run tells a quantity, and not only between what it lies."""
+    value = run.get(name, math.nan)
+    return math.isfinite(value) and value > 0 and run.get(name + AT_MOST, value) == value
 
 
 def welch(

@@ -66,6 +66,8 @@ QUANTITIES = (
     Quantity("cpu_us", "CPU per request", "us"),
 )
 PRIMARY = "p99_us"
+#: Beside a quantity's values may stand what they are at most, under its name and this: see `differences`.
+AT_MOST = " at most"
 LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}  # those that are percentiles
 
 
@@ -208,32 +210,47 @@ def differences(
     see: float,
     quantities: Sequence[Quantity] = QUANTITIES,
 ) -> list[Difference]:
-    """Each of the quantities that both sides have in each round, `a[name][i]` and `b[name][i]` of round i."""
+    """Each of the quantities that both sides have in each round, `a[name][i]` and `b[name][i]` of round i.
+
+    Requests without an answer leave a percentile between two values: then `a[name]` holds the lower ones, and the upper
+    ones stand under `name + AT_MOST`. The interval holds those of both extremes, one side low and the other high.
+    """
     shared = [
         q for q in quantities if _usable(a.get(q.name, ())) and _usable(b.get(q.name, ()))
     ]  # fmt: skip
     found = []
     for quantity in shared:
-        left, right = np.array(a[quantity.name], float), np.array(b[quantity.name], float)
+        left, left_most = _logarithms(a, quantity.name)
+        right, right_most = _logarithms(b, quantity.name)
         count = min(len(left), len(right))
-        logs = np.log(right[:count]) - np.log(left[:count])
         level = level_now(count, max(planned, FEWEST_ROUNDS), ALPHA / len(shared))
-        half = half_width(logs, level) + resolution(quantity, left, right)
-        mean = float(logs.mean())
+        least, most = (right - left_most)[:count], (right_most - left)[:count]
+        logs = (least + most) / 2
+        apart = resolution(quantity, np.exp(left), np.exp(right))
+        halves = [
+            half_width(each, level) + apart for each in ([logs] if np.array_equal(least, most) else [least, most])
+        ]
+        known = max(halves) < _UNBOUNDED
         found.append(
             Difference(
                 quantity,
-                float(np.exp(np.log(left).mean())),
-                float(np.exp(np.log(right).mean())),
-                math.expm1(mean),
-                math.expm1(mean - half) if half < _UNBOUNDED else math.nan,
-                math.expm1(mean + half) if half < _UNBOUNDED else math.nan,
+                float(np.exp((left + left_most).mean() / 2)),
+                float(np.exp((right + right_most).mean() / 2)),
+                math.expm1(float(logs.mean())),
+                math.expm1(float(least.mean()) - halves[0]) if known else math.nan,
+                math.expm1(float(most.mean()) + halves[-1]) if known else math.nan,
                 count,
                 float(logs.std(ddof=1)) if count > 1 else math.nan,
                 see,
             )
         )
     return found
+
+
+def _logarithms(side: Mapping[str, Sequence[float]], name: str) -> tuple[Floats, Floats]:
+    """Of a quantity's values, and of what they are at most."""
+    values = np.log(np.array(side[name], float))
+    return values, np.log(np.array(side[name + AT_MOST], float)) if name + AT_MOST in side else values
 
 
 def _usable(values: Sequence[float]) -> bool:

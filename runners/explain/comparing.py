@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runners.explain import comparable, facts, words
-from runners.explain.compare import LEVELS, PRIMARY, QUANTITIES, Difference, Quantity, Verdict, differences
+from runners.explain.compare import AT_MOST, LEVELS, PRIMARY, QUANTITIES, Difference, Quantity, Verdict, differences
 from runners.explain.conclusion import Check
 from runners.explain.telling import Telling
 from runners.explain.words import Finding, Severity
@@ -82,11 +82,15 @@ def repeats_of(steps: list[Step]) -> Repeats | None:
 
 
 def of_step(step: Step, closed: Step | None = None) -> dict[str, float]:
-    """What is compared, of one repeat: latencies in microseconds, NaN where not recorded."""
+    """What is compared, of one repeat: latencies in microseconds, NaN where not recorded or without an end.
+
+    What a latency is at most stands beside it: requests without an answer may leave that open.
+    """
     found = {}
     for name, level in LEVELS.items():
-        value = facts.at(step, level)
-        found[name] = value.value if value is not None and not value.at_least else math.nan
+        value, most_us = facts.at(step, level), facts.most_us(step, level)
+        found[name] = value.value if value is not None and math.isfinite(most_us) else math.nan
+        found[name + AT_MOST] = most_us
     found["closed_loop_rps"] = facts.achieved_rps(closed) if closed is not None and closed.valid else math.nan
     telemetry, achieved = step.frames["telemetry"], facts.achieved_rps(step)
     cores = float(telemetry["server_cpu_cores"].mean()) if not telemetry.empty else math.nan

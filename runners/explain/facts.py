@@ -149,6 +149,22 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
     return effective.interval(step, level, recorded) if kind == RESPONSE else recorded
 
 
+def most_us(step: Step, level: float, kind: str = RESPONSE) -> float:
+    """What a percentile is at most, in microseconds, whenever the requests without an answer would have got one.
+
+    The percentile itself where they do not matter; NaN where nothing tells. It lies between its lower bound and this,
+    and nothing more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
+    """
+    value = at(step, level, kind)
+    if value is None:
+        return math.nan
+    if not value.at_least:
+        return value.value
+    rows = step.frames["percentiles"]
+    asked = (rows["kind"].to_numpy() == kind) & (np.abs(rows["percentile"].to_numpy() - level) < 1e-9)
+    return float(rows["most_us"].to_numpy(float)[int(asked.argmax())])
+
+
 def written(value: Bounded) -> str:
     """A latency in words: with its interval, or as a lower bound where requests without an answer make it one."""
     if value.at_least:

@@ -66,7 +66,8 @@ def errors(step: Step) -> Verdict:
         parts += [words.several(int(number), "answer", f" {code}") for code, number in pairs]
     else:
         non_2xx = facts.number(step, "non_2xx")
-        parts += [words.several(non_2xx, "answer", " other than 2xx and 3xx")] if words.known(non_2xx) and non_2xx else []
+        if words.known(non_2xx) and non_2xx:
+            parts.append(words.several(non_2xx, "answer", " other than 2xx and 3xx"))
     return Verdict(not parts, words.listed(parts) or "none")
 
 

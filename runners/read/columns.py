@@ -47,6 +47,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "high_us": NUMBER,
         "samples_beyond": NUMBER,
         "at_least": FLAG,
+        "most_us": NUMBER,
     },
     "intervals": {
         "t_s": NUMBER,

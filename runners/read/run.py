@@ -24,7 +24,8 @@ class Step:
     - ``spectrum``: `kind` (response | service), `value_us`, `percentile` (0..1), `total_count`.
     - ``percentiles``: `kind`, `percentile` (0.5 ... 1.0), `value_us`, `low_us`, `high_us` (95 % order-statistic
       bounds where the log allows, else NaN), `samples_beyond`, `at_least` (True where requests without an answer
-      make the value a lower bound; NA where the output does not tell).
+      make the value a lower bound; NA where the output does not tell), `most_us` (what it would be had they waited for
+      ever: the value itself where they do not matter, NaN where that has no end or is not known).
     - ``intervals``: one row a second and kind; `t_s`, `kind`, `count`, `p50_us`, `p90_us`, `p99_us`, `p999_us`,
       `max_us`, `errors`, `completed`.
     - ``histograms``: `t_s`, `kind` (response | censored), `value_us`, `count`: one row a value and line of the log.

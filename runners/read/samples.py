@@ -103,7 +103,7 @@ class Samples:
         rows = []
         for level in LEVELS if self.total else ():
             position = rank(self.total, level)
-            certain = position <= answered.total and answered.at_rank(position) == self.at_rank(position)
+            most_us = answered.at_rank(position) if position <= answered.total else math.nan
             low, high = self.bounds(level)
             rows.append(
                 {
@@ -113,7 +113,8 @@ class Samples:
                     "low_us": low,
                     "high_us": high,
                     "samples_beyond": beyond(self.total, level),
-                    "at_least": not certain,
+                    "at_least": most_us != self.at_rank(position),
+                    "most_us": most_us,
                 }
             )
         return frame("percentiles", rows)

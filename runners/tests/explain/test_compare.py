@@ -10,6 +10,7 @@ import pytest
 
 from runners.explain.compare import (
     ALPHA,
+    AT_MOST,
     PRIMARY,
     QUANTITIES,
     Difference,
@@ -126,6 +127,22 @@ def test_equal_figures_are_known_to_the_histograms_resolution_only() -> None:
     same = [52.0] * 8
     (found,) = differences({PRIMARY: same}, {PRIMARY: same}, 8, SEE)
     assert found.low < 0 < found.high and found.high > 0.009
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_interval_holds_whatever_lies_between_a_value_and_what_it_is_at_most(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    a, b = random.lognormal(0, 0.1, (2, 12)) * 1_000
+    open_a, open_b = (1 + random.uniform(0, 0.5, 12) * (random.random(12) < 0.3) for _ in "ab")
+    bounds = [{PRIMARY: own, PRIMARY + AT_MOST: own * up} for own, up in ((a, open_a), (b, open_b))]
+    (found,) = differences(bounds[0], bounds[1], 12, SEE)
+    for _ in range(20):
+        truth = [{PRIMARY: own * up ** random.random(12)} for own, up in ((a, open_a), (b, open_b))]
+        (exact,) = differences(truth[0], truth[1], 12, SEE)
+        assert found.low <= exact.share <= found.high
+        assert found.high - found.low > 0.9 * (exact.high - exact.low)
+    closed = [{PRIMARY: own, PRIMARY + AT_MOST: own} for own in (a, b)]
+    assert differences(closed[0], closed[1], 12, SEE) == differences({PRIMARY: a}, {PRIMARY: b}, 12, SEE)
 
 
 def test_quantities_that_one_side_lacks_are_left_out() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
+
+import numpy as np
 
 from runners.explain.comparing import REPEAT, tell
 from runners.read.run import Run, Step
@@ -29,11 +32,12 @@ def _run(folder: Path, b_us: float) -> Run:
     return steps.run(folder, [_repeat(folder, n, side, medians[side]) for n in range(1, 7) for side in medians])
 
 
-def _with_a_bound(run: Run) -> Run:
-    """Requests without an answer in one round make p99 and above a bound there."""
+def _with_a_bound(run: Run, times: float) -> Run:
+    """Requests without an answer in one round make p99 and above a bound there; they are at most so many times that."""
     first, *others = run.steps
     rows = first.frames["percentiles"]
-    rows = rows.assign(at_least=rows["percentile"] >= 0.99)
+    high = rows["percentile"] >= 0.99
+    rows = rows.assign(at_least=high, most_us=rows["value_us"] * np.where(high, times, 1.0))
     return dataclasses.replace(
         run, steps=(dataclasses.replace(first, frames={**first.frames, "percentiles": rows}), *others)
     )
@@ -44,8 +48,19 @@ def test_the_answer_is_the_difference_in_p99(tmp_path: Path) -> None:
     assert told is not None and "p99" in told.answer and "higher" in told.answer
 
 
-def test_a_bound_in_one_round_is_no_figure_and_the_answer_says_so(tmp_path: Path) -> None:
-    told = tell(_with_a_bound(_run(tmp_path, b_us=90.0)))
+def test_a_bound_with_an_end_is_compared_and_widens_the_interval(tmp_path: Path) -> None:
+    run = _run(tmp_path, b_us=90.0)
+    told = {}
+    for times in (1.0, 1.3):
+        telling = tell(_with_a_bound(run, times))
+        assert telling is not None
+        (told[times],) = (each for each in telling.findings if each.evidence.get("quantity") == "p99_us")
+    exact, wider = (told[times].evidence for times in (1.0, 1.3))
+    assert "higher" in told[1.3].sentence and float(str(wider["low"])) < float(str(exact["low"]))
+
+
+def test_a_bound_without_an_end_is_no_figure_and_the_answer_says_so(tmp_path: Path) -> None:
+    told = tell(_with_a_bound(_run(tmp_path, b_us=90.0), math.nan))
     assert told is not None
     assert not any(finding.evidence.get("quantity") == "p99_us" for finding in told.findings)
     assert "In p99 they could not be compared" in told.answer and told.findings[0].sentence in told.answer

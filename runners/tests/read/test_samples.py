@@ -81,7 +81,26 @@ def test_requests_without_an_answer_make_a_lower_bound() -> None:
     bounds = dict(zip(frame["percentile"], frame["at_least"], strict=True))
     assert (values[0.5], bounds[0.5]) == (10, False)
     assert (values[0.99], bounds[0.99]) == (500, True)
-    assert not answered.percentiles("response")["at_least"].any()
+    most = dict(zip(frame["percentile"], frame["most_us"], strict=True))
+    assert most[0.5] == 10 and math.isnan(most[0.99])
+    alone = answered.percentiles("response")
+    assert not alone["at_least"].any() and (alone["most_us"] == alone["value_us"]).all()
+
+
+@given(
+    st.lists(st.integers(1, 1_000), min_size=1, max_size=60),
+    st.lists(st.tuples(st.integers(1, 1_000), st.integers(0, 5_000)), max_size=20),
+)
+def test_whenever_they_had_been_answered_the_percentiles_lie_within_what_is_told(
+    answered: list[int], waiting: list[tuple[int, int]]
+) -> None:
+    told = samples_of(answered).percentiles("response", samples_of([waited for waited, _ in waiting]))
+    truth = samples_of([*answered, *(waited + more for waited, more in waiting)])
+    for row in told.to_dict("records"):
+        at = truth.percentile(row["percentile"])
+        assert row["value_us"] <= at
+        assert math.isnan(row["most_us"]) or at <= row["most_us"]
+        assert row["at_least"] == (row["value_us"] != row["most_us"])
 
 
 def test_no_samples_make_no_rows() -> None:

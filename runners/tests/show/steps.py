@@ -20,7 +20,7 @@ PERCENTILES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0)
 COLUMNS = {
     "summary": ["offered_rps", "achieved_rps", "scheduled", "completed", "censored"],
     "spectrum": ["kind", "value_us", "percentile", "total_count"],
-    "percentiles": ["kind", "percentile", "value_us", "low_us", "high_us", "samples_beyond", "at_least"],
+    "percentiles": ["kind", "percentile", "value_us", "low_us", "high_us", "samples_beyond", "at_least", "most_us"],
     "intervals": ["t_s", "kind", "count", "p50_us", "p90_us", "p99_us", "p999_us", "max_us", "errors", "completed"],
     "shares": ["event", "category", "samples", "weight", "share", "low", "high"],
     "frames": ["event", "frame", "samples", "share", "self_share", "low", "high"],
@@ -64,7 +64,7 @@ def frames_of(values: Sequence[float], seconds: int = 5) -> dict[str, pd.DataFra
         for p in PERCENTILES:
             us = float(np.quantile(times, p))
             row = {"kind": kind, "percentile": p, "value_us": us, "low_us": us * 0.98, "high_us": us * 1.02}
-            rows.append({**row, "samples_beyond": int(n * (1 - p)), "at_least": False})
+            rows.append({**row, "samples_beyond": int(n * (1 - p)), "at_least": False, "most_us": us})
     frames["percentiles"] = pd.DataFrame(rows)
     intervals = []
     for second, part in enumerate(np.array_split(response, seconds)):
