@@ -115,11 +115,12 @@ def _in_rounds(
     measured: Mapping[int, Mapping[str, float]], shared: Mapping[str, tuple[int, ...]]
 ) -> dict[str, list[float]]:
     """Each quantity's values, and what they are at most where that is told, in the rounds that both settings have."""
-    values = {what: [measured[number][what] for number in numbers] for what, numbers in shared.items()}
-    for what, numbers in shared.items():
-        if numbers and all(what + AT_MOST in measured[number] for number in numbers):
-            values[what + AT_MOST] = [measured[number][what + AT_MOST] for number in numbers]
-    return values
+    return {
+        name: [measured[number][name] for number in numbers]
+        for what, numbers in shared.items()
+        for name in (what, what + AT_MOST)
+        if all(name in measured[number] for number in numbers)
+    }
 
 
 def _quotable(steps: Sequence[Step], subject: str) -> list[Step]:

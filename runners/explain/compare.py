@@ -23,6 +23,7 @@ confidence intervals: valid whenever one stops. Several quantities share the 5 %
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -227,9 +228,9 @@ def differences(
         least, most = (right - left_most)[:count], (right_most - left)[:count]
         logs = (least + most) / 2
         apart = resolution(quantity, np.exp(left), np.exp(right))
-        halves = [
-            half_width(each, level) + apart for each in ([logs] if np.array_equal(least, most) else [least, most])
-        ]
+        extremes = [least] if np.array_equal(least, most) else [least, most]
+        halves = [half_width(each, level) + apart for each in extremes]
+        means = [float(each.mean()) for each in extremes]
         known = max(halves) < _UNBOUNDED
         found.append(
             Difference(
@@ -237,8 +238,8 @@ def differences(
                 float(np.exp((left + left_most).mean() / 2)),
                 float(np.exp((right + right_most).mean() / 2)),
                 math.expm1(float(logs.mean())),
-                math.expm1(float(least.mean()) - halves[0]) if known else math.nan,
-                math.expm1(float(most.mean()) + halves[-1]) if known else math.nan,
+                math.expm1(min(map(operator.sub, means, halves))) if known else math.nan,
+                math.expm1(max(map(operator.add, means, halves))) if known else math.nan,
                 count,
                 float(logs.std(ddof=1)) if count > 1 else math.nan,
                 see,

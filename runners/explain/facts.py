@@ -136,16 +136,10 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
     Bounds of response times count neighbouring requests as dependent (see `effective`), where the log allows.
     """
-    rows = step.frames["percentiles"]
-    if rows.empty:
+    row = _percentile(step, level, kind)
+    if row is None:
         return None
-    # a pandas mask takes six times as long, and a report asks thousands of times
-    asked = (rows["kind"].to_numpy() == kind) & (np.abs(rows["percentile"].to_numpy() - level) < 1e-9)
-    if not asked.any():
-        return None
-    row = rows.iloc[int(asked.argmax())]
-    at_least = not pd.isna(row["at_least"]) and bool(row["at_least"])
-    recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), at_least)
+    recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), _at_least(row))
     return effective.interval(step, level, recorded) if kind == RESPONSE else recorded
 
 
@@ -155,14 +149,23 @@ def most_us(step: Step, level: float, kind: str = RESPONSE) -> float:
     The percentile itself where they do not matter; NaN where nothing tells. It lies between its lower bound and this,
     and nothing more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
     """
-    value = at(step, level, kind)
-    if value is None:
-        return math.nan
-    if not value.at_least:
-        return value.value
+    row = _percentile(step, level, kind)
+    return math.nan if row is None else float(row["most_us" if _at_least(row) else "value_us"])
+
+
+def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
+    """The row of a percentile, or None."""
     rows = step.frames["percentiles"]
+    if rows.empty:
+        return None
+    # a pandas mask takes six times as long, and a report asks thousands of times
     asked = (rows["kind"].to_numpy() == kind) & (np.abs(rows["percentile"].to_numpy() - level) < 1e-9)
-    return float(rows["most_us"].to_numpy(float)[int(asked.argmax())])
+    return rows.iloc[int(asked.argmax())] if asked.any() else None
+
+
+def _at_least(row: pd.Series) -> bool:
+    """Whether a percentile is a lower bound; what does not tell is taken for a figure."""
+    return not pd.isna(row["at_least"]) and bool(row["at_least"])
 
 
 def written(value: Bounded) -> str:
