@@ -51,12 +51,13 @@ bench-loadgen: $(READY)
 bench-server: $(READY)
 	@$(BIN)/python -m runners.bench.server $(ROWS)
 
+# CORPUS=folder: precision and recall by rule on the labelled documents in it
 bench-audit: $(READY)
-	@$(BIN)/python -m runners.bench.audit
+	@$(BIN)/python -m runners.bench.audit $(CORPUS)
 
-# one round, some minutes; BENCH=--full for five
+# at most 20 minutes; BENCH=--full for a million keys, in parts: ROWS="durable 128B 1200B larger tail open http"
 bench-store: $(READY)
-	@$(BIN)/python -m runners.bench.store $(BENCH)
+	@$(BIN)/python -m runners.bench.store $(BENCH) $(ROWS)
 bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.recording
 

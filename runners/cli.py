@@ -12,7 +12,7 @@ from runners import __version__
 from runners.errors import LabError
 
 if TYPE_CHECKING:
-    from runners.explain.audit.audit import Audit
+    from runners.audit.audit import Audit
     from runners.store import RunFolder
 
 EXIT_PROBLEM = 1
@@ -96,7 +96,7 @@ def report(run_folder: Path) -> None:
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def keep(run_folder: Path) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
-    from runners.explain.audit.registry import PAGES
+    from runners.audit.registry import PAGES
     from runners.launch.toolchain import ROOT, shown
     from runners.readme import refreshed
     from runners.reference import keep_reference
@@ -112,7 +112,13 @@ def keep(run_folder: Path) -> None:
 
 @lab.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--format", "form", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", "json", "html", "sarif", "github")),
+    default="text",
+    show_default=True,
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file instead.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules, by code or beginning: RAT,TIM001.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="All but these rules.")
@@ -125,12 +131,13 @@ def audit(
     ignore: tuple[str, ...],
     explain: str | None,
 ) -> None:
-    """Find every wrk, wrk2 or loadgen output in files, folders or run folders, and say what is wrong with it.
+    """Find every load generator's output in files, folders or run folders, and say what is wrong with it.
 
-    Reads Markdown, text, HTML and notebooks in any language. Exit 1 if an error was found, 2 for wrong usage.
+    Reads Markdown, text, HTML and notebooks in any language: a line a theme and document, details in JSON and HTML.
+    Exit 0 if no error was found (warnings and notes may be), 1 if one was, 2 for wrong usage.
     """
-    from runners.explain.audit import registry
-    from runners.explain.audit.audit import audit as examine
+    from runners.audit import registry
+    from runners.audit.audit import audit as examine
     from runners.read.outputs import find_in
 
     try:
@@ -157,10 +164,16 @@ def audit(
 
 
 def _written(found: Audit, form: str) -> str:
-    from runners.explain.audit import listing
+    from runners.audit import exchange, listing
 
-    if form != "html":
-        return listing.as_json(found) if form == "json" else listing.as_text(found)
+    writers = {
+        "text": listing.as_text,
+        "json": listing.as_json,
+        "sarif": exchange.as_sarif,
+        "github": exchange.as_github,
+    }
+    if form in writers:
+        return writers[form](found)
     from runners.show.audit import as_html  # here, because figures take longer to load than an audit takes
 
     return as_html(found)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runners.explain.audit.audit import audit
+from runners.audit.audit import audit
 from runners.explain.conclusion import Conclusion
 from runners.plan.experiment import EXPERIMENTS, Experiment
 from runners.read.outputs import find_in

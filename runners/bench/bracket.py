@@ -21,7 +21,6 @@ from typing import Any
 
 from runners.bench.ladder import carried, told
 from runners.bench.overload import MIN_ACHIEVED, accepted
-from runners.explain.meets import LATE_MARGIN
 
 Result = dict[str, Any]
 #: Offers a rate to a server of this name.
@@ -54,7 +53,7 @@ def outcome(result: Result, duration_s: float) -> Outcome:
     generator = result["generator"]
     refused = accepted(result) < sum(result["status"].values())
     missing = 1 - accepted(result) / result["requests"]["scheduled"]
-    explained = LATE_MARGIN * generator["lag_us"]["p99"] / 1e6 / duration_s
+    explained = generator["lag_us"]["max"] / 1e6 / duration_s
     if generator["kept_up"] or refused or missing > 1 - MIN_ACHIEVED + explained:
         return Outcome.TOO_MUCH
     return Outcome.UNKNOWN

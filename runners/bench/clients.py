@@ -33,6 +33,7 @@ class Clients:
 
     server: RunningServer
     cpus: tuple[int, ...] | None
+    server_cpus: tuple[int, ...] | None
     calm: Calm
 
     @property
@@ -51,17 +52,24 @@ class Clients:
         return done.stdout
 
     def ours(
-        self, connections: int, rate_rps: int | None, duration_s: int = DURATION_S, clock: str = "kernel"
+        self,
+        connections: int,
+        rate_rps: int | None,
+        duration_s: int = DURATION_S,
+        clock: str = "kernel",
+        *,
+        requests_log: bool = False,
     ) -> Result:
         """One run of our generator, its JSON."""
-        return self.calm.measure(lambda: self._ours(connections, rate_rps, duration_s, clock))
+        return self.calm.measure(lambda: self._ours(connections, rate_rps, duration_s, clock, requests_log))
 
-    def _ours(self, connections: int, rate_rps: int | None, duration_s: int, clock: str) -> Result:
+    def _ours(self, connections: int, rate_rps: int | None, duration_s: int, clock: str, requests_log: bool) -> Result:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "load.json"
             rate = ["-R", str(rate_rps)] if rate_rps else []
             flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", *rate]
             flags += ["--receive-clock", clock]
+            flags += ["--requests-log", str(Path(folder) / "requests")] if requests_log else []
             self._run([str(LOADGEN), *flags, "--json", str(out), self.url])
             result: Result = json.loads(out.read_text())
             return result

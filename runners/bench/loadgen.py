@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from runners.bench import sharing
 from runners.bench.clients import DURATION_S, Clients, Result
 from runners.bench.row import Row
 from runners.bench.stand import stand
@@ -59,9 +60,15 @@ def _interleave(rounds: int, *clients: Callable[[], Result]) -> list[list[Result
 
 
 def _row(
-    name: str, unit: str, ours: list[Result], peer: list[Result], take: Callable[[Result], float], goal: float
+    name: str,
+    unit: str,
+    ours: list[Result],
+    peer: list[Result],
+    take: Callable[[Result], float],
+    goal: float,
+    note: str = "",
 ) -> Row:
-    return Row(name, unit, tuple(map(take, ours)), tuple(map(take, peer)), "<=", goal)
+    return Row(name, unit, tuple(map(take, ours)), tuple(map(take, peer)), "<=", goal, note)
 
 
 def _beside(
@@ -73,86 +80,104 @@ def _beside(
     return {mark: (mine, peer) for mark, mine in zip(CLOCKS.values(), found, strict=True)}
 
 
-def _one(clients: Clients) -> list[Row]:
-    """One connection beside a blocking client."""
-    found = []
+def _both_clocks(results: list[Result]) -> str:
+    """What the last of some runs says by each clock."""
+    return sharing.as_run(results[-1])
+
+
+def _one(clients: Clients) -> Iterator[Row]:
+    """One connection beside a blocking client, which reads its own clock: the goals hold by the same clock."""
     for rate in (2_000, 5_000):
         for mark, pair in _beside(clients, TAIL_ROUNDS, "blocking", 1, rate, TAIL_DURATION_S).items():
-            found += [
-                _row(f"loadgen/1conn/{rate}rps/p50{mark}-vs-blocking", "us", *pair, _latency("p50"), 1.2),
-                _row(f"loadgen/1conn/{rate}rps/p99{mark}-vs-blocking", "us", *pair, _latency("p99"), 1.3),
-            ]
-    return found
+            name, note = f"loadgen/1conn/{rate}rps", _both_clocks(pair[0])
+            yield _row(f"{name}/p50{mark}-vs-blocking", "us", *pair, _latency("p50"), 1.2, note)
+            yield _row(f"{name}/p99{mark}-vs-blocking", "us", *pair, _latency("p99"), 1.3)
 
 
-def _many(clients: Clients) -> list[Row]:
+def _many(clients: Clients) -> Iterator[Row]:
     """64 connections beside a plain epoll loop."""
-    found = []
     for mark, pair in _beside(clients, ROUNDS, "epoll", 64, 40_000).items():
-        found += [
-            _row(f"loadgen/64conn/40000rps/p50{mark}-vs-epoll", "us", *pair, _latency("p50"), 1.05),
-            _row(f"loadgen/64conn/40000rps/cpu{mark}-vs-epoll", "s/M", *pair, _cpu_a_million, 0.85),
-        ]
-    return found
+        note = _both_clocks(pair[0])
+        yield _row(f"loadgen/64conn/40000rps/p50{mark}-vs-epoll", "us", *pair, _latency("p50"), 1.05, note)
+        yield _row(f"loadgen/64conn/40000rps/cpu{mark}-vs-epoll", "s/M", *pair, _cpu_a_million, 0.85)
 
 
-def _closed(clients: Clients) -> list[Row]:
+def _log(clients: Clients) -> Iterator[Row]:
+    """What the log of every request costs."""
+    with_log, without = _interleave(
+        ROUNDS, lambda: clients.ours(64, 40_000, requests_log=True), lambda: clients.ours(64, 40_000)
+    )
+    note = f"{sum(result['requests_dropped'] for result in with_log)} requests dropped"
+    yield _row("loadgen/64conn/40000rps/cpu-with-log-vs-without", "s/M", with_log, without, _cpu_a_million, 1.15, note)
+
+
+def _aa(clients: Clients) -> Iterator[Row]:
+    """One server as both of two targets."""
+    return sharing.same_against_itself(clients, clients.server_cpus)
+
+
+def _planted(clients: Clients) -> Iterator[Row]:
+    """Five microseconds in one of two servers."""
+    return sharing.planted(clients, clients.server_cpus)
+
+
+def _closed(clients: Clients) -> Iterator[Row]:
     """Closed loop beside wrk."""
     wrk = find_wrk()
     if wrk is None:
         print("wrk is not on this machine (Debian: apt-get install wrk); the closed-loop comparison is left out")
-        return []
+        return
     pairs = [(float(clients.ours(64, None)["achieved_rps"]), clients.wrk_rps(wrk.path, 64)) for _ in range(ROUNDS)]
     ours, peer = zip(*pairs, strict=True)
-    return [Row("loadgen/64conn/closed/rps-vs-wrk", "/s", ours, peer, ">=", 1.0)]
+    yield Row("loadgen/64conn/closed/rps-vs-wrk", "/s", ours, peer, ">=", 1.0)
 
 
-def _wrk2(clients: Clients) -> list[Row]:
+def _wrk2(clients: Clients) -> Iterator[Row]:
     """One connection beside wrk2, whose runs are longer and so fewer."""
     wrk2 = find_wrk2()
     if wrk2 is None:
         print("wrk2 is not on this machine; it is left out")
-        return []
+        return
     pairs = [
         (
-            _latency("p50")(clients.ours(1, 5_000, WRK2_DURATION_S)),
+            _latency("p50")(clients.ours(1, 5_000, WRK2_DURATION_S, "user")),
             clients.wrk2_p50_us(wrk2.path, 1, 5_000, WRK2_DURATION_S),
         )
         for _ in range(WRK2_ROUNDS)
     ]
     ours, peer = zip(*pairs, strict=True)
-    return [Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", ours, peer, "<=", 1.0)]
+    yield Row("loadgen/1conn/5000rps/p50-vs-wrk2", "us", ours, peer, "<=", 1.0)
 
 
-def _lua(clients: Clients) -> list[Row]:
+def _lua(clients: Clients) -> Iterator[Row]:
     """Processor time of a script's request(), without any connection, beside what it may be."""
-    found = []
     for script in ("get.lua", "put.lua"):
         took = tuple(clients.script_us(script) for _ in range(ROUNDS))
-        found.append(Row(f"loadgen/lua/{script}/request-vs-limit", "us", took, (LUA_LIMIT_US,) * ROUNDS, "<=", 1.0))
-    return found
+        yield Row(f"loadgen/lua/{script}/request-vs-limit", "us", took, (LUA_LIMIT_US,) * ROUNDS, "<=", 1.0)
 
 
-def _memory(clients: Clients) -> list[Row]:
+def _memory(clients: Clients) -> Iterator[Row]:
     """Memory with 1000 connections beside its limit and over time, and whether 10 000 connections carry their load."""
     short = _peak(clients.ours(1_000, 5_000, MEMORY_SHORT_S))
     long = _peak(clients.ours(1_000, 5_000, MEMORY_LONG_S))
     many = clients.ours(MANY_CONNECTIONS, 20_000)["requests"]
-    return [
-        Row("loadgen/1000conn/memory-vs-limit", "B", (long,), (MEMORY_LIMIT_BYTES,), "<=", 1.0),
-        Row(f"loadgen/1000conn/memory-{MEMORY_LONG_S}s-vs-{MEMORY_SHORT_S}s", "B", (long,), (short,), "<=", 1.05),
-        Row(
-            f"loadgen/{MANY_CONNECTIONS}conn/completed-vs-scheduled",
-            "",
-            (float(many["completed"]),),
-            (float(many["scheduled"]),),
-            ">=",
-            0.99,
-        ),
-    ]
+    yield Row("loadgen/1000conn/memory-vs-limit", "B", (short,), (MEMORY_LIMIT_BYTES,), "<=", 1.0)
+    yield Row(f"loadgen/1000conn/memory-{MEMORY_LONG_S}s-vs-{MEMORY_SHORT_S}s", "B", (long,), (short,), "<=", 1.05)
+    completed, scheduled = (float(many["completed"]),), (float(many["scheduled"]),)
+    yield Row(f"loadgen/{MANY_CONNECTIONS}conn/completed-vs-scheduled", "", completed, scheduled, ">=", 0.99)
 
 
-GROUPS = {"one": _one, "many": _many, "closed": _closed, "wrk2": _wrk2, "lua": _lua, "memory": _memory}
+GROUPS: dict[str, Callable[[Clients], Iterator[Row]]] = {
+    "aa": _aa,
+    "planted": _planted,
+    "one": _one,
+    "many": _many,
+    "log": _log,
+    "closed": _closed,
+    "wrk2": _wrk2,
+    "lua": _lua,
+    "memory": _memory,
+}
 
 
 def _groups() -> list[str]:
@@ -170,12 +195,14 @@ def main() -> int:
     groups = _groups()
     with stand() as on:
         with on.running(on.spec("noop")) as server:
-            clients = Clients(server, on.generator_cpus, on.calm)
+            clients = Clients(server, on.generator_cpus, on.server_cpus, on.calm)
             clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared
-            found = [row for group in groups for row in GROUPS[group](clients)]
+            found = []
+            for group in groups:
+                for row in GROUPS[group](clients):
+                    print(row.line(), flush=True)
+                    found.append(row)
             transport = server.ready["transport"]
-        for row in found:
-            print(row.line())
         print(on.calm.sentence())
         on.keep("loadgen", found, transport=transport, disturbances=on.calm.sentence())
     return 0

@@ -79,7 +79,7 @@ def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
     with stand() as on:
         with on.running(on.spec("noop")) as server:
-            clients = Clients(server, on.generator_cpus, on.calm)
+            clients = Clients(server, on.generator_cpus, on.server_cpus, on.calm)
             measured = rows(clients, Recorder(on.shop.jdk), on.folder)
         for row in measured:
             print(row.line())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
+from runners.audit.audit import audit
 from runners.explain import facts, floors, words
 from runners.explain import step_checks as on
-from runners.explain.audit.audit import audit
 from runners.explain.conclusion import Check
 from runners.read.outputs import find_outputs
 from runners.read.run import Run, Step

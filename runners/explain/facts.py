@@ -58,7 +58,8 @@ def held(step: Step) -> Held | None:
 def number(step: Step, column: str) -> float:
     """A value of the step's summary; NaN when it is not there."""
     summary = step.frames["summary"]
-    value: Any = math.nan if summary.empty else summary[column].iat[0]
+    known = not summary.empty and column in summary  # older runs lack younger columns
+    value: Any = summary[column].iat[0] if known else math.nan
     return math.nan if pd.isna(value) else float(value)
 
 

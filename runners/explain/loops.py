@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runners.audit.rules.luajit import integers
 from runners.explain import facts
-from runners.explain.audit.luajit import integers
 from runners.explain.bounds import Bounded
 from runners.read.run import Run, Step
 

@@ -71,6 +71,10 @@ def errors(step: Step) -> Verdict:
     return Verdict(not parts, words.listed(parts) or "none")
 
 
+#: The highest percentile at which the generator holds its lateness against the response time.
+KEPT_UP_THROUGHOUT = 99.9
+
+
 def kept_up(step: Step) -> Verdict:
     """Whether the generator kept to its own schedule."""
     summary = step.frames["summary"]
@@ -79,6 +83,9 @@ def kept_up(step: Step) -> Verdict:
         return Verdict(None, f"{facts.tool(step)} does not tell")
     lag = facts.number(step, "lag_p99_us")
     text = "yes" if kept else "no"
+    upto = facts.number(step, "kept_up_to")
+    if kept and words.known(upto) and upto < KEPT_UP_THROUGHOUT:
+        text += f", up to p{upto:g}; above it the response times are partly its own lateness"
     text += f", p99 of its own lateness {words.latency(lag)}" if words.known(lag) else ""
     if held := facts.held(step):
         text += f"; {words.percent(held.share)} of its sends it held back, each for at most "

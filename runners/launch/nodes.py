@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from runners.launch.ports import HOST
 from runners.launch.server import RunningServer, ServerSpec, launch
+from runners.launch.toolchain import shown
 
 
 @dataclass(slots=True)
@@ -47,12 +51,23 @@ class RunningNodes:
                 stopping.callback(node.stop)
 
 
+def _new_secret(folder: Path) -> Path:
+    """Write the file by whose secret the nodes of one cluster know each other's requests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "cluster-secret"
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(secrets.token_hex(32))
+    return path
+
+
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
     """Start a node on each port, each with folders of its own below those of `spec`. None is left if one fails."""
     urls = [f"http://{HOST}:{port}" for port in ports]
+    shared = (f"--topology={','.join(urls)}", f"--cluster-secret-file={shown(_new_secret(spec.data))}")
     specs = []
     for place, (port, url) in enumerate(zip(ports, urls, strict=True), start=1):
-        flags = (*spec.server_flags, f"--topology={','.join(urls)}", f"--self={url}")
+        flags = (*spec.server_flags, *shared, f"--self={url}")
         home, data = spec.folder / f"node-{place}", spec.data / f"node-{place}"
         specs.append(dataclasses.replace(spec, folder=home, data=data, port=port, server_flags=flags))
     running = RunningNodes(tuple(specs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,11 @@ WRK2_CALIBRATION_A_CONNECTION_S = 0.005
 #: achieved rate means anything.
 WRK2_CLOSED_LOOP_RPS = 1_000_000.0
 _OURS = "use the lab's own generator"
+
+
+def digits(value: float) -> str:
+    """Write a number in plain digits, as every generator takes it: 1000000, 0.05; never 1e+06 and never rounded."""
+    return f"{Decimal(repr(float(value))).normalize():f}"
 
 
 def _scripted(spec: LoadSpec) -> list[str]:
@@ -41,17 +47,17 @@ class Loadgen:
         return spec.warmup_s
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        rate = ["-R", f"{spec.rate_rps:g}"] if spec.rate_rps is not None else []
-        warmup = ["--warmup", f"{spec.warmup_s:g}s"] if spec.warmup_s else []
+        rate = ["-R", digits(spec.rate_rps)] if spec.rate_rps is not None else []
+        warmup = ["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []
         count = ["-n", str(spec.requests)] if spec.requests is not None else []
         return [
             shown(self.path),
-            *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{spec.duration_s:g}s"),
+            *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
             *rate,
             *warmup,
             *count,
             *_scripted(spec),
-            *("-L", "--json", shown(files.json), "--hlog", shown(files.hlog)),
+            *("-L", "--summary", "--json", shown(files.json), "--hlog", shown(files.hlog)),
             *("--slices", shown(files.slices)),
             spec.url,
             *_arguments(spec),
@@ -138,10 +144,11 @@ class Reference:
         ):
             if asked:
                 raise MeasureError(f"reference client {self.kind}", cause, _OURS)
+        rate_rps = spec.rate_rps or 0.0  # a load without a rate was refused above
         return [
             shown(self.path),
-            *("--kind", self.kind, "-c", str(spec.connections), "-d", f"{spec.duration_s:g}s"),
-            *("-R", f"{spec.rate_rps:g}", "--warmup", f"{spec.warmup_s:g}s"),
+            *("--kind", self.kind, "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
+            *("-R", digits(rate_rps), "--warmup", f"{digits(spec.warmup_s)}s"),
             spec.url,
         ]
 

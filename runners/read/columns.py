@@ -28,6 +28,8 @@ SUMMARY = {
     "parse_errors": NUMBER,
     "bytes_read": NUMBER,
     "kept_up": FLAG,
+    "kept_up_to": NUMBER,
+    "lag_max_us": NUMBER,
     "lag_p99_us": NUMBER,
     "generator_cpu_s": NUMBER,
     "receive_clock": TEXT,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from runners.read.documents import Line
 
@@ -20,13 +21,23 @@ _SEPARATOR = r"\s*(?:->|=>|\u2192|,|;|/|and|und|et|и)\s*"
 _LIST = rf"(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))*"
 _UNIT = (
     r"(?:RPS|QPS|TPS|r/s|req(?:uest)?s?\s?/\s?s(?:ec(?:ond)?)?|requests per second|Anfragen/s"
-    r"|запрос\w*\s?(?:/|в)\s?с\w*)"
+    r"|[\w']{0,20}\s?(?:/|в)\s?с(?:ек\w*)?(?!\w)|[a-zA-Z]{1,20} per second)"
 )
 _AFTER_UNIT = re.compile(rf"{_UNIT}(?!\w)\s*(?:=|:|\u2013|-)?\s*(?P<list>{_LIST})", re.IGNORECASE)
 _BEFORE_UNIT = re.compile(rf"(?<![\w.,-])(?P<list>{_LIST})\s*$", re.IGNORECASE)
 _UNIT_WORD = re.compile(rf"(?<![^\W\d]){_UNIT}(?!\w)", re.IGNORECASE)
 _ONLY_LIST = re.compile(rf"^\s*(?P<list>(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))+)\s*:?\s*$")
-_FLAG = re.compile(r"(?<![\w-])(?:-R\s?|--rate[ =])(\d{1,9}[kKmM]?)(?!\w)")
+_FLAG = re.compile(
+    rf"(?<![\w-])(?:-R\s?|--?[Rr]ate\s?[=:]?\s?|[Rr]ate\s?[=:]\s?|R\s?[=:]?\s?(?=\d{{3}}|\d+['k]))"
+    rf"(?P<rate>{_NUMBER}|\d{{1,9}}[mM](?!\w))"
+)
+_IN_A_NAME = re.compile(r"(?:(?<![a-zA-Z\d])R(?P<flag>\d{2,7})|(?P<unit>\d[\d_]{0,9}k?)[-_ ]?rp[sc])(?![a-zA-Z\d])")
+_BARE_IN_A_NAME = re.compile(r"(?<![\d.])(\d{3,7})(?![\d.]|\s?[a-zA-Z]|[-_](?:conn|thread|chan|file))")
+_ADDRESS = re.compile(r"\]\([^)\s]*(?:\s[^)]*)?\)|<img\s[^>]*>|https?://\S+")
+_NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
+LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants of several rates
+LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a time or a count of something
+BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
 _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
 _BEFORE = re.compile(r"\b(?:before|baseline|до|vorher|avant)\b", re.IGNORECASE)
@@ -66,21 +77,63 @@ def change(trail: Sequence[str]) -> str | None:
     return None
 
 
-def stated(above: Sequence[Line], columns: int, duration_s: float | None) -> Stated | None:
-    """The rate, or the rate of each column, that the nearest line above names.
+def named(path: Path, achieved_rps: float | None) -> Stated | None:
+    """Read the offered rate out of a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`.
 
-    A script called with two numbers counts if the first is the output's own duration in seconds.
+    A bare number is one only where it stands alone in the name and the run could have been offered it.
     """
+    marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
+    bare = [] if marked else [found for found in _BARE_IN_A_NAME.findall(path.stem) if float(found) >= LEAST_BARE_RPS]
+    if len({*marked, *bare}) != 1 or (bare and achieved_rps is None):
+        return None
+    rate = _numbers((marked or bare)[0])
+    return Stated(rate, f"the file's name, {path.name}", 0) if plausible(rate[0], achieved_rps) else None
+
+
+def plausible(rate_rps: float, achieved_rps: float | None) -> bool:
+    """Tell whether a run may have been offered a rate: it can't have achieved more."""
+    return rate_rps > 0 and (achieved_rps is None or achieved_rps <= BEYOND * rate_rps)
+
+
+def stated(
+    above: Sequence[Line],
+    columns: int,
+    duration_s: float | None,
+    achieved_rps: float | None = None,
+    trail: Sequence[str] = (),
+) -> Stated | None:
+    """Read the rate, or the rate of each column, that the nearest line above names; headings go before sentences.
+
+    A script called with two numbers counts if the first is the output's own duration in seconds. A rate below what
+    was achieved is that of something else.
+    """
+    near = above[-REACH_LINES:]
+    last = max((index for index, line in enumerate(near) if _HEADING.match(line.text)), default=0)
+    under = near[last:]  # text above the last heading is about something else
+    labels = [line for line in under if len(line.text) <= LONGEST_LABEL]
+    number = near[last].number if near else 0
+    calls = [line for line in labels if _FLAG.search(line.text) or _CALL.search(line.text)]
+    heading = [line for line in near[last : last + 1] if _HEADING.match(line.text)]
+    for lines in (calls, heading, labels, under, [Line(number, text) for text in trail]):
+        found = _stated(lines, columns, duration_s)
+        if found and (columns > 1 or plausible(found.rates_rps[0], achieved_rps)):
+            return found
+    return None
+
+
+def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> Stated | None:
     for position in range(len(above) - 1, max(-1, len(above) - 1 - REACH_LINES), -1):
         line = above[position]
-        text = line.text
+        text = _ADDRESS.sub("]()", line.text)
+        if len(text) > LONGEST_LABEL and _NO_RATE.search(text):
+            continue
         if len(text) > LONGEST_LINE or not any(character.isdigit() for character in text):
             continue
         for match in reversed(list(_CALL.finditer(text))):
             if columns == 1 and duration_s is not None and float(match["first"]) == duration_s:
                 return Stated((float(match["second"]),), match[0], line.number)
         for match in reversed(list(_FLAG.finditer(text))):
-            return Stated(_numbers(match[1]) * columns, match[0], line.number)
+            return Stated(_numbers(match["rate"]) * columns, match[0], line.number)
         found = _beside_unit(text)
         named_unit = any(_UNIT_WORD.search(each.text) for each in above[max(0, position - 2) : position])
         if not found and named_unit and len(text) <= LONGEST_LIST and (alone := _ONLY_LIST.match(text)):

@@ -2,6 +2,7 @@
 
 The payloads are decoded by the `hdrhistogram` package (V2 format). The lines are split here, because an interrupted
 generator may leave half a last line, which must cost that one interval and not the whole log.
+A log of our generator says in a comment that its values are nanoseconds; one that does not say is in microseconds.
 Format: https://github.com/HdrHistogram/HdrHistogram (HistogramLogWriter), log version 1.2 and 1.3.
 """
 
@@ -22,6 +23,8 @@ from runners.read.samples import Samples
 UNTAGGED = "response"
 CENSORED = "censored"  # requests without an answer, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
+_UNIT = re.compile(r"#\[.*values in (nanoseconds|microseconds)")
+_NS_IN_US = 1000.0
 _START = re.compile(r"#\[StartTime: *([\d.]+)")
 _BASE = re.compile(r"#\[BaseTime: *([\d.]+)")
 _INTERVAL = re.compile(r'(?:Tag=(?P<tag>[^,]*),)?(?P<at>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),"?(?P<data>\S+?)"?$')
@@ -106,17 +109,20 @@ def read_hdr_log(path: Path) -> HdrLog:
         raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
     start: float | None = None
     base: float | None = None
+    units_in_us = 1.0
     found: list[tuple[str, float, float, Samples]] = []
     torn = None
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):
             start = float(match[1]) if (match := _START.match(line)) else start
             base = float(match[1]) if (match := _BASE.match(line)) else base
+            if unit := _UNIT.match(line):
+                units_in_us = _NS_IN_US if unit[1] == "nanoseconds" else 1.0
             continue
         if not line.strip() or line.startswith('"'):
             continue  # the legend
         match = _INTERVAL.match(line)
-        samples = _decode(match["data"]) if match else None
+        samples = _decode(match["data"], units_in_us) if match else None
         if match is None or samples is None:
             if number == len(lines):
                 torn = f"line {number} is cut short; its interval is left out"
@@ -139,7 +145,7 @@ def _offset(first: float, start: float | None, base: float | None) -> float:
     return 0.0 if first < start - _A_YEAR_S else start
 
 
-def _decode(payload: str) -> Samples | None:
+def _decode(payload: str, units_in_us: float) -> Samples | None:
     try:
         histogram = HdrHistogram.decode(payload.encode("ascii"))
     except Exception:  # the package raises struct, zlib, binascii and its own errors for one and the same cause
@@ -151,7 +157,7 @@ def _decode(payload: str) -> Samples | None:
     sub_bucket = np.where(where < half, where, (where & (half - 1)) + half)
     shift = bucket + histogram.unit_magnitude
     values = (sub_bucket << shift) + (1 << shift) - 1
-    return Samples(values.astype(np.int64), counts[where].astype(np.int64))
+    return Samples(values / units_in_us, counts[where].astype(np.int64))
 
 
 def _concat(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:

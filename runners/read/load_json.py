@@ -108,6 +108,8 @@ class LoadReport:
                     "parse_errors": errors.get("parse"),
                     "bytes_read": _section(self.document, "bytes").get("read"),
                     "kept_up": generator.get("kept_up"),
+                    "kept_up_to": generator.get("kept_up_to"),
+                    "lag_max_us": _section(generator, "lag_us").get("max"),
                     "lag_p99_us": _section(generator, "lag_us").get("p99"),
                     "generator_cpu_s": None if user is None or system is None else user + system,
                     "receive_clock": generator.get("receive_clock"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from runners.read.beside import beside, consoles
 from runners.read.command_line import CommandLine, find_command, parse_command
 from runners.read.console_report import ConsoleReport
 from runners.read.documents import Document, Line, Problem, files_in, read_document
+from runners.read.other_tools import OTHER_TOOLS, find_others, not_read
 from runners.read.percentile_tables import Column, tables
 from runners.read.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 
@@ -21,7 +22,8 @@ class Output:
     """One output. `report` is what it says itself; the properties add what stands beside it.
 
     `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before,
-    `entry` what an index beside the file says (see data/published/index.toml).
+    `prose` all that the author of the document wrote, `entry` what an index beside the file says (see
+    data/published/index.toml).
     """
 
     path: Path
@@ -36,6 +38,7 @@ class Output:
     stated: context.Stated | None = None
     entry: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
+    prose: tuple[Line, ...] = field(default=(), repr=False)
 
     @property
     def place(self) -> str:
@@ -71,7 +74,7 @@ class Output:
         """Where the offered rate is from, for a reader to judge."""
         command = self.command
         if command is not None and command.rate_rps:
-            return f"-R {command.rate_rps:g}"
+            return f"as {command.tool} says" if command.tool in OTHER_TOOLS else f"-R {command.rate_rps:g}"
         if self._entry("rates_rps", list):
             return "as the index beside the file says"
         return f"as line {self.stated.line} says: {self.stated.words}" if self.stated else ""
@@ -150,8 +153,12 @@ def find_in(path: Path) -> Iterator[Found]:
 
 def outputs_of(document: Document) -> Found:
     """Every output of a document that was read."""
-    columns, rest, problems = tables(document.lines)
-    placed: list[tuple[int, Column | None, ConsoleReport]] = []
+    others = list(find_others(document.lines))
+    lines_left = list(document.lines)
+    for begin, last, _ in others:
+        lines_left[begin : last + 1] = [replace(line, text="") for line in lines_left[begin : last + 1]]
+    columns, rest, problems = tables(lines_left)
+    placed: list[tuple[int, Column | None, ConsoleReport]] = [(begin, None, report) for begin, _, report in others]
     start = 0
     for lines in _cells(rest):
         at = {line.number: index for index, line in reversed(list(enumerate(lines, start=start)))}
@@ -161,8 +168,10 @@ def outputs_of(document: Document) -> Found:
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
+    placed = _one_tool(placed)
     trails = context.headings(document.lines) if placed else []
     outputs = []
+    prose = _prose(document.lines, [report for _, _, report in placed])
     end = 0
     before = 0  # where the text above a table begins, for all its columns
     for position, column, report in placed:
@@ -172,7 +181,6 @@ def outputs_of(document: Document) -> Found:
         of = column.of if column else 1
         if column is not None:
             report = replace(report, command=_command_above(above))
-        asked = report.command.duration_s if report.command else None
         output = Output(
             document.path,
             report.first_line,
@@ -183,12 +191,44 @@ def outputs_of(document: Document) -> Found:
             of,
             trails[position],
             above,
-            None if report.rate_rps else context.stated(above, of, report.duration_s or asked),
+            None if report.rate_rps else _stated(document.path, above, report, of, trails[position]),
             missing=missing(report),
+            prose=prose,
         )
         outputs.append(output)
         end = max(end, where[output.cell, report.last_line] + 1)
-    return Found(document.path, tuple(outputs), (*document.problems, *problems))
+    return Found(document.path, tuple(outputs), (*document.problems, *problems, *not_read(document.lines)))
+
+
+def _one_tool(
+    placed: list[tuple[int, Column | None, ConsoleReport]],
+) -> list[tuple[int, Column | None, ConsoleReport]]:
+    """Name the tool where an output alone does not tell: the program that printed wrk2's layout elsewhere is wrk2."""
+    known = {report.command.program for _, _, report in placed if report.command and report.tool == "wrk2"}
+
+    def named(report: ConsoleReport) -> ConsoleReport:
+        same = report.tool is None and report.command and report.command.program in known
+        return replace(report, tool="wrk2") if same else report
+
+    return [(position, column, named(report)) for position, column, report in placed]
+
+
+def _stated(
+    path: Path, above: Sequence[Line], report: ConsoleReport, columns: int, trail: Sequence[str]
+) -> context.Stated | None:
+    """Read the offered rate that the text above or the file's name gives."""
+    asked = report.command.duration_s if report.command else None
+    if columns > 1:
+        return context.stated(above, columns, report.duration_s or asked)
+    achieved = report.requests_per_s
+    said = context.stated(above, columns, report.duration_s or asked, achieved, trail)
+    return said or (context.named(path, achieved) if report.tool != "wrk" else None)
+
+
+def _prose(lines: Sequence[Line], reports: Iterable[ConsoleReport]) -> tuple[Line, ...]:
+    """Leave out the outputs themselves: what the author wrote, headings included."""
+    inside = {number for report in reports for number in range(report.first_line, report.last_line + 1)}
+    return tuple(line for line in lines if line.text.strip() and (line.cell is not None or line.number not in inside))
 
 
 def _cells(lines: Sequence[Line]) -> Iterable[list[Line]]:
@@ -215,6 +255,8 @@ def _command_above(above: Sequence[Line]) -> CommandLine | None:
 
 def missing(report: ConsoleReport) -> tuple[str, ...]:
     """What a whole output has and this one lacks, in words."""
+    if report.tool in OTHER_TOOLS:
+        return ()  # their summaries have other parts
     lacks = []
     table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
     if table_only and report.duration_s is None:

@@ -28,6 +28,7 @@ from runners.read.levels import rank as rank
 TICKS_PER_HALF_DISTANCE = 5
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
@@ -44,12 +45,12 @@ def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tupl
 class Samples:
     """Counts by value. `values_us` ascends and holds the highest value of each histogram bucket."""
 
-    values_us: Integers
+    values_us: Floats
     counts: Integers
 
     @classmethod
     def empty(cls) -> Samples:
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64))
+        return cls(np.empty(0, np.float64), np.empty(0, np.int64))
 
     @classmethod
     def merge(cls, parts: Iterable[Samples]) -> Samples:

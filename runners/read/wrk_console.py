@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runners.read import units
-from runners.read.command_line import CommandLine, find_command
+from runners.read.command_line import CommandLine, find_command, parse_command
 from runners.read.console_report import (
     Calibration,
     ConsoleReport,
@@ -30,6 +30,7 @@ LOADGEN_PREFIX = "loadgen:"
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
+_WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # the rest of a command that a terminal broke in a number
 _V = r"([+-]?[\w.μµ]+)"
 _N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
 _TIME = r"([+-]?(?:\d[\d.]*|nan|inf)(?:[uμµm]s|[smh]))"
@@ -41,7 +42,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         "running": r"Running (\S+) test @ (\S+)",
         "threads": rf"{_N} threads and {_N} connections",
         "calibration": rf"Thread calibration: mean lat\.: {_V}, rate sampling interval: {_V}",
-        "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+Max",
+        "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+(\S+)",
         "latency": rf"^\s*Latency\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
         "per_thread": rf"^\s*Req/Sec\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
         "distribution": r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$",
@@ -95,6 +96,7 @@ class _Builder:
     pending: list[str] = field(default_factory=list)  # foreign lines: diagnostics if the output goes on
     last_line: int = 0
     ended: bool = False
+    third: str = "Max"  # some builds print p99 in the third column
     layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and loadgen) `50.000%`
 
     @property
@@ -107,6 +109,10 @@ class _Builder:
             return "duration_s" in self.said or self.ended or bool(self.current)
         if name == "distribution":
             return "ncorrected" not in (match[1] or "") and (bool(self.latencies) or "requests" in self.said)
+        if name in ("stats_head", "latency") and self.latencies.rows:
+            return True  # the table stands above the percentiles
+        if name == "row" and "latency" in self.said and self.layout is None:
+            return True  # no tool prints percentiles without their heading
         if name == "row":
             return bool(self.current.rows) and float(match[1]) / 100 <= self.current.rows[-1][0]
         seen = {"threads": "threads", "latency": "latency", "requests": "requests", "rate": "requests_per_s"}
@@ -149,8 +155,8 @@ def _differ(asked: int | None, said: int | None) -> bool:
     return asked is not None and said is not None and asked != said
 
 
-def _stats(match: re.Match[str], read: Callable[[str], float | None]) -> ThreadStats:
-    return ThreadStats(read(match[1]), read(match[2]), read(match[3]), units.number(match[4]))
+def _stats(match: re.Match[str], read: Callable[[str], float | None], has_max: bool = True) -> ThreadStats:
+    return ThreadStats(read(match[1]), read(match[2]), read(match[3]) if has_max else None, units.number(match[4]))
 
 
 def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
@@ -170,7 +176,8 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "running": lambda b, m: b.said.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
     "threads": lambda b, m: b.said.update(threads=int(m[1]), connections=int(m[2])),
     "calibration": lambda b, m: b.calibrations.append(Calibration(units.time_us(m[1]), units.time_us(m[2]))),
-    "latency": lambda b, m: b.said.update(latency=_stats(m, units.time_us)),
+    "stats_head": lambda b, m: setattr(b, "third", m[1]),
+    "latency": lambda b, m: b.said.update(latency=_stats(m, units.time_us, b.third == "Max")),
     "per_thread": lambda b, m: b.said.update(requests_per_thread=_stats(m, units.count)),
     "distribution": _take_distribution,
     "row": _take_row,
@@ -251,6 +258,9 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
             command = None if _HEADING.match(line) else command
+            if command and number == command[0] + 1 and (rest := _WRAPPED.match(line)):
+                command = (number, parse_command(command[1].text + rest[0].strip()))
+                continue
             if not continued and len(whole) <= LONGEST_LINE and (asked := find_command(whole)):
                 close()
                 command = (number, asked)

@@ -9,12 +9,12 @@ from itertools import groupby
 import jinja2
 from markupsafe import Markup
 
+from runners.audit.audit import Audit
+from runners.audit.figures import achieved_rps, at, largest_us, samples
+from runners.audit.listing import written
+from runners.audit.registry import page
+from runners.audit.rule import Remark
 from runners.explain import words
-from runners.explain.audit.audit import Audit
-from runners.explain.audit.figures import achieved_rps, at, largest_us, samples
-from runners.explain.audit.listing import written
-from runners.explain.audit.registry import page
-from runners.explain.audit.rule import Remark
 from runners.read.outputs import Output
 from runners.show.markdown import ICONS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.explain.audit.registry import PAGES
+from runners.audit.registry import PAGES
 from runners.launch.toolchain import ROOT, shown
 from runners.readme import (
     ANSWERED,

@@ -4,7 +4,7 @@
 
 // Its corpus is for the tests that start from it.
 #[allow(dead_code)]
-#[path = "../tests/support/answers.rs"]
+#[path = "../tests/it/support/answers.rs"]
 mod answers;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,79 +1,164 @@
 //! Workers before and at their start: Lua states in wrk's order, shares of the schedule, threads.
 
-use crate::cli::Config;
+use crate::cli::{Config, InterleaveKind, QueueKind};
 use crate::clock::seconds_to_ns;
 use crate::error::{Error, Result};
 use crate::lua::{Script, ThreadControl};
-use crate::schedule::{Arrivals, Profile};
-use crate::worker::{Ended, Lines, Plan, Second, Shared, Source, Worker};
+use crate::schedule::{Arrivals, Interleave, Place, Profile, Sequence, Slices};
+use crate::tags::Tags;
+use crate::worker::{Delivery, Ended, LanePlan, Lines, Plan, Shared, Source, Worker};
 use std::net::SocketAddr;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, SyncSender, channel};
 use std::thread::JoinHandle;
 
-/// Makes each worker's Lua state, with its `setup` (in the main state) and its `init`.
+/// wrk2 throws away the latencies of its calibration: ten seconds, and 5 ms for each connection of a thread.
+const CALIBRATION_S: f64 = 10.0;
+const CALIBRATION_A_CONNECTION_S: f64 = 0.005;
+
+/// One worker's requests and control for each target.
+pub type Sources = Vec<(Source, ThreadControl)>;
+
+/// Makes each worker's Lua state for each target, with its `setup` (in the target's main state) and its `init`.
 ///
 /// # Errors
 /// [`Error::Script`].
 pub fn prepare_sources(
     config: &Config,
-    main: Option<&Script>,
-    address: SocketAddr,
-) -> Result<Vec<(Source, ThreadControl)>> {
-    let mut sources = Vec::new();
+    mains: &[Option<Script>],
+    addresses: &[SocketAddr],
+    tags: &Tags,
+) -> Result<Vec<Sources>> {
+    let mut workers = Vec::new();
     for thread in 0..config.threads {
-        let control = ThreadControl::new(address);
-        let mut script = Script::load(config)?;
-        if let Some(main) = main {
-            main.setup(&script, &control)?;
+        let mut sources = Vec::new();
+        for ((target, main), address) in config.targets.iter().zip(mains).zip(addresses) {
+            let control = ThreadControl::new(*address);
+            let mut script = Script::load(target, tags)?;
+            if let Some(main) = main {
+                main.setup(&script, &control)?;
+            }
+            script.init(&target.target.url, &config.script_args)?;
+            let mut source = Source::new(script)?;
+            if config.wrk_compat && thread == 0 {
+                source.swallow_one()?;
+            }
+            sources.push((source, control));
         }
-        script.init(&config.target.url, &config.script_args)?;
-        let mut source = Source::new(script)?;
-        if config.wrk_compat && thread == 0 {
-            source.swallow_one()?;
-        }
-        sources.push((source, control));
+        workers.push(sources);
     }
-    Ok(sources)
+    Ok(workers)
+}
+
+/// The schedule of a run: its rate over time, and whose its slots are.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    /// Offered rate over time; `None` in a closed loop.
+    pub profile: Option<Profile>,
+    /// How targets share it; `None` with one target.
+    pub interleave: Option<Interleave>,
+}
+
+impl Schedule {
+    /// The schedule that the command line asks for.
+    pub fn new(config: &Config) -> Self {
+        let weights: Vec<u32> = config.targets.iter().map(|target| target.weight).collect();
+        let interleave = config.has_several().then(|| match config.interleave {
+            InterleaveKind::Request => Interleave::Request(Arc::new(Sequence::new(&weights, config.seed))),
+            InterleaveKind::Slice(slice_s) => {
+                Interleave::Slices(Arc::new(Slices::random(&weights, seconds_to_ns(slice_s), config.seed)))
+            }
+            InterleaveKind::None => Interleave::Slices(Arc::new(Slices::one_after_the_other(
+                weights.len(),
+                seconds_to_ns(config.warmup_s),
+                seconds_to_ns(config.duration_s),
+            ))),
+        });
+        let profile = config.rate.as_ref().map(|rate| Profile::new(rate, config.warmup_s, config.duration_s));
+        Schedule { profile, interleave }
+    }
+
+    /// The order of targets, where it goes by request.
+    pub fn sequence(&self) -> Option<Arc<Sequence>> {
+        match &self.interleave {
+            Some(Interleave::Request(sequence)) => Some(sequence.clone()),
+            _ => None,
+        }
+    }
+
+    /// Which target is loaded when, where targets are loaded one at a time.
+    pub fn slices(&self) -> Option<Arc<Slices>> {
+        match &self.interleave {
+            Some(Interleave::Slices(slices)) => Some(slices.clone()),
+            _ => None,
+        }
+    }
+
+    /// The share of the schedule of one of so many connections (or queues) of a target; `None` in a closed loop.
+    fn share(&self, config: &Config, place: Place) -> Option<Arrivals> {
+        let profile = self.profile.as_ref()?;
+        Some(match &self.interleave {
+            None => Arrivals::new(config.arrival, place, config.requests, config.seed),
+            Some(interleave) => Arrivals::shared_out(interleave, profile, place, config.requests),
+        })
+    }
 }
 
 /// Deals connections, schedule and requests out to the workers.
 pub fn prepare_workers(
-    sources: Vec<(Source, ThreadControl)>,
+    workers: Vec<Sources>,
     config: &Config,
+    schedule: &Schedule,
     shared: &Shared,
     ready: &Sender<()>,
-    seconds: &Sender<Second>,
+    deliveries: &SyncSender<Delivery>,
 ) -> Vec<Prepared> {
     let total = config.total_connections();
     let threads = config.threads as u64;
-    let profile = config.rate.as_ref().map(|rate| Profile::new(rate, config.warmup_s, config.duration_s));
-    let mut workers = Vec::new();
-    for (thread, ((source, control), &count)) in sources.into_iter().zip(&config.connections).enumerate() {
-        let share = |index: usize| {
-            profile.as_ref().map(|_| Arrivals::new(config.arrival, index, total, config.requests, config.seed))
-        };
-        let tickets = config.requests.filter(|_| profile.is_none());
+    let mut prepared = Vec::new();
+    for (thread, (sources, &count)) in workers.into_iter().zip(&config.connections).enumerate() {
+        let lanes = sources.into_iter().zip(&config.targets).enumerate().map(|(target, ((source, control), of))| {
+            let by_connection = config.queue == QueueKind::Connection;
+            let share = |index| schedule.share(config, Place { target, index, of: total }).filter(|_| by_connection);
+            let queue = schedule.share(config, Place { target, index: thread, of: config.threads });
+            LanePlan {
+                control,
+                source,
+                tls_host: of.target.is_tls().then(|| of.target.host.clone()),
+                connections: dealt(thread, config.threads, count).map(share).collect(),
+                queue: queue.filter(|_| !by_connection),
+            }
+        });
+        let tickets = config.requests.filter(|_| schedule.profile.is_none());
+        let calibration_s = CALIBRATION_S + CALIBRATION_A_CONNECTION_S * count as f64;
+        // A run that is shorter ends before wrk2 throws anything away.
+        let calibrates = config.wrk_compat && config.rate.is_some() && config.duration_s > calibration_s;
         let plan = Plan {
-            arrivals: dealt(thread, config.threads, count).map(share).collect(),
-            profile: profile.clone(),
+            lanes: lanes.collect(),
+            profile: schedule.profile.clone(),
+            slices: schedule.slices(),
             warmup_ns: seconds_to_ns(config.warmup_s),
             duration_ns: seconds_to_ns(config.duration_s),
+            drain_ns: seconds_to_ns(config.drain_s),
+            calibration_ns: if calibrates { seconds_to_ns(calibration_s) } else { 0 },
             timeout_ns: config.timeout.as_nanos() as u64,
             tickets: tickets.map(|all| all / threads + u64::from((thread as u64) < all % threads)),
             bounded: config.requests.is_some(),
-            tls_host: config.target.is_tls().then(|| config.target.host.clone()),
+            catches_up_slowly: config.wrk_compat,
+            times_batches: config.batch_latency,
+            each_request: config.requests_log.is_some() || config.has_several(),
             io: config.io,
             coalesce_ns: config.coalesce_s.map(seconds_to_ns),
             share: count as f64 / total as f64,
             receive_clock: config.receive_clock,
         };
         let (start_to, start) = channel();
-        let lines = Lines { ready: Some(ready.clone()), start, seconds: seconds.clone() };
+        let lines = Lines { ready: Some(ready.clone()), start, deliveries: deliveries.clone() };
         let shared = shared.clone();
-        let work = Box::new(move || Worker::new(plan, shared, control, source, lines)?.run());
-        workers.push(Prepared { work, start: start_to });
+        let work = Box::new(move || Worker::new(plan, shared, lines)?.run());
+        prepared.push(Prepared { work, start: start_to });
     }
-    workers
+    prepared
 }
 
 /// The connections of one of `threads` workers: dealt in turn, as cards are, so that each worker's starts are as even

@@ -1,30 +1,40 @@
-//! One run from the checked command line to the exit code.
+//! A run from its command line to its exit code.
 
-use crate::cli::Config;
+use crate::cli::{Config, TargetConfig};
 use crate::clock::{monotonic_ns, seconds_to_ns, unix_us_at};
 use crate::error::{Error, Result};
 use crate::io::{Interface, ReceiveClock};
-use crate::launch::{launch, prepare_sources, prepare_workers};
+use crate::launch::{Schedule, launch, prepare_sources, prepare_workers};
 use crate::lua::{Script, done, ended};
-use crate::record::{Collector, Pool, Summary, Times};
+use crate::record::{Chunks, Collector, Comparison, Logs, Pool, Summary, Times};
 use crate::report::hlog::HlogWriter;
+use crate::report::requests_log::RequestsLog;
 use crate::report::slices::SlicesWriter;
-use crate::report::{Outcome, console, hgrm, json};
+use crate::report::{Conditions, Outcome, Run, console, hgrm, json};
 use crate::signal::Interrupt;
+use crate::tags::Tags;
 use crate::units::format_us;
 use crate::usage::{Cpu, yield_to_everybody};
-use crate::worker::{Ended, Second, Shared};
-use std::io::{IsTerminal, Write};
+use crate::worker::{Delivery, Ended, Shared};
+use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread::JoinHandle;
 
 /// Exit code of a run that was ended by a signal.
 const EXIT_INTERRUPTED: u8 = 130;
 /// Exit code of a run that missed an objective of `--slo`.
 const EXIT_OBJECTIVE_MISSED: u8 = 3;
+/// Seconds that each worker may have under way to the collector, besides the one that it fills.
+const SECONDS_UNDER_WAY: usize = 3;
+/// Chunks of requests under way to the collector: half a second at 500 000 requests a second.
+const CHUNKS_UNDER_WAY: usize = 128;
+/// Shortest stretch of time in which targets are held beside each other.
+const LEAST_STRETCH_NS: u64 = 250_000_000;
 /// Time between the last worker's readiness and position 0 of the schedule.
 const START_DELAY_NS: u64 = 2_000_000;
 /// To a terminal: back to the line's begin, and wipe it.
@@ -36,23 +46,36 @@ const CLEAR_LINE: &str = "\r\x1b[K";
 /// Every reason for which there is no result.
 pub fn run(config: &Config) -> Result<u8> {
     // A wrong script is told first: it needs no server.
-    let main_script = config.script.is_some().then(|| Script::load(config)).transpose()?;
-    crate::limits::make_room(config.total_connections(), config.threads)?;
-    let addresses = those_that_listen(config)?;
-    if let Some(script) = &main_script {
-        script.set_addresses(&addresses)?;
+    let tags = Tags::default();
+    let load = |target: &TargetConfig| target.script.is_some().then(|| Script::load(target, &tags)).transpose();
+    let mains = config.targets.iter().map(load).collect::<Result<Vec<_>>>()?;
+    crate::limits::make_room(config.total_connections() * config.targets.len(), config.threads)?;
+    let mut addresses = Vec::new();
+    for (target, main) in config.targets.iter().zip(&mains) {
+        let found = those_that_listen(config, target)?;
+        if let Some(script) = main {
+            script.set_addresses(&found)?;
+        }
+        addresses.push(found[0]);
     }
+    let schedule = Schedule::new(config);
     let json_file = config.json.as_deref().map(json::create).transpose()?;
     if let Some(path) = &config.hgrm {
         hgrm::create(path)?;
     }
-    let mut log = config.hlog.as_deref().map(HlogWriter::create).transpose().map_err(Error::CouldNotRun)?;
-    let mut slices = config.slices.as_deref().map(SlicesWriter::create).transpose()?;
+    let mut logs = create_logs(config, &schedule, &tags)?;
     let interrupt = Interrupt::install()?;
-    let pool = Pool::default();
-    let shared = Shared { interrupt: interrupt.clone(), abort: Arc::new(AtomicBool::new(false)), pool: pool.clone() };
-    let sources = prepare_sources(config, main_script.as_ref(), addresses[0])?;
-    if config.rate.is_some() && sources.iter().any(|(source, _)| source.script().wants_delay()) {
+    let pool = Pool::new(config.targets.len(), config.threads * (1 + SECONDS_UNDER_WAY));
+    let each_request = config.requests_log.is_some() || config.has_several();
+    let chunks = Chunks::new(if each_request { CHUNKS_UNDER_WAY } else { 0 });
+    let shared = Shared {
+        interrupt: interrupt.clone(),
+        abort: Arc::new(AtomicBool::new(false)),
+        pool: pool.clone(),
+        chunks: chunks.clone(),
+    };
+    let sources = prepare_sources(config, &mains, &addresses, &tags)?;
+    if config.rate.is_some() && sources.iter().flatten().any(|(source, _)| source.script().wants_delay()) {
         eprintln!(
             "loadgen: the script's delay() is not called: with -R the schedule says when requests leave; \
              leave -R out for a closed loop with delays"
@@ -60,23 +83,27 @@ pub fn run(config: &Config) -> Result<u8> {
     }
     console::print_start(config);
 
-    let (seconds_to, seconds) = channel();
+    // Room for all that can be under way, so that no worker ever waits for the collector.
+    let (deliveries_to, deliveries) = sync_channel(config.threads * (2 + SECONDS_UNDER_WAY) + CHUNKS_UNDER_WAY);
     let (ready_to, ready) = channel();
-    let workers = prepare_workers(sources, config, &shared, &ready_to, &seconds_to);
-    drop((ready_to, seconds_to));
+    let workers = prepare_workers(sources, config, &schedule, &shared, &ready_to, &deliveries_to);
+    drop((ready_to, deliveries_to));
     let (starts, workers) = launch(workers)?;
     // Ends when each worker has said so, or has ended without.
     ready.iter().for_each(drop);
     let origin_ns = monotonic_ns() + START_DELAY_NS;
     let start_unix_us = unix_us_at(origin_ns + seconds_to_ns(config.warmup_s));
-    if let Some(log) = &mut log {
-        log.begin(start_unix_us).map_err(Error::CouldNotRun)?;
-    }
-    if let Some(slices) = &mut slices {
-        slices.begin(start_unix_us).map_err(Error::CouldNotRun)?;
-    }
-    let collector = Collector::new(config.threads, pool, log, slices, live_line(config));
-    let collecting = std::thread::spawn(move || collect(collector, &seconds));
+    begin_logs(&mut logs, config, start_unix_us).map_err(Error::CouldNotRun)?;
+    let collector = Collector::new(
+        config.threads,
+        config.targets.len(),
+        pool,
+        chunks,
+        logs,
+        config.has_several().then(|| compare(config, &schedule)),
+        live_line(config),
+    );
+    let collecting = std::thread::spawn(move || collect(collector, &deliveries));
     for start in &starts {
         // A worker that has ended already tells why when it is joined.
         let _ = start.send(origin_ns);
@@ -86,60 +113,158 @@ pub fn run(config: &Config) -> Result<u8> {
 
     let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
     let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(started_ns);
+    let window_end_ns = ends.iter().map(|end| end.window.end_ns.min(end.finished_ns)).max().unwrap_or(started_ns);
     let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
-    let cpus: Vec<Cpu> = ends.iter().map(|end| end.cpu).collect();
-    let interface = ends
-        .first()
-        .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface);
-    let outcome =
-        Outcome::new(config, collector.finish(elapsed_s), &cpus, elapsed_s, start_unix_us, interface, interrupt.came());
+    let window_s = window_end_ns.saturating_sub(started_ns) as f64 / 1e9;
+    let busiest_s = ends.iter().map(|end| end.cpu.total_s()).fold(0.0, f64::max);
+    let conditions = Conditions {
+        elapsed_s,
+        window_s,
+        start_unix_us,
+        threads: ends.len(),
+        cpu: ends.iter().fold(Cpu::default(), |sum, end| sum.and(end.cpu)),
+        busiest: busiest_s / elapsed_s.max(1e-9),
+        interface: ends
+            .first()
+            .map_or(Interface { io: "none", receive_clock: ReceiveClock::User, coalesce_ns: 0 }, |end| end.interface),
+        interrupted: interrupt.came(),
+    };
+    let loaded = |target: usize| match (&schedule.interleave, schedule.slices()) {
+        (_, Some(slices)) => {
+            let warmup_ns = seconds_to_ns(config.warmup_s);
+            let loaded_ns = slices.loaded_ns(target, warmup_ns, warmup_ns + seconds_to_ns(window_s));
+            (loaded_ns as f64 / 1e9, 1.0)
+        }
+        (Some(interleave), None) => (window_s, interleave.share(target)),
+        (None, None) => (window_s, 1.0),
+    };
+    let dropped = ends.iter().map(|end| end.requests_dropped).sum();
+    let failure = ends.iter().find_map(|end| end.failure.clone());
+    let run = Run::new(config, collector.finish(elapsed_s, dropped), conditions, loaded, tags.names(), failure);
     end_live_line();
-    report(config, &outcome, json_file, main_script.as_ref())?;
-    let counts = &outcome.collected.total.counts;
-    if !outcome.interrupted && counts.connects == 0 && counts.errors.connect > 0 {
-        return Err(Error::CouldNotRun(format!(
-            "no connection to {} ever stood ({} attempts failed), so nothing was measured; \
-             see whether the server still runs and takes as many connections",
-            config.target.url, counts.errors.connect
-        )));
+    report(config, &run, json_file, &mains)?;
+    exit_code(config, &run)
+}
+
+fn exit_code(config: &Config, run: &Run) -> Result<u8> {
+    if let Some(failure) = &run.failure {
+        return Err(failure.clone());
+    }
+    let interrupted = run.whole.conditions.interrupted;
+    let outcomes = if run.targets.is_empty() { std::slice::from_ref(&run.whole) } else { &run.targets };
+    for (outcome, target) in outcomes.iter().zip(&config.targets) {
+        let counts = &outcome.collected.total.counts;
+        if !interrupted && counts.connects == 0 && counts.errors.connect > 0 {
+            return Err(Error::CouldNotRun(format!(
+                "no connection to {} ever stood ({} attempts failed), so nothing was measured; \
+                 see whether the server still runs and takes as many connections",
+                target.target.url, counts.errors.connect
+            )));
+        }
     }
     Ok(match () {
-        () if outcome.interrupted => EXIT_INTERRUPTED,
-        () if outcome.objectives.iter().any(|objective| !objective.met) => EXIT_OBJECTIVE_MISSED,
+        () if interrupted => EXIT_INTERRUPTED,
+        () if outcomes.iter().flat_map(|outcome| &outcome.objectives).any(|objective| !objective.met) => {
+            EXIT_OBJECTIVE_MISSED
+        }
         () => 0,
     })
 }
 
-fn report(
-    config: &Config,
-    outcome: &Outcome,
-    json_file: Option<std::fs::File>,
-    main_script: Option<&Script>,
-) -> Result<()> {
-    // A reader that went away (`| head`) is no reason to lose the other reports.
-    let _ = std::io::stdout().write_all(console::text(config, outcome).as_bytes());
+fn names(config: &Config) -> Vec<String> {
+    config.targets.iter().map(|target| target.name.clone()).collect()
+}
+
+/// Creates what is written while the run goes on.
+fn create_logs(config: &Config, schedule: &Schedule, tags: &Tags) -> Result<Logs> {
+    let names = names(config);
+    let slices = |path: &Path| {
+        let files = names.iter().map(|name| if config.has_several() { beside(path, name) } else { path.to_owned() });
+        files.map(|file| SlicesWriter::create(&file)).collect::<Result<Vec<_>>>()
+    };
+    let hlog = config.hlog.as_deref().map(|path| HlogWriter::create(path, &names, tags.clone()));
+    let requests =
+        config.requests_log.as_deref().map(|path| RequestsLog::create(path, &names, schedule.sequence(), tags.clone()));
+    Ok(Logs {
+        hlog: hlog.transpose().map_err(Error::CouldNotRun)?,
+        slices: config.slices.as_deref().map(slices).transpose()?.unwrap_or_default(),
+        requests: requests.transpose()?,
+    })
+}
+
+/// A target's own file: its name after that of the path.
+fn beside(path: &Path, name: &str) -> PathBuf {
+    let mut file = OsString::from(path);
+    file.push(".");
+    file.push(name);
+    PathBuf::from(file)
+}
+
+fn begin_logs(logs: &mut Logs, config: &Config, start_unix_us: u64) -> std::result::Result<(), String> {
+    if let Some(log) = &mut logs.hlog {
+        log.begin(start_unix_us)?;
+    }
+    for slices in &mut logs.slices {
+        slices.begin(start_unix_us)?;
+    }
+    match &mut logs.requests {
+        Some(log) => log.begin(start_unix_us, config.receive_clock.name()),
+        None => Ok(()),
+    }
+}
+
+/// Targets are held beside each other in stretches of time in which each has its share of the requests.
+fn compare(config: &Config, schedule: &Schedule) -> Comparison {
+    let of_turns = |turn_ns: f64| (LEAST_STRETCH_NS as f64 / turn_ns).ceil().max(1.0) * turn_ns;
+    let weights: u32 = config.targets.iter().map(|target| target.weight).sum();
+    let stretch_ns = match (schedule.sequence(), schedule.slices().and_then(|slices| slices.even_slice_ns())) {
+        (Some(sequence), _) => {
+            let rate_rps = config.rate.as_ref().map_or(1.0, |rate| rate.mean_rps().max(1e-3));
+            Some(of_turns(sequence.block_slots() as f64 / rate_rps * 1e9))
+        }
+        (None, Some(slice_ns)) => Some(of_turns(slice_ns as f64 * f64::from(weights))),
+        (None, None) => None,
+    };
+    Comparison::new(config.targets.len(), stretch_ns.map(|length| length as u64), schedule.sequence())
+}
+
+fn report(config: &Config, run: &Run, json_file: Option<std::fs::File>, mains: &[Option<Script>]) -> Result<()> {
+    console::print(config, run);
     if let Some(file) = json_file {
-        json::write(file, config, outcome)?;
+        json::write(file, config, run)?;
     }
     if let Some(path) = &config.hgrm {
-        hgrm::write(path, outcome)?;
+        hgrm::write(path, &run.whole)?;
+        for (outcome, target) in run.targets.iter().zip(&config.targets) {
+            hgrm::write(&beside(path, &target.name), outcome)?;
+        }
     }
-    if let Some(reason) = &outcome.collected.log_error {
+    if let Some(reason) = &run.log_error {
         return Err(Error::CouldNotRun(reason.clone()));
     }
-    let Some(script) = main_script else { return Ok(()) };
+    let outcomes = if run.targets.is_empty() { std::slice::from_ref(&run.whole) } else { &run.targets };
+    for (outcome, main) in outcomes.iter().zip(mains) {
+        if let Some(script) = main {
+            call_done(config, outcome, script)?;
+        }
+    }
+    Ok(())
+}
+
+fn call_done(config: &Config, outcome: &Outcome, script: &Script) -> Result<()> {
     let counts = &outcome.collected.total.counts;
-    let summary = ended((outcome.elapsed_s * 1e6) as u64, counts.completed, counts.bytes_read, counts.errors);
+    let duration_us = (outcome.conditions.elapsed_s * 1e6) as u64;
+    let summary = ended(duration_us, counts.completed, counts.bytes_read, counts.errors);
     done(script, &summary, outcome.response.completed(), &outcome.collected.thread_rates, config.rate.is_some())
 }
 
 /// Tries each address of the host once: a script may ask for all that listen (`wrk.addrs`), else the first will do.
-fn those_that_listen(config: &Config) -> Result<Vec<SocketAddr>> {
+fn those_that_listen(config: &Config, target: &TargetConfig) -> Result<Vec<SocketAddr>> {
     let mut found = Vec::new();
     let mut reasons = Vec::new();
-    for address in config.target.resolve()? {
+    for address in target.target.resolve()? {
         match TcpStream::connect_timeout(&address, config.timeout) {
-            Ok(_) if config.script.is_none() => return Ok(vec![address]),
+            Ok(_) if target.script.is_none() => return Ok(vec![address]),
             Ok(_) => found.push(address),
             Err(error) => reasons.push(format!("{address}: {error}")),
         }
@@ -149,15 +274,18 @@ fn those_that_listen(config: &Config) -> Result<Vec<SocketAddr>> {
     }
     Err(Error::CouldNotRun(format!(
         "cannot connect to {} ({}); start the server, or check host and port of the URL",
-        config.target.url,
+        target.target.url,
         reasons.join("; ")
     )))
 }
 
-fn collect(mut collector: Collector, seconds: &Receiver<Second>) -> Result<Collector> {
+fn collect(mut collector: Collector, deliveries: &Receiver<Delivery>) -> Result<Collector> {
     yield_to_everybody();
-    for Second { interval, whole } in seconds {
-        collector.take(interval, whole);
+    for delivery in deliveries {
+        match delivery {
+            Delivery::Second { intervals, last, whole } => collector.take(intervals, last, whole),
+            Delivery::Requests(requests) => collector.take_requests(requests),
+        }
     }
     Ok(collector)
 }
@@ -180,7 +308,7 @@ fn live_line(config: &Config) -> Box<dyn FnMut(&Summary) + Send> {
         let errors = &second.counts.errors;
         let times = |times: &Times| format!("p50 {}, p99 {}", format_us(times.p50_us), format_us(times.p99_us));
         eprint!(
-            "{CLEAR_LINE}{} s{of}: {} answers/s, response {}, service {}, errors {} (status {})",
+            "{CLEAR_LINE}{} s{of}: {} responses/s, response {}, service {}, errors {} (status {})",
             second.index + 1,
             second.counts.completed,
             times(&second.response),

@@ -15,6 +15,11 @@ impl Cpu {
         self.user_s + self.system_s
     }
 
+    /// The sum with another's.
+    pub fn and(self, other: Cpu) -> Cpu {
+        Cpu { user_s: self.user_s + other.user_s, system_s: self.system_s + other.system_s }
+    }
+
     /// What was used since an earlier reading.
     pub fn since(self, earlier: Cpu) -> Cpu {
         Cpu { user_s: self.user_s - earlier.user_s, system_s: self.system_s - earlier.system_s }

@@ -86,7 +86,8 @@ def test_a_rate_that_is_missed_by_more_than_lateness_explains_is_missed_by_the_s
     run = read_run(make_ladder(tmp_path, (2_100.0, 4_000.0), late=(2_100.0, 4_000.0), late_us=900.0))
     little, much = run.steps
     assert meets(much, Objective()).outcome == Outcome.MISSED
-    summary = much.frames["summary"].assign(lag_p99_us=500_000.0)  # it could not send them
+    latest = {"lag_p99_us": 500_000.0, "lag_max_us": 5_000_000.0}  # it could not send them
+    summary = much.frames["summary"].assign(**latest)
     weak = dataclasses.replace(much, frames={**much.frames, "summary": summary})
     assert meets(weak, Objective()).outcome == Outcome.GENERATOR
     assert meets(little, Objective()).outcome != Outcome.MET

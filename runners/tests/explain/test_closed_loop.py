@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.audit.rules.luajit import integers
 from runners.explain import loops
-from runners.explain.audit.luajit import integers
 from runners.explain.closed_loop import tell
 from runners.explain.conclude import conclude
 from runners.explain.rules import RULES

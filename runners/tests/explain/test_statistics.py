@@ -25,7 +25,7 @@ from runners.tests.counts import allowed, rounds
 
 def spectrum_of(values_us: npt.NDArray[np.float64]) -> pd.DataFrame:
     unique, counts = np.unique(values_us.astype(np.int64) + 1, return_counts=True)
-    return Samples(unique, counts.astype(np.int64)).spectrum("response")
+    return Samples(unique.astype(np.float64), counts.astype(np.int64)).spectrum("response")
 
 
 def step_of(seconds: list[dict[str, float]], pauses: list[dict[str, object]] | None = None) -> Step:

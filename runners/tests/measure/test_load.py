@@ -45,6 +45,22 @@ def test_our_command_line(tmp_path: Path) -> None:
     assert command[9:11] == ["--warmup", "5s"] and command[-1] == SPEC.url
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(1e6, "1000000"), (1_234_567.0, "1234567"), (12_345_678.9, "12345678.9"), (0.05, "0.05"), (1e-5, "0.00001")],
+)
+def test_numbers_reach_the_generators_in_plain_digits(value: float, written: str, tmp_path: Path) -> None:
+    spec = LoadSpec("http://x", None, value, value, value)
+    for generator in (Loadgen(Path("loadgen"), "1"), Reference(Path("ref"), "1", "epoll")):
+        command = generator.command(spec, files(tmp_path))
+        asked = [command[command.index(flag) + 1] for flag in ("-R", "-d", "--warmup")]
+        assert asked == [written, f"{written}s", f"{written}s"], generator.name
+
+
+def test_our_console_says_all_that_it_can(tmp_path: Path) -> None:
+    assert {"-L", "--summary"} <= set(Loadgen(Path("loadgen"), "1").command(SPEC, files(tmp_path)))
+
+
 def test_a_closed_loop_and_a_count_have_no_rate(tmp_path: Path) -> None:
     spec = LoadSpec("http://x", Path("fill.lua"), None, 60.0, requests=100, script_arguments=("100",))
     command = Loadgen(Path("loadgen"), "1").command(spec, files(tmp_path))

@@ -45,6 +45,15 @@ def test_percentiles_come_from_merged_histograms(tmp_path: Path) -> None:
     assert list(log.intervals_frame()["t_s"]) == [0, 1]
 
 
+def test_a_log_in_nanoseconds_keeps_them(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    head = "#[Histogram log format version 1.3]\n#[Written by loadgen; values in nanoseconds; tags: response]\n"
+    path.write_text(head + line("response", 0, [25_400] * 90 + [25_600] * 10))
+    samples = read_hdr_log(path).merged("response")
+    assert samples.percentile(0.5) == pytest.approx(25.4, rel=0.001)
+    assert samples.percentile(0.99) == pytest.approx(25.6, rel=0.001)
+
+
 def test_counts_are_those_of_the_package(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     values = [int(value) for value in random.lognormal(8, 3, 3_000).clip(1, 3e9)]

@@ -15,7 +15,7 @@ from runners.tests.counts import allowed, rounds
 
 def samples_of(values: list[int]) -> Samples:
     unique, counts = np.unique(np.array(values, np.int64), return_counts=True)
-    return Samples(unique, counts.astype(np.int64))
+    return Samples(unique.astype(np.float64), counts.astype(np.int64))
 
 
 values = st.lists(st.integers(1, 5_000), min_size=1, max_size=200)

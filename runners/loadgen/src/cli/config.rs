@@ -7,16 +7,66 @@ use crate::target::Target;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// One of the servers under load.
+#[derive(Debug, Clone)]
+pub struct TargetConfig {
+    /// Its name in reports.
+    pub name: String,
+    /// Where it is, and what to ask for.
+    pub target: Target,
+    /// Lua script.
+    pub script: Option<PathBuf>,
+    /// Headers as name and value.
+    pub headers: Vec<(String, String)>,
+    /// Its share of the schedule, against those of the others.
+    pub weight: u32,
+}
+
+/// How targets share one schedule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum InterleaveKind {
+    /// Each request goes to one or the other.
+    Request,
+    /// One is loaded for so many seconds, then another.
+    Slice(f64),
+    /// One after the other, each for its part of the window.
+    None,
+}
+
+impl InterleaveKind {
+    /// As on the command line.
+    pub fn name(self) -> String {
+        match self {
+            InterleaveKind::Request => "request".into(),
+            InterleaveKind::Slice(seconds) => format!("slice={}ms", seconds * 1e3),
+            InterleaveKind::None => "none".into(),
+        }
+    }
+}
+
+/// Who takes a request that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum QueueKind {
+    /// Each connection has its own share of the schedule: a request waits for its connection.
+    Connection,
+    /// Any free connection of the target takes the next request, as a pool of clients does.
+    Shared,
+}
+
 /// A checked command line.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The command line as given, program included.
     pub command: Vec<String>,
-    /// What to load.
-    pub target: Target,
+    /// What to load; more than one share one schedule.
+    pub targets: Vec<TargetConfig>,
+    /// How several targets share it.
+    pub interleave: InterleaveKind,
+    /// Who takes a request that is due.
+    pub queue: QueueKind,
     /// Worker threads.
     pub threads: usize,
-    /// Connections of each thread.
+    /// Connections of each thread to each target.
     pub connections: Vec<usize>,
     /// Connections as asked for; `--wrk-compat` may open fewer.
     pub connections_asked: usize,
@@ -32,26 +82,30 @@ pub struct Config {
     pub seed: u64,
     /// Requests to send in all; `None` is no bound.
     pub requests: Option<u64>,
-    /// Lua script.
-    pub script: Option<PathBuf>,
-    /// Headers as name and value.
-    pub headers: Vec<(String, String)>,
-    /// Arguments of the script.
+    /// Arguments of the scripts.
     pub script_args: Vec<String>,
     /// Print the spectrum of response time.
     pub print_response: bool,
     /// Print the spectrum of service time.
     pub print_service: bool,
+    /// Print our own lines under the report.
+    pub summary: bool,
     /// Time-out of a request and of a connect.
     pub timeout: Duration,
-    /// Order of `request()` calls as in wrk2.
+    /// For how long at most the last responses are awaited after the window, in seconds.
+    pub drain_s: f64,
+    /// As wrk2 does it: order of `request()` calls, calibration, catching up, layout.
     pub wrk_compat: bool,
+    /// Of pipelined requests only the last is timed.
+    pub batch_latency: bool,
     /// Where JSON goes.
     pub json: Option<PathBuf>,
     /// Where the histogram log goes.
     pub hlog: Option<PathBuf>,
     /// Where response times by tenths of a second go.
     pub slices: Option<PathBuf>,
+    /// Where every request goes.
+    pub requests_log: Option<PathBuf>,
     /// Where the percentile table goes.
     pub hgrm: Option<PathBuf>,
     /// What the run must meet.
@@ -65,7 +119,17 @@ pub struct Config {
 }
 
 impl Config {
-    /// Connections over all threads.
+    /// The first target, which is the only one unless `--target` was given more than once.
+    pub fn first(&self) -> &TargetConfig {
+        &self.targets[0]
+    }
+
+    /// Whether several targets share the schedule.
+    pub fn has_several(&self) -> bool {
+        self.targets.len() > 1
+    }
+
+    /// Connections to each target over all threads.
     pub fn total_connections(&self) -> usize {
         self.connections.iter().sum()
     }

@@ -2,12 +2,15 @@
 
 mod args;
 mod config;
+mod manual;
+mod targets;
 
-pub use config::Config;
+pub use config::{Config, InterleaveKind, QueueKind, TargetConfig};
 
 use crate::error::{Error, Result};
+use crate::http::header_defect;
+use crate::io::ReceiveClock;
 use crate::schedule::{Arrival, RateSpec};
-use crate::target::Target;
 use crate::units::parse_count;
 use args::Args;
 use clap::Parser;
@@ -26,16 +29,26 @@ const MAX_COALESCE_S: f64 = 1e-3;
 /// Length of a run when neither `-d` nor `-n` is given, in seconds: as in wrk and wrk2.
 const DEFAULT_DURATION_S: f64 = 10.0;
 
-/// Reads the command line. Help ends the process; the version does so only without a URL, as in wrk.
+/// Reads the command line. Help, the manual page and completions end the process; the version does so only without a
+/// URL, as in wrk.
 ///
 /// # Errors
-/// [`Error::Usage`] with a sentence that names the flag.
+/// [`Error::Usage`] with a sentence that names the flag; [`Error::CouldNotRun`] when the manual page or completions
+/// cannot be written.
 pub fn parse(command: Vec<String>) -> Result<Config> {
     let args = Args::try_parse_from(&command).unwrap_or_else(|error| {
         let _ = error.print();
         // clap's own code for usage is 2, which here means that the run could not be done.
         std::process::exit(i32::from(error.use_stderr()));
     });
+    if args.man {
+        manual::print_page()?;
+        std::process::exit(0);
+    }
+    if let Some(shell) = args.completions {
+        manual::print_completions(shell)?;
+        std::process::exit(0);
+    }
     if args.version {
         println!("loadgen {}", env!("CARGO_PKG_VERSION"));
         if args.url.is_none() {
@@ -45,7 +58,7 @@ pub fn parse(command: Vec<String>) -> Result<Config> {
     check(args, command)
 }
 
-fn usage<T>(text: impl Into<String>) -> Result<T> {
+pub(crate) fn usage<T>(text: impl Into<String>) -> Result<T> {
     Err(Error::Usage(text.into()))
 }
 
@@ -99,9 +112,28 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         Some(list) => crate::slo::parse(list, rate.is_some()).map_err(|why| Error::Usage(format!("--slo: {why}")))?,
         None => Vec::new(),
     };
-    let headers = args.headers.iter().map(|header| parse_header(header)).collect::<Result<_>>()?;
+    let interleave = targets::parse_interleave(&args.interleave)?;
+    let targets = targets::parse(&args)?;
+    if targets.len() > 1 {
+        if rate.is_none() && interleave == InterleaveKind::Request {
+            return usage(
+                "several targets in a closed loop share the processor by its scheduler, not by a schedule; \
+                 give -R, or --interleave slice=100ms",
+            );
+        }
+        if args.arrival == Arrival::Poisson {
+            return usage("--arrival poisson and several targets exclude each other: their shared order has even gaps");
+        }
+    }
+    if args.drain.is_some_and(|drain_s| drain_s > MAX_DURATION_S) {
+        return usage("--drain is out of range; give 0s to 168h");
+    }
+    // wrk2 waits for nothing, and reads its own clock, as wrk does.
+    let by_user = rate.is_none() || args.wrk_compat;
     Ok(Config {
-        target: Target::parse(args.url.as_deref().unwrap_or_default())?,
+        targets,
+        interleave,
+        queue: args.queue,
         command,
         threads: threads as usize,
         connections: shares,
@@ -112,22 +144,24 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         arrival: args.arrival,
         seed: args.seed,
         requests: args.requests,
-        script: args.script,
-        headers,
         script_args: [args.words, args.script_args].concat(),
         // As in wrk2, whose -U prints both.
         print_response: args.latency || args.u_latency,
         print_service: args.u_latency,
+        summary: args.summary,
         timeout: Duration::from_secs_f64(args.timeout),
+        drain_s: args.drain.unwrap_or(if args.wrk_compat { 0.0 } else { args.timeout }),
         wrk_compat: args.wrk_compat,
+        batch_latency: args.batch_latency,
         json: args.json,
         hlog: args.hlog,
         slices: args.slices,
+        requests_log: args.requests_log,
         hgrm: args.hgrm,
         objectives,
         io: args.io,
         coalesce_s: args.coalesce,
-        receive_clock: args.receive_clock,
+        receive_clock: args.receive_clock.unwrap_or(if by_user { ReceiveClock::User } else { ReceiveClock::Kernel }),
     })
 }
 
@@ -151,12 +185,14 @@ fn parse_rate(text: &str) -> Result<RateSpec> {
     Ok(if let [rate] = steps[..] { RateSpec::Constant(rate) } else { RateSpec::Steps(steps) })
 }
 
-fn parse_header(text: &str) -> Result<(String, String)> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() && !text.contains(['\r', '\n']) => {
-            Ok((name.trim().to_owned(), value.trim().to_owned()))
-        }
-        _ => usage(format!("--header '{}' is no header; write -H 'Name: value'", text.escape_default())),
+pub(crate) fn parse_header(text: &str) -> Result<(String, String)> {
+    let Some((name, value)) = text.split_once(':').map(|(name, value)| (name.trim(), value.trim_matches([' ', '\t'])))
+    else {
+        return usage(format!("--header '{}' is no header; write -H 'Name: value'", text.escape_debug()));
+    };
+    match header_defect(format!("{name}:{value}").as_bytes()) {
+        Some(why) => usage(format!("--header '{}': {why}", text.escape_debug())),
+        None => Ok((name.to_owned(), value.to_owned())),
     }
 }
 
@@ -185,7 +221,7 @@ mod tests {
         assert_eq!(taken.timeout, Duration::from_secs(5));
         assert!(taken.print_response && !taken.print_service);
         let last = config("-d1s -d3s -H A:b -H C:d http://localhost").unwrap();
-        assert_eq!((last.duration_s, last.headers.len()), (3.0, 2), "the last counts, but headers add up");
+        assert_eq!((last.duration_s, last.first().headers.len()), (3.0, 2), "the last counts, but headers add up");
         let words = config("-s a.lua http://localhost one two -c1 -- -three").unwrap();
         assert_eq!(
             (words.script_args, words.connections_asked),
@@ -212,6 +248,37 @@ mod tests {
     fn ramps_and_steps_are_rates_too() {
         assert_eq!(config("-R 1k:9k http://localhost").unwrap().rate, Some(RateSpec::Ramp { from: 1e3, to: 9e3 }));
         assert_eq!(config("-R 1k,2k http://localhost").unwrap().rate, Some(RateSpec::Steps(vec![1e3, 2e3])));
+    }
+
+    #[test]
+    fn a_header_that_servers_refuse_is_named_with_its_cause() {
+        for (header, parts) in [
+            ("X-Bell: a\u{7}b", ["'X-Bell'", "0x07"]),
+            ("X-Line: a\r\nX-More: b", ["'X-Line'", "0x0d"]),
+            ("X-End: a\n", ["'X-End'", "0x0a"]),
+            ("X Blank: a", ["the name 'X Blank'", "--header"]),
+            (": a", ["the name ''", "--header"]),
+            ("X-Lone", ["'X-Lone'", "-H 'Name: value'"]),
+        ] {
+            let refused = parse_header(header).expect_err(header).to_string();
+            for part in parts {
+                assert!(refused.contains(part), "'{part}' is missing in: {refused}");
+            }
+        }
+        let taken = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(parse_header("X-Tab :\ta\tb\u{e4} "), taken("X-Tab", "a\tb\u{e4}"));
+        assert_eq!(parse_header("X-Empty:"), taken("X-Empty", ""));
+    }
+
+    #[test]
+    fn units_are_taken_in_either_case_and_exponents_too() {
+        let taken = config("-d 2M -T 2S --warmup 1E1s -R 1e+03 -c 1e1 -n 1K http://localhost").unwrap();
+        assert_eq!((taken.duration_s, taken.timeout, taken.warmup_s), (120.0, Duration::from_secs(2), 10.0));
+        assert_eq!((taken.rate, taken.connections_asked), (Some(RateSpec::Constant(1000.0)), 10));
+        assert_eq!((taken.requests, config("-d 2H http://localhost").unwrap().duration_s), (Some(1000), 7200.0));
+        for line in ["-R inf http://localhost", "-R nan http://localhost", "-R 1e999 http://localhost"] {
+            assert!(config(line).is_err(), "{line}");
+        }
     }
 
     #[test]

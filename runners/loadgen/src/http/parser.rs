@@ -111,18 +111,33 @@ impl Parser {
         self.surplus
     }
 
-    /// Takes bytes. Returns the answer once it is complete.
+    /// Takes the bytes of one response. Returns it once it is complete; bytes after its end spoil the connection.
     ///
     /// # Errors
-    /// When the bytes are no answer, or none was due: then the connection cannot be used any more.
+    /// When the bytes are no response, or none was due: then the connection cannot be used any more.
     pub fn feed(&mut self, data: &[u8]) -> Result<Option<Answer>, ParseError> {
+        let (taken, response) = self.feed_next(data)?;
+        Ok(response.map(|response| {
+            self.surplus = response.keep_alive && taken < data.len();
+            Answer { keep_alive: response.keep_alive && !self.surplus, ..response }
+        }))
+    }
+
+    /// Takes bytes up to the end of one response. Returns how many, and the response once it is complete: what follows
+    /// is the next one's, for a pipelined request.
+    ///
+    /// # Errors
+    /// As [`Parser::feed`].
+    pub fn feed_next(&mut self, data: &[u8]) -> Result<(usize, Option<Answer>), ParseError> {
         let mut rest = data;
         loop {
             match &mut self.state {
-                State::Finished => return Ok(None),
-                State::Idle => return if rest.is_empty() { Ok(None) } else { Err(ParseError::Unexpected) },
+                State::Finished => return Ok((data.len(), None)),
+                State::Idle => {
+                    return if rest.is_empty() { Ok((data.len(), None)) } else { Err(ParseError::Unexpected) };
+                }
                 State::Head => {
-                    let Some(taken) = self.take_head(rest)? else { return Ok(None) };
+                    let Some(taken) = self.take_head(rest)? else { return Ok((data.len(), None)) };
                     rest = &rest[taken..];
                 }
                 State::Body(body) => {
@@ -134,17 +149,16 @@ impl Parser {
                     })?;
                     rest = &rest[taken..];
                     if !complete {
-                        return Ok(None);
+                        return Ok((data.len(), None));
                     }
                     self.state = State::Idle;
                 }
             }
             if matches!(self.state, State::Idle) {
-                self.surplus = self.answer.keep_alive && !rest.is_empty();
                 if !self.answer.keep_alive {
                     self.state = State::Finished;
                 }
-                return Ok(Some(Answer { keep_alive: self.answer.keep_alive && !self.surplus, ..self.answer }));
+                return Ok((data.len() - rest.len(), Some(self.answer)));
             }
         }
     }
@@ -190,7 +204,11 @@ impl Parser {
     fn read_head(&mut self, head: &[u8]) -> Result<(), ParseError> {
         let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut slots);
-        match response.parse(head) {
+        // Blanks before a colon are no part of the name. A server must refuse such a request, but who receives such a
+        // response removes them (RFC 9112 section 5.1).
+        let mut config = httparse::ParserConfig::default();
+        config.allow_spaces_after_header_name_in_responses(true);
+        match config.parse_response(&mut response, head) {
             Ok(httparse::Status::Complete(_)) => {}
             Err(httparse::Error::TooManyHeaders) => return Err(ParseError::HeadTooLarge),
             _ => return Err(ParseError::BadHead),
@@ -206,8 +224,10 @@ impl Parser {
                     return Err(ParseError::BadLength);
                 }
             } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-                chunked = ends_with_token(value, b"chunked");
-                other_coding = !chunked;
+                if let Some(coding) = last_coding(value) {
+                    chunked = coding.eq_ignore_ascii_case(b"chunked");
+                    other_coding = !chunked;
+                }
             } else if header.name.eq_ignore_ascii_case("connection") {
                 if has_token(value, b"close") {
                     keep_alive = false;
@@ -267,6 +287,8 @@ fn has_token(value: &[u8], token: &[u8]) -> bool {
     value.split(|byte| *byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(token))
 }
 
-fn ends_with_token(value: &[u8], token: &[u8]) -> bool {
-    value.rsplit(|byte| *byte == b',').next().is_some_and(|part| part.trim_ascii().eq_ignore_ascii_case(token))
+/// The last coding of a `Transfer-Encoding`. Older servers name `identity`, which means that there is none.
+fn last_coding(value: &[u8]) -> Option<&[u8]> {
+    let codings = value.rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    codings.into_iter().find(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"))
 }

@@ -28,8 +28,8 @@ pub enum Event<'a> {
     Data {
         /// All that could be read.
         bytes: &'a [u8],
-        /// When the last of them came, on the monotonic clock, if the kernel said so.
-        arrived_ns: Option<u64>,
+        /// When the last of them came.
+        arrived: Arrived,
     },
     /// The server closed its side.
     Closed,
@@ -39,6 +39,13 @@ pub enum Event<'a> {
     ReadFailed(io::Error),
     /// Writing failed after [`Io::send`] had returned.
     WriteFailed(io::Error),
+}
+
+/// When bytes came.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Arrived {
+    /// By the kernel's stamp, as a moment of the monotonic clock, if it gave one.
+    pub kernel_ns: Option<u64>,
 }
 
 /// A set of connections, numbered from 0.
@@ -71,16 +78,21 @@ pub trait Io {
     /// The name of the system interface, for the report.
     fn name(&self) -> &'static str;
 
-    /// Whose clock says when an answer came.
+    /// Whose clock says when a response came.
     fn receive_clock(&self) -> ReceiveClock;
 }
 
-/// Whose clock says when an answer came.
+/// Whose clock says when a response came.
+///
+/// Service time begins with our own reading of the clock before the send, by either. On a loopback the kernel's stamp is
+/// taken within the server's own `send()`: then the way back to the client is in no figure, and the client's waking
+/// neither. Our own reading holds both. Neither is right: the first is nearer to what the server does, the second to what
+/// a client sees. Both are recorded for every response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ReceiveClock {
-    /// The kernel's, as the last byte comes in (Linux); elsewhere as `user`.
+    /// The kernel's stamp on the last byte as it came in (Linux); elsewhere as `user`.
     Kernel,
-    /// Our own, once the answer is read: our own waking is measured too.
+    /// Our own reading, once the response is read: our own waking is measured too.
     User,
 }
 
@@ -99,7 +111,7 @@ impl ReceiveClock {
 pub struct Interface {
     /// The name of what waited for sockets.
     pub io: &'static str,
-    /// Whose clock said when an answer came.
+    /// Whose clock said when a response came.
     pub receive_clock: ReceiveClock,
     /// How long a request could be held back so that it left with the next, in nanoseconds.
     pub coalesce_ns: u64,
@@ -110,7 +122,7 @@ pub struct Interface {
 pub enum Backend {
     /// The best that works here.
     Auto,
-    /// Linux io_uring: fewer system calls a request; refused in many containers.
+    /// Linux io_uring: fewer system calls per request; refused in many containers.
     Uring,
     /// Linux epoll with nanosecond time-outs.
     Epoll,

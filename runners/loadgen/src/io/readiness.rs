@@ -1,6 +1,6 @@
 //! The engine's view of sockets on top of a system that tells which sockets are ready.
 
-use super::{Event, Io, ReceiveClock};
+use super::{Arrived, Event, Io, ReceiveClock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, connect, recv, send, socket, sockopt};
 use std::io;
@@ -42,30 +42,40 @@ pub(super) struct Readiness<P> {
     slots: Vec<Slot>,
     buffer: Vec<u8>,
     clock: ReceiveClock,
+    /// The kernel stamps what comes in.
+    stamps: bool,
+    #[cfg(target_os = "linux")]
+    wall: super::stamped::WallClock,
 }
 
 impl<P: Poller> Readiness<P> {
     pub(super) fn new(poller: P, clock: ReceiveClock, connections: usize) -> Self {
-        let clock = if cfg!(target_os = "linux") { clock } else { ReceiveClock::User };
+        let stamps = cfg!(target_os = "linux");
+        let clock = if stamps { clock } else { ReceiveClock::User };
         let mut slots = Vec::new();
         slots.resize_with(connections, Slot::default);
-        Readiness { poller, slots, buffer: vec![0; READ_BUFFER_BYTES], clock }
+        Readiness {
+            poller,
+            slots,
+            buffer: vec![0; READ_BUFFER_BYTES],
+            clock,
+            stamps,
+            #[cfg(target_os = "linux")]
+            wall: super::stamped::WallClock::default(),
+        }
     }
 }
 
-/// Reads what is there, and when it came if that is asked for and known.
+/// Reads what is there, and when it came on the wall clock if the kernel stamped it.
 #[cfg(target_os = "linux")]
 #[inline]
-fn read(fd: &OwnedFd, buffer: &mut [u8], clock: ReceiveClock) -> io::Result<(usize, Option<u64>)> {
-    match clock {
-        ReceiveClock::Kernel => super::stamped::receive(fd, buffer),
-        ReceiveClock::User => Ok((recv(fd, buffer, RecvFlags::empty())?.0, None)),
-    }
+fn read(fd: &OwnedFd, buffer: &mut [u8], stamps: bool) -> io::Result<(usize, Option<u64>)> {
+    if stamps { super::stamped::receive(fd, buffer) } else { Ok((recv(fd, buffer, RecvFlags::empty())?.0, None)) }
 }
 
 #[cfg(not(target_os = "linux"))]
 #[inline]
-fn read(fd: &OwnedFd, buffer: &mut [u8], _: ReceiveClock) -> io::Result<(usize, Option<u64>)> {
+fn read(fd: &OwnedFd, buffer: &mut [u8], _: bool) -> io::Result<(usize, Option<u64>)> {
     Ok((recv(fd, buffer, RecvFlags::empty())?.0, None))
 }
 
@@ -94,8 +104,8 @@ impl<P: Poller> Io for Readiness<P> {
         self.close(connection);
         let fd = open_socket(address)?;
         #[cfg(target_os = "linux")]
-        if self.clock == ReceiveClock::Kernel && !super::stamped::stamp(&fd) {
-            self.clock = ReceiveClock::User;
+        if self.stamps && !super::stamped::stamp(&fd) {
+            (self.stamps, self.clock) = (false, ReceiveClock::User);
         }
         match connect(&fd, &address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
@@ -170,9 +180,15 @@ impl<P: Poller> Io for Readiness<P> {
         if !readable {
             return None;
         }
-        match read(fd, &mut self.buffer, self.clock) {
+        match read(fd, &mut self.buffer, self.stamps) {
             Ok((0, _)) => Some((connection, Event::Closed)),
-            Ok((count, arrived_ns)) => Some((connection, Event::Data { bytes: &self.buffer[..count], arrived_ns })),
+            Ok((count, stamp)) => {
+                #[cfg(target_os = "linux")]
+                let kernel_ns = stamp.and_then(|wall_ns| self.wall.on_monotonic_clock(wall_ns));
+                #[cfg(not(target_os = "linux"))]
+                let kernel_ns = stamp;
+                Some((connection, Event::Data { bytes: &self.buffer[..count], arrived: Arrived { kernel_ns } }))
+            }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
             Err(error) => Some((connection, Event::ReadFailed(error))),
         }

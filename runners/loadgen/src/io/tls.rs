@@ -4,6 +4,7 @@
 //! same either way.
 
 use super::{Event, Io, ReceiveClock};
+use crate::error::{Error, Result};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -16,7 +17,8 @@ use std::sync::Arc;
 pub struct Tls {
     inner: Box<dyn Io>,
     config: Arc<ClientConfig>,
-    name: ServerName<'static>,
+    /// By connection; `None` is plain http.
+    names: Vec<Option<ServerName<'static>>>,
     sessions: Vec<Option<Box<Session>>>,
     /// Decrypted bytes of the last event.
     plain: Vec<u8>,
@@ -27,25 +29,33 @@ struct Session {
     tls: ClientConnection,
     /// The handshake is over and was told.
     stands: bool,
+    /// The server has said that nothing more will come.
+    ended: bool,
 }
 
 impl Tls {
-    /// A layer for connections to `host` (a name or an address).
+    /// A layer for connections to these hosts (names or addresses); those without one are left as they are.
     ///
     /// # Errors
-    /// When the host is no valid server name.
-    pub fn new(inner: Box<dyn Io>, host: &str, connections: usize) -> io::Result<Self> {
+    /// When a host is no valid server name.
+    pub fn new(inner: Box<dyn Io>, hosts: &[Option<String>]) -> Result<Self> {
         let provider = Arc::new(ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?
+            .map_err(|error| Error::CouldNotRun(format!("TLS cannot be set up: {error}")))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
             .with_no_client_auth();
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        let names = hosts.iter().map(|host| {
+            let Some(host) = host else { return Ok(None) };
+            ServerName::try_from(host.clone()).map(Some).map_err(|error| {
+                Error::CouldNotRun(format!("TLS with {host} cannot be set up: {error}; check the host of the URL"))
+            })
+        });
+        let names = names.collect::<Result<Vec<_>>>()?;
         let mut sessions = Vec::new();
-        sessions.resize_with(connections, || None);
-        Ok(Tls { inner, config: Arc::new(config), name, sessions, plain: Vec::new(), encrypted: Vec::new() })
+        sessions.resize_with(names.len(), || None);
+        Ok(Tls { inner, config: Arc::new(config), names, sessions, plain: Vec::new(), encrypted: Vec::new() })
     }
 
     /// Sends what the session has to send.
@@ -63,8 +73,12 @@ impl Tls {
         let Some(session) = self.sessions[connection].as_deref_mut() else { return Ok(false) };
         let mut rest = self.encrypted.as_slice();
         while !rest.is_empty() {
-            session.tls.read_tls(&mut rest)?;
+            if session.tls.read_tls(&mut rest)? == 0 {
+                // After its close_notify nothing that a server sends has a meaning (RFC 8446 section 6.1).
+                break;
+            }
             let state = session.tls.process_new_packets().map_err(io::Error::other)?;
+            session.ended = state.peer_has_closed();
             let before = self.plain.len();
             self.plain.resize(before + state.plaintext_bytes_to_read(), 0);
             session.tls.reader().read_exact(&mut self.plain[before..])?;
@@ -75,12 +89,17 @@ impl Tls {
 
 impl Io for Tls {
     fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()> {
-        let tls = ClientConnection::new(self.config.clone(), self.name.clone()).map_err(io::Error::other)?;
-        self.sessions[connection] = Some(Box::new(Session { tls, stands: false }));
+        if let Some(name) = &self.names[connection] {
+            let tls = ClientConnection::new(self.config.clone(), name.clone()).map_err(io::Error::other)?;
+            self.sessions[connection] = Some(Box::new(Session { tls, stands: false, ended: false }));
+        }
         self.inner.connect(connection, address)
     }
 
     fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<()> {
+        if self.names[connection].is_none() {
+            return self.inner.send(connection, bytes);
+        }
         let Some(session) = self.sessions[connection].as_deref_mut() else {
             return Err(io::ErrorKind::NotConnected.into());
         };
@@ -101,15 +120,23 @@ impl Io for Tls {
 
     fn event(&mut self, index: usize) -> Option<(usize, Event<'_>)> {
         self.plain.clear();
-        let (connection, arrived_ns) = match self.inner.event(index)? {
+        let (connection, arrived) = match self.inner.event(index)? {
+            (connection, Event::Connected) if self.names[connection].is_none() => {
+                return Some((connection, Event::Connected));
+            }
+            (connection, Event::Data { bytes, arrived }) if self.names[connection].is_none() => {
+                // Copied, since the borrow of the inner event ends here.
+                self.plain.extend_from_slice(bytes);
+                return Some((connection, Event::Data { bytes: &self.plain, arrived }));
+            }
             (connection, Event::Connected) => {
                 let sent = self.flush(connection);
                 return sent.err().map(|error| (connection, Event::ConnectFailed(error)));
             }
-            (connection, Event::Data { bytes, arrived_ns }) => {
+            (connection, Event::Data { bytes, arrived }) => {
                 self.encrypted.clear();
                 self.encrypted.extend_from_slice(bytes);
-                (connection, arrived_ns)
+                (connection, arrived)
             }
             (connection, Event::Closed) => return Some((connection, self.before_standing(connection, Event::Closed))),
             (connection, Event::ReadFailed(error)) => {
@@ -125,8 +152,8 @@ impl Io for Tls {
             Err(error) if stood => Some((connection, Event::ReadFailed(error))),
             Err(error) => Some((connection, Event::ConnectFailed(error))),
             Ok(true) => Some((connection, Event::Connected)),
-            Ok(false) if self.plain.is_empty() => None,
-            Ok(false) => Some((connection, Event::Data { bytes: &self.plain, arrived_ns })),
+            Ok(false) if self.plain.is_empty() => self.has_ended(connection).then_some((connection, Event::Closed)),
+            Ok(false) => Some((connection, Event::Data { bytes: &self.plain, arrived })),
         }
     }
 
@@ -140,6 +167,10 @@ impl Io for Tls {
 }
 
 impl Tls {
+    fn has_ended(&self, connection: usize) -> bool {
+        self.sessions[connection].as_deref().is_some_and(|session| session.ended)
+    }
+
     /// What ends a connection within the handshake is a failure to connect.
     fn before_standing<'a>(&self, connection: usize, event: Event<'a>) -> Event<'a> {
         match &self.sessions[connection] {
@@ -164,7 +195,7 @@ impl ServerCertVerifier for AnyCertificate {
         _: &ServerName<'_>,
         _: &[u8],
         _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
         Ok(ServerCertVerified::assertion())
     }
 
@@ -173,7 +204,7 @@ impl ServerCertVerifier for AnyCertificate {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
         verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
     }
 
@@ -182,7 +213,7 @@ impl ServerCertVerifier for AnyCertificate {
         message: &[u8],
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
         verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
     }
 

@@ -3,7 +3,7 @@
 
 use super::provided::ProvidedBuffers;
 use super::readiness::open_socket;
-use super::{Event, Io, ReceiveClock};
+use super::{Arrived, Event, Io, ReceiveClock};
 use crate::clock::{NS_PER_S, monotonic_ns};
 use io_uring::types::{Fd, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -255,7 +255,7 @@ impl Io for Uring {
                 }
                 Some((
                     connection,
-                    Event::Data { bytes: self.buffers.filled(buffer?, result as usize), arrived_ns: None },
+                    Event::Data { bytes: self.buffers.filled(buffer?, result as usize), arrived: Arrived::default() },
                 ))
             }
         }

@@ -9,6 +9,7 @@ mod script;
 mod stats;
 mod thread;
 
-pub use script::{Script, is_head_request};
+pub use crate::http::RequestKind;
+pub use script::Script;
 pub use stats::{done, ended};
 pub use thread::ThreadControl;

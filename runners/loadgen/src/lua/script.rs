@@ -3,9 +3,11 @@
 use super::address;
 use super::failure::script_error;
 use super::thread::{Thread, ThreadControl};
-use crate::cli::Config;
+use crate::cli::TargetConfig;
 use crate::error::{Error, Result, ScriptError};
-use mlua::{Function, Lua, LuaOptions, StdLib, Value};
+use crate::http::{RequestKind, check_requests, divide_requests};
+use crate::tags::Tags;
+use mlua::{Function, Lua, LuaOptions, StdLib, Table, UserDataRef, Value};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -17,21 +19,31 @@ pub struct Script {
     wants_delay: bool,
     wants_response: bool,
     checked: bool,
+    tags: Tags,
+    tag: u8,
 }
+
+/// Most names that the operations of one run may have.
+const MAX_TAGS: u8 = 64;
+/// Longest name of an operation, in bytes.
+const MAX_TAG_BYTES: usize = 64;
 
 /// What is called again and again. Each looks the script's function up anew.
 struct Calls {
     request: Function,
     delay: Function,
     response: Function,
+    /// The numbers of the operations' names, by name: the script's side of [`Tags`], which saves the look into it.
+    numbers: Table,
 }
 
 impl Script {
-    /// Makes a state and runs the script's body. Without a script the state still serves `wrk.format`.
+    /// Makes a state and runs the script's body. Without a script the state still serves `wrk.format`. All scripts of a
+    /// run number their operations by the same `tags`.
     ///
     /// # Errors
     /// [`Error::Script`] with the line; [`Error::CouldNotRun`] when the file cannot be read.
-    pub fn load(config: &Config) -> Result<Self> {
+    pub fn load(config: &TargetConfig, tags: &Tags) -> Result<Self> {
         let path = config.script.clone().unwrap_or_else(|| PathBuf::from("(no script)"));
         let source = match &config.script {
             Some(path) => std::fs::read(path).map_err(|error| {
@@ -45,7 +57,8 @@ impl Script {
         let failed = |error: &mlua::Error| script_error(&path, error);
         let calls = prepare(&lua, config).map_err(|error| failed(&error))?;
         lua.load(source).set_name(format!("@{}", path.display())).exec().map_err(|error| failed(&error))?;
-        Ok(Script { lua, path, calls, wants_delay: false, wants_response: false, checked: false })
+        let (tags, tag) = (tags.clone(), 0);
+        Ok(Script { lua, path, calls, wants_delay: false, wants_response: false, checked: false, tags, tag })
     }
 
     /// In the main state: the addresses of the URL's host at which somebody listens, as `wrk.addrs`.
@@ -103,28 +116,77 @@ impl Script {
         self.wants_delay
     }
 
-    /// Puts the next request into `text`.
+    /// Puts what `request()` gives next into `text`, and the kinds of the requests in it into `kinds`: one, or several
+    /// that are pipelined. None where the script gives nothing after it has stopped its thread.
     ///
     /// # Errors
     /// [`Error::Script`] when `request()` fails or gives no request.
     #[inline]
-    pub fn request(&mut self, text: &mut Vec<u8>) -> Result<()> {
+    pub fn request(&mut self, text: &mut Vec<u8>, kinds: &mut Vec<RequestKind>) -> Result<()> {
         text.clear();
-        match self.calls.request.call::<Value>(()) {
-            Ok(Value::String(request)) => text.extend_from_slice(&request.as_bytes()),
-            Ok(other) => {
-                let kind = other.type_name();
-                return Err(self.refused(format!(
-                    "request() gave a {kind}; it must give a string, for example wrk.format(\"GET\", \"/\")"
-                )));
-            }
+        kinds.clear();
+        let (request, tag) = match self.calls.request.call::<(Value, Value)>(()) {
+            Ok(given) => given,
             Err(error) => return Err(script_error(&self.path, &error)),
-        }
+        };
+        let Value::String(request) = request else {
+            let kind = request.type_name();
+            if request.is_nil() && self.has_stopped() {
+                return Ok(());
+            }
+            return Err(self.refused(format!(
+                "request() gave a {kind}; it must give a string, for example wrk.format(\"GET\", \"/\")"
+            )));
+        };
+        text.extend_from_slice(&request.as_bytes());
+        self.tag = match tag {
+            Value::Integer(number) => number as u8,
+            Value::Number(number) => number as u8,
+            name => self.number(&name)?,
+        };
+        divide_requests(text, kinds).map_err(|why| self.refused(format!("request() {why}")))?;
         if !self.checked {
-            check_request(text).map_err(|why| self.refused(format!("request() {why}")))?;
+            check_requests(text).map_err(|why| self.refused(format!("request() {why}")))?;
             self.checked = true;
         }
         Ok(())
+    }
+
+    /// The number in [`Tags`] of the operation that the last request belongs to; 0 is one without a name.
+    #[inline]
+    pub fn tag(&self) -> u8 {
+        self.tag
+    }
+
+    /// Numbers an operation's name at its first use.
+    #[cold]
+    fn number(&self, name: &Value) -> Result<u8> {
+        let Value::String(text) = name else {
+            let kind = name.type_name();
+            return Err(self.refused(format!("wrk.tag is a {kind}; it must be a string that names the operation")));
+        };
+        let text = text.to_string_lossy();
+        let fits = (1..=MAX_TAG_BYTES).contains(&text.len());
+        if !fits || text.contains(|letter: char| letter.is_control() || letter.is_whitespace() || letter == ',') {
+            return Err(self.refused(format!(
+                "the tag '{}' names no operation; give 1 to {MAX_TAG_BYTES} bytes without blanks, commas and control bytes",
+                text.escape_debug()
+            )));
+        }
+        let number = self.tags.number(&text).filter(|number| *number <= MAX_TAGS).ok_or_else(|| {
+            self.refused(format!(
+                "'{text}' is one tag more than the {MAX_TAGS} that a run may have; name kinds of operations, not single requests"
+            ))
+        })?;
+        self.calls.numbers.raw_set(name, number).map_err(|error| self.failed(&error))?;
+        Ok(number)
+    }
+
+    /// Whether the script has called `stop()` of its own thread.
+    #[cold]
+    fn has_stopped(&self) -> bool {
+        let thread = self.wrk().and_then(|wrk| wrk.get::<UserDataRef<Thread>>("thread"));
+        thread.is_ok_and(|thread| thread.control.stopped())
     }
 
     /// `delay()` in milliseconds; 0 if the script has none any more.
@@ -160,17 +222,17 @@ impl Script {
         script_error(&self.path, error)
     }
 
-    fn wrk(&self) -> mlua::Result<mlua::Table> {
+    fn wrk(&self) -> mlua::Result<Table> {
         self.lua.globals().get("wrk")
     }
 
-    fn refused(&self, message: String) -> Error {
+    pub(crate) fn refused(&self, message: String) -> Error {
         Error::Script(ScriptError { script: self.path.display().to_string(), line: None, message })
     }
 }
 
 /// Makes the `wrk` table.
-fn prepare(lua: &Lua, config: &Config) -> mlua::Result<Calls> {
+fn prepare(lua: &Lua, config: &TargetConfig) -> mlua::Result<Calls> {
     let target = &config.target;
     let wrk = lua.create_table()?;
     wrk.set("scheme", target.scheme.as_str())?;
@@ -188,41 +250,6 @@ fn prepare(lua: &Lua, config: &Config) -> mlua::Result<Calls> {
     wrk.set("connect", lua.create_function(address::connect)?)?;
     wrk.set("time_us", lua.create_function(|_, ()| Ok(crate::clock::unix_us() as f64))?)?;
     lua.globals().set("wrk", &wrk)?;
-    let (request, delay, response) = lua.load(include_str!("wrk.lua")).set_name("=wrk").call(wrk)?;
-    Ok(Calls { request, delay, response })
-}
-
-/// Whether a request asks for headers only, so that its answer has no body.
-#[inline]
-pub fn is_head_request(request: &[u8]) -> bool {
-    request.starts_with(b"HEAD ")
-}
-
-/// A request must be exactly one: what is missing or too much would shift every later answer.
-fn check_request(text: &[u8]) -> std::result::Result<(), String> {
-    let mut slots = [httparse::EMPTY_HEADER; crate::http::MAX_HEADERS];
-    let mut request = httparse::Request::new(&mut slots);
-    let head = match request.parse(text) {
-        Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) => {
-            return Err("gave no whole request: the empty line after the headers is missing".into());
-        }
-        Err(error) => return Err(format!("gave no HTTP request: {error}")),
-    };
-    let header = |name: &str| request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-    if header("transfer-encoding").is_some() {
-        return Ok(());
-    }
-    let declared =
-        header("content-length").and_then(|header| std::str::from_utf8(header.value).ok()?.trim().parse().ok());
-    // Lines left over after a request without a body are no body: servers skip them (RFC 9112 section 2.2).
-    let blank = declared.is_none() && text[head..].iter().all(|byte| matches!(byte, b'\r' | b'\n'));
-    let (body, declared) = (text.len() - head, declared.unwrap_or(0_usize));
-    if body == declared || blank {
-        Ok(())
-    } else if text[head..].windows(9).any(|window| window == b" HTTP/1.1") {
-        Err("gave several requests in one string; pipelining is not done here, give one a call".into())
-    } else {
-        Err(format!("gave a body of {body} bytes under Content-Length {declared}; wrk.format sets it right"))
-    }
+    let (request, delay, response, numbers) = lua.load(include_str!("wrk.lua")).set_name("=wrk").call(wrk)?;
+    Ok(Calls { request, delay, response, numbers })
 }

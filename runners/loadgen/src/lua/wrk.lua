@@ -5,6 +5,28 @@ local concat, len, pairs, tostring, type = table.concat, string.len, pairs, tost
 -- What a script prints stays in order with the report, which does not go through C's buffers.
 io.stdout:setvbuf("line")
 
+local names = {}
+
+-- Puts the headers' names into `names`, Host first as RFC 9110 section 7.2 asks for, the others in alphabetical order:
+-- the order of `pairs` changes from run to run. Gives their number.
+local function order(headers)
+   local first = headers["Host"] and 1 or 0
+   names[1] = "Host"
+   local n = first
+   for name in pairs(headers) do
+      if name ~= "Host" then
+         local at = n
+         while at > first and tostring(names[at]) > tostring(name) do
+            names[at + 1] = names[at]
+            at = at - 1
+         end
+         names[at + 1] = name
+         n = n + 1
+      end
+   end
+   return n
+end
+
 -- The text of a request; what is not given comes from the table. As in wrk, the headers given are completed in place.
 function wrk.format(method, path, headers, body)
    headers = headers or wrk.headers
@@ -17,10 +39,11 @@ function wrk.format(method, path, headers, body)
 
    local text = { method or wrk.method, " ", path or wrk.path, " HTTP/1.1\r\n" }
    local n = 4
-   for name, value in pairs(headers) do
+   for at = 1, order(headers) do
+      local name = names[at]
       text[n + 1] = name
       text[n + 2] = ": "
-      text[n + 3] = tostring(value)
+      text[n + 3] = tostring(headers[name])
       text[n + 4] = "\r\n"
       n = n + 4
    end
@@ -65,12 +88,28 @@ end
 
 package.loaded["wrk"] = wrk
 
+-- The numbers of the operations' names. The program adds each name at its first use.
+local numbers = {}
+
 -- The functions are looked up each time: scripts exchange them while they run (a login first, then the load).
+-- Gives the request, and of its operation the number, or the name if that has none yet.
 local function next_request()
+   local text, tag
    if type(request) == "function" then
-      return request()
+      text, tag = request()
+   else
+      text = wrk.request()
    end
-   return wrk.request()
+   if type(tag) ~= "string" then
+      tag = wrk.tag
+      if not tag then
+         return text, 0
+      end
+      if type(tag) == "number" then
+         tag = tostring(tag)
+      end
+   end
+   return text, numbers[tag] or tag
 end
 
 local function next_delay()
@@ -83,4 +122,4 @@ local function on_response(status, headers, body)
    end
 end
 
-return next_request, next_delay, on_response
+return next_request, next_delay, on_response, numbers

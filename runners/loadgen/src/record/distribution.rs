@@ -1,7 +1,8 @@
 //! Percentiles of times of which some are only known to be at least so long.
 //!
-//! A request that had no answer at the end of the run (right-censored) counts with the time it had waited, which is a
-//! lower bound. A percentile is exact if it is the same with those requests at infinity; otherwise it is a bound.
+//! A request that had no response when it failed or the run ended (right-censored) counts with the time it had waited,
+//! which is a lower bound. A percentile is exact if it is the same with those requests at infinity; otherwise it is a
+//! bound.
 
 use super::Histogram;
 use super::interval::add;
@@ -25,10 +26,12 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// `waiting` holds the times that the censored requests had waited; both in nanoseconds.
-    pub fn new(completed: Histogram, waiting: &Histogram) -> Self {
+    /// `waiting` holds the times that requests without a response had waited; both in nanoseconds.
+    pub fn new(completed: Histogram, waiting: Option<&Histogram>) -> Self {
         let mut all = completed.clone();
-        add(&mut all, waiting);
+        if let Some(waiting) = waiting {
+            add(&mut all, waiting);
+        }
         Distribution { completed, all }
     }
 
@@ -50,13 +53,10 @@ impl Distribution {
     /// The smallest time that at least `percent` of all requests did not exceed.
     pub fn percentile(&self, percent: f64) -> Percentile {
         let (total, completed) = (self.all.len(), self.completed.len());
-        let value = self.all.value_at_quantile(percent / 100.0).min(self.all.max());
-        let rank = ((percent / 100.0 * total as f64).ceil() as u64).clamp(1, total.max(1));
+        let rank = rank(percent, total);
+        let value = value_at_rank(&self.all, rank);
         let exact = completed == total
-            || (rank <= completed && {
-                let with_censored_at_infinity = self.completed.value_at_quantile(rank as f64 / completed as f64);
-                self.all.equivalent(with_censored_at_infinity.min(self.completed.max()), value)
-            });
+            || (rank <= completed && self.all.equivalent(value_at_rank(&self.completed, rank), value));
         Percentile { percent, value_us: value as f64 / 1000.0, at_least: !exact }
     }
 
@@ -92,6 +92,26 @@ impl Distribution {
     }
 }
 
+/// The rank of a percentile among `total` values in order, from 1: `ceil(total * percent / 100)`.
+///
+/// In whole numbers, with percents to a millionth: in floating point 99.9 / 100 * 1000 is 999.0000000000001, and the
+/// ceiling of that a rank too high.
+pub fn rank(percent: f64, total: u64) -> u64 {
+    const PARTS: u128 = 100_000_000;
+    let parts = (percent * 1e6).round() as u128;
+    ((u128::from(total) * parts).div_ceil(PARTS) as u64).clamp(1, total.max(1))
+}
+
+/// The value of a rank, from 1, as the highest that the histogram does not tell from it; 0 if it is empty.
+pub fn value_at_rank(histogram: &Histogram, rank: u64) -> u64 {
+    let mut upto = 0;
+    let found = histogram.iter_recorded().find(|step| {
+        upto += step.count_at_value();
+        upto >= rank
+    });
+    found.map_or(0, |step| step.value_iterated_to().min(histogram.max()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::new_histogram;
@@ -101,7 +121,7 @@ mod tests {
         let (mut done, mut open) = (new_histogram(), new_histogram());
         completed.into_iter().for_each(|value| done.saturating_record(value));
         waiting.into_iter().for_each(|value| open.saturating_record(value));
-        Distribution::new(done, &open)
+        Distribution::new(done, Some(&open))
     }
 
     #[test]
@@ -126,6 +146,15 @@ mod tests {
     fn short_waits_can_still_hide_long_answers() {
         let times = distribution((1..=900).map(|value| value * 1000), vec![500; 100]);
         assert!(times.percentile(50.0).at_least, "the hundred could lie anywhere above");
+    }
+
+    #[test]
+    fn ranks_are_exact_where_floating_point_is_not() {
+        assert_eq!((rank(99.9, 1000), rank(99.99, 10_000), rank(50.0, 3)), (999, 9_999, 2));
+        assert_eq!((rank(100.0, 7), rank(0.0, 7), rank(99.999, 0)), (7, 1, 1));
+        assert_eq!(rank(99.9, u64::MAX), (u128::from(u64::MAX) * 999).div_ceil(1000) as u64);
+        let times = distribution((1..=1000).map(|value| value * 1000), []);
+        assert!((times.percentile(99.9).value_us - 999.0).abs() < 0.6, "{:?}", times.percentile(99.9));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What one worker saw in one second.
+//! What one worker saw of one target in one second.
 
 use super::{Histogram, Slices};
 
@@ -12,7 +12,7 @@ pub fn new_histogram() -> Histogram {
     Histogram::new_with_bounds(1, MAX_NS, DIGITS).expect("constant bounds are valid")
 }
 
-/// Failures by kind. A request that failed has no answer and so no latency.
+/// Failures by kind.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Errors {
     /// Connections that could not be made, or not within the time-out.
@@ -70,6 +70,12 @@ impl Pair {
         add(&mut self.service, &other.service);
     }
 
+    #[inline]
+    fn record(&mut self, response_ns: u64, service_ns: u64) {
+        self.response.saturating_record(response_ns);
+        self.service.saturating_record(service_ns);
+    }
+
     fn clear(&mut self) {
         self.response.reset();
         self.service.reset();
@@ -96,9 +102,11 @@ pub struct Counts {
     pub sent: u64,
     /// Answers that came whole.
     pub completed: u64,
-    /// Requests that ended in an error instead of an answer.
+    /// Of these, sent when the recorded window was over: they had waited for their connection.
+    pub completed_late: u64,
+    /// Requests that ended in an error instead of a response.
     pub failed: u64,
-    /// Requests without an answer at the end of the run.
+    /// Requests without a response at the end of the run.
     pub censored: u64,
     /// Censored requests that were never sent.
     pub unsent: u64,
@@ -110,6 +118,10 @@ pub struct Counts {
     pub warmup_unsent: u64,
     /// Requests held back so that they leave with the next.
     pub held: u64,
+    /// Responses left unread for a while on purpose, because the kernel stamps their arrival.
+    pub rested: u64,
+    /// Responses without the kernel's stamp although the kernel's clock was asked for.
+    pub unstamped: u64,
     /// Connections that stood.
     pub connects: u64,
     /// Connections made after the first of each.
@@ -126,6 +138,7 @@ impl Counts {
     fn add(&mut self, other: &Counts) {
         self.sent += other.sent;
         self.completed += other.completed;
+        self.completed_late += other.completed_late;
         self.failed += other.failed;
         self.censored += other.censored;
         self.unsent += other.unsent;
@@ -133,6 +146,8 @@ impl Counts {
         self.warmup_completed += other.warmup_completed;
         self.warmup_unsent += other.warmup_unsent;
         self.held += other.held;
+        self.rested += other.rested;
+        self.unstamped += other.unstamped;
         self.connects += other.connects;
         self.reconnects += other.reconnects;
         self.bytes_read += other.bytes_read;
@@ -141,23 +156,45 @@ impl Counts {
     }
 }
 
-/// Counts and times of one second of one worker, or of all workers once added up.
+/// A response that came whole, for its interval.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured {
+    /// HTTP status.
+    pub status: u16,
+    /// Index of the operation's tag; 0 is none.
+    pub tag: u8,
+    /// When it came, in nanoseconds from the start of the interval's second.
+    pub offset_ns: u64,
+    /// Response time, in nanoseconds.
+    pub response_ns: u64,
+    /// Service time, in nanoseconds.
+    pub service_ns: u64,
+    /// Service time by the other clock, in nanoseconds, if that was read.
+    pub other_service_ns: Option<u64>,
+}
+
+/// Counts and times of one target in one second of one worker, or of all workers once added up.
 #[derive(Debug)]
 pub struct Interval {
     /// Seconds since the start of the recorded window.
     pub index: u32,
     /// What is only counted.
     pub counts: Counts,
-    /// Answers by status code.
+    /// Responses by status code.
     pub status: Box<[u64; 1000]>,
-    /// Times by status class; made when the first answer of a class comes.
+    /// Times by status class; made when the first response of a class comes.
     pub by_class: [Option<Box<Pair>>; CLASSES],
-    /// Actual minus intended start where the connection was free in time: the generator's own lateness.
+    /// Times by tag of the operation, from tag 1 on; made when the first response of a tag comes.
+    pub by_tag: Vec<Option<Box<Pair>>>,
+    /// Times of the same responses by the clock that the others are not by.
+    pub other_clock: Option<Box<Pair>>,
+    /// How late requests left, against a generator that never sleeps.
     pub lag: Histogram,
     /// Response times by tenths of this second.
     pub slices: Slices,
-    /// How long the censored requests had waited, from their intended start and, where sent, from the send.
-    pub waiting: Pair,
+    /// How long requests without a response had waited when they failed or the run ended, from their intended start and,
+    /// where sent, from the send.
+    pub waiting: Option<Box<Pair>>,
 }
 
 impl Interval {
@@ -168,10 +205,17 @@ impl Interval {
             counts: Counts::default(),
             status: Box::new([0; 1000]),
             by_class: Default::default(),
+            by_tag: Vec::new(),
+            other_clock: None,
             lag: new_histogram(),
             slices: Slices::new(),
-            waiting: Pair::new(),
+            waiting: None,
         }
+    }
+
+    fn pairs_mut(&mut self) -> impl Iterator<Item = &mut Box<Pair>> {
+        let tags = self.by_tag.iter_mut().flatten();
+        self.by_class.iter_mut().flatten().chain(tags).chain(&mut self.other_clock).chain(&mut self.waiting)
     }
 
     /// Makes it as new but keeps its memory, so that a long run allocates nothing.
@@ -179,34 +223,44 @@ impl Interval {
         self.index = index;
         self.counts = Counts::default();
         self.status.fill(0);
-        self.by_class.iter_mut().flatten().for_each(|pair| pair.clear());
+        self.pairs_mut().for_each(|pair| pair.clear());
         self.lag.reset();
         self.slices.clear();
-        self.waiting.clear();
     }
 
-    /// Records a complete answer that came `offset_ns` after the start of this second.
+    /// Counts a complete response, without its times.
     #[inline]
-    pub fn record_answer(&mut self, status: u16, offset_ns: u64, response_ns: u64, service_ns: u64) {
+    pub fn count_response(&mut self, status: u16) {
         self.counts.completed += 1;
-        self.slices.record(offset_ns, response_ns);
         self.status[usize::from(status) % 1000] += 1;
-        if status >= 400 {
-            self.counts.errors.status += 1;
-        }
-        let class = usize::from(status / 100) % CLASSES;
-        let pair = self.by_class[class].get_or_insert_with(|| Box::new(Pair::new()));
-        pair.response.saturating_record(response_ns);
-        pair.service.saturating_record(service_ns);
+        self.counts.errors.status += u64::from(status >= 400);
     }
 
-    /// Records `count` requests that had no answer at the end, of which each had waited at least so long.
-    pub fn record_censored(&mut self, count: u64, response_ns: u64, service_ns: Option<u64>) {
-        self.counts.censored += count;
-        self.waiting.response.saturating_record_n(response_ns, count);
-        match service_ns {
-            Some(service_ns) => self.waiting.service.saturating_record_n(service_ns, count),
-            None => self.counts.unsent += count,
+    /// Records the times of a complete response.
+    #[inline]
+    pub fn record_times(&mut self, measured: &Measured) {
+        let Measured { status, tag, offset_ns, response_ns, service_ns, other_service_ns } = *measured;
+        self.slices.record(offset_ns, response_ns);
+        some(&mut self.by_class[usize::from(status / 100) % CLASSES]).record(response_ns, service_ns);
+        if tag > 0 {
+            let index = usize::from(tag) - 1;
+            if self.by_tag.len() <= index {
+                self.by_tag.resize_with(index + 1, || None);
+            }
+            some(&mut self.by_tag[index]).record(response_ns, service_ns);
+        }
+        if let Some(other_ns) = other_service_ns {
+            some(&mut self.other_clock).record(response_ns - service_ns + other_ns, other_ns);
+        }
+    }
+
+    /// Records requests that came to nothing, of which each had waited at least so long; from the send on where it was
+    /// sent.
+    pub fn record_waiting(&mut self, count: u64, response_ns: u64, service_ns: Option<u64>) {
+        let waiting = some(&mut self.waiting);
+        waiting.response.saturating_record_n(response_ns, count);
+        if let Some(service_ns) = service_ns {
+            waiting.service.saturating_record_n(service_ns, count);
         }
     }
 
@@ -216,14 +270,17 @@ impl Interval {
         for (sum, count) in self.status.iter_mut().zip(other.status.iter()) {
             *sum += count;
         }
-        for (sum, pair) in self.by_class.iter_mut().zip(&other.by_class) {
+        self.by_tag.resize_with(self.by_tag.len().max(other.by_tag.len()), || None);
+        let tags = self.by_tag.iter_mut().zip(&other.by_tag);
+        let classes = self.by_class.iter_mut().zip(&other.by_class);
+        let one = [(&mut self.other_clock, &other.other_clock), (&mut self.waiting, &other.waiting)];
+        for (sum, pair) in classes.chain(tags).chain(one) {
             if let Some(pair) = pair.as_deref().filter(|pair| !pair.response.is_empty()) {
-                sum.get_or_insert_with(|| Box::new(Pair::new())).add(pair);
+                some(sum).add(pair);
             }
         }
         add(&mut self.lag, &other.lag);
         self.slices.add(&other.slices);
-        self.waiting.add(&other.waiting);
     }
 
     /// Response and service time over all status classes.
@@ -234,4 +291,10 @@ impl Interval {
         }
         sum
     }
+}
+
+/// The pair, made if there is none yet.
+#[inline]
+fn some(pair: &mut Option<Box<Pair>>) -> &mut Pair {
+    pair.get_or_insert_with(Box::default)
 }

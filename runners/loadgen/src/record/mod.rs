@@ -5,13 +5,17 @@
 //! round trip of 45 us one unit would be 2 %.
 
 mod collector;
+mod comparison;
 mod distribution;
 mod interval;
+mod requests;
 mod slices;
 
-pub use collector::{Collected, Collector, Pool, Summary, Times};
-pub use distribution::{Distribution, Percentile};
-pub use interval::{CLASSES, Counts, DIGITS, Errors, Interval, Pair, new_histogram};
+pub use collector::{Collected, Collection, Collector, Intervals, Logs, Pool, Summary, Times};
+pub use comparison::{CarryOver, Comparison, Interval95, Ratio};
+pub use distribution::{Distribution, Percentile, rank, value_at_rank};
+pub use interval::{CLASSES, Counts, DIGITS, Errors, Interval, Measured, Pair, new_histogram};
+pub use requests::{CHUNK_REQUESTS, Chunks, Fate, Request};
 pub use slices::{SLICES, Slices, middle_ns};
 
 /// Histogram of nanoseconds.

@@ -1,9 +1,9 @@
 //! All connections in one plain loop: wait, read what is ready, send what is due.
 
+use super::DRAIN_NS;
 use super::{Load, Recorded, feed};
 use crate::clock::{NS_PER_S, monotonic_ns};
 use crate::http::Parser;
-use crate::worker::DRAIN_NS;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 use rustix::time::Timespec;

@@ -11,11 +11,13 @@ mod blocking;
 #[cfg(target_os = "linux")]
 mod epoll;
 mod script;
+#[cfg(target_os = "linux")]
+mod server;
 
 use crate::clock::{ask_for_exact_timers, monotonic_ns, seconds_to_ns, unix_us_at};
 use crate::error::{Error, Result};
 use crate::http::Parser;
-use crate::record::{Distribution, Pair, new_histogram};
+use crate::record::{Distribution, Pair};
 use crate::report::json::spectrum;
 use crate::target::Target;
 use crate::units::{parse_count, parse_seconds};
@@ -24,6 +26,9 @@ use crate::worker::Window;
 use serde_json::{Map, Value, json};
 use std::io;
 use std::net::TcpStream;
+
+/// How long the last responses are awaited after the window.
+const DRAIN_NS: u64 = crate::clock::NS_PER_S / 10;
 
 /// Which client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -34,6 +39,8 @@ pub enum Kind {
     Epoll,
     /// No connection: processor time of a script's `request()`.
     Script,
+    /// The other side: a server that does nothing, or spins for `--work` on each request. It prints its URL.
+    Server,
 }
 
 /// Reference clients for the load generator: constant rate, one fixed GET, JSON on stdout.
@@ -49,6 +56,9 @@ pub struct Args {
     /// Requests/s over all connections
     #[arg(short = 'R', long, value_name = "RATE", value_parser = parse_count)]
     rate: Option<f64>,
+    /// How long the server spins on each request (--kind server)
+    #[arg(long, value_name = "T", default_value = "0us", value_parser = parse_seconds)]
+    work: f64,
     /// Lua script (--kind script)
     #[arg(short, long, value_name = "FILE")]
     script: Option<std::path::PathBuf>,
@@ -114,10 +124,24 @@ pub fn run(args: &Args) -> Result<Value> {
         (Kind::Script, Some(script), _) => {
             script::run(script, &args.url, std::time::Duration::from_secs_f64(args.duration))
         }
+        (Kind::Server, ..) => serve(args),
         (Kind::Script, None, _) => Err(Error::Usage("--kind script needs a --script".into())),
         (_, _, Some(rate)) => load(args, rate),
         (_, _, None) => Err(Error::Usage("this --kind needs a --rate".into())),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn serve(args: &Args) -> Result<Value> {
+    let served = server::run(&Target::parse(&args.url)?, seconds_to_ns(args.work));
+    served.map(|()| Value::Null).map_err(|error| {
+        Error::CouldNotRun(format!("cannot serve at {}: {error}; name another port, or none for a free one", args.url))
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn serve(_: &Args) -> Result<Value> {
+    Err(Error::CouldNotRun("--kind server exists on Linux only".into()))
 }
 
 fn load(args: &Args, rate: f64) -> Result<Value> {
@@ -153,7 +177,7 @@ fn load(args: &Args, rate: f64) -> Result<Value> {
         Kind::Epoll => epoll::run(load),
         #[cfg(not(target_os = "linux"))]
         Kind::Epoll => Err(io::ErrorKind::Unsupported.into()),
-        Kind::Script => Err(io::ErrorKind::InvalidInput.into()),
+        Kind::Script | Kind::Server => Err(io::ErrorKind::InvalidInput.into()),
     };
     recorded.map(|recorded| report(args, &window, &recorded)).map_err(failed)
 }
@@ -162,8 +186,8 @@ fn report(args: &Args, window: &Window, recorded: &Recorded) -> Value {
     let elapsed_s = monotonic_ns().saturating_sub(window.start_ns) as f64 / 1e9;
     let cpu = recorded.at_window_start.map_or_else(Cpu::default, |start| Cpu::of_thread().since(start));
     let completed = recorded.times.response.len();
-    let response = Distribution::new(recorded.times.response.clone(), &new_histogram());
-    let service = Distribution::new(recorded.times.service.clone(), &new_histogram());
+    let response = Distribution::new(recorded.times.response.clone(), None);
+    let service = Distribution::new(recorded.times.service.clone(), None);
     json!({
         "schema": "loadgen-reference/1",
         "version": env!("CARGO_PKG_VERSION"),

@@ -3,6 +3,7 @@
 use crate::cli;
 use crate::error::{Error, Result};
 use crate::lua::Script;
+use crate::tags::Tags;
 use crate::usage::Cpu;
 use crate::worker::Source;
 use serde_json::{Value, json};
@@ -21,10 +22,10 @@ const BATCH: u64 = 1_000;
 pub(super) fn run(script: &Path, url: &str, duration: Duration) -> Result<Value> {
     let words = ["loadgen", "-c1", "-s", &script.display().to_string(), url].map(str::to_owned);
     let config = cli::parse(words.to_vec())?;
-    let mut state = Script::load(&config)?;
+    let mut state = Script::load(config.first(), &Tags::default())?;
     state.init(url, &[])?;
     let mut source = Source::new(state)?;
-    if !source.is_dynamic() {
+    if !source.script().is_dynamic() {
         return Err(Error::Usage(format!("{} has no request() to measure", script.display())));
     }
     for _ in 0..WARM_CALLS {

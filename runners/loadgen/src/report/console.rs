@@ -1,50 +1,76 @@
-//! The report on stdout, in wrk2's layout; what wrk2 lacks follows in lines that begin with `loadgen:`.
+//! The report on stdout: wrk's layout for a closed loop, wrk2's for an open one, line by line, since other programs read
+//! them. What they lack stands in lines that begin with `loadgen:`, after the report and on request (`--summary`); those
+//! without which the figures would mislead go to stderr otherwise.
 
-use super::Outcome;
 use super::spectrum::table;
+use super::{Outcome, Run, side_by_side};
 use crate::cli::Config;
 use crate::record::Distribution;
-use crate::units::{format_binary, format_metric, format_seconds, format_us};
+use crate::units::{format_binary, format_length, format_metric, format_us};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Percentiles in the short table.
-pub const PERCENTS: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+/// Percentiles in wrk's table.
+const WRK_PERCENTS: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
+/// Percentiles in wrk2's table.
+const PERCENTS: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 const RULE: &str = "----------------------------------------------------------\n";
-/// Begins every line that wrk2 does not print.
-const PREFIX: &str = "loadgen:";
+/// Begins every line that neither wrk nor wrk2 prints.
+pub(super) const PREFIX: &str = "loadgen:";
 
 /// wrk's first two lines, before the load begins.
 pub fn print_start(config: &Config) {
     let length = if config.requests.is_some() && config.duration_s > 86_400.0 {
         format!("{} request", config.requests.unwrap_or(0))
     } else {
-        format_seconds(config.duration_s)
+        format_length(config.duration_s)
     };
     let text = format!(
         "Running {length} test @ {}\n  {} threads and {} connections\n",
-        config.target.url, config.threads, config.connections_asked
+        where_to(config),
+        config.threads,
+        config.connections_asked
     );
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
-/// Everything after the first two lines.
-pub fn text(config: &Config, outcome: &Outcome) -> String {
-    let mut out = String::new();
+/// The URL, or those of all targets with their names.
+fn where_to(config: &Config) -> String {
+    if !config.has_several() {
+        return config.first().target.url.clone();
+    }
+    config.targets.iter().map(|one| format!("{}={}", one.name, one.target.url)).collect::<Vec<_>>().join(", ")
+}
+
+/// Prints everything after the first two lines.
+pub fn print(config: &Config, run: &Run) {
+    let outcome = &run.whole;
+    let (mut out, mut aside) = (String::new(), String::new());
     // Writing to a String cannot fail.
-    let _ = thread_stats(&mut out, outcome);
+    let _ = report(&mut out, config, outcome);
+    let _ = if config.summary { ours(&mut out, config, run) } else { reservations(&mut aside, run) };
+    let _ = side_by_side::write(&mut out, config, run);
+    // A reader that went away (`| head`) is no reason to lose the other reports.
+    let _ = std::io::stdout().write_all(out.as_bytes());
+    let _ = std::io::stderr().write_all(aside.as_bytes());
+}
+
+fn report(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Result {
+    thread_stats(out, outcome)?;
     if config.print_response {
-        let _ = spectrum(&mut out, "Recorded Latency", &outcome.response);
+        if config.rate.is_some() {
+            spectrum(out, "Recorded Latency", &outcome.response)?;
+        } else {
+            distribution(out, &outcome.response)?;
+        }
     }
     if config.print_service {
         out.push('\n');
         let title = "Uncorrected Latency (measured without taking delayed starts into account)";
-        let _ = spectrum(&mut out, title, &outcome.service);
+        spectrum(out, title, &outcome.service)?;
     }
-    let _ = summary(&mut out, outcome);
-    let _ = ours(&mut out, config, outcome);
-    out
+    totals(out, outcome)
 }
 
 /// A figure with its unit so that figures stand under each other whatever the unit's length, as wrk does it.
@@ -64,7 +90,7 @@ fn thread_stats(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
         latency.within_stdev(),
     )?;
     // A run that is shorter than a second has its mean only.
-    let only = [outcome.achieved_rps / outcome.threads.max(1) as f64];
+    let only = [outcome.achieved_rps / outcome.conditions.threads.max(1) as f64];
     let measured = outcome.collected.thread_rates.as_slice();
     let rates = if measured.is_empty() { &only } else { measured };
     let count = rates.len().max(1) as f64;
@@ -86,6 +112,16 @@ fn stats_row(out: &mut String, name: &str, [mean, stdev, max]: [String; 3], with
     )
 }
 
+/// wrk's short table.
+fn distribution(out: &mut String, times: &Distribution) -> std::fmt::Result {
+    writeln!(out, "  Latency Distribution")?;
+    for percent in WRK_PERCENTS {
+        writeln!(out, "{percent:7.0}%{}", aligned(&format_us(times.percentile(percent).value_us), 10))?;
+    }
+    Ok(())
+}
+
+/// wrk2's short table, and the detailed one under it.
 fn spectrum(out: &mut String, title: &str, times: &Distribution) -> std::fmt::Result {
     writeln!(out, "  Latency Distribution (HdrHistogram - {title})")?;
     for percent in PERCENTS {
@@ -97,10 +133,10 @@ fn spectrum(out: &mut String, title: &str, times: &Distribution) -> std::fmt::Re
     Ok(())
 }
 
-fn summary(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+fn totals(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let counts = &outcome.collected.total.counts;
     let errors = &counts.errors;
-    let elapsed = format_us(outcome.elapsed_s * 1e6);
+    let elapsed = format_us(outcome.conditions.elapsed_s * 1e6);
     writeln!(out, "  {} requests in {elapsed}, {}B read", counts.completed, format_binary(counts.bytes_read as f64))?;
     // wrk has no name for what is no HTTP; it counts it as a read error.
     let read = errors.read + errors.parse;
@@ -115,11 +151,13 @@ fn summary(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
         writeln!(out, "  Non-2xx or 3xx responses: {}", errors.status)?;
     }
     writeln!(out, "Requests/sec: {:9.2}", outcome.achieved_rps)?;
-    let per_second = if outcome.elapsed_s > 0.0 { counts.bytes_read as f64 / outcome.elapsed_s } else { 0.0 };
+    let per_second =
+        if outcome.conditions.elapsed_s > 0.0 { counts.bytes_read as f64 / outcome.conditions.elapsed_s } else { 0.0 };
     writeln!(out, "Transfer/sec: {:>10}B", format_binary(per_second))
 }
 
-fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Result {
+fn ours(out: &mut String, config: &Config, run: &Run) -> std::fmt::Result {
+    let outcome = &run.whole;
     let counts = &outcome.collected.total.counts;
     let errors = &counts.errors;
     match outcome.offered_rps {
@@ -154,18 +192,9 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
         counts.reconnects
     )?;
     times(out, outcome)?;
-    for percent in PERCENTS {
-        let bound = outcome.response.percentile(percent);
-        if bound.at_least {
-            writeln!(
-                out,
-                "{PREFIX} bound {percent:.3}% >= {} (requests without an answer)",
-                format_us(bound.value_us)
-            )?;
-        }
-    }
+    bounds(out, outcome)?;
     let lag = &outcome.collected.total.lag;
-    let lag_us = |quantile: f64| lag.value_at_quantile(quantile).min(lag.max()) as f64 / 1000.0;
+    let lag_us = |quantile: f64| super::outcome::lag_us(lag, quantile * 100.0);
     writeln!(
         out,
         "{PREFIX} lag p50 {:.1} us, p99 {:.1} us, p99.9 {:.1} us, max {:.1} us over {} sends; cpu user {:.3} s, system {:.3} s; io {}, {} clock",
@@ -174,10 +203,10 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
         lag_us(0.999),
         lag_us(1.0),
         lag.len(),
-        outcome.cpu.user_s,
-        outcome.cpu.system_s,
-        outcome.interface.io,
-        outcome.interface.receive_clock.name()
+        outcome.conditions.cpu.user_s,
+        outcome.conditions.cpu.system_s,
+        outcome.conditions.interface.io,
+        outcome.conditions.interface.receive_clock.name()
     )?;
     if counts.held > 0 {
         writeln!(
@@ -185,15 +214,90 @@ fn ours(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Resul
             "{PREFIX} {} of {} sends held back, each for at most {}, so that they leave with the next (--coalesce; 0s for none)",
             counts.held,
             lag.len(),
-            format_us(outcome.interface.coalesce_ns as f64 / 1e3)
+            format_us(outcome.conditions.interface.coalesce_ns as f64 / 1e3)
         )?;
+    }
+    let clocks = outcome.clocks();
+    let medians: Vec<String> = clocks
+        .iter()
+        .map(|(clock, response, service)| {
+            let [response, service] = [response, service].map(|times| format_us(times.percentile(50.0).value_us));
+            format!("{} clock p50 response {response}, service {service}", clock.name())
+        })
+        .collect();
+    writeln!(
+        out,
+        "{PREFIX} {}; {:.2} us of processor time a request",
+        medians.join("; "),
+        outcome.cpu_us_per_request()
+    )?;
+    unstamped(out, outcome)?;
+    for (tag, response, service) in outcome.operations() {
+        let name = run.tags.get(tag - 1).map_or("", String::as_str);
+        writeln!(out, "{PREFIX} {name} response time {}; service time {}", short(&response), short(&service))?;
     }
     writeln!(out, "{PREFIX} {}", outcome.verdict.sentence)?;
     for objective in &outcome.objectives {
         writeln!(out, "{PREFIX} {objective}")?;
     }
-    if outcome.interrupted {
-        writeln!(out, "{PREFIX} interrupted after {}", format_us(outcome.elapsed_s * 1e6))?;
+    early_end(out, run)
+}
+
+/// What a reader must know besides the report, or its figures would mislead.
+fn reservations(out: &mut String, run: &Run) -> std::fmt::Result {
+    let outcome = &run.whole;
+    let counts = &outcome.collected.total.counts;
+    if counts.censored > 0 {
+        let (censored, scheduled) = (counts.censored, outcome.scheduled());
+        writeln!(out, "{PREFIX} {censored} of {scheduled} requests had no response when the run ended")?;
+    }
+    bounds(out, outcome)?;
+    unstamped(out, outcome)?;
+    if !outcome.verdict.kept_up {
+        writeln!(out, "{PREFIX} {}", outcome.verdict.sentence)?;
+    }
+    for objective in outcome.objectives.iter().filter(|objective| !objective.met) {
+        writeln!(out, "{PREFIX} {objective}")?;
+    }
+    early_end(out, run)
+}
+
+/// Responses whose times are not by the clock that the report is by.
+fn unstamped(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let counts = &outcome.collected.total.counts;
+    match counts.unstamped {
+        0 => Ok(()),
+        unstamped => writeln!(
+            out,
+            "{PREFIX} {unstamped} of {} responses had no stamp of the kernel; their times end when they were read",
+            counts.completed
+        ),
+    }
+}
+
+/// Percentiles that are at least as long as printed, since requests beyond them had no response.
+fn bounds(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    for percent in PERCENTS {
+        let bound = outcome.response.percentile(percent);
+        if bound.at_least {
+            let value = format_us(bound.value_us);
+            writeln!(out, "{PREFIX} bound {percent:.3}% >= {value} (requests without a response)")?;
+        }
+    }
+    Ok(())
+}
+
+fn early_end(out: &mut String, run: &Run) -> std::fmt::Result {
+    if let Some(failure) = &run.failure {
+        writeln!(out, "{PREFIX} ended early: {failure}")?;
+    }
+    if run.requests_dropped > 0 {
+        let dropped = run.requests_dropped;
+        writeln!(out, "{PREFIX} {dropped} requests are missing in the log of requests: writing it was too slow")?;
+    }
+    let conditions = &run.whole.conditions;
+    if conditions.interrupted {
+        writeln!(out, "{PREFIX} interrupted after {}", format_us(conditions.elapsed_s * 1e6))?;
     }
     Ok(())
 }
@@ -216,7 +320,7 @@ fn times(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     Ok(())
 }
 
-fn short(times: &Distribution) -> String {
+pub(super) fn short(times: &Distribution) -> String {
     if times.histogram().is_empty() {
         return "of nothing, no request was answered".into();
     }

@@ -1,11 +1,14 @@
 //! HdrHistogram V2 log: one line a second and tag, readable by every HdrHistogram tool.
 //!
-//! Values are whole microseconds. Tags `response` and `service` hold all completed requests. Written only if there are
-//! any: `response_4xx` and the like hold those of another status class than 2xx once more; `censored` holds the response
-//! times that requests without an answer had reached when the run ended.
+//! Values are whole nanoseconds, as they were recorded: at a round trip of 25 us a microsecond is 4 %. Interval maxima are
+//! in milliseconds, as those tools expect. Tags `response` and `service` hold all completed requests. Written only if
+//! there are any: `response_4xx` and the like hold those of another status class than 2xx once more; `response:NAME` those
+//! of a named operation once more; `censored` holds the response times that requests without a response had reached when
+//! they failed or the run ended. With several targets each tag ends in `@TARGET`.
 
 use super::outcome::SUCCESS;
 use crate::record::{Histogram, Interval, Pair};
+use crate::tags::Tags;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fs::File;
@@ -13,16 +16,17 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Longest time in the log, in microseconds: one hour.
-const MAX_US: u64 = 3_600_000_000;
+/// Nanoseconds in the unit of the interval maxima.
+const NS_PER_MS: f64 = 1e6;
 
 /// Writes the log while the run goes on, so that an interrupted run leaves what it had.
 pub struct HlogWriter {
     file: File,
     serializer: V2DeflateSerializer,
     name: String,
-    /// The interval in microseconds, used again for each line.
-    scratch: Histogram,
+    /// What ends the tags of each target.
+    suffixes: Vec<String>,
+    tags: Tags,
 }
 
 impl HlogWriter {
@@ -30,11 +34,12 @@ impl HlogWriter {
     ///
     /// # Errors
     /// A sentence with the path and the system's reason.
-    pub fn create(path: &Path) -> Result<Self, String> {
+    pub fn create(path: &Path, targets: &[String], tags: Tags) -> Result<Self, String> {
         let name = path.display().to_string();
         let file = File::create(path).map_err(|error| format!("cannot write the histogram log {name}: {error}"))?;
-        let scratch = Histogram::new_with_bounds(1, MAX_US, 3).expect("constant bounds are valid");
-        Ok(HlogWriter { file, serializer: V2DeflateSerializer::new(), name, scratch })
+        let several = targets.len() > 1;
+        let suffixes = targets.iter().map(|name| if several { format!("@{name}") } else { String::new() }).collect();
+        Ok(HlogWriter { file, serializer: V2DeflateSerializer::new(), name, suffixes, tags })
     }
 
     /// Writes the header. `start_unix_us` is the start of the recorded window.
@@ -45,45 +50,53 @@ impl HlogWriter {
         let start = UNIX_EPOCH + Duration::from_micros(start_unix_us);
         let mut builder = IntervalLogWriterBuilder::new();
         builder.add_comment("[Histogram log format version 1.3]");
-        builder.add_comment("[Written by loadgen; values in microseconds; tags: response, service, censored]");
+        builder.add_comment("[Written by loadgen; values in nanoseconds; tags: response, service, censored]");
         builder.with_base_time(start).with_start_time(start);
         builder.begin_log_with(&mut self.file, &mut self.serializer).map_err(|error| refused(&self.name, &error))?;
         let columns = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
         self.file.write_all(columns.as_bytes()).map_err(|error| refused(&self.name, &error))
     }
 
-    /// Writes one interval. `offset_s` counts from the start of the window.
+    /// Writes one interval of a target. `offset_s` counts from the start of the window.
     ///
     /// # Errors
     /// A sentence with the path and the system's reason.
-    pub fn write(&mut self, offset_s: f64, duration_s: f64, times: &Pair, interval: &Interval) -> Result<(), String> {
-        self.line("response", offset_s, duration_s, &times.response)?;
-        self.line("service", offset_s, duration_s, &times.service)?;
+    pub fn write(&mut self, target: usize, offset_s: f64, duration_s: f64, interval: &Interval) -> Result<(), String> {
+        let at = (offset_s, duration_s);
+        self.both("", target, at, &interval.all_classes())?;
         for (class, pair) in interval.by_class.iter().enumerate().filter(|(class, _)| *class != SUCCESS) {
             let Some(pair) = pair.as_deref().filter(|pair| !pair.response.is_empty()) else { continue };
-            self.line(&format!("response_{class}xx"), offset_s, duration_s, &pair.response)?;
-            self.line(&format!("service_{class}xx"), offset_s, duration_s, &pair.service)?;
+            self.both(&format!("_{class}xx"), target, at, pair)?;
         }
-        if interval.waiting.response.is_empty() {
-            return Ok(());
+        let names = if interval.by_tag.is_empty() { Vec::new() } else { self.tags.names() };
+        for (pair, name) in interval.by_tag.iter().zip(&names) {
+            let Some(pair) = pair.as_deref().filter(|pair| !pair.response.is_empty()) else { continue };
+            // A tag of the log ends at a comma, and a line at a blank.
+            let name = name.replace([',', ' ', '\r', '\n'], "_");
+            self.both(&format!(":{name}"), target, at, pair)?;
         }
-        self.line("censored", offset_s, duration_s, &interval.waiting.response)
+        match interval.waiting.as_deref().filter(|pair| !pair.response.is_empty()) {
+            Some(waiting) => self.line("censored", target, at, &waiting.response),
+            None => Ok(()),
+        }
     }
 
-    fn line(&mut self, tag: &str, offset_s: f64, duration_s: f64, times_ns: &Histogram) -> Result<(), String> {
-        self.scratch.reset();
-        for value in times_ns.iter_recorded() {
-            let middle_ns = times_ns.median_equivalent(value.value_iterated_to());
-            self.scratch.saturating_record_n((middle_ns + 500) / 1000, value.count_at_value());
-        }
+    fn both(&mut self, of: &str, target: usize, at: (f64, f64), times: &Pair) -> Result<(), String> {
+        self.line(&format!("response{of}"), target, at, &times.response)?;
+        self.line(&format!("service{of}"), target, at, &times.service)
+    }
+
+    fn line(&mut self, tag: &str, target: usize, at: (f64, f64), times: &Histogram) -> Result<(), String> {
         // A writer without a header appends to the log that `begin` opened.
         let mut builder = IntervalLogWriterBuilder::new();
         let mut log = builder
-            .with_max_value_divisor(1.0)
+            .with_max_value_divisor(NS_PER_MS)
             .begin_log_with(&mut self.file, &mut self.serializer)
             .map_err(|error| refused(&self.name, &error))?;
-        let (offset, duration) = (Duration::from_secs_f64(offset_s), Duration::from_secs_f64(duration_s));
-        log.write_histogram(&self.scratch, offset, duration, Tag::new(tag)).map_err(|error| refused(&self.name, &error))
+        let (offset, duration) = (Duration::from_secs_f64(at.0), Duration::from_secs_f64(at.1));
+        let tag = format!("{tag}{}", self.suffixes[target]);
+        let tag = Tag::new(&tag).ok_or_else(|| refused(&self.name, &"a tag with a comma or a blank"))?;
+        log.write_histogram(times, offset, duration, Some(tag)).map_err(|error| refused(&self.name, &error))
     }
 }
 

@@ -1,10 +1,11 @@
 //! The report for programs. Its fields are described in `docs/json.md`.
 
-use super::Outcome;
+use super::outcome::lag_us;
 use super::spectrum::points;
-use crate::cli::Config;
+use super::{Outcome, Run};
+use crate::cli::{Config, QueueKind};
 use crate::error::{Error, Result};
-use crate::record::{Distribution, Histogram, Summary, Times};
+use crate::record::{Comparison, Distribution, Histogram, Interval95, Summary, Times};
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::Write;
@@ -37,8 +38,8 @@ pub fn create(path: &Path) -> Result<File> {
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] when the disk is full or the like.
-pub fn write(mut file: File, config: &Config, outcome: &Outcome) -> Result<()> {
-    let text = lines(&document(config, outcome));
+pub fn write(mut file: File, config: &Config, run: &Run) -> Result<()> {
+    let text = lines(&document(config, run));
     file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(|error| {
         Error::CouldNotRun(format!(
             "cannot write the JSON report: {error}; free some space or name another file with --json"
@@ -54,45 +55,75 @@ fn lines(document: &Value) -> String {
 }
 
 /// The report as a value.
-pub fn document(config: &Config, outcome: &Outcome) -> Value {
+pub fn document(config: &Config, run: &Run) -> Value {
+    let conditions = &run.whole.conditions;
+    let mut document = Map::new();
+    let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
+    put("schema", json!(SCHEMA));
+    put("version", json!(env!("CARGO_PKG_VERSION")));
+    put("command", json!(config.command));
+    put("url", json!(config.first().target.url));
+    put("mode", json!(if config.rate.is_some() { "open" } else { "closed" }));
+    put("arrival", json!(config.rate.as_ref().map(|_| config.arrival.name())));
+    put(
+        "queue",
+        json!(config.rate.as_ref().map(|_| match config.queue {
+            QueueKind::Connection => "connection",
+            QueueKind::Shared => "shared",
+        })),
+    );
+    put("start_unix_us", json!(conditions.start_unix_us));
+    put("end_unix_us", json!(conditions.start_unix_us + (conditions.elapsed_s * 1e6) as u64));
+    put("threads", json!(config.threads));
+    put("connections", json!(config.total_connections() * config.targets.len()));
+    put("offered_rps_range", json!(config.rate.as_ref().map(|rate| rate.range_rps())));
+    put("warmup_s", json!(config.warmup_s));
+    put("duration_s", json!(config.duration_s));
+    put("elapsed_s", json!(conditions.elapsed_s));
+    document.extend(fields(&run.whole, &run.tags));
+    let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
+    if !run.targets.is_empty() {
+        put("interleave", json!({"how": config.interleave.name(), "seed": config.seed}));
+        let targets = run.targets.iter().zip(&config.targets).map(|(outcome, target)| {
+            let mut fields = fields(outcome, &run.tags);
+            fields.insert("name".into(), json!(target.name));
+            fields.insert("url".into(), json!(target.target.url));
+            fields.insert("weight".into(), json!(target.weight));
+            fields.insert("connections".into(), json!(config.total_connections()));
+            Value::Object(fields)
+        });
+        put("targets", targets.collect());
+        put("comparison", run.comparison.as_ref().map_or(Value::Null, |comparison| compared(config, comparison)));
+    }
+    put("requests_dropped", json!(run.requests_dropped));
+    put("interrupted", json!(conditions.interrupted));
+    put("failure", json!(run.failure.as_ref().map(ToString::to_string)));
+    Value::Object(document)
+}
+
+/// What there is of each target and of all together.
+fn fields(outcome: &Outcome, tags: &[String]) -> Map<String, Value> {
     let counts = &outcome.collected.total.counts;
     let errors = &counts.errors;
-    let status: Map<String, Value> = outcome
-        .collected
-        .total
-        .status
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count > 0)
-        .map(|(code, count)| (code.to_string(), json!(count)))
-        .collect();
-    let classes: Map<String, Value> = outcome
-        .classes()
-        .map(|(class, response, service)| {
-            (format!("{class}xx"), json!({"response": distribution(&response), "service": distribution(&service)}))
-        })
-        .collect();
-    let end_unix_us = outcome.start_unix_us + (outcome.elapsed_s * 1e6) as u64;
-    json!({
-        "schema": SCHEMA,
-        "version": env!("CARGO_PKG_VERSION"),
-        "command": config.command,
-        "url": config.target.url,
-        "mode": if config.rate.is_some() { "open" } else { "closed" },
-        "arrival": config.rate.as_ref().map(|_| config.arrival.name()),
-        "start_unix_us": outcome.start_unix_us,
-        "end_unix_us": end_unix_us,
-        "threads": config.threads,
-        "connections": config.total_connections(),
+    let conditions = &outcome.conditions;
+    let codes = outcome.collected.total.status.iter().enumerate().filter(|(_, count)| **count > 0);
+    let status: Map<String, Value> = codes.map(|(code, count)| (code.to_string(), json!(count))).collect();
+    let pair = |response: &Distribution, service: &Distribution| json!({"response": distribution(response), "service": distribution(service)});
+    let classes = outcome.classes().map(|(class, response, service)| (format!("{class}xx"), pair(&response, &service)));
+    let operations = outcome.operations().map(|(tag, response, service)| {
+        (tags.get(tag - 1).cloned().unwrap_or_else(|| tag.to_string()), pair(&response, &service))
+    });
+    let clocks = outcome.clocks().into_iter();
+    let clocks = clocks.map(|(clock, response, service)| (clock.name().to_owned(), pair(&response, &service)));
+    let fields = json!({
         "offered_rps": outcome.offered_rps,
-        "offered_rps_range": config.rate.as_ref().map(|rate| rate.range_rps()),
-        "warmup_s": config.warmup_s,
-        "duration_s": config.duration_s,
-        "elapsed_s": outcome.elapsed_s,
+        "achieved_rps": outcome.achieved_rps,
+        "loaded_s": outcome.loaded_s,
         "requests": {
             "scheduled": outcome.scheduled(),
             "sent": counts.sent,
             "completed": counts.completed,
+            "completed_late": counts.completed_late,
             "failed": counts.failed,
             "censored": counts.censored,
             "unsent": counts.unsent,
@@ -100,7 +131,6 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
             "warmup_completed": counts.warmup_completed,
             "warmup_unsent": counts.warmup_unsent,
         },
-        "achieved_rps": outcome.achieved_rps,
         "bytes": {"read": counts.bytes_read, "written": counts.bytes_written},
         "status": status,
         "errors": {
@@ -113,28 +143,61 @@ pub fn document(config: &Config, outcome: &Outcome) -> Value {
         },
         "connects": counts.connects,
         "reconnects": counts.reconnects,
-        "latency_us": {"response": distribution(&outcome.response), "service": distribution(&outcome.service)},
-        "latency_us_by_class": classes,
+        "latency_us": pair(&outcome.response, &outcome.service),
+        "latency_us_by_class": classes.collect::<Map<_, _>>(),
+        "latency_us_by_operation": operations.collect::<Map<_, _>>(),
+        "latency_us_by_clock": clocks.collect::<Map<_, _>>(),
         "spectrum": {"response": spectrum(&outcome.response), "service": spectrum(&outcome.service)},
         "intervals": intervals(outcome),
         "generator": {
-            "cpu_user_s": outcome.cpu.user_s,
-            "cpu_system_s": outcome.cpu.system_s,
+            "cpu_user_s": conditions.cpu.user_s,
+            "cpu_system_s": conditions.cpu.system_s,
             "peak_memory_bytes": crate::usage::peak_memory_bytes(),
             "lag_us": lag(&outcome.collected.total.lag),
-            "coalesce_us": config.rate.as_ref().map(|_| outcome.interface.coalesce_ns as f64 / 1e3),
+            "coalesce_us": outcome.offered_rps.map(|_| conditions.interface.coalesce_ns as f64 / 1e3),
             "held": counts.held,
+            "rested": counts.rested,
+            "unstamped": counts.unstamped,
             "kept_up": outcome.verdict.kept_up,
+            "kept_up_to": outcome.verdict.kept_up_to,
             "verdict": outcome.verdict.sentence,
-            "io": outcome.interface.io,
-            "receive_clock": outcome.interface.receive_clock.name(),
+            "io": conditions.interface.io,
+            "receive_clock": conditions.interface.receive_clock.name(),
         },
         "objectives": outcome
             .objectives
             .iter()
             .map(|one| json!({"objective": one.objective, "measured": one.measured, "met": one.met}))
             .collect::<Vec<_>>(),
-        "interrupted": outcome.interrupted,
+    });
+    match fields {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Targets beside each other.
+fn compared(config: &Config, comparison: &Comparison) -> Value {
+    let name = |target: usize| config.targets[target].name.as_str();
+    let bounds = |interval: Interval95| [interval.low, interval.high];
+    let ratios = comparison.ratios().into_iter().map(|one| {
+        json!({
+            "target": name(one.target), "baseline": name(0), "quantity": one.quantity, "percent": one.percent,
+            "ratio": one.ratio, "interval_95": one.interval.map(bounds),
+        })
+    });
+    let carry_over = comparison.carry_over().into_iter().map(|one| {
+        json!({
+            "target": name(one.target), "predecessor": name(one.predecessor), "count": one.count,
+            "service_p50_us": one.p50_us, "interval_95": bounds(one.interval),
+        })
+    });
+    let (stretches, stretch_s) = comparison.stretches();
+    json!({
+        "stretches": stretches,
+        "stretch_s": stretch_s,
+        "ratios": ratios.collect::<Vec<_>>(),
+        "carry_over": carry_over.collect::<Vec<_>>(),
     })
 }
 
@@ -167,8 +230,10 @@ pub(crate) fn spectrum(times: &Distribution) -> Vec<(f64, f64, u64)> {
 }
 
 fn lag(lag: &Histogram) -> Value {
-    let at = |quantile: f64| lag.value_at_quantile(quantile).min(lag.max()) as f64 / 1000.0;
-    json!({"count": lag.len(), "p50": at(0.5), "p99": at(0.99), "p99_9": at(0.999), "max": at(1.0)})
+    let at = |percent: f64| lag_us(lag, percent);
+    json!({
+        "count": lag.len(), "p50": at(50.0), "p90": at(90.0), "p99": at(99.0), "p99_9": at(99.9), "max": at(100.0),
+    })
 }
 
 fn intervals(outcome: &Outcome) -> Vec<Value> {
@@ -181,7 +246,8 @@ fn intervals(outcome: &Outcome) -> Vec<Value> {
     let last = outcome.collected.seconds.last().map_or(0, |second| second.index);
     let interval = |second: &Summary| {
         let start_s = f64::from(second.index);
-        let duration_s = if second.index == last { (outcome.elapsed_s - start_s).max(0.0) } else { 1.0 };
+        let left_s = (outcome.conditions.elapsed_s - start_s).max(0.0);
+        let duration_s = if second.index == last { left_s } else { second.duration_s };
         json!({
             "t_s": start_s,
             "duration_s": duration_s,

@@ -5,7 +5,9 @@ pub mod hgrm;
 pub mod hlog;
 pub mod json;
 mod outcome;
+pub mod requests_log;
+mod side_by_side;
 pub mod slices;
 mod spectrum;
 
-pub use outcome::{Outcome, Verdict};
+pub use outcome::{Conditions, Outcome, Run, Verdict};

@@ -1,6 +1,8 @@
-//! The requests of one connection: which positions of the run it serves.
+//! The requests of one connection: which slots of the schedule it serves.
 
-use super::Profile;
+use super::{Interleave, Profile, Sequence, Slices};
+use crate::random::SplitMix64;
+use std::sync::Arc;
 
 /// How requests follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -21,81 +23,158 @@ impl Arrival {
     }
 }
 
+/// Which slots a connection serves.
+#[derive(Debug, Clone)]
+enum Order {
+    /// Every slot is this target's; connections take turns.
+    Even,
+    /// Independent arrivals.
+    Poisson(SplitMix64),
+    /// Slots go to targets by a random sequence; the target's connections take its slots in turn.
+    Sequence { sequence: Arc<Sequence>, target: usize, nth: u64 },
+    /// Slots go to targets by stretches of time.
+    Slices { slices: Arc<Slices>, target: usize, slice: u64, offset: u64 },
+}
+
+/// Which connection of which target: what its slots depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The target, from 0.
+    pub target: usize,
+    /// The connection among those of the target, from 0.
+    pub index: usize,
+    /// Connections of the target.
+    pub of: usize,
+}
+
 /// The intended start times of one connection, in order.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
+    /// The next slot of the whole schedule.
     position: f64,
-    connections: f64,
-    random: Option<SplitMix64>,
-    /// Requests that this connection may still start; `None` is no bound.
-    left: Option<u64>,
+    /// Slots from one of this connection to its next.
+    step: f64,
+    order: Order,
+    place: Place,
+    /// Slots from here on are nobody's (`-n`); with independent arrivals, requests that this connection may still start.
+    limit: Option<u64>,
 }
 
 impl Arrivals {
-    /// Connection `index` of `connections`. `total` bounds the requests of all connections together (`-n`).
-    pub fn new(arrival: Arrival, index: usize, connections: usize, total: Option<u64>, seed: u64) -> Self {
-        let left =
-            total.map(|total| total / connections as u64 + u64::from((index as u64) < total % connections as u64));
-        let mut arrivals = Arrivals { position: index as f64, connections: connections as f64, random: None, left };
+    /// The slots of a connection of the only target. `total` bounds the requests of all connections together (`-n`).
+    pub fn new(arrival: Arrival, place: Place, total: Option<u64>, seed: u64) -> Self {
+        let (index, of) = (place.index as u64, place.of as u64);
+        let mut arrivals =
+            Arrivals { position: index as f64, step: of as f64, order: Order::Even, place, limit: total };
         if arrival == Arrival::Poisson {
-            let mut random = SplitMix64(seed ^ (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-            arrivals.position = random.exponential() * arrivals.connections;
-            arrivals.random = Some(random);
+            let mut random = SplitMix64::new(seed, index);
+            arrivals.position = random.exponential() * arrivals.step;
+            arrivals.order = Order::Poisson(random);
+            arrivals.limit = total.map(|total| total / of + u64::from(index < total % of));
         }
+        arrivals
+    }
+
+    /// The slots of a connection of one of several targets.
+    pub fn shared_out(interleave: &Interleave, profile: &Profile, place: Place, total: Option<u64>) -> Self {
+        let (order, share) = match interleave {
+            Interleave::Request(sequence) => {
+                let (sequence, nth) = (sequence.clone(), place.index as u64);
+                let share = sequence.share(place.target);
+                (Order::Sequence { sequence, target: place.target, nth }, share)
+            }
+            Interleave::Slices(slices) => {
+                let (slice, offset) = (slices.first_of(place.target), place.index as u64);
+                let order = Order::Slices { slices: slices.clone(), target: place.target, slice, offset };
+                (order, slices.share(place.target))
+            }
+        };
+        let mut arrivals = Arrivals { position: 0.0, step: place.of as f64 / share, order, place, limit: total };
+        arrivals.find(profile);
         arrivals
     }
 
     /// Nanoseconds from the start of the run at which the next request is due; `None` when this connection is done.
     #[inline]
     pub fn next_due_ns(&self, profile: &Profile) -> Option<u64> {
-        (self.left != Some(0)).then(|| profile.due_ns(self.position))
+        match (&self.order, self.limit) {
+            (Order::Poisson(_), Some(0)) => None,
+            (Order::Poisson(_), _) | (_, None) => profile.due_ns(self.position),
+            (_, Some(total)) if self.position >= total as f64 => None,
+            _ => profile.due_ns(self.position),
+        }
     }
 
-    /// Takes `count` requests off the schedule, as if their gaps were even.
-    pub fn skip(&mut self, count: u64) {
-        if count == 1 {
-            return self.advance();
+    /// The slot of the schedule of the next request; with independent arrivals, about its place in the schedule.
+    #[inline]
+    pub fn slot(&self) -> u64 {
+        self.position as u64
+    }
+
+    /// Takes the next request off the schedule.
+    #[inline]
+    pub fn advance(&mut self, profile: &Profile) {
+        match &mut self.order {
+            Order::Even => self.position += self.step,
+            Order::Poisson(random) => {
+                self.position += random.exponential() * self.step;
+                self.limit = self.limit.map(|left| left.saturating_sub(1));
+            }
+            Order::Sequence { nth, .. } => {
+                *nth += self.place.of as u64;
+                self.find(profile);
+            }
+            Order::Slices { offset, .. } => {
+                *offset += self.place.of as u64;
+                self.find(profile);
+            }
         }
-        self.position += count as f64 * self.connections;
-        if let Some(left) = &mut self.left {
-            *left -= count;
+    }
+
+    /// Finds the slot that the order stands at.
+    fn find(&mut self, profile: &Profile) {
+        match &mut self.order {
+            Order::Even | Order::Poisson(_) => {}
+            Order::Sequence { sequence, target, nth } => self.position = sequence.slot(*target, *nth) as f64,
+            Order::Slices { slices, target, slice, offset } => loop {
+                // Slots belong to the slice in which they are due, so a slice begins at the first due within it.
+                let begin = slices.begin_ns(*slice).map(|at| profile.first_from(at)).filter(|begin| begin.is_finite());
+                let end = slices.begin_ns(*slice + 1).map(|at| profile.first_from(at));
+                let (Some(begin), Some(end)) = (begin, end) else {
+                    self.position = f64::INFINITY;
+                    return;
+                };
+                if begin + (*offset as f64) < end {
+                    self.position = begin + *offset as f64;
+                    return;
+                }
+                // Connections go on taking turns: who would have been next begins the next slice.
+                (*slice, *offset) = (slices.next_of(*target, *slice), *offset - (end - begin) as u64);
+            },
         }
     }
 
     /// The larger of 1 and `most` such that so many requests are left and all of them are due before `end_ns`.
     pub fn stride_before(&self, profile: &Profile, end_ns: u64, most: u64) -> u64 {
-        let last_due_ns = profile.due_ns(self.position + (most - 1) as f64 * self.connections);
-        if last_due_ns < end_ns && self.left.is_none_or(|left| left >= most) { most } else { 1 }
+        let last = self.position + (most - 1) as f64 * self.step;
+        let within = match (&self.order, self.limit) {
+            (_, None) => true,
+            (Order::Poisson(_), Some(left)) => left >= most,
+            (_, Some(total)) => last < total as f64,
+        };
+        let exact = matches!(self.order, Order::Even | Order::Poisson(_));
+        if exact && within && profile.due_ns(last).is_some_and(|due| due < end_ns) { most } else { 1 }
     }
 
-    /// Takes the next request off the schedule.
-    #[inline]
-    pub fn advance(&mut self) {
-        let gap = self.random.as_mut().map_or(1.0, SplitMix64::exponential);
-        self.position += gap * self.connections;
-        if let Some(left) = &mut self.left {
-            *left -= 1;
+    /// Takes `count` requests off the schedule, as if their gaps were even.
+    pub fn skip(&mut self, profile: &Profile, count: u64) {
+        if count == 1 || !matches!(self.order, Order::Even | Order::Poisson(_)) {
+            return (0..count).for_each(|_| self.advance(profile));
         }
-    }
-}
-
-/// Sebastiano Vigna's SplitMix64: small, seedable, good enough for gaps.
-#[derive(Debug, Clone)]
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Exponential with mean 1, by inversion. The draw lies in (0, 1], so the logarithm is finite.
-    fn exponential(&mut self) -> f64 {
-        let uniform = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        -uniform.ln()
+        self.position += count as f64 * self.step;
+        if let (Order::Poisson(_), Some(left)) = (&self.order, &mut self.limit) {
+            *left -= count;
+        }
     }
 }
 
@@ -107,14 +186,15 @@ mod tests {
 
     fn times(arrivals: &mut Arrivals, profile: &Profile, until_ns: u64) -> Vec<u64> {
         let mut times = Vec::new();
-        while let Some(due) = arrivals.next_due_ns(profile) {
-            if due >= until_ns {
-                break;
-            }
+        while let Some(due) = arrivals.next_due_ns(profile).filter(|due| *due < until_ns) {
             times.push(due);
-            arrivals.advance();
+            arrivals.advance(profile);
         }
         times
+    }
+
+    fn only(arrival: Arrival, index: usize, of: usize, total: Option<u64>, seed: u64) -> Arrivals {
+        Arrivals::new(arrival, Place { target: 0, index, of }, total, seed)
     }
 
     proptest! {
@@ -122,7 +202,7 @@ mod tests {
         fn connections_together_make_one_even_comb(connections in 1usize..50, rate in 1u32..20_000) {
             let profile = Profile::new(&RateSpec::Constant(f64::from(rate)), 0.0, 1.0);
             let mut all: Vec<u64> = (0..connections)
-                .flat_map(|index| times(&mut Arrivals::new(Arrival::Constant, index, connections, None, 0), &profile, 1_000_000_000))
+                .flat_map(|index| times(&mut only(Arrival::Constant, index, connections, None, 0), &profile, 1_000_000_000))
                 .collect();
             all.sort_unstable();
             prop_assert_eq!(all.len(), rate as usize);
@@ -133,12 +213,41 @@ mod tests {
         }
 
         #[test]
-        fn a_total_is_shared_out_exactly(connections in 1usize..70, total in 0u64..5_000) {
+        fn a_total_is_shared_out_exactly(connections in 1usize..70, total in 0u64..5_000, poisson: bool) {
             let profile = Profile::new(&RateSpec::Constant(1e6), 0.0, 1.0);
+            let arrival = if poisson { Arrival::Poisson } else { Arrival::Constant };
             let sum: usize = (0..connections)
-                .map(|index| times(&mut Arrivals::new(Arrival::Constant, index, connections, Some(total), 0), &profile, u64::MAX).len())
+                .map(|index| times(&mut only(arrival, index, connections, Some(total), 0), &profile, u64::MAX).len())
                 .sum();
             prop_assert_eq!(sum as u64, total);
+        }
+
+        #[test]
+        fn targets_together_make_one_even_comb_too(
+            weights in prop::collection::vec(1u32..4, 2..5), connections in 1usize..9, rate in 100u32..20_000,
+            by_slices: bool, seed: u64,
+        ) {
+            let profile = Profile::new(&RateSpec::Constant(f64::from(rate)), 0.3, 0.7);
+            let interleave = if by_slices {
+                Interleave::Slices(Arc::new(Slices::random(&weights, 10_000_000, seed)))
+            } else {
+                Interleave::Request(Arc::new(Sequence::new(&weights, seed)))
+            };
+            let mut all: Vec<(u64, usize)> = Vec::new();
+            for target in 0..weights.len() {
+                for index in 0..connections {
+                    let place = Place { target, index, of: connections };
+                    let mut arrivals = Arrivals::shared_out(&interleave, &profile, place, None);
+                    let found = times(&mut arrivals, &profile, 1_000_000_000);
+                    all.extend(found.into_iter().map(|due| (due, target)));
+                }
+            }
+            all.sort_unstable();
+            prop_assert_eq!(all.len(), rate as usize, "each slot is somebody's, and nobody's twice");
+            for (slot, (due, target)) in all.into_iter().enumerate() {
+                prop_assert_eq!(Some(due), profile.due_ns(slot as f64));
+                prop_assert_eq!(target, interleave.target(slot as u64, due));
+            }
         }
     }
 
@@ -146,7 +255,7 @@ mod tests {
     fn poisson_has_the_rate_and_the_spread_of_a_poisson_process() {
         let profile = Profile::new(&RateSpec::Constant(20_000.0), 0.0, 10.0);
         let mut all: Vec<u64> = (0..8)
-            .flat_map(|index| times(&mut Arrivals::new(Arrival::Poisson, index, 8, None, 42), &profile, 10_000_000_000))
+            .flat_map(|index| times(&mut only(Arrival::Poisson, index, 8, None, 42), &profile, 10_000_000_000))
             .collect();
         all.sort_unstable();
         let count = all.len() as f64;

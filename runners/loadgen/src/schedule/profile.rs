@@ -49,6 +49,9 @@ struct Segment {
     slope: f64,
 }
 
+/// Due times beyond this are never: a hundred years. It leaves room for an origin on the clock to be added.
+const LATEST_NS: f64 = 3.2e18;
+
 /// Offered rate over the whole run, warm-up included. Time 0 is the start of the run.
 ///
 /// Times are computed from positions, never added up, so nothing drifts: an `f64` holds nanoseconds of a run of
@@ -92,30 +95,63 @@ impl Profile {
 
     /// The offered rate at a moment, in nanoseconds from the start of the run.
     pub fn rate_rps(&self, moment_ns: u64) -> f64 {
-        let moment_s = moment_ns as f64 / 1e9;
-        let index = self.segments.partition_point(|segment| segment.start_s <= moment_s).saturating_sub(1);
-        let segment = &self.segments[index];
-        segment.rate_rps + segment.slope * (moment_s - segment.start_s)
+        let segment = self.segment_at(moment_ns);
+        segment.rate_rps + segment.slope * (moment_ns as f64 / 1e9 - segment.start_s)
     }
 
-    /// Nanoseconds from the start of the run at which the request at `position` is due.
+    /// The number of requests that are due before a moment, in nanoseconds from the start of the run: the inverse of
+    /// [`Profile::due_ns`].
+    pub fn position_at(&self, moment_ns: u64) -> f64 {
+        let segment = self.segment_at(moment_ns);
+        let offset_s = moment_ns as f64 / 1e9 - segment.start_s;
+        segment.start_count + offset_s * (segment.rate_rps + segment.slope * offset_s / 2.0)
+    }
+
+    /// The first request that is due at a moment of the run or after it; infinite if none is.
+    pub fn first_from(&self, moment_ns: u64) -> f64 {
+        // The inverse is off by a rounding, so neighbours are looked at.
+        let mut position = self.position_at(moment_ns).round().max(0.0);
+        while position > 0.0 && self.due_ns(position - 1.0).is_none_or(|due| due >= moment_ns) {
+            position -= 1.0;
+        }
+        loop {
+            match self.due_ns(position) {
+                Some(due) if due < moment_ns => position += 1.0,
+                Some(_) => return position,
+                None => return f64::INFINITY,
+            }
+        }
+    }
+
+    fn segment_at(&self, moment_ns: u64) -> &Segment {
+        let moment_s = moment_ns as f64 / 1e9;
+        let index = self.segments.partition_point(|segment| segment.start_s <= moment_s).saturating_sub(1);
+        &self.segments[index]
+    }
+
+    /// Nanoseconds from the start of the run at which the request at `position` is due; `None`: never, because the rate
+    /// falls to zero before it.
     #[inline]
-    pub fn due_ns(&self, position: f64) -> u64 {
+    pub fn due_ns(&self, position: f64) -> Option<u64> {
         let index = self.segments.partition_point(|segment| segment.start_count <= position).saturating_sub(1);
         let segment = &self.segments[index];
         let count = position - segment.start_count;
+        if count <= 0.0 && segment.rate_rps > 0.0 {
+            return Some((segment.start_s * 1e9).round() as u64);
+        }
+        let rate = segment.rate_rps;
         let offset_s = if segment.slope == 0.0 {
-            count / segment.rate_rps
+            count / rate
         } else {
             // The stable form of the quadratic's root: no cancellation for small slopes, right for a rate of 0 too.
-            let rate = segment.rate_rps;
             2.0 * count / (rate + (rate * rate + 2.0 * segment.slope * count).max(0.0).sqrt())
         };
-        if offset_s.is_nan() {
-            (segment.start_s * 1e9) as u64
-        } else {
-            ((segment.start_s + offset_s) * 1e9).round() as u64
-        }
+        let due_ns = match offset_s {
+            // The very first request of a ramp from zero: 0 / 0.
+            offset_s if offset_s.is_nan() && segment.slope > 0.0 => segment.start_s * 1e9,
+            offset_s => (segment.start_s + offset_s) * 1e9,
+        };
+        (due_ns < LATEST_NS).then(|| due_ns.round() as u64)
     }
 }
 
@@ -127,26 +163,26 @@ mod tests {
     #[test]
     fn constant_rate_has_even_gaps_and_no_drift() {
         let profile = Profile::new(&RateSpec::Constant(3.0), 5.0, 10.0);
-        assert_eq!(profile.due_ns(0.0), 0);
-        assert_eq!(profile.due_ns(1.0), 333_333_333);
-        assert_eq!(profile.due_ns(3_000_000_000.0), 1_000_000_000_000_000_000);
+        assert_eq!(profile.due_ns(0.0), Some(0));
+        assert_eq!(profile.due_ns(1.0), Some(333_333_333));
+        assert_eq!(profile.due_ns(3_000_000_000.0), Some(1_000_000_000_000_000_000));
     }
 
     #[test]
     fn ramp_offers_the_mean_of_its_ends() {
         let profile = Profile::new(&RateSpec::Ramp { from: 0.0, to: 2000.0 }, 0.0, 10.0);
-        assert_eq!(profile.due_ns(10_000.0), 10_000_000_000);
-        assert_eq!(profile.due_ns(2500.0), 5_000_000_000);
-        assert_eq!(profile.due_ns(12_000.0), 11_000_000_000);
+        assert_eq!(profile.due_ns(10_000.0), Some(10_000_000_000));
+        assert_eq!(profile.due_ns(2500.0), Some(5_000_000_000));
+        assert_eq!(profile.due_ns(12_000.0), Some(11_000_000_000));
         assert_eq!([0, 5, 10, 11].map(|at| profile.rate_rps(at * 1_000_000_000)), [0.0, 1000.0, 2000.0, 2000.0]);
     }
 
     #[test]
     fn steps_are_of_equal_length_after_the_warmup() {
         let profile = Profile::new(&RateSpec::Steps(vec![10.0, 20.0]), 1.0, 4.0);
-        assert_eq!(profile.due_ns(10.0), 1_000_000_000);
-        assert_eq!(profile.due_ns(30.0), 3_000_000_000);
-        assert_eq!(profile.due_ns(70.0), 5_000_000_000);
+        assert_eq!(profile.due_ns(10.0), Some(1_000_000_000));
+        assert_eq!(profile.due_ns(30.0), Some(3_000_000_000));
+        assert_eq!(profile.due_ns(70.0), Some(5_000_000_000));
         assert_eq!([0, 2, 3, 9].map(|at| profile.rate_rps(at * 1_000_000_000)), [10.0, 10.0, 20.0, 20.0]);
     }
 
@@ -154,7 +190,27 @@ mod tests {
         #[test]
         fn due_times_never_go_back(from in 0.0..1e5f64, to in 1.0..1e5f64, position in 0.0..1e6f64, gap in 0.0..1e4f64) {
             let profile = Profile::new(&RateSpec::Ramp { from, to }, 1.0, 7.0);
-            prop_assert!(profile.due_ns(position) <= profile.due_ns(position + gap));
+            let (Some(due), Some(later)) = (profile.due_ns(position), profile.due_ns(position + gap)) else {
+                return Err(TestCaseError::fail("a rate that never falls to zero ends"));
+            };
+            prop_assert!(due <= later);
+        }
+
+        #[test]
+        fn a_ramp_to_zero_ends_and_one_from_zero_begins(peak in 1.0..1e5f64, down: bool, share in 0.0..2.0f64) {
+            let (from, to) = if down { (peak, 0.0) } else { (0.0, peak) };
+            let profile = Profile::new(&RateSpec::Ramp { from, to }, 1.0, 7.0);
+            // The warm-up runs at the first rate; the ramp's area is that of a triangle.
+            let all = from * 1.0 + peak * 7.0 / 2.0;
+            let due = profile.due_ns(all * share);
+            if down && share > 1.0 {
+                prop_assert_eq!(due, None, "after the end of the ramp nothing is due");
+            } else {
+                let due = due.ok_or_else(|| TestCaseError::fail("due within the ramp or after it"))?;
+                prop_assert!(share > 1.0 || due <= 8_000_000_001, "{}", due);
+                // The inverse loses precision where the rate is nearly zero.
+                prop_assert!((profile.position_at(due) - all * share).abs() <= 1e-3 + all * 1e-9);
+            }
         }
 
         #[test]
@@ -162,8 +218,8 @@ mod tests {
             let profile = Profile::new(&RateSpec::Constant(f64::from(rate)), 0.0, f64::from(seconds));
             let last = f64::from(rate) * f64::from(seconds);
             let end_ns = u64::from(seconds) * 1_000_000_000;
-            prop_assert!(profile.due_ns(last - 1.0) < end_ns);
-            prop_assert!(profile.due_ns(last) >= end_ns);
+            prop_assert!(profile.due_ns(last - 1.0).is_some_and(|due| due < end_ns));
+            prop_assert!(profile.due_ns(last).is_some_and(|due| due >= end_ns));
         }
     }
 }

@@ -96,7 +96,7 @@ impl Worker {
         }
     }
 
-    /// For how long at most a request may be held back. With our own clock each answer has to wake the worker anyway,
+    /// For how long at most a request may be held back. With our own clock each response has to wake the worker anyway,
     /// so that little would be saved.
     pub(super) fn slack_ns(&self) -> u64 {
         let stamped = self.io.receive_clock() == ReceiveClock::Kernel;
@@ -106,11 +106,14 @@ impl Worker {
     /// Until when to wait for the schedule; `None`: nothing is on it.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Next> {
-        let connections = &self.connections;
+        let (connections, lanes) = (&self.connections, &self.lanes);
         let open_loop = self.running && self.plan.profile.is_some();
-        self.coalescing.next(monotonic_ns(), &mut self.timers, |index, number| {
-            let connection = &connections[index as usize];
-            (connection.timer == number).then_some(open_loop && connection.state == State::Idle)
+        self.coalescing.next(monotonic_ns(), &mut self.timers, |index, number| match connections.get(index as usize) {
+            Some(connection) => (connection.timer == number).then_some(open_loop && connection.state == State::Idle),
+            None => {
+                let queue = lanes[index as usize - connections.len()].queue.as_ref()?;
+                (queue.timer == number).then_some(open_loop && queue.has_free())
+            }
         })
     }
 }
@@ -118,7 +121,7 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Arrival, Arrivals, Profile, RateSpec};
+    use crate::schedule::{Arrival, Arrivals, Place, Profile, RateSpec};
     use proptest::prelude::*;
 
     const SLACK_NS: u64 = 30_000;
@@ -138,10 +141,11 @@ mod tests {
         let profile = Profile::new(&RateSpec::Constant(rate_rps), 0.0, 1.0);
         let mut dues = Vec::new();
         for index in 0..connections {
-            let mut arrivals = Arrivals::new(Arrival::Constant, index, connections, Some(1_000), 0);
+            let place = Place { target: 0, index, of: connections };
+            let mut arrivals = Arrivals::new(Arrival::Constant, place, Some(1_000), 0);
             while let Some(due_ns) = arrivals.next_due_ns(&profile) {
                 dues.push(1_000_000 + due_ns);
-                arrivals.advance();
+                arrivals.advance(&profile);
             }
         }
         dues.sort_unstable();

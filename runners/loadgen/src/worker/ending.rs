@@ -1,28 +1,55 @@
 //! Seconds that are over, and the end, where nothing may vanish.
 
 use super::connection::State;
-use super::window::DRAIN_NS;
-use super::{Ended, Second, Worker};
+use super::{Delivery, Ended, Worker};
 use crate::clock::{NS_PER_S, monotonic_ns};
 use crate::io::Interface;
+use crate::record::{Fate, Request};
+use crate::schedule::{Arrivals, Profile};
 use crate::usage::Cpu;
 
 /// After so many requests that were never sent, their ages are recorded in strides: a run at an absurd rate still ends.
 const EXACT_UNSENT: u64 = 1_000_000;
 
+/// How long the last responses are awaited at most where a signal or a script stopped the run.
+const STOPPED_DRAIN_NS: u64 = NS_PER_S / 10;
+
 impl Worker {
-    /// Hands over the seconds that are over.
+    /// Hands over what is over. Where the collector has no empty intervals to give, because it gets no processor, the
+    /// worker goes on with those it has: nothing is lost but the border between two seconds.
     pub(super) fn turn_seconds(&mut self, now: u64) {
         if self.cpu_at_start.is_none() && now >= self.window.start_ns {
             self.cpu_at_start = Some(Cpu::of_thread());
         }
         let second = self.window.second_of(now);
-        while self.interval.index < second {
-            let next = self.shared.pool.take(self.interval.index + 1);
-            let interval = std::mem::replace(&mut self.interval, next);
-            // The collector lives as long as any worker; without it nobody wants results.
-            let _ = self.lines.seconds.send(Second { interval, whole: true });
+        if second == self.second {
+            return;
         }
+        let last = second - 1;
+        self.second = second;
+        self.hand_over_chunk();
+        if let Some(next) = self.shared.pool.take(second) {
+            let intervals = std::mem::replace(&mut self.intervals, next);
+            self.deliver(Delivery::Second { intervals, last, whole: true });
+        }
+    }
+
+    fn deliver(&self, delivery: Delivery) {
+        // The collector lives as long as any worker; without it nobody wants results.
+        let _ = self.lines.deliveries.send(delivery);
+    }
+
+    /// Hands over the requests recorded so far.
+    pub(super) fn hand_over_chunk(&mut self) {
+        if let Some(chunk) = self.chunk.take() {
+            self.deliver(Delivery::Requests(chunk));
+        }
+    }
+
+    /// When the wait for the window's last responses ends. Whoever stops a run does not want to wait.
+    pub(super) fn drain_end_ns(&self) -> u64 {
+        let most_ns = if self.told_to_stop() { STOPPED_DRAIN_NS } else { u64::MAX };
+        self.window.end_ns.saturating_add(self.plan.drain_ns.min(most_ns))
     }
 
     /// Whether there is nothing left to send or to wait for.
@@ -30,7 +57,7 @@ impl Worker {
         let awaited =
             || self.connections.iter().any(|one| one.state == State::Busy && self.window.records(one.intended_ns));
         if now >= self.window.end_ns {
-            return now >= self.window.end_ns + DRAIN_NS || !awaited();
+            return now >= self.drain_end_ns() || !awaited();
         }
         self.plan.bounded && self.nothing_left_to_send() && !self.connections.iter().any(|one| one.state == State::Busy)
     }
@@ -38,15 +65,16 @@ impl Worker {
     fn nothing_left_to_send(&self) -> bool {
         match (self.plan.tickets, &self.plan.profile) {
             (Some(left), _) => left == 0,
-            (None, Some(profile)) => self
-                .connections
-                .iter()
-                .all(|one| one.arrivals.as_ref().is_none_or(|left| left.next_due_ns(profile).is_none())),
+            (None, Some(profile)) => {
+                let shares = self.connections.iter().filter_map(|one| one.arrivals.as_ref());
+                let queues = self.lanes.iter().filter_map(|lane| lane.queue.as_ref().map(|queue| &queue.arrivals));
+                shares.chain(queues).all(|left| left.next_due_ns(profile).is_none())
+            }
             (None, None) => false,
         }
     }
 
-    /// Counts every request of the window that has no answer, and hands over the last second.
+    /// Counts every request of the window that has no response, and hands over the last second.
     pub(super) fn end(mut self) -> Ended {
         let now = monotonic_ns();
         let cpu = self.cpu_at_start.map_or_else(Cpu::default, |start| Cpu::of_thread().since(start));
@@ -54,38 +82,80 @@ impl Worker {
         let interface =
             Interface { io: self.io.name(), receive_clock: self.io.receive_clock(), coalesce_ns: self.slack_ns() };
         for index in 0..self.connections.len() {
-            let connection = &self.connections[index];
-            if connection.state == State::Busy && self.window.records(connection.intended_ns) {
-                let (response_ns, service_ns) = (now - connection.intended_ns, now - connection.since_ns);
-                self.interval.record_censored(1, response_ns, Some(service_ns));
+            self.give_up_requests(index, Fate::Censored, now);
+            let connection = &mut self.connections[index];
+            let target = connection.target;
+            self.intervals[target].counts.connects += u64::from(connection.stood);
+            if let Some(left) = connection.arrivals.take() {
+                self.count_unsent(target, left, now);
             }
-            self.interval.counts.connects += u64::from(connection.stood);
-            self.count_unsent(index, now);
             self.io.close(index);
         }
-        let next = self.shared.pool.take(0);
-        let interval = std::mem::replace(&mut self.interval, next);
-        let lasted_ns = now.saturating_sub(self.window.start_ns + u64::from(interval.index) * NS_PER_S);
-        let whole = lasted_ns >= NS_PER_S * 99 / 100;
-        let _ = self.lines.seconds.send(Second { interval, whole });
-        Ended { window: self.window, finished_ns: now, cpu, interface, source: self.source }
+        for target in 0..self.lanes.len() {
+            if let Some(queue) = self.lanes[target].queue.take() {
+                self.count_unsent(target, queue.arrivals, now);
+            }
+        }
+        self.hand_over_chunk();
+        let intervals = std::mem::take(&mut self.intervals);
+        let first = intervals.first().map_or(0, |interval| interval.index);
+        let lasted_ns = now.saturating_sub(self.window.start_ns + u64::from(first) * NS_PER_S);
+        let whole = lasted_ns >= u64::from(self.second + 1 - first) * NS_PER_S * 99 / 100;
+        self.deliver(Delivery::Second { intervals, last: self.second, whole });
+        Ended {
+            window: self.window,
+            finished_ns: now,
+            cpu,
+            interface,
+            requests_dropped: self.requests_dropped,
+            failure: self.failure,
+            sources: self.lanes.into_iter().map(|lane| lane.source).collect(),
+        }
     }
 
     /// Requests whose intended start came but that were never sent.
-    fn count_unsent(&mut self, index: usize, now: u64) {
-        let Some(profile) = &self.plan.profile else { return };
-        let Some(arrivals) = &mut self.connections[index].arrivals else { return };
+    fn count_unsent(&mut self, target: usize, mut arrivals: Arrivals, now: u64) {
+        let Some(profile) = self.plan.profile.take() else { return };
+        self.count_unsent_of(&profile, target, &mut arrivals, now);
+        self.plan.profile = Some(profile);
+    }
+
+    fn count_unsent_of(&mut self, profile: &Profile, target: usize, arrivals: &mut Arrivals, now: u64) {
         let (origin_ns, end_ns) = (self.window.origin_ns, self.window.end_ns);
         let mut stride = 1;
         let mut counted = 0;
-        while let Some(due) = arrivals.next_due_ns(profile).map(|due| origin_ns + due).filter(|due| *due < end_ns) {
+        let due_of = |arrivals: &Arrivals| {
+            let due = arrivals.next_due_ns(profile).and_then(|due| origin_ns.checked_add(due));
+            due.filter(|due| *due < end_ns)
+        };
+        while let Some(due) = due_of(arrivals) {
             if counted >= EXACT_UNSENT {
                 stride = arrivals.stride_before(profile, end_ns - origin_ns, 256);
             }
+            let waited_ns = now.saturating_sub(due);
+            let interval = &mut self.intervals[target];
             if self.window.records(due) {
-                self.interval.record_censored(stride, now.saturating_sub(due), None);
+                interval.counts.censored += stride;
+                interval.counts.unsent += stride;
+                interval.record_waiting(stride, waited_ns, None);
+                self.hand_over(Request {
+                    slot: arrivals.slot(),
+                    intended_ns: due - self.window.start_ns,
+                    wait_ns: waited_ns,
+                    service_ns: 0,
+                    read_ns: 0,
+                    written: 0,
+                    read: 0,
+                    target: target as u8,
+                    tag: 0,
+                    status: 0,
+                    fate: Fate::Unsent,
+                });
+                self.requests_dropped += u64::from(self.plan.each_request) * (stride - 1);
+            } else {
+                interval.counts.warmup_unsent += stride;
             }
-            arrivals.skip(stride);
+            arrivals.skip(profile, stride);
             counted += stride;
         }
     }

@@ -1,34 +1,37 @@
-//! One thread's load: its connections, its share of the schedule, its Lua state.
+//! One thread's load: its connections to each target, its share of the schedule, its Lua states.
 //!
-//! The loop sleeps until the next intended start or the next answer, whichever comes first; it looks again without a
-//! sleep only where less is left than a timer costs, or than waking takes. Where the kernel says when answers came, it
+//! The loop sleeps until the next intended start or the next response, whichever comes first; it looks again without a
+//! sleep only where less is left than a timer costs, or than waking takes. Where the kernel says when responses came, it
 //! may look for them a little later (see `resting`), and where sends are due close together, they may leave together (see
 //! `coalescing`). What is due is sent at once; a request that finds its connection busy is sent the moment
 //! the connection is free, and is measured from its intended start all the same.
 
-mod answers;
 mod coalescing;
 mod connection;
 mod ending;
+mod lane;
 mod plan;
+mod responses;
 mod resting;
 mod sending;
 mod source;
 mod window;
 
-pub use plan::{Ended, Lines, Plan, Second, Shared};
-pub use source::Source;
-pub use window::{DRAIN_NS, Window};
+pub use lane::LanePlan;
+pub use plan::{Delivery, Ended, Lines, Plan, Shared};
+pub use source::{RequestKind, Source};
+pub use window::Window;
 
 use crate::clock::{NS_PER_S, ask_for_exact_timers, monotonic_ns};
 use crate::error::{Error, Result};
+use crate::http::Answer;
 use crate::io::{Io, Tls};
-use crate::lua::ThreadControl;
-use crate::record::Interval;
+use crate::record::{Intervals, Request};
 use crate::timer::Alarm;
 use crate::usage::Cpu;
 use coalescing::{Coalescing, Timer};
 use connection::{Connection, State};
+use lane::Lane;
 use resting::Rest;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -48,24 +51,35 @@ const CONNECT_PATIENCE_NS: u64 = 2_000_000;
 pub struct Worker {
     plan: Plan,
     shared: Shared,
-    control: ThreadControl,
-    source: Source,
+    lanes: Vec<Lane>,
     io: Box<dyn Io>,
     connections: Vec<Connection>,
     timers: BinaryHeap<Timer>,
     window: Window,
-    interval: Box<Interval>,
+    /// What is recorded now, by target.
+    intervals: Intervals,
+    /// The last second of the window that has begun; the intervals may have begun before.
+    second: u32,
     lines: Lines,
     /// The run has begun; before that, connections only connect.
     running: bool,
-    capture: bool,
-    delays: bool,
+    /// Some script looks at responses.
+    captures: bool,
     next_tick_ns: u64,
-    last_answer_ns: u64,
+    last_response_ns: u64,
     cpu_at_start: Option<Cpu>,
     rest: Rest,
     alarm: Alarm,
     coalescing: Coalescing,
+    /// The slice of a closed loop that was looked up last, and its target.
+    slice: Option<(u64, Option<usize>)>,
+    /// Requests that are to be handed over one by one.
+    chunk: Option<Vec<Request>>,
+    requests_dropped: u64,
+    /// Why the load ended early.
+    failure: Option<Error>,
+    /// The responses of one read.
+    responses: Vec<Answer>,
 }
 
 impl Worker {
@@ -73,45 +87,51 @@ impl Worker {
     ///
     /// # Errors
     /// When the back end is refused.
-    pub fn new(mut plan: Plan, shared: Shared, control: ThreadControl, source: Source, lines: Lines) -> Result<Self> {
-        let plain = crate::io::open(plan.io, plan.receive_clock, plan.arrivals.len())?;
-        let io = match &plan.tls_host {
-            Some(host) => Box::new(Tls::new(plain, host, plan.arrivals.len()).map_err(|error| {
-                Error::CouldNotRun(format!("TLS with {host} cannot be set up: {error}; check the host of the URL"))
-            })?),
-            None => plain,
-        };
-        let (capture, delays) =
-            (source.script().wants_response(), plan.profile.is_none() && source.script().wants_delay());
-        let connections: Vec<_> =
-            std::mem::take(&mut plan.arrivals).into_iter().map(|arrivals| Connection::new(capture, arrivals)).collect();
+    pub fn new(mut plan: Plan, shared: Shared, lines: Lines) -> Result<Self> {
+        let open_loop = plan.profile.is_some();
+        let (mut lanes, mut connections, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
+        for (target, mut lane) in std::mem::take(&mut plan.lanes).into_iter().enumerate() {
+            let shares = std::mem::take(&mut lane.connections);
+            hosts.resize(hosts.len() + shares.len(), lane.tls_host.clone());
+            let lane = Lane::new(lane, open_loop);
+            connections.extend(shares.into_iter().map(|arrivals| Connection::new(target, lane.capture, arrivals)));
+            lanes.push(lane);
+        }
+        let plain = crate::io::open(plan.io, plan.receive_clock, connections.len())?;
+        let io = if hosts.iter().any(Option::is_some) { Box::new(Tls::new(plain, &hosts)?) } else { plain };
+        let intervals = shared.pool.take(0).ok_or_else(|| Error::CouldNotRun("no room for a first second".into()))?;
         Ok(Worker {
-            interval: shared.pool.take(0),
-            timers: BinaryHeap::with_capacity(connections.len() * 2),
+            intervals,
+            second: 0,
+            timers: BinaryHeap::with_capacity((connections.len() + lanes.len()) * 2),
             coalescing: Coalescing::default(),
             window: Window::new(0, 0, u64::MAX),
+            captures: lanes.iter().any(|lane| lane.capture),
+            slice: None,
+            chunk: None,
             plan,
             shared,
-            control,
-            source,
+            lanes,
             io,
             connections,
             lines,
-            last_answer_ns: 0,
+            last_response_ns: 0,
             running: false,
-            capture,
-            delays,
             next_tick_ns: 0,
             cpu_at_start: None,
             rest: Rest::default(),
             alarm: Alarm::default(),
+            requests_dropped: 0,
+            failure: None,
+            responses: Vec::new(),
         })
     }
 
-    /// Connects, waits for the common start, loads, and hands over the last second.
+    /// Connects, waits for the common start, loads, and hands over the last second. A script that fails ends the load
+    /// of all workers, but what was recorded until then is handed over.
     ///
     /// # Errors
-    /// Script errors, and system calls that fail for no reason that a server could cause.
+    /// System calls that fail for no reason that a server could cause.
     pub fn run(mut self) -> Result<Ended> {
         let abort = self.shared.abort.clone();
         let outcome = self.run_to_the_end().map(|()| self.end());
@@ -132,18 +152,16 @@ impl Worker {
         };
         self.window = Window::new(origin_ns, self.plan.warmup_ns, self.plan.duration_ns);
         self.running = true;
-        self.last_answer_ns = origin_ns;
+        self.last_response_ns = origin_ns;
         let now = monotonic_ns();
         for index in 0..self.connections.len() {
             match self.connections[index].state {
-                State::Idle => {
-                    let due_ns = self.next_due_ns(index).unwrap_or(origin_ns) + self.delay_ns()?;
-                    self.set_timer(index, due_ns);
-                }
+                State::Idle => self.begin(index),
                 State::New => self.connect(index, now),
                 _ => {}
             }
         }
+        (0..self.lanes.len()).for_each(|target| self.set_queue_timer(target));
         self.load()
     }
 
@@ -167,7 +185,7 @@ impl Worker {
             if all_stand || now >= give_up_ns || self.told_to_stop() {
                 return Ok(());
             }
-            self.run_timers(now)?;
+            self.run_timers(now);
             self.tick(now);
             let next_connect_ns = if next < self.connections.len() { now + CONNECT_PACE_NS } else { give_up_ns };
             self.wait_and_handle(next_connect_ns.min(give_up_ns))?;
@@ -178,14 +196,14 @@ impl Worker {
         loop {
             let now = monotonic_ns();
             self.turn_seconds(now);
-            self.run_timers(now)?;
+            self.run_timers(now);
             self.tick(now);
             if self.has_ended(now) {
                 return Ok(());
             }
-            let next_second_ns = self.window.start_ns + u64::from(self.interval.index + 1) * NS_PER_S;
+            let next_second_ns = self.window.start_ns + u64::from(self.second + 1) * NS_PER_S;
             let boundary = if self.cpu_at_start.is_none() { self.window.start_ns } else { next_second_ns };
-            let end = if now < self.window.end_ns { self.window.end_ns } else { self.window.end_ns + DRAIN_NS };
+            let end = if now < self.window.end_ns { self.window.end_ns } else { self.drain_end_ns() };
             self.wait_and_handle(if now < boundary { boundary.min(end) } else { end })?;
         }
     }
@@ -195,6 +213,7 @@ impl Worker {
         let next = self.next();
         let until_ns = until_ns.min(self.next_tick_ns).min(next.map_or(u64::MAX, |next| next.moment_ns));
         if next.is_some_and(|next| next.free && next.moment_ns == until_ns) && self.may_rest(until_ns) {
+            self.rest.rested = true;
             self.alarm.sleep_until(until_ns);
             return Ok(());
         }
@@ -204,25 +223,32 @@ impl Worker {
         if let Some(set_ns) = set_ns.filter(|moment| events == 0 && *moment <= now) {
             self.alarm.rang(until_ns, set_ns, now);
         }
-        self.rest.looked(now);
         for index in 0..events {
-            self.handle(index)?;
+            self.handle(index);
             // What became due meanwhile does not wait for the rest of the batch.
-            self.run_timers(monotonic_ns())?;
+            self.run_timers(monotonic_ns());
         }
+        self.rest.looked(now);
         Ok(())
     }
 
     /// Sends what is due and connects what has waited long enough.
     #[inline]
-    fn run_timers(&mut self, now: u64) -> Result<()> {
+    fn run_timers(&mut self, now: u64) {
         let mut now = now;
         while let Some(Reverse((due, index, timer))) = self.timers.peek().copied() {
             if due > now {
-                return Ok(());
+                return;
             }
             self.timers.pop();
             let index = index as usize;
+            if let Some(target) = index.checked_sub(self.connections.len()) {
+                if self.lanes[target].queue.as_ref().is_some_and(|queue| queue.timer == timer) {
+                    self.serve_queue(target, now);
+                }
+                now = monotonic_ns();
+                continue;
+            }
             let connection = &self.connections[index];
             if connection.timer != timer {
                 continue;
@@ -232,17 +258,13 @@ impl Worker {
                     self.io.close(index);
                     self.connect(index, now);
                 }
-                State::Idle if self.running => {
-                    let intended = if self.plan.profile.is_some() { due } else { now };
-                    self.send(index, intended, true)?;
-                }
+                State::Idle if self.running => self.free(index, now),
                 State::Backoff => self.connect(index, now),
                 State::Busy => self.overdue(index),
                 _ => {}
             }
             now = monotonic_ns();
         }
-        Ok(())
     }
 
     fn set_timer(&mut self, index: usize, due_ns: u64) {
@@ -253,6 +275,15 @@ impl Worker {
     }
 
     fn told_to_stop(&self) -> bool {
-        self.shared.interrupt.came() || self.shared.abort.load(Ordering::Relaxed) || self.control.stopped()
+        self.shared.interrupt.came()
+            || self.shared.abort.load(Ordering::Relaxed)
+            || self.lanes.iter().any(|lane| lane.control.stopped())
+    }
+
+    /// A script failed: all workers end, and report what they have.
+    fn fail_for(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+        self.shared.abort.store(true, Ordering::Relaxed);
+        self.window.end_ns = self.window.end_ns.min(monotonic_ns());
     }
 }

@@ -1,21 +1,29 @@
 //! What a worker is given, and what it gives back.
 
-use super::{Source, Window};
+use super::{LanePlan, Source, Window};
+use crate::error::Error;
 use crate::io::{Backend, Interface, ReceiveClock};
-use crate::record::{Interval, Pool};
-use crate::schedule::{Arrivals, Profile};
+use crate::record::{Chunks, Intervals, Pool, Request};
+use crate::schedule::{Profile, Slices};
 use crate::signal::Interrupt;
 use crate::usage::Cpu;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
-/// A second (or the last part of one) of one worker, for the collector.
-pub struct Second {
-    /// What was seen in it.
-    pub interval: Box<Interval>,
-    /// It lasted a full second.
-    pub whole: bool,
+/// What a worker hands to the collector.
+pub enum Delivery {
+    /// A second of each target, or the last part of one.
+    Second {
+        /// What was seen, by target.
+        intervals: Intervals,
+        /// The last second that they hold: the first is their index.
+        last: u32,
+        /// They lasted full seconds.
+        whole: bool,
+    },
+    /// Requests, one by one.
+    Requests(Vec<Request>),
 }
 
 /// A worker's lines to the main thread.
@@ -24,8 +32,8 @@ pub struct Lines {
     pub ready: Option<Sender<()>>,
     /// The common start, as a moment of the monotonic clock.
     pub start: Receiver<u64>,
-    /// Seconds that are over.
-    pub seconds: Sender<Second>,
+    /// To the collector. There is room for all that can be under way, so that sending never waits.
+    pub deliveries: SyncSender<Delivery>,
 }
 
 /// What all workers share.
@@ -37,33 +45,45 @@ pub struct Shared {
     pub abort: Arc<AtomicBool>,
     /// Empty intervals.
     pub pool: Pool,
+    /// Empty chunks of requests.
+    pub chunks: Chunks,
 }
 
 /// What a worker is told to do.
 pub struct Plan {
-    /// Its connections' shares of the schedule; `None` each in a closed loop.
-    pub arrivals: Vec<Option<Arrivals>>,
+    /// Its part of each target's load.
+    pub lanes: Vec<LanePlan>,
     /// Offered rate over time; `None` in a closed loop.
     pub profile: Option<Profile>,
+    /// Which target is loaded when, in a closed loop over several.
+    pub slices: Option<Arc<Slices>>,
     /// Nanoseconds of load before the recorded window.
     pub warmup_ns: u64,
     /// Nanoseconds of the recorded window.
     pub duration_ns: u64,
+    /// For how long at most, after the window, its last responses are awaited.
+    pub drain_ns: u64,
+    /// Requests of the first nanoseconds of the window are counted but not timed (`--wrk-compat`).
+    pub calibration_ns: u64,
     /// Closed loop with `-n`: requests of this worker, whichever of its connections sends them.
     pub tickets: Option<u64>,
     /// Time-out of requests and connects.
     pub timeout_ns: u64,
     /// The number of requests is bounded (`-n`): a request that times out is given up, so that the run can end.
     pub bounded: bool,
-    /// The host to speak TLS with; `None` for plain http.
-    pub tls_host: Option<String>,
+    /// A connection that is behind sends at no more than twice its rate (`--wrk-compat`).
+    pub catches_up_slowly: bool,
+    /// Of pipelined requests only the last is timed (`-B`).
+    pub times_batches: bool,
+    /// Each request is handed over by itself.
+    pub each_request: bool,
     /// How sockets are waited for.
     pub io: Backend,
     /// How long a request may be held back so that it leaves with the next, in nanoseconds; `None` is the default.
     pub coalesce_ns: Option<u64>,
     /// This worker's share of all connections, and so of the offered rate.
     pub share: f64,
-    /// Whose clock is to say when an answer came.
+    /// Whose clock is to say when a response came.
     pub receive_clock: ReceiveClock,
 }
 
@@ -71,12 +91,16 @@ pub struct Plan {
 pub struct Ended {
     /// The times as they were in the end; an interrupt brings the end forward.
     pub window: Window,
-    /// When the worker stopped waiting for answers.
+    /// When the worker stopped waiting for responses.
     pub finished_ns: u64,
     /// Processor time within the recorded window.
     pub cpu: Cpu,
     /// What it had of the system.
     pub interface: Interface,
-    /// The requests' source: its Lua state lives until `done` has asked for its values.
-    pub source: Source,
+    /// Requests that could not be handed over one by one.
+    pub requests_dropped: u64,
+    /// Why the load ended early, if a script failed.
+    pub failure: Option<Error>,
+    /// The requests' sources: their Lua states live until `done` has asked for its values.
+    pub sources: Vec<Source>,
 }

@@ -1,48 +1,61 @@
-//! Fewer trips to the kernel: answers that carry the moment of their arrival need not be read in that moment.
+//! Fewer trips to the kernel: responses that carry the moment of their arrival need not be read in that moment.
 //!
-//! A plain loop wakes twice for each request, once to send it and once to read its answer. Where the kernel stamps what
+//! A plain loop wakes twice for each request, once to send it and once to read its response. Where the kernel stamps what
 //! comes in, reading later changes no figure; so between sends that follow each other closely the worker sleeps through
-//! arrivals, and looks at all sockets once in a while. It does so only where nothing depends on an answer: the next
-//! intended start belongs to a connection that is free, no request waits for its connection, no script looks at answers,
-//! and answers are small, so that no sender waits for room.
+//! arrivals, and looks at all sockets once in a while. It does so only where nothing depends on a response: the next
+//! intended start belongs to a connection that is free, no request waits for its connection, no script looks at
+//! responses, and responses are small, so that no sender waits for room.
 
 use super::Worker;
 use crate::io::ReceiveClock;
 
-/// Answers lie unread for at most this long.
+/// Responses lie unread for at most this long.
 const REST_NS: u64 = 100_000;
-/// More than this in one read is no small answer: a receive buffer is at least some times as large.
+/// More than this in one read is no small response: a receive buffer is at least some times as large.
 const SMALL_BYTES: u64 = 16 * 1024;
 
-/// When the worker may leave answers unread.
+/// When the worker may leave responses unread.
 #[derive(Debug, Default)]
 pub(super) struct Rest {
     looked_ns: u64,
-    /// Connections whose next request waits for the answer to the last.
+    /// It slept through arrivals since it looked last.
+    pub(super) rested: bool,
+    /// Connections whose next request waits for the response to the last, and queues that wait for a connection.
     overdue: usize,
-    large_answers: bool,
+    large_responses: bool,
 }
 
 impl Rest {
     /// So many bytes came in one read.
     #[inline]
     pub(super) fn seen(&mut self, bytes: u64) {
-        self.large_answers |= bytes > SMALL_BYTES;
+        self.large_responses |= bytes > SMALL_BYTES;
+    }
+
+    /// A request waits for a connection.
+    pub(super) fn begin_wait(&mut self) {
+        self.overdue += 1;
+    }
+
+    /// It waits no more.
+    pub(super) fn end_wait(&mut self) {
+        self.overdue = self.overdue.saturating_sub(1);
     }
 
     /// All sockets were looked at.
     #[inline]
     pub(super) fn looked(&mut self, now: u64) {
         self.looked_ns = now;
+        self.rested = false;
     }
 }
 
 impl Worker {
-    /// Whether answers that come until then, when requests of free connections are due, may lie unread until then.
+    /// Whether responses that come until then, when requests of free connections are due, may lie unread until then.
     #[inline]
     pub(super) fn may_rest(&self, until_ns: u64) -> bool {
-        !self.capture
-            && !self.rest.large_answers
+        !self.captures
+            && !self.rest.large_responses
             && self.rest.overdue == 0
             && until_ns <= self.rest.looked_ns + REST_NS
             && self.io.receive_clock() == ReceiveClock::Kernel
@@ -51,7 +64,7 @@ impl Worker {
     /// A connection's next intended start has come while it is busy.
     pub(super) fn overdue(&mut self, index: usize) {
         if !std::mem::replace(&mut self.connections[index].overdue, true) {
-            self.rest.overdue += 1;
+            self.rest.begin_wait();
         }
     }
 
@@ -59,7 +72,7 @@ impl Worker {
     #[inline]
     pub(super) fn settle(&mut self, index: usize) {
         if std::mem::take(&mut self.connections[index].overdue) {
-            self.rest.overdue -= 1;
+            self.rest.end_wait();
         }
     }
 }

@@ -1,56 +1,128 @@
 //! What goes out, and when.
 
 use super::Worker;
-use super::answers::Failure;
-use super::connection::State;
-use crate::clock::monotonic_ns;
-use crate::error::Result;
+use super::connection::{CatchUp, State};
+use super::responses::Failure;
+use crate::clock::{NS_PER_S, monotonic_ns};
+use std::cmp::Reverse;
+
+/// How long before its end requests of the window were due that are still sent after it.
+const LATE_NS: u64 = NS_PER_S / 5;
 
 impl Worker {
-    /// The moment at which the connection's next request is intended; `None` in a closed loop and when none is left.
+    /// The moment at which the connection's next request is intended; `None` in a closed loop, where its target's
+    /// connections share a queue, and when none is left.
     #[inline]
     pub(super) fn next_due_ns(&self, index: usize) -> Option<u64> {
         let profile = self.plan.profile.as_ref()?;
-        let due = self.connections[index].arrivals.as_ref()?.next_due_ns(profile)?;
-        Some(self.window.origin_ns + due)
+        let due_ns = self.connections[index].arrivals.as_ref()?.next_due_ns(profile)?;
+        self.window.origin_ns.checked_add(due_ns)
+    }
+
+    /// The connection stands when the run begins: when does it send first?
+    pub(super) fn begin(&mut self, index: usize) {
+        let origin_ns = self.window.origin_ns;
+        if self.plan.profile.is_none() {
+            let delay_ns = self.delay_ns(index);
+            self.set_timer(index, origin_ns + delay_ns);
+        } else if let Some(queue) = &mut self.lanes[self.connections[index].target].queue {
+            queue.give(index, &mut self.connections[index]);
+        } else if let Some(due_ns) = self.next_due_ns(index) {
+            self.set_timer(index, due_ns);
+        }
     }
 
     /// The connection is free: what is next?
     #[inline]
-    pub(super) fn free(&mut self, index: usize, now: u64) -> Result<()> {
+    pub(super) fn free(&mut self, index: usize, now: u64) {
         self.settle(index);
-        self.connections[index].state = State::Idle;
-        if !self.running || now >= self.window.end_ns {
-            return Ok(());
+        let was_busy = std::mem::replace(&mut self.connections[index].state, State::Idle) != State::Idle;
+        if !self.running {
+            return;
         }
-        if self.plan.profile.is_some() {
-            self.drop_unsent_warmup(index, now);
-            return match self.next_due_ns(index) {
-                Some(due) if due >= self.window.end_ns => Ok(()),
-                Some(due) if due <= now => self.send(index, due, false),
-                // It has been set when the last request was sent, unless a failure or a new connection lay between.
-                Some(due) => {
-                    if self.connections[index].timer_due_ns != due {
-                        self.set_timer(index, due);
-                    }
-                    Ok(())
+        if self.plan.profile.is_none() {
+            return self.free_in_closed_loop(index, now, was_busy);
+        }
+        let target = self.connections[index].target;
+        if let Some(queue) = &mut self.lanes[target].queue {
+            queue.give(index, &mut self.connections[index]);
+            return self.serve_queue(target, now);
+        }
+        self.drop_unsent_warmup(index, now);
+        match self.next_due_ns(index) {
+            Some(due) if due >= self.window.end_ns => {}
+            Some(due) if due <= now => {
+                // Behind is who finds the next one overdue after a response; a timer alone is always a little late.
+                let behind = was_busy || self.connections[index].catch_up.is_some();
+                match self.catch_up_ns(index, now, behind) {
+                    Some(later) => self.set_timer(index, later),
+                    None => self.send(index, due, now),
                 }
-                None => Ok(()),
-            };
-        }
-        match self.delay_ns()? {
-            0 => self.send(index, now, false),
-            delay_ns => {
-                self.set_timer(index, now + delay_ns);
-                Ok(())
             }
+            // It has been set when the last request was sent, unless a failure or a new connection lay between.
+            Some(due) => {
+                self.connections[index].catch_up = None;
+                if self.connections[index].timer_due_ns != due || !was_busy {
+                    self.set_timer(index, due);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn free_in_closed_loop(&mut self, index: usize, now: u64, was_busy: bool) {
+        if now >= self.window.end_ns {
+            return;
+        }
+        if let Some(slices) = &self.plan.slices {
+            let (target, at) = (self.connections[index].target, slices.at(now.saturating_sub(self.window.origin_ns)));
+            // Drawing the order of a block is too much for each request.
+            let (_, loaded) = match self.slice {
+                Some(known) if known.0 == at => known,
+                _ => *self.slice.insert((at, slices.target(at))),
+            };
+            if loaded != Some(target) {
+                let next_ns = slices.begin_ns(slices.next_of(target, at));
+                if let Some(due_ns) = next_ns.and_then(|next_ns| self.window.origin_ns.checked_add(next_ns)) {
+                    self.set_timer(index, due_ns);
+                }
+                return;
+            }
+        }
+        match if was_busy { self.delay_ns(index) } else { 0 } {
+            0 => self.send(index, now, now),
+            delay_ns => self.set_timer(index, now + delay_ns),
         }
     }
 
     /// What the script's `delay()` asks for before the next request of a closed loop, the first of a connection included.
     #[inline]
-    pub(super) fn delay_ns(&self) -> Result<u64> {
-        if self.delays { Ok((self.source.script().delay_ms()? * 1e6) as u64) } else { Ok(0) }
+    fn delay_ns(&mut self, index: usize) -> u64 {
+        let lane = &self.lanes[self.connections[index].target];
+        if !lane.delays {
+            return 0;
+        }
+        match lane.source.script().delay_ms() {
+            Ok(delay_ms) => (delay_ms * 1e6) as u64,
+            Err(error) => {
+                self.fail_for(error);
+                0
+            }
+        }
+    }
+
+    /// When a connection that is behind may send, if it may not yet: wrk2 catches up at twice the rate.
+    fn catch_up_ns(&mut self, index: usize, now: u64, behind: bool) -> Option<u64> {
+        let profile = self.plan.profile.as_ref().filter(|_| self.plan.catches_up_slowly && behind)?;
+        let rate_rps = profile.rate_rps(now.saturating_sub(self.window.origin_ns)) * self.plan.share;
+        let connections = self.connections.len() as f64;
+        let catch_up = self.connections[index].catch_up.get_or_insert(CatchUp { since_ns: now, sent: 0 });
+        let next_ns = catch_up.since_ns + (catch_up.sent as f64 * connections / (2.0 * rate_rps) * 1e9) as u64;
+        if next_ns > now {
+            return Some(next_ns);
+        }
+        catch_up.sent += 1;
+        None
     }
 
     /// What the warm-up could not send in its time is dropped and counted: sent late, it would push requests of the
@@ -58,60 +130,121 @@ impl Worker {
     #[inline]
     fn drop_unsent_warmup(&mut self, index: usize, now: u64) {
         while now >= self.window.start_ns && self.next_due_ns(index).is_some_and(|due| due < self.window.start_ns) {
-            if let Some(arrivals) = &mut self.connections[index].arrivals {
-                arrivals.advance();
+            let connection = &mut self.connections[index];
+            if let (Some(arrivals), Some(profile)) = (&mut connection.arrivals, &self.plan.profile) {
+                arrivals.advance(profile);
             }
-            self.interval.counts.warmup_unsent += 1;
+            self.intervals[connection.target].counts.warmup_unsent += 1;
         }
     }
 
-    /// Sends the next request. `was_free`: the connection waited for the intended start, so lateness is our own.
+    /// Sends what is due of a queue that a target's connections share, as long as one is free.
+    pub(super) fn serve_queue(&mut self, target: usize, now: u64) {
+        loop {
+            let (Some(profile), Some(queue)) = (&self.plan.profile, &mut self.lanes[target].queue) else { return };
+            let due = queue.arrivals.next_due_ns(profile).and_then(|due| self.window.origin_ns.checked_add(due));
+            let Some(due) = due.filter(|due| *due < self.window.end_ns) else { return };
+            if due > now {
+                return self.set_queue_timer(target);
+            }
+            if due < self.window.start_ns && now >= self.window.start_ns {
+                queue.arrivals.advance(profile);
+                self.intervals[target].counts.warmup_unsent += 1;
+                continue;
+            }
+            let Some(index) = queue.take(&mut self.connections, |connection| connection.state == State::Idle) else {
+                if !std::mem::replace(&mut queue.overdue, true) {
+                    self.rest.begin_wait();
+                }
+                return;
+            };
+            if std::mem::take(&mut queue.overdue) {
+                self.rest.end_wait();
+            }
+            if self.was_moved(index) {
+                self.io.close(index);
+                self.connect(index, now);
+            } else {
+                self.send(index, due, now);
+            }
+        }
+    }
+
+    /// Sets the timer of a shared queue to its next intended start.
+    pub(super) fn set_queue_timer(&mut self, target: usize) {
+        let (Some(profile), Some(queue)) = (&self.plan.profile, &mut self.lanes[target].queue) else { return };
+        let due = queue.arrivals.next_due_ns(profile).and_then(|due| self.window.origin_ns.checked_add(due));
+        if let Some(due) = due.filter(|due| *due < self.window.end_ns) {
+            queue.timer = queue.timer.wrapping_add(1);
+            self.timers.push(Reverse((due, (self.connections.len() + target) as u32, queue.timer)));
+        }
+    }
+
+    /// Sends the next request, or the next pipelined ones. What waits for its connection when the window ends is sent
+    /// all the same, but not the backlog of an overload: that would lengthen the run for nothing.
     #[inline]
-    pub(super) fn send(&mut self, index: usize, intended_ns: u64, was_free: bool) -> Result<()> {
-        if intended_ns >= self.window.end_ns || !self.take_ticket() {
-            return Ok(());
+    fn send(&mut self, index: usize, intended_ns: u64, now: u64) {
+        let late = now >= self.window.end_ns;
+        if late && (intended_ns + LATE_NS < self.window.end_ns || now >= self.drain_end_ns()) {
+            return;
         }
-        self.source.advance()?;
+        let target = self.connections[index].target;
+        let lane = &mut self.lanes[target];
+        if intended_ns >= self.window.end_ns || self.plan.tickets == Some(0) {
+            return;
+        }
+        if let Err(error) = lane.source.advance() {
+            return self.fail_for(error);
+        }
+        if lane.source.requests().is_empty() {
+            // A script that has said stop() owes no more requests.
+            self.window.end_ns = self.window.end_ns.min(monotonic_ns());
+            return;
+        }
         let connection = &mut self.connections[index];
-        if let Some(arrivals) = &mut connection.arrivals {
-            arrivals.advance();
+        connection.requests.clear();
+        connection.requests.extend_from_slice(lane.source.requests());
+        connection.responded = 0;
+        let count = connection.requests.len() as u64;
+        if let Some(left) = &mut self.plan.tickets {
+            *left = left.saturating_sub(count);
         }
-        connection.parser.expect_answer(self.source.is_head());
+        if let Some(profile) = &self.plan.profile
+            && let Some(arrivals) =
+                connection.arrivals.as_mut().or(lane.queue.as_mut().map(|queue| &mut queue.arrivals))
+        {
+            connection.slot = arrivals.slot();
+            // Pipelined requests are due together, and take as many slots as they are.
+            (0..count).for_each(|_| arrivals.advance(profile));
+        }
+        connection.parser.expect_answer(connection.requests[0].head);
         connection.state = State::Busy;
         connection.timed_out = false;
+        connection.late = late;
+        connection.tag = lane.source.tag();
+        connection.received = 0;
+        let text = lane.source.text();
+        connection.written = (text.len() / connection.requests.len()) as u32;
         let sent_ns = monotonic_ns();
         debug_assert!(sent_ns >= intended_ns, "a request leaves before its intended start");
         connection.since_ns = sent_ns;
         connection.intended_ns = if self.plan.profile.is_some() { intended_ns } else { sent_ns };
-        let recorded = self.window.records(connection.intended_ns);
-        let counts = &mut self.interval.counts;
-        if recorded {
-            counts.sent += 1;
-            counts.bytes_written += self.source.text().len() as u64;
+        connection.ideal_sent_ns = connection.intended_ns.max(connection.ideal_free_ns);
+        let interval = &mut self.intervals[target];
+        if self.window.records(connection.intended_ns) {
+            interval.counts.sent += count;
+            interval.counts.bytes_written += text.len() as u64;
+            if self.plan.profile.is_some() {
+                interval.counts.held += count * u64::from(self.coalescing.held(intended_ns));
+                interval.lag.saturating_record_n(sent_ns.saturating_sub(connection.ideal_sent_ns), count);
+            }
         } else {
-            counts.warmup_sent += 1;
+            interval.counts.warmup_sent += count;
         }
-        if was_free && recorded && self.plan.profile.is_some() {
-            self.interval.counts.held += u64::from(self.coalescing.held(intended_ns));
-            self.interval.lag.saturating_record(sent_ns.saturating_sub(intended_ns));
-        }
-        if self.io.send(index, self.source.text()).is_err() {
+        if self.io.send(index, text).is_err() {
             self.fail(index, Failure::Write, sent_ns);
         } else if let Some(due) = self.next_due_ns(index).filter(|due| *due < self.window.end_ns) {
             self.set_timer(index, due);
-        }
-        Ok(())
-    }
-
-    /// In a closed loop with `-n`, whether one more request may go.
-    fn take_ticket(&mut self) -> bool {
-        match &mut self.plan.tickets {
-            None => true,
-            Some(0) => false,
-            Some(left) => {
-                *left -= 1;
-                true
-            }
         }
     }
 }

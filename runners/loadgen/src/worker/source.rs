@@ -1,14 +1,16 @@
 //! Where requests come from: one text for the whole run, or a script's `request()`.
 
 use crate::error::Result;
-use crate::lua::{Script, is_head_request};
+use crate::lua::Script;
 
-/// Gives requests.
+pub use crate::lua::RequestKind;
+
+/// Gives requests, one or several pipelined at a time.
 pub struct Source {
     script: Script,
     text: Vec<u8>,
+    kinds: Vec<RequestKind>,
     dynamic: bool,
-    head: bool,
 }
 
 impl Source {
@@ -16,14 +18,13 @@ impl Source {
     ///
     /// # Errors
     /// [`crate::error::Error::Script`] when there is no valid request.
-    pub fn new(mut script: Script) -> Result<Self> {
+    pub fn new(script: Script) -> Result<Self> {
         let dynamic = script.is_dynamic();
-        let mut text = Vec::new();
+        let mut source = Source { script, text: Vec::new(), kinds: Vec::new(), dynamic };
         if !dynamic {
-            script.request(&mut text)?;
+            source.script.request(&mut source.text, &mut source.kinds)?;
         }
-        let head = is_head_request(&text);
-        Ok(Source { script, text, dynamic, head })
+        Ok(source)
     }
 
     /// Calls `request()` once for nothing, as wrk and wrk2 do at start-up on the first thread.
@@ -31,37 +32,34 @@ impl Source {
     /// # Errors
     /// [`crate::error::Error::Script`].
     pub fn swallow_one(&mut self) -> Result<()> {
-        if self.dynamic { self.script.request(&mut self.text) } else { Ok(()) }
+        self.advance()
     }
 
-    /// Makes the next request. Read it with [`Source::text`].
+    /// Makes the next requests. Read them with [`Source::text`].
     ///
     /// # Errors
     /// [`crate::error::Error::Script`].
     #[inline]
     pub fn advance(&mut self) -> Result<()> {
-        if self.dynamic {
-            self.script.request(&mut self.text)?;
-            self.head = is_head_request(&self.text);
-        }
-        Ok(())
+        if self.dynamic { self.script.request(&mut self.text, &mut self.kinds) } else { Ok(()) }
     }
 
-    /// The request that [`Source::advance`] made.
+    /// The bytes that [`Source::advance`] made.
     #[inline]
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Whether a script makes each request anew.
-    pub fn is_dynamic(&self) -> bool {
-        self.dynamic
+    /// The requests in those bytes, in order.
+    #[inline]
+    pub fn requests(&self) -> &[RequestKind] {
+        &self.kinds
     }
 
-    /// Whether it is a HEAD request.
+    /// The number of the operation's name; 0 is none.
     #[inline]
-    pub fn is_head(&self) -> bool {
-        self.head
+    pub fn tag(&self) -> u8 {
+        self.script.tag()
     }
 
     /// The script behind it.

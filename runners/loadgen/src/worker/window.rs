@@ -2,10 +2,6 @@
 
 use crate::clock::NS_PER_S;
 
-/// How long answers to requests of the window are awaited after its end, so that a healthy run ends with nothing
-/// unanswered. A stall at the end is longer and stays visible as censored requests.
-pub const DRAIN_NS: u64 = NS_PER_S / 10;
-
 /// Warm-up, recorded window, end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -13,7 +9,7 @@ pub struct Window {
     pub origin_ns: u64,
     /// Requests intended from here on are recorded.
     pub start_ns: u64,
-    /// Requests intended from here on are not sent.
+    /// Requests intended from here on are never due.
     pub end_ns: u64,
 }
 
@@ -51,7 +47,7 @@ mod tests {
         let window = Window::new(5, 2 * NS_PER_S, 3 * NS_PER_S);
         assert_eq!(window.second_of(5), 0);
         assert_eq!(window.second_of(5 + 3 * NS_PER_S), 1);
-        assert_eq!(window.second_of(window.end_ns + DRAIN_NS), 2);
+        assert_eq!(window.second_of(window.end_ns + NS_PER_S), 2);
         assert!(
             !window.records(window.start_ns - 1) && window.records(window.start_ns) && !window.records(window.end_ns)
         );

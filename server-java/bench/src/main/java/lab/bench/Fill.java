@@ -14,15 +14,17 @@ import lab.storage.Cursor;
 import lab.storage.Storage;
 
 /**
- * Fills a store with keys in random order, measures the puts, writes some of them again, waits until the store has
- * settled, and prints one line of JSON. A first store, thrown away, warms the compiler up.
+ * Fills a store with keys in random order, writes all of them again some times, measures these puts, waits for the end of
+ * compaction, and prints one line of JSON. A first store, thrown away, warms the compiler up.
  *
- * <p>Arguments: engine, folder, keys, bytes of a value, how many times all keys are written again.
+ * <p>What was written and what is taken of the disk counts the logs too.
+ *
+ * <p>Arguments: engine, folder, keys, bytes of a value, how many times all keys are written again, puts of the warm-up,
+ * seconds without a change of a table after which compaction has ended.
  */
 public final class Fill {
 
-    private static final int WARMUP_PUTS = 300_000;
-    private static final long QUIET_NS = 6_000_000_000L;
+    private static final double NS_PER_S = 1e9;
     private static final long LONGEST_WAIT_NS = 120_000_000_000L;
 
     private Fill() {
@@ -34,35 +36,36 @@ public final class Fill {
         Path folder = Path.of(args[1]);
         int keys = Integer.parseInt(args[2]);
         Values values = new Values(Integer.parseInt(args[3]));
-        int rewrites = Integer.parseInt(args[4]);
-        warmUp(engine, folder.resolveSibling(folder.getFileName() + "-warm-up"), values);
+        int passes = 1 + Integer.parseInt(args[4]);
+        int warmupPuts = Integer.parseInt(args[5]);
+        long quietNs = (long) (Double.parseDouble(args[6]) * NS_PER_S);
+        warmUp(engine, folder.resolveSibling(folder.getFileName() + "-warm-up"), values, warmupPuts);
         int[] order = Data.shuffled(keys);
         long writtenBefore = Process.writtenBytes();
         long putNs;
-        long rewriteNs;
+        long allocated;
         try (Storage storage = Engines.open(engine, folder)) {
-            putNs = put(storage, order, values);
             long from = System.nanoTime();
-            for (int i = 0; i < rewrites; i++) {
+            for (int i = 0; i < passes; i++) {
                 put(storage, order, values);
             }
-            rewriteNs = System.nanoTime() - from;
+            putNs = System.nanoTime() - from;
             storage.flush();
-            settle(folder);
+            settle(folder, quietNs);
+            allocated = Process.allocatedBytes(folder);
         }
         long written = Process.writtenBytes() - writtenBefore;
         long live = (long) keys * (Data.KEY_BYTES + values.bytes());
-        long puts = (long) keys * (1 + rewrites);
-        System.out.printf("{\"engine\": \"%s\", \"keys\": %d, \"value_bytes\": %d, \"put_ns\": %.1f, \"rewrite_ns\": %.1f,"
-                + " \"written_bytes\": %d, \"put_bytes\": %d, \"disk_bytes\": %d, \"live_bytes\": %d,"
-                + " \"anonymous_bytes\": %d}%n", engine, keys, values.bytes(), (double) putNs / keys,
-                rewrites == 0 ? 0 : (double) rewriteNs / rewrites / keys, written,
-                puts * (Data.KEY_BYTES + values.bytes()), size(folder), live, Process.anonymousBytes());
+        long puts = (long) keys * passes;
+        System.out.printf("{\"engine\": \"%s\", \"keys\": %d, \"value_bytes\": %d, \"put_ns\": %.1f,"
+                + " \"written_bytes\": %d, \"put_bytes\": %d, \"allocated_bytes\": %d, \"table_bytes\": %d,"
+                + " \"live_bytes\": %d}%n", engine, keys, values.bytes(), (double) putNs / puts, written,
+                puts * (Data.KEY_BYTES + values.bytes()), allocated, size(folder), live);
     }
 
-    private static void warmUp(String engine, Path folder, Values values) {
+    private static void warmUp(String engine, Path folder, Values values, int puts) {
         try (Storage storage = Engines.open(engine, folder)) {
-            put(storage, Data.shuffled(WARMUP_PUTS), values);
+            put(storage, Data.shuffled(puts), values);
             storage.flush();
             try (Cursor cursor = storage.range(null, null)) {
                 cursor.next();
@@ -71,16 +74,14 @@ public final class Fill {
         delete(folder);
     }
 
-    private static long put(Storage storage, int[] order, Values values) {
-        long from = System.nanoTime();
+    private static void put(Storage storage, int[] order, Values values) {
         for (int number : order) {
             storage.put(MemorySegment.ofArray(Data.key(number)), values.of(number));
         }
-        return System.nanoTime() - from;
     }
 
-    /** Waits until no table has been made, changed or removed for a while. */
-    static void settle(Path folder) throws IOException, InterruptedException {
+    /** Waits until no table has been made, changed or removed for so long. */
+    private static void settle(Path folder, long quietNs) throws IOException, InterruptedException {
         try (WatchService changes = folder.getFileSystem().newWatchService()) {
             folder.register(changes, StandardWatchEventKinds.ENTRY_CREATE, StandardWatchEventKinds.ENTRY_MODIFY,
                     StandardWatchEventKinds.ENTRY_DELETE);
@@ -88,7 +89,7 @@ public final class Fill {
             long last = from;
             while (true) {
                 long now = System.nanoTime();
-                long left = Math.min(last + QUIET_NS, from + LONGEST_WAIT_NS) - now;
+                long left = Math.min(last + quietNs, from + LONGEST_WAIT_NS) - now;
                 WatchKey changed = left <= 0 ? null : changes.poll(left, TimeUnit.NANOSECONDS);
                 if (changed == null) {
                     return;

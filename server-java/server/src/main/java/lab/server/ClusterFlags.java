@@ -4,6 +4,7 @@ import static lab.server.Flags.require;
 
 import java.nio.file.Path;
 import java.util.List;
+import lab.server.api.ClusterSecret;
 import lab.server.cluster.ClientKind;
 import lab.server.cluster.ClusterSettings;
 import lab.server.cluster.Hashing;
@@ -28,8 +29,14 @@ final class ClusterFlags {
     private List<String> topology;
 
     @Option(names = "--self", paramLabel = "URL",
-            description = "Which node of --topology this process is. It listens on that port.")
+            description = "Which node of --topology this process is. It listens on that host and port.")
     private String self;
+
+    @Option(names = "--cluster-secret-file", paramLabel = "FILE",
+            description = "File with a secret, the same for all nodes, by which they know each other's requests: 16 to 256 "
+                    + "characters, readable for the server alone. Default: with --nodes a random one; with --topology "
+                    + "on loopback addresses one made of the topology; on other addresses the flag is required.")
+    private Path secretFile;
 
     @Option(names = "--hashing", converter = HashingConverter.class, paramLabel = "KIND",
             description = "Where keys lie: rendezvous (murmur3), modulo, or objects-hash (as report 5 first had it: one "
@@ -70,6 +77,11 @@ final class ClusterFlags {
             description = "A node that did not answer is set aside and probed this often. Default: 500.")
     private Integer peerRetryMs;
 
+    @Option(names = "--clock-offset-ms", paramLabel = "MS",
+            description = "Add this to the wall clock of this node, less than 0 to set it back, to see how a cluster bears "
+                    + "clocks that differ. Default: 0.")
+    private Long clockOffsetMs;
+
     void validate(NetworkFlags network) {
         require(nodes >= 1 && nodes <= Topology.MAX_NODES, "--nodes is " + nodes + ", but must be 1 to "
                 + Topology.MAX_NODES + ".");
@@ -79,12 +91,14 @@ final class ClusterFlags {
                 + network.port() + " on there are not that many ports.");
         if (!isCluster()) {
             require(hashing == null && from == null && ack == null && !readRepair && client == null && !clientLock
-                    && peerThreads == null && peerTimeoutMs == null && peerRetryMs == null, "--hashing, --replication-*,"
-                    + " --read-repair, --client* and --peer-* are for a cluster; add --nodes N, or --topology and --self.");
+                    && peerThreads == null && peerTimeoutMs == null && peerRetryMs == null && clockOffsetMs == null
+                    && secretFile == null, "--hashing, --replication-*, --read-repair, --client*, --peer-*, "
+                            + "--clock-offset-ms and --cluster-secret-file are for a cluster; add --nodes N, or --topology "
+                            + "and --self.");
             return;
         }
         int size = topology == null ? nodes : ofProcesses().size();
-        ClusterSettings settings = settings(size);
+        ClusterSettings settings = settings(size, null);
         require(settings.from() >= 1 && settings.from() <= size, "--replication-from is " + settings.from()
                 + ", but must be 1 to " + size + ", the number of nodes.");
         require(settings.ack() >= 1 && settings.ack() <= settings.from(), "--replication-ack is " + settings.ack()
@@ -95,6 +109,13 @@ final class ClusterFlags {
                 + ", but must be at least 1.");
         requireTime("--peer-timeout-ms", settings.peerTimeoutMs());
         requireTime("--peer-retry-ms", settings.peerRetryMs());
+        if (topology != null) {
+            new NodeAddress(ofProcesses().selfUrl()).validate(network);
+            require(secretFile != null || ofProcesses().nodes().stream().allMatch(NodeAddress::isLoopback),
+                    "--topology has addresses of other machines, so the nodes need a secret by which they know each "
+                    + "other's requests; give all of them the same --cluster-secret-file.");
+        }
+        secret();
     }
 
     private static void requireTime(String flag, int value) {
@@ -115,6 +136,14 @@ final class ClusterFlags {
         return topology == null ? null : Topology.of(topology, self);
     }
 
+    /** What the nodes know each other's requests by. */
+    ClusterSecret secret() {
+        if (secretFile != null) {
+            return ClusterSecret.read(secretFile);
+        }
+        return topology == null ? ClusterSecret.random() : ClusterSecret.ofTopology(ofProcesses().nodes());
+    }
+
     /**
      * Where a node keeps its data: in a folder of its own below {@code --data}. So the store of a server that is alone,
      * whose values have no versions, is never taken for that of a node.
@@ -131,15 +160,17 @@ final class ClusterFlags {
     /**
      * All settings, with the defaults for a number of nodes.
      *
-     * @param size nodes of the cluster
+     * @param size   nodes of the cluster
+     * @param secret what they know each other by
      */
-    ClusterSettings settings(int size) {
+    ClusterSettings settings(int size, ClusterSecret secret) {
         int replicas = from == null ? size : from;
         return new ClusterSettings(hashing == null ? Hashing.RENDEZVOUS : hashing, replicas,
                 ack == null ? replicas / 2 + 1 : ack, readRepair, client == null ? ClientKind.PIPELINED : client,
                 clientLock,
                 peerThreads == null ? Runtime.getRuntime().availableProcessors() * THREADS_A_CORE : peerThreads,
-                peerTimeoutMs == null ? 1_000 : peerTimeoutMs, peerRetryMs == null ? 500 : peerRetryMs);
+                peerTimeoutMs == null ? 1_000 : peerTimeoutMs, peerRetryMs == null ? 500 : peerRetryMs,
+                clockOffsetMs == null ? 0 : clockOffsetMs, secret);
     }
 
     private static final class HashingConverter implements ITypeConverter<Hashing> {

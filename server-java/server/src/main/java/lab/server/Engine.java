@@ -10,6 +10,7 @@ import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
 import lab.storage.memory.MemoryStorage;
 import lab.storage.memory.NoopStorage;
+import lab.storage.rocksdb.RocksDbSettings;
 import lab.storage.rocksdb.RocksDbStorage;
 
 /** The storage engines that {@code --engine} knows. */
@@ -43,8 +44,8 @@ enum Engine {
         Path folder = flags.data();
         return switch (this) {
             case LSM -> new LsmStorage(folder, flags.lsm());
-            case ROCKSDB -> flags.isTuned() ? RocksDbStorage.tuned(folder, LsmOptions.DEFAULT_FLUSH_THRESHOLD_BYTES)
-                    : new RocksDbStorage(folder);
+            case ROCKSDB -> new RocksDbStorage(folder, flags.isTuned()
+                    ? RocksDbSettings.tuned(LsmOptions.DEFAULT_FLUSH_THRESHOLD_BYTES) : RocksDbSettings.DEFAULTS);
             case LEVELDB -> new LevelDbStorage(folder, flags.isTuned() ? LevelDbSettings.TUNED : LevelDbSettings.PUBLISHED);
             case FILES -> new FilesStorage(folder, flags.isTuned() ? FileLayout.FANNED : FileLayout.FLAT);
             case MEMORY -> new MemoryStorage(flags.heapBytes() / 4 * 3);

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import lab.server.api.AsPublished;
+import lab.server.api.ClusterSecret;
 import lab.server.api.Front;
 import lab.server.execution.Dispatcher;
 import lab.server.jdk.JdkFront;
@@ -26,16 +27,19 @@ enum FrontKind {
     /**
      * Binds a port.
      *
+     * @param host   name or number of the interface
+     * @param secret proves that another node sent a request; null if there is none
      * @param way how one-nio's answers are made
      * @throws IOException if it cannot be had
      */
-    Front open(NetworkFlags flags, int port, Dispatcher dispatcher, AsPublished way) throws IOException {
+    Front open(NetworkFlags flags, String host, int port, Dispatcher dispatcher, AsPublished way, ClusterSecret secret)
+            throws IOException {
         return switch (this) {
-            case ONE_NIO -> new KeyValueServer(new KeyValueServer.Address(flags.host(), port, flags.selectors(),
+            case ONE_NIO -> new KeyValueServer(new KeyValueServer.Address(host, port, flags.selectors(),
                     flags.backlog()), new Limits(flags.maxValueBytes(), flags.maxHeadBytes(), flags.maxConnections(),
-                    flags.idleTimeoutMs()), dispatcher, way);
-            case JDK -> new JdkFront(new InetSocketAddress(InetAddress.getByName(flags.host()), port), flags.backlog(),
-                    flags.maxValueBytes(), dispatcher);
+                    flags.idleTimeoutMs(), secret), dispatcher, way);
+            case JDK -> new JdkFront(new InetSocketAddress(InetAddress.getByName(host), port), flags.backlog(),
+                    flags.maxConnections(), flags.maxValueBytes(), dispatcher, secret);
         };
     }
 

@@ -31,7 +31,7 @@ final class Instance {
         Build build = Build.read();
         facts.put("instance", UUID.randomUUID().toString());
         facts.put("port", port);
-        facts.put("host", options.network().host());
+        facts.put("host", node.host());
         facts.put("pid", ProcessHandle.current().pid());
         facts.put("build", build.hash());
         facts.putAll(transport);

@@ -42,6 +42,11 @@ final class LsmFlags {
             description = "lsm: row cache for hot keys, on the heap. Default: 0, none: tables are mapped.")
     private long cacheBytes;
 
+    @Option(names = "--max-write-wait-ms", defaultValue = "10000", paramLabel = "MS",
+            description = "lsm: a write that finds no room for so long, because flushing or merging is behind, is answered "
+                    + "with 503 and Retry-After. Default: ${DEFAULT-VALUE}.")
+    private long maxWriteWaitMs;
+
     @Option(names = "--max-key-bytes", defaultValue = "65536", paramLabel = "BYTES",
             description = "Larger keys are answered with 413. Default: ${DEFAULT-VALUE}.")
     private int maxKeyBytes;
@@ -60,9 +65,10 @@ final class LsmFlags {
                 : flushThresholdBytes;
         Flags.require(cacheBytes <= heapBytes / 2, "--cache-bytes is " + cacheBytes + ", more than half of the heap of "
                 + heapBytes + " bytes. Start the JVM with a larger -Xmx, or lower it.");
-        return new LsmOptions(threshold, compaction).withWal(wal).withCompactionRateBytes(compactionRateBytes)
-                .withBloomBitsPerKey(bloomBitsPerKey).withCompression(compression).withCacheBytes(cacheBytes)
-                .withLimits(maxKeyBytes(), maxValueBytes);
+        return LsmOptions.builder().flushThresholdBytes(threshold).compaction(compaction).wal(wal)
+                .compactionRateBytes(compactionRateBytes).bloomBitsPerKey(bloomBitsPerKey).compression(compression)
+                .cacheBytes(cacheBytes).maxKeyBytes(maxKeyBytes()).maxValueBytes(maxValueBytes)
+                .maxWriteWaitMs(maxWriteWaitMs).build();
     }
 
     /** The limit holds for every engine. */

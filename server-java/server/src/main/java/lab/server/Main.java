@@ -10,10 +10,38 @@ import picocli.CommandLine.Mixin;
  * Starts the server. Prints one line of JSON on the standard output when it answers, and nothing else there; logs go to
  * the standard error. Stops cleanly on SIGTERM and SIGINT.
  *
- * <p>Exit codes: 2 if a flag is wrong, the port is taken or the store cannot be opened; 1 if the store cannot be closed
- * cleanly; 143 after SIGTERM (130 after SIGINT), when everything is on disk.
+ * <p>{@code --help} names the exit codes.
  */
-@Command(name = "server", sortOptions = false, description = "A key-value server over HTTP.")
+@Command(name = "server", sortOptions = false, description = "A key-value server over HTTP.",
+        exitCodeListHeading = "%nExit codes:%n",
+        exitCodeList = {"0:--help was shown.", "1:The store could not be closed cleanly.",
+            "2:A flag is wrong, the port is taken, or the store cannot be opened; the standard error says which.",
+            "130:Stopped by SIGINT; everything is on disk.", "143:Stopped by SIGTERM; everything is on disk."},
+        footer = {"", "JVM flags:",
+            "  -Xmx128m                       heap; memtables and tables lie outside of it",
+            "  --enable-native-access=ALL-UNNAMED, --sun-misc-unsafe-memory-access=allow",
+            "                                 for one-nio; without them JDK 25 warns",
+            "",
+            "Ready line: one line of JSON on the standard output as soon as the server",
+            "responds, and nothing else there; logs go to the standard error.",
+            "  {\"event\":\"ready\",\"instance\":\"...\",\"port\":8080,\"pid\":4711,...}",
+            "",
+            "One node:",
+            "  FLAGS=\"-Xmx128m --enable-native-access=ALL-UNNAMED\"",
+            "  FLAGS=\"$FLAGS --sun-misc-unsafe-memory-access=allow\"",
+            "  SERVER=\"java $FLAGS -jar server.jar --engine lsm\"",
+            "  $SERVER --data data --port 8080",
+            "",
+            "Three nodes:",
+            "  NODES=http://127.0.0.1:8081,http://127.0.0.1:8082,http://127.0.0.1:8083",
+            "  (umask 077; openssl rand -hex 32 > secret)",
+            "  CLUSTER=\"--topology $NODES --cluster-secret-file secret\"",
+            "  $SERVER --data data1 $CLUSTER --self http://127.0.0.1:8081 &",
+            "  $SERVER --data data2 $CLUSTER --self http://127.0.0.1:8082 &",
+            "  $SERVER --data data3 $CLUSTER --self http://127.0.0.1:8083 &",
+            "",
+            "Three nodes in one process:",
+            "  $SERVER --data data --port 8081 --nodes 3"})
 public final class Main implements Callable<Integer> {
 
     private static final int EXIT_CANNOT_START = 2;

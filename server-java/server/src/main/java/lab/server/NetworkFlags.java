@@ -9,6 +9,8 @@ import picocli.CommandLine.Option;
 final class NetworkFlags {
 
     static final int MAX_PORT = 65535;
+    private static final int DEFAULT_PORT = 8080;
+    private static final String DEFAULT_HOST = "127.0.0.1";
     private static final int LARGEST_VALUE_BYTES = 1 << 30;
     private static final int SMALLEST_HEAD_BYTES = 1024;
     /** One-nio takes anything less for seconds. */
@@ -18,12 +20,13 @@ final class NetworkFlags {
             description = "What carries HTTP: one-nio or jdk (com.sun.net.httpserver). Default: ${DEFAULT-VALUE}.")
     private FrontKind front;
 
-    @Option(names = "--port", defaultValue = "8080", paramLabel = "N",
-            description = "Port to listen on; 0 takes any free one. Default: ${DEFAULT-VALUE}.")
-    private int port;
+    @Option(names = "--port", paramLabel = "N",
+            description = "Port to listen on; 0 takes any free one. Default: " + DEFAULT_PORT + "; with --self, its port.")
+    private Integer port;
 
-    @Option(names = "--host", defaultValue = "127.0.0.1", paramLabel = "ADDRESS",
-            description = "Interface to listen on. Default: ${DEFAULT-VALUE}, this machine only.")
+    @Option(names = "--host", paramLabel = "ADDRESS",
+            description = "Interface to listen on; 0.0.0.0 is all of them. Default: " + DEFAULT_HOST + ", this machine "
+                    + "only; with --self, its host.")
     private String host;
 
     @Option(names = "--selectors", defaultValue = "0", paramLabel = "N",
@@ -34,13 +37,13 @@ final class NetworkFlags {
             description = "Connections that may wait to be accepted. Default: ${DEFAULT-VALUE}.")
     private int backlog;
 
-    @Option(names = "--max-connections", defaultValue = "0", paramLabel = "N",
-            description = "one-nio: further connections are closed at once. Default: 0, no limit of its own.")
+    @Option(names = "--max-connections", defaultValue = "10000", paramLabel = "N",
+            description = "Further connections are closed at once; 0 for no limit. Default: ${DEFAULT-VALUE}.")
     private int maxConnections;
 
-    @Option(names = "--idle-timeout-ms", defaultValue = "0", paramLabel = "MS",
+    @Option(names = "--idle-timeout-ms", defaultValue = "60000", paramLabel = "MS",
             description = "one-nio: a connection that sends and is sent nothing for this long is closed, at the latest "
-                    + "after twice this long. Default: 0, never.")
+                    + "after twice this long; 0 for never. Default: ${DEFAULT-VALUE}. Connections of other nodes stay.")
     private int idleTimeoutMs;
 
     @Option(names = "--max-value-bytes", defaultValue = "16777216", paramLabel = "BYTES",
@@ -52,7 +55,7 @@ final class NetworkFlags {
     private int maxHeadBytes;
 
     void validate() {
-        require(port >= 0 && port <= MAX_PORT, "--port is " + port + ", but must be 0 to " + MAX_PORT + ".");
+        require(port() >= 0 && port() <= MAX_PORT, "--port is " + port() + ", but must be 0 to " + MAX_PORT + ".");
         require(selectors >= 0, "--selectors is " + selectors + ", but must be at least 1, or 0 for one each core.");
         require(backlog > 0, "--backlog is " + backlog + ", but must be at least 1.");
         require(maxConnections >= 0, "--max-connections is " + maxConnections
@@ -70,10 +73,20 @@ final class NetworkFlags {
     }
 
     int port() {
-        return port;
+        return port == null ? DEFAULT_PORT : port;
     }
 
     String host() {
+        return host == null ? DEFAULT_HOST : host;
+    }
+
+    /** The port on the command line, or null. */
+    Integer givenPort() {
+        return port;
+    }
+
+    /** The interface on the command line, or null. */
+    String givenHost() {
         return host;
     }
 

@@ -3,10 +3,12 @@ package lab.server;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import lab.server.api.ClusterSecret;
 import lab.server.api.Json;
 import lab.server.cluster.Topology;
 import lab.storage.Storage;
@@ -59,9 +61,15 @@ final class RunningNodes implements AutoCloseable {
     }
 
     private static Node alone(Options options) {
-        Topology topology = options.cluster().ofProcesses();
-        int port = topology == null ? options.network().port() : Topology.port(topology.selfUrl());
-        return new Node(port, options.cluster().folder(options.store().data(), 1), topology, 1);
+        ClusterFlags cluster = options.cluster();
+        NetworkFlags network = options.network();
+        Path data = cluster.folder(options.store().data(), 1);
+        Topology topology = cluster.ofProcesses();
+        if (topology == null) {
+            return new Node(network.host(), network.port(), data, null, null, 1);
+        }
+        String host = network.givenHost() == null ? Topology.host(topology.selfUrl()) : network.givenHost();
+        return new Node(host, Topology.port(topology.selfUrl()), data, topology, cluster.secret(), 1);
     }
 
     private void start(Options options, int[] ports) {
@@ -69,9 +77,10 @@ final class RunningNodes implements AutoCloseable {
         for (int port : ports) {
             urls.add("http://" + reachable(options.network().host()) + ':' + port);
         }
+        ClusterSecret secret = options.cluster().secret();
         for (int i = 0; i < ports.length; i++) {
-            servers.add(new RunningServer(options, new Node(ports[i],
-                    options.cluster().folder(options.store().data(), i + 1), Topology.of(urls, urls.get(i)),
+            servers.add(new RunningServer(options, new Node(options.network().host(), ports[i],
+                    options.cluster().folder(options.store().data(), i + 1), Topology.of(urls, urls.get(i)), secret,
                     ports.length)));
         }
     }

@@ -3,10 +3,13 @@ package lab.server;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import lab.server.api.Answering;
 import lab.server.api.AsPublished;
+import lab.server.api.ClusterSecret;
 import lab.server.api.Entities;
 import lab.server.api.Front;
 import lab.server.api.Json;
@@ -57,7 +60,7 @@ final class RunningServer implements AutoCloseable {
         this.node = node;
         this.storage = storage;
         cluster = node.topology() == null ? null : new Cluster(node.topology(),
-                options.cluster().settings(node.topology().size()), storage, answering);
+                options.cluster().settings(node.topology().size(), node.secret()), storage, clockMark(node), answering);
         Entities entities = cluster == null ? alone(options.handling().way()) : cluster.entities();
         api = new KeyValueApi(entities, answering, this::status, () -> Json.write(storage.statistics()),
                 options.store().maxKeyBytes());
@@ -75,11 +78,20 @@ final class RunningServer implements AutoCloseable {
         }
         front.start();
         try {
-            SelfCheck.awaitAnswer(options.network().host(), instance.port(), instance.id());
+            SelfCheck.awaitAnswer(node.host(), instance.port(), instance.id());
+            if (cluster != null) {
+                cluster.announce();
+            }
         } catch (RuntimeException e) {
             close();
             throw e;
         }
+    }
+
+    /** Beside the folder of the store, which has only the store's own files; null if the store keeps none. */
+    private static Path clockMark(Node node) {
+        return node.data() != null && Files.isDirectory(node.data())
+                ? node.data().resolveSibling(node.data().getFileName() + ".clock") : null;
     }
 
     private Entities alone(AsPublished way) {
@@ -96,13 +108,13 @@ final class RunningServer implements AutoCloseable {
     private Front bind(NetworkFlags network, AsPublished way, int[] port) {
         for (int attempt = 1; ; attempt++) {
             if (node.port() == 0) {
-                port[0] = freePort(network.host());
+                port[0] = freePort(node.host());
             }
             try {
-                return network.front().open(network, port[0], dispatcher, way);
+                return network.front().open(network, node.host(), port[0], dispatcher, way, node.secret());
             } catch (IOException e) {
                 if (node.port() != 0 || attempt == FREE_PORT_ATTEMPTS) {
-                    throw new PortTakenException(network.host(), port[0], e);
+                    throw new PortTakenException(node.host(), port[0], e);
                 }
             }
         }
@@ -122,6 +134,11 @@ final class RunningServer implements AutoCloseable {
         } catch (IOException e) {
             throw new PortTakenException(host, 0, e);
         }
+    }
+
+    /** What the nodes of its cluster know each other by, or null. */
+    ClusterSecret secret() {
+        return node.secret();
     }
 
     /** The cluster that it is part of, or null. */

@@ -100,7 +100,8 @@ class CrowdTest {
     void idleConnectionsHoldNobodyUp() throws Exception {
         OpenFiles.assumeRoomFor(IDLE_CONNECTIONS);
         List<RawClient> idle = new ArrayList<>();
-        List<String> flags = new ArrayList<>(List.of(mode.flags("--engine", "memory", "--port", "0")));
+        List<String> flags = new ArrayList<>(List.of(mode.flags("--engine", "memory", "--port", "0",
+                "--max-connections", "0", "--idle-timeout-ms", "0")));
         try (ServerProcess server = ServerProcess.start(folder.resolve("errors.log"), List.of("-Xmx256m",
                 "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"),
                 flags.toArray(new String[0]))) {

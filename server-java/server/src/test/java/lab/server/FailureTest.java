@@ -1,15 +1,19 @@
 package lab.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.Map;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.EntryTooLargeException;
 import lab.storage.Storage;
+import lab.storage.StorageBusyException;
 import lab.storage.StorageFullException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
@@ -89,6 +93,41 @@ class FailureTest {
         }
     }
 
+    @Test
+    void writeThatFoundNoRoomInTimeIsA503ThatMayBeTriedAgain() throws IOException {
+        RawClient.Answer put = client.ask("PUT", "/v0/entity?id=busy", new byte[10]);
+        assertEquals(503, put.status());
+        assertEquals("1", put.fields().get("retry-after"));
+        assertTrue(put.text().contains("waited too long"), put.text());
+        assertEquals(0, server.counter("failed"));
+    }
+
+    @Test
+    void rangeThatAnErrorEndsOnTheWayEndsWithoutItsLastChunk() {
+        assertThrows(EOFException.class, () -> client.ask("GET", "/v0/entities?start=error"));
+    }
+
+    @Test
+    void failuresThatCannotEvenBeLoggedCostTheirConnectionsAndNoThread() throws IOException {
+        for (int i = 0; i < 50; i++) {
+            try (RawClient unlucky = new RawClient(server.port())) {
+                assertThrows(IOException.class, () -> unlucky.ask("PUT", "/v0/entity?id=twice", new byte[10]));
+            }
+        }
+        assertEquals(507, client.ask("PUT", "/v0/entity?id=full", new byte[10]).status());
+    }
+
+    /** Fails once more when it is logged or when its message is sent. */
+    private static final class FailingFailure extends Error {
+
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public String getMessage() {
+            throw new StackOverflowError("the second failure");
+        }
+    }
+
     private static final class FailingStorage implements Storage {
 
         private static IllegalStateException gone() {
@@ -104,7 +143,9 @@ class FailureTest {
         public void put(MemorySegment key, MemorySegment value) {
             switch (Bytes.text(key)) {
                 case "full" -> throw new StorageFullException("The disk is full. Free space.", null);
+                case "busy" -> throw new StorageBusyException("The write waited too long. Try again later.");
                 case "large" -> throw new EntryTooLargeException("The value has 10 bytes; at most 9 are taken.");
+                case "twice" -> throw new FailingFailure();
                 default -> throw gone();
             }
         }
@@ -123,6 +164,9 @@ class FailureTest {
                 @Override
                 public boolean next() {
                     if (shown++ == good) {
+                        if (from.byteSize() == "error".length() && from.get(ValueLayout.JAVA_BYTE, 1) == 'r') {
+                            throw new StackOverflowError("errors too");
+                        }
                         throw gone();
                     }
                     return true;

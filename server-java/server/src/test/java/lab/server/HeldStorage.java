@@ -2,8 +2,11 @@ package lab.server;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.Storage;
@@ -11,27 +14,42 @@ import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 import lab.storage.memory.MemoryStorage;
 
-/** A store in memory that holds every {@code get} of the key {@code held} until it is let go. */
-final class HeldStorage implements Storage {
+/** A store in memory that holds every {@code get} of the key {@code held} until it is let go, and notes who uses it. */
+public final class HeldStorage implements Storage {
 
-    static final String HELD = "held";
+    /** The key. */
+    public static final String HELD = "held";
 
     private final MemoryStorage storage = new MemoryStorage();
     private final CountDownLatch gate = new CountDownLatch(1);
     private final Semaphore arrived = new Semaphore(0);
+    private final AtomicInteger passes = new AtomicInteger();
+    private final Set<String> users = ConcurrentHashMap.newKeySet();
 
     /** Waits until so many further requests are held. */
-    void awaitHeld(int requests) throws InterruptedException {
+    public void awaitHeld(int requests) throws InterruptedException {
         arrived.acquire(requests);
     }
 
-    void letGo() {
+    /** Holds so many further reads not. */
+    public void passReads(int reads) {
+        passes.set(reads);
+    }
+
+    /** Goes on with the requests that are held, and holds none any more. */
+    public void letGo() {
         gate.countDown();
+    }
+
+    /** Names of the threads that have read or written. */
+    public Set<String> users() {
+        return users;
     }
 
     @Override
     public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
-        if (Bytes.text(key).equals(HELD)) {
+        users.add(Thread.currentThread().getName());
+        if (Bytes.text(key).equals(HELD) && passes.getAndUpdate(left -> Math.max(0, left - 1)) == 0) {
             arrived.release();
             try {
                 gate.await();
@@ -44,6 +62,7 @@ final class HeldStorage implements Storage {
 
     @Override
     public void put(MemorySegment key, MemorySegment value) {
+        users.add(Thread.currentThread().getName());
         storage.put(key, value);
     }
 

@@ -50,7 +50,7 @@ class LaterAnswerTest {
         }
         Execution execution = ExecutionKind.SELECTOR.create(new ExecutionSettings(1, QueueKind.ARRAY, 1, 0));
         server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16),
-                new Limits(1_000_000, 100_000, 0, 0), new Dispatcher(api, execution));
+                new Limits(1_000_000, 100_000, 0, 0, null), new Dispatcher(api, execution));
         server.start();
         client = new RawClient(port);
     }

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -86,6 +87,19 @@ public final class RawClient implements AutoCloseable {
     /** Reads an answer. */
     public Answer read() throws IOException {
         return read(false);
+    }
+
+    /** Reads a response if one comes in time. */
+    public boolean isAnsweredWithin(int timeoutMs) throws IOException {
+        socket.setSoTimeout(timeoutMs);
+        try {
+            read();
+            return true;
+        } catch (SocketTimeoutException e) {
+            return false;
+        } finally {
+            socket.setSoTimeout(TIMEOUT_MS);
+        }
     }
 
     /** Reads an answer without a body as it was sent, but for white space at the ends of its lines. */

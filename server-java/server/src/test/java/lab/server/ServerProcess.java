@@ -99,9 +99,14 @@ final class ServerProcess implements AutoCloseable {
         }
     }
 
-    @Override
-    public void close() {
+    /** Ends it as {@code kill -9} does. */
+    void kill() {
         process.destroyForcibly();
         process.onExit().join();
+    }
+
+    @Override
+    public void close() {
+        kill();
     }
 }

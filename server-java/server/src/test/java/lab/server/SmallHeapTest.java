@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Data that is many times the heap goes in and out, and no request fails for lack of memory. */
 class SmallHeapTest {
@@ -25,10 +26,13 @@ class SmallHeapTest {
     @TempDir
     private Path folder;
 
-    private ServerProcess start(String heap, String collector) throws IOException {
+    private ServerProcess start(String heap, String collector, String... flags) throws IOException {
+        List<String> all = new ArrayList<>(List.of("--engine", "lsm", "--data", folder.resolve("data").toString(), "--port",
+                "0", "--selectors", "2"));
+        all.addAll(List.of(flags));
         return ServerProcess.start(folder.resolve("errors.log"), List.of(heap, collector,
-                "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"), "--engine", "lsm",
-                "--data", folder.resolve("data").toString(), "--port", "0", "--selectors", "2");
+                "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"),
+                all.toArray(new String[0]));
     }
 
     /** All connections send at once; every value must be stored. Sizes in bytes. */
@@ -56,6 +60,56 @@ class SmallHeapTest {
                     assertEquals(200, last.status());
                     assertEquals(valueBytes, last.body().length);
                 }
+            }
+            assertFalse(server.errorText().contains("OutOfMemoryError"), server.errorText());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"one-nio", "jdk"})
+    void rangeOverAllNodesThatIsLargerThanTheHeapIsStreamed(String front) throws Exception {
+        int keys = 700;
+        int valueBytes = 100_000;
+        try (ServerProcess server = start("-Xmx48m", "-XX:+UseSerialGC", "--nodes", "3", "--front", front, "--execution",
+                "pool", "--peer-timeout-ms", "20000")) {
+            try (RawClient client = new RawClient(ServerProcess.port(server.readyLine()))) {
+                for (int i = 0; i < keys; i++) {
+                    assertEquals(201, client.ask("PUT", "/v0/entity?from=1&id=" + (1_000 + i), new byte[valueBytes]).status());
+                }
+                assertEquals((long) keys * (valueBytes + "1000\n".length()),
+                        client.ask("GET", "/v0/entities?start=1&scope=cluster").body().length);
+            }
+            assertFalse(server.errorText().contains("OutOfMemoryError"), server.errorText());
+        }
+    }
+
+    /** Clients that begin to send and stop must not keep the heap from those who send all. */
+    @ParameterizedTest
+    @CsvSource({"one-nio, false", "one-nio, true", "jdk, false", "jdk, true"})
+    void bodiesThatAreSentByHalvesDoNotFillTheHeap(String front, boolean chunked) throws Exception {
+        int clients = Math.min(2_000, (int) (OpenFiles.limit() / 4));
+        byte[] half = new byte[48 * 1024];
+        List<RawClient> halves = new ArrayList<>();
+        try (ServerProcess server = start("-Xmx128m", "-XX:+UseSerialGC", "--front", front, "--execution", "pool")) {
+            int port = ServerProcess.port(server.readyLine());
+            String size = chunked ? "Transfer-Encoding: chunked\r\n\r\nfff0\r\n" : "Content-Length: 65536\r\n\r\n";
+            for (int i = 0; i < clients; i++) {
+                RawClient client = new RawClient(port);
+                halves.add(client);
+                client.send("PUT /v0/entity?id=half" + i + " HTTP/1.1\r\n" + size);
+                client.send(half);
+            }
+            try (RawClient client = new RawClient(port)) {
+                // All that was sent before has reached the server, and what it took is in its heap.
+                assertEquals(200, client.ask("GET", "/v0/status").status());
+                assertEquals(201, client.ask("PUT", "/v0/entity?id=whole", new byte[SMALL_BYTES]).status());
+            }
+            for (RawClient client : halves) {
+                client.close();
+            }
+            try (RawClient client = new RawClient(port)) {
+                assertEquals(201, client.ask("PUT", "/v0/entity?id=large", new byte[1_000_000]).status());
+                assertEquals(201, client.ask("PUT", "/v0/entity?id=small", new byte[60_000]).status());
             }
             assertFalse(server.errorText().contains("OutOfMemoryError"), server.errorText());
         }

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import lab.server.api.Exchange;
 import lab.storage.Storage;
 import picocli.CommandLine;
 
@@ -31,9 +32,14 @@ public final class TestServer implements AutoCloseable {
     }
 
     private static Options options(String engine, String folder, String... flags) {
-        List<String> args = new ArrayList<>(List.of("--engine", engine, "--data", folder, "--port", "0",
-                "--selectors", "2"));
+        List<String> args = new ArrayList<>(List.of("--engine", engine, "--data", folder));
         args.addAll(List.of(flags));
+        if (!args.contains("--selectors")) {
+            args.addAll(List.of("--selectors", "2"));
+        }
+        if (!args.contains("--port") && !args.contains("--self")) {
+            args.addAll(List.of("--port", "0"));
+        }
         Options options = CommandLine.populateCommand(new Options(), args.toArray(new String[0]));
         options.validate();
         return options;
@@ -69,6 +75,11 @@ public final class TestServer implements AutoCloseable {
     /** Ports of all nodes. */
     public List<Integer> ports() {
         return nodes.servers().stream().map(server -> server.instance().port()).toList();
+    }
+
+    /** The header field, with its line break, by which nodes of this cluster know each other. */
+    public String proof() {
+        return Exchange.INTERNAL_FIELD + ": " + nodes.servers().getFirst().secret().fieldValue() + "\r\n";
     }
 
     /** The line that says that all nodes answer. */

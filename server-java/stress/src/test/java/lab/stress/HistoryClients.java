@@ -33,13 +33,18 @@ final class HistoryClients implements AutoCloseable {
     private final AtomicLong values = new AtomicLong();
     private final AtomicInteger acknowledgedWrites = new AtomicInteger();
     private final List<Thread> threads = new ArrayList<>();
+    /** What a write comes to that too few replicas took. */
+    private final Operation.Outcome refused;
     private volatile boolean stopped;
 
     /**
-     * @param nodes addresses of all nodes
+     * @param nodes       addresses of all nodes
+     * @param clocksAgree whether a write that was refused is ordered by the time of its request; else it may win against
+     *                    later ones, as one without a response
      */
-    HistoryClients(List<String> nodes) {
+    HistoryClients(List<String> nodes, boolean clocksAgree) {
         this.nodes = nodes;
+        this.refused = clocksAgree ? Operation.Outcome.REFUSED : Operation.Outcome.UNKNOWN;
     }
 
     /** Starts clients on some keys; {@link #stop()} ends them. */
@@ -92,6 +97,11 @@ final class HistoryClients implements AutoCloseable {
         return ask(node, Operation.Kind.GET, key, "&ack=" + nodes.size());
     }
 
+    /** One write. */
+    Operation put(String node, String key, String parameters) {
+        return ask(node, Operation.Kind.PUT, key, parameters);
+    }
+
     private Operation ask(String node, Operation.Kind kind, String key, String parameters) {
         String value = kind == Operation.Kind.PUT ? "value-" + values.incrementAndGet() : null;
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(node + "/v0/entity?id=" + key + parameters))
@@ -109,7 +119,7 @@ final class HistoryClients implements AutoCloseable {
                 case OK -> new Operation(kind, key, answer.body(), start, end, Operation.Outcome.DONE);
                 case CREATED, ACCEPTED, NOT_FOUND ->
                         new Operation(kind, key, value, start, end, Operation.Outcome.DONE);
-                case TOO_FEW_REPLICAS -> new Operation(kind, key, value, start, end, Operation.Outcome.REFUSED);
+                case TOO_FEW_REPLICAS -> new Operation(kind, key, value, start, end, refused);
                 default -> throw new AssertionError(kind + " of " + key + " was answered " + answer.statusCode() + ": "
                         + answer.body());
             };

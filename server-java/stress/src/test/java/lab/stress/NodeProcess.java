@@ -21,29 +21,33 @@ final class NodeProcess implements AutoCloseable {
 
     /**
      * @param errors file to which its standard error is added
+     * @param jvm    flags of the JVM
      * @param flags  flags of the server
      */
-    NodeProcess(Path errors, List<String> flags) {
+    NodeProcess(Path errors, List<String> jvm, List<String> flags) {
         this.errors = errors;
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow", "-cp",
-                System.getProperty("java.class.path"), "lab.server.Main"));
+                "--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"));
+        command.addAll(jvm);
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "lab.server.Main"));
         command.addAll(flags);
     }
 
-    /** Starts it and waits until it answers. */
-    void start() throws IOException {
-        begin();
+    /** Starts it with further flags and waits until it is ready. */
+    void start(List<String> more) throws IOException {
+        begin(more);
         awaitReady();
     }
 
-    /** Starts it. */
-    void begin() throws IOException {
-        process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(errors.toFile())).start();
+    /** Starts it with further flags. */
+    void begin(List<String> more) throws IOException {
+        List<String> all = new ArrayList<>(command);
+        all.addAll(more);
+        process = new ProcessBuilder(all).redirectError(ProcessBuilder.Redirect.appendTo(errors.toFile())).start();
     }
 
-    /** Waits until it answers. */
+    /** Waits until it is ready. */
     void awaitReady() throws IOException {
         BufferedReader out = process.inputReader();
         assertNotNull(out.readLine(), () -> "The node did not start: " + errorText());

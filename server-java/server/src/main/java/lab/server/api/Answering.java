@@ -3,6 +3,7 @@ package lab.server.api;
 import java.io.IOException;
 import java.util.concurrent.atomic.LongAdder;
 import lab.storage.EntryTooLargeException;
+import lab.storage.StorageBusyException;
 import lab.storage.StorageFullException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,6 +46,8 @@ public final class Answering {
         } catch (StorageFullException e) {
             // One line would be logged for each request until there is room; the store has said it once.
             exchange.respond(Status.STORAGE_FULL, e.getMessage());
+        } catch (StorageBusyException e) {
+            exchange.respond(Status.UNAVAILABLE, e.getMessage());
         } catch (RuntimeException | Error e) {
             failures.increment();
             LOG.error("{} {} failed", exchange.method(), exchange.target(), e);
@@ -55,11 +58,22 @@ public final class Answering {
         }
     }
 
-    /** Answers on any other thread. Throws nothing: if the connection is broken, it is ended. */
+    /**
+     * Responds for any other thread, which does not wait for the client. Throws nothing: if the connection is broken, it is
+     * ended.
+     */
     public void answerLater(Exchange exchange, Action action) {
+        if (exchange.waitsForClient()) {
+            Thread.ofVirtual().name("late-response").start(() -> answerOrAbort(exchange, action));
+        } else {
+            answerOrAbort(exchange, action);
+        }
+    }
+
+    private void answerOrAbort(Exchange exchange, Action action) {
         try {
             answer(exchange, action);
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             exchange.abort(e);
         }
     }

@@ -10,6 +10,14 @@ public interface Body extends AutoCloseable {
     long length();
 
     /**
+     * Whether reading may wait for more than the processor and the disk, so that no thread that others need may read it.
+     * Then {@link Exchange#respondStream} is called by a thread that may wait, and returns when all is sent.
+     */
+    default boolean waits() {
+        return false;
+    }
+
+    /**
      * Puts the next bytes into a buffer, as many as there are or as fit.
      *
      * @return number of bytes put; less than {@code length} only at the end, and 0 after it

@@ -32,9 +32,32 @@ public interface Entities {
     void delete(Exchange exchange, byte[] key, int from, int ack) throws IOException;
 
     /**
+     * Takes note that another node has started, and responds with 200.
+     *
+     * @param node its address
+     */
+    default void started(Exchange exchange, String node) throws IOException {
+        throw new BadRequestException("This server is not part of a cluster. Start it with --topology and --self.");
+    }
+
+    /**
      * The entries of this node in order, from {@code start}, included, to {@code end}, excluded.
      *
      * @param end null for no end
      */
     Cursor range(byte[] start, byte[] end);
+
+    /** The same as the body of a response; another node gets its own form. */
+    default Body rangeBody(Exchange exchange, byte[] start, byte[] end) {
+        return new RangeBody(range(start, end), false);
+    }
+
+    /**
+     * Answers with the entries of all nodes in order: 200, or 504 if more than {@code from - ack} nodes do not respond.
+     *
+     * @param end null for no end
+     */
+    default void clusterRange(Exchange exchange, byte[] start, byte[] end, int from, int ack) throws IOException {
+        exchange.respondStream(rangeBody(exchange, start, end));
+    }
 }

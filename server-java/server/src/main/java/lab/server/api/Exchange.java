@@ -14,8 +14,11 @@ import java.lang.foreign.MemorySegment;
  */
 public interface Exchange {
 
-    /** Header field with which a node marks a request to another one, whatever its value: it is answered from there. */
+    /** Header field with which a node proves by a {@link ClusterSecret} that a request is from inside the cluster. */
     String INTERNAL_FIELD = "Lab-Internal";
+    /** Says why a request with that field and another value is refused. */
+    String INTERNAL_REFUSED = "The header field " + INTERNAL_FIELD + " is for nodes of one cluster and does not hold its "
+            + "secret. Leave it out, or give all nodes the same --cluster-secret-file.";
     /** The body of such a request may be longer than the largest value by what nodes add to it. */
     int INTERNAL_EXTRA_BYTES = 16;
 
@@ -25,11 +28,16 @@ public interface Exchange {
     /** Path and query as they were sent, still percent-encoded. */
     String target();
 
-    /** Whether another node of the cluster sent it, so that it must not be sent on. */
+    /** Whether another node of the cluster sent it, as its secret proves; then it must not be sent on. */
     boolean internal();
 
     /** Body of the request; empty if it has none. The bytes belong to whoever asks and are not changed later. */
     MemorySegment body();
+
+    /** Whether answering waits for the client to read. */
+    default boolean waitsForClient() {
+        return false;
+    }
 
     /** Whether one of the {@code respond} methods was called for this request. */
     boolean isAnswered();
@@ -69,5 +77,5 @@ public interface Exchange {
      *
      * @param cause logged unless it only says that the client has gone
      */
-    void abort(Exception cause);
+    void abort(Throwable cause);
 }

@@ -1,6 +1,8 @@
 package lab.server.api;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.function.Supplier;
 
 /**
@@ -9,7 +11,7 @@ import java.util.function.Supplier;
  * <table>
  * <caption>Requests</caption>
  * <tr><td>{@code GET|PUT|DELETE /v0/entity?id=ID[&ack=A&from=F]}</td><td>200 or 404, 201, 202; 504</td></tr>
- * <tr><td>{@code GET /v0/entities?start=S[&end=E]}</td><td>200 and the records of the range</td></tr>
+ * <tr><td>{@code GET /v0/entities?start=S[&end=E][&scope=node|cluster]}</td><td>200 and the records of the range</td></tr>
  * <tr><td>{@code GET /v0/status}</td><td>200 and JSON</td></tr>
  * <tr><td>{@code GET /v0/stats}</td><td>200 and JSON: what the store has done</td></tr>
  * </table>
@@ -25,8 +27,13 @@ public final class KeyValueApi {
     public static final String ENTITIES = "/v0/entities";
     /** Path of the status. */
     public static final String STATUS = "/v0/status";
+    /** Path at which a node announces itself to another one. */
+    public static final String NODE = "/v0/node";
     /** Path of the store's counters. */
     public static final String STATS = "/v0/stats";
+
+    private static final byte[] SCOPE_NODE = {'n', 'o', 'd', 'e'};
+    private static final byte[] SCOPE_CLUSTER = {'c', 'l', 'u', 's', 't', 'e', 'r'};
 
     private final Entities entities;
     private final Supplier<String> status;
@@ -91,6 +98,9 @@ public final class KeyValueApi {
             if (isGet(exchange)) {
                 exchange.respondJson(stats.get());
             }
+        } else if (exchange.internal() && Query.hasPath(target, NODE)) {
+            byte[] url = Query.bytes(target, "url");
+            entities.started(exchange, url == null ? "" : new String(url, StandardCharsets.UTF_8));
         } else {
             throw new BadRequestException("There is nothing at this path. Paths are " + ENTITY + ", " + ENTITIES
                     + ", " + STATUS + " and " + STATS + ".");
@@ -140,7 +150,16 @@ public final class KeyValueApi {
         if (end != null && end.length == 0) {
             throw new BadRequestException("The parameter end is empty; leave it out to read to the last key.");
         }
-        exchange.respondStream(new RangeBody(entities.range(start, end)));
+        byte[] scope = Query.bytes(target, "scope");
+        if (scope == null || Arrays.equals(scope, SCOPE_NODE)) {
+            exchange.respondStream(entities.rangeBody(exchange, start, end));
+        } else if (Arrays.equals(scope, SCOPE_CLUSTER)) {
+            int from = from(target);
+            entities.clusterRange(exchange, start, end, from, ack(target, from));
+        } else {
+            throw new BadRequestException("The parameter scope is neither node, the keys of this node, nor cluster, those "
+                    + "of all nodes; leave it out for those of this node.");
+        }
     }
 
     private int from(String target) {

@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 import lab.storage.Cursor;
 
 /** A range as a stream of records {@code key\nvalue}, with nothing between them. */
-final class RangeBody implements Body {
+public final class RangeBody implements Body {
 
     private static final MemorySegment NEWLINE = MemorySegment.ofArray(new byte[] {'\n'});
     private static final int KEY = 0;
@@ -13,12 +13,27 @@ final class RangeBody implements Body {
     private static final int PARTS = 3;
 
     private final Cursor cursor;
+    private final boolean waits;
     private MemorySegment part;
     private long partRead;
     private int partKind;
 
     RangeBody(Cursor cursor) {
+        this(cursor, false);
+    }
+
+    /**
+     * @param cursor closed with this body
+     * @param waits  whether moving the cursor may wait for other nodes
+     */
+    public RangeBody(Cursor cursor, boolean waits) {
         this.cursor = cursor;
+        this.waits = waits;
+    }
+
+    @Override
+    public boolean waits() {
+        return waits;
     }
 
     @Override

@@ -10,6 +10,8 @@ public enum Status {
     ACCEPTED(202, "Accepted"),
     /** The request is not one of the API. */
     BAD_REQUEST(400, "Bad Request"),
+    /** The request says that another node sent it, and does not prove it. */
+    FORBIDDEN(403, "Forbidden"),
     /** The key is absent. */
     NOT_FOUND(404, "Not Found"),
     /** The path is one of the API, the method is not. */

@@ -1,8 +1,6 @@
 package lab.server.cluster;
 
 import java.io.IOException;
-import java.io.InterruptedIOException;
-import java.net.http.HttpTimeoutException;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -145,11 +143,11 @@ final class BlockingTransport implements PeerTransport {
             try {
                 answer = caller.ask(call);
                 return null;
-            } catch (InterruptedIOException | HttpTimeoutException e) {
-                return PeerFailure.TIMED_OUT;
             } catch (IOException e) {
                 LOG.debug("A call failed", e);
-                return PeerFailure.UNREACHABLE;
+                PeerFailure failure = PeerFailure.of(e);
+                // A connection out of the pool may be one to the node before its restart.
+                return failure == PeerFailure.UNREACHABLE && call.takeSecondTry() ? askInTime() : failure;
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 return PeerFailure.UNREACHABLE;

@@ -9,7 +9,7 @@ public enum ClientKind {
     PIPELINED("pipelined", false) {
         @Override
         PeerTransport open(ClusterSettings settings) {
-            return new PipelinedTransport(settings.peerTimeoutMs(), MAX_CALLS);
+            return new PipelinedTransport(settings.peerTimeoutMs(), MAX_CALLS, settings.secret());
         }
     },
 
@@ -17,7 +17,8 @@ public enum ClientKind {
     ONE_NIO("one-nio", true) {
         @Override
         PeerTransport open(ClusterSettings settings) {
-            return new BlockingTransport(url -> new OneNioCaller(url, settings.peerThreads(), settings.peerTimeoutMs()),
+            return new BlockingTransport(url -> new OneNioCaller(url, settings.peerThreads(), settings.peerTimeoutMs(),
+                    settings.secret()),
                     settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
         }
     },
@@ -28,7 +29,7 @@ public enum ClientKind {
         PeerTransport open(ClusterSettings settings) {
             return new BlockingTransport(url -> {
                 HttpClient client = JdkCaller.client(settings.peerTimeoutMs()).build();
-                return new JdkCaller(client, url, settings.peerTimeoutMs());
+                return new JdkCaller(client, url, settings.peerTimeoutMs(), settings.secret());
             }, settings.peerThreads(), QUEUED_CALLS, settings.peerTimeoutMs(), settings.clientLock());
         }
     },
@@ -37,7 +38,8 @@ public enum ClientKind {
     JDK_ASYNC("jdk-async", false) {
         @Override
         PeerTransport open(ClusterSettings settings) {
-            return new JdkAsyncTransport(settings.peerThreads(), settings.peerTimeoutMs(), MAX_CALLS);
+            return new JdkAsyncTransport(settings.peerThreads(), settings.peerTimeoutMs(), MAX_CALLS,
+                    settings.secret());
         }
     };
 

@@ -1,11 +1,13 @@
 package lab.server.cluster;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import lab.server.api.Answering;
 import lab.server.api.Entities;
 import lab.storage.Storage;
@@ -21,15 +23,19 @@ public final class Cluster implements AutoCloseable {
     private final PeerTransport transport;
     private final ScheduledExecutorService prober;
     private final List<Peer> peers = new ArrayList<>();
+    private final Replicas replicas;
+    private final ClusterRanges ranges;
     private final ReplicatedEntities entities;
 
     /**
      * Asks no other node before a request needs it, so nodes may start in any order.
      *
      * @param storage   holds records, no plain values; closed by the caller, after this object
+     * @param mark      file in which the node's clock keeps its place over a restart, or null if the store keeps nothing
      * @param answering answers where answering fails
      */
-    public Cluster(Topology topology, ClusterSettings settings, Storage storage, Answering answering) {
+    public Cluster(Topology topology, ClusterSettings settings, Storage storage, Path mark,
+            Answering answering) {
         this.topology = topology;
         this.settings = settings;
         this.transport = settings.client().open(settings);
@@ -43,15 +49,23 @@ public final class Cluster implements AutoCloseable {
                 peers.add(byPosition[node]);
             }
         }
-        Replicas replicas = new Replicas(new VersionedStore(storage), new HybridClock(topology.self()), byPosition,
-                topology.self());
-        entities = new ReplicatedEntities(replicas, settings.hashing().place(topology.nodes()), answering,
+        long offsetMicros = TimeUnit.MILLISECONDS.toMicros(settings.clockOffsetMs());
+        HybridClock clock = new HybridClock(topology.self(), () -> HybridClock.wallMicros() + offsetMicros,
+                mark == null ? ClockMark.none() : ClockMark.open(mark));
+        replicas = new Replicas(new VersionedStore(storage), clock, byPosition, topology.self());
+        ranges = new ClusterRanges(topology, settings, replicas.store(), answering);
+        entities = new ReplicatedEntities(replicas, ranges, settings.hashing().place(topology.nodes()), answering,
                 topology.size(), settings.from(), settings.ack(), settings.readRepair());
     }
 
     /** What answers the requests of clients and of other nodes. */
     public Entities entities() {
         return entities;
+    }
+
+    /** Announces this node to all others. Called when it accepts requests, before it says that it is ready. */
+    public void announce() {
+        Announcement.send(topology.selfUrl(), peers, settings.peerTimeoutMs());
     }
 
     /** What does not change: the nodes and how they work, for the ready line. */
@@ -68,6 +82,7 @@ public final class Cluster implements AutoCloseable {
         facts.put("peer_threads", settings.peerThreads());
         facts.put("peer_timeout_ms", settings.peerTimeoutMs());
         facts.put("peer_retry_ms", settings.peerRetryMs());
+        facts.put("clock_offset_ms", settings.clockOffsetMs());
         return facts;
     }
 
@@ -75,6 +90,7 @@ public final class Cluster implements AutoCloseable {
     public Map<String, Object> status() {
         Map<String, Object> status = facts();
         status.put("served", entities.status());
+        status.put("clock_ahead_ms", replicas.aheadMs());
         status.put("peers", peers.stream().map(Peer::status).toList());
         return status;
     }
@@ -82,7 +98,9 @@ public final class Cluster implements AutoCloseable {
     /** Ends all calls to other nodes. Called when no request comes any more, before the store is closed. */
     @Override
     public void close() {
+        ranges.close();
         prober.shutdownNow();
         transport.close();
+        replicas.close();
     }
 }

@@ -1,5 +1,7 @@
 package lab.server.cluster;
 
+import lab.server.api.ClusterSecret;
+
 /**
  * How a cluster works; the same on all of its nodes.
  *
@@ -12,7 +14,10 @@ package lab.server.cluster;
  * @param peerThreads   threads that wait for answers of other nodes, or read them
  * @param peerTimeoutMs longest wait for the answer of another node
  * @param peerRetryMs   time between probes of a node that is set aside
+ * @param clockOffsetMs what is added to the wall clock of this node, to see how a cluster bears clocks that differ
+ * @param secret        by which nodes know each other's requests
  */
 public record ClusterSettings(Hashing hashing, int from, int ack, boolean readRepair, ClientKind client,
-        boolean clientLock, int peerThreads, int peerTimeoutMs, int peerRetryMs) {
+        boolean clientLock, int peerThreads, int peerTimeoutMs, int peerRetryMs, long clockOffsetMs,
+        ClusterSecret secret) {
 }

@@ -8,8 +8,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The answers of the replicas to one request. Answers its exchange as soon as enough replicas have answered, or as soon as
- * too many have failed; the others go on.
+ * The responses of the replicas to one request. Answers its exchange as soon as enough replicas have responded, or as soon
+ * as too many have failed; the others go on.
  */
 abstract class Gathering {
 
@@ -17,80 +17,125 @@ abstract class Gathering {
 
     private final Exchange exchange;
     private final Answering answering;
-    private final int from;
+    private final Replicas replicas;
+    private final int[] nodes;
     private final int ack;
     private int succeeded;
     private int failed;
+    private boolean superseded;
 
     /**
-     * @param from replicas asked
-     * @param ack  replicas that must have answered
+     * @param nodes positions of the replicas that are asked
+     * @param ack   replicas that must have responded
      */
-    Gathering(Exchange exchange, Answering answering, int from, int ack) {
+    Gathering(Exchange exchange, Answering answering, Replicas replicas, int[] nodes, int ack) {
         this.exchange = exchange;
         this.answering = answering;
-        this.from = from;
+        this.replicas = replicas;
+        this.nodes = nodes;
         this.ack = ack;
     }
 
-    /**
-     * Asks all replicas, the others first: they work while this node does its own part.
-     *
-     * @param nodes positions of the replicas
-     */
-    final void start(Replicas replicas, int[] nodes) {
-        boolean local = false;
+    final Exchange exchange() {
+        return exchange;
+    }
+
+    final Answering answering() {
+        return answering;
+    }
+
+    final Replicas replicas() {
+        return replicas;
+    }
+
+    final int[] nodes() {
+        return nodes;
+    }
+
+    final int ack() {
+        return ack;
+    }
+
+    /** Asks all replicas, the others first: they work while this thread does the part of this node. */
+    final void start() {
+        int own = askOthers();
+        if (own >= 0) {
+            local(own);
+        }
+    }
+
+    /** Asks all replicas from a thread that must not wait for the store of this node. */
+    final void startElsewhere() {
+        int own = askOthers();
+        if (own >= 0 && !replicas.later(() -> local(own))) {
+            failed();
+        }
+    }
+
+    /** Calls the other nodes; the place of this node among the replicas, or -1. */
+    private int askOthers() {
+        int own = -1;
         for (int at = 0; at < nodes.length; at++) {
             if (replicas.isSelf(nodes[at])) {
-                local = true;
+                own = at;
             } else {
                 replicas.peer(nodes[at]).send(call(at));
             }
         }
-        if (local) {
-            local(replicas, nodes);
-        }
+        return own;
     }
 
-    private void local(Replicas replicas, int[] nodes) {
-        for (int at = 0; at < nodes.length; at++) {
-            if (replicas.isSelf(nodes[at])) {
-                byte[] found;
-                try {
-                    found = local(replicas.store());
-                } catch (RuntimeException e) {
-                    LOG.error("The replica on this node failed", e);
-                    failed();
-                    return;
-                }
-                succeeded(at, found);
-            }
+    private void local(int at) {
+        byte[] found;
+        try {
+            found = local(replicas.store());
+        } catch (RuntimeException e) {
+            LOG.error("The replica on this node failed", e);
+            failed();
+            return;
         }
+        succeeded(at, found);
     }
 
     /** The call to the replica at a position of the list of nodes. */
     abstract PeerCall call(int at);
 
-    /** The part of this node, if it is a replica itself; what it finds. */
+    /** The part of this node, if it is a replica itself; what it finds, as {@link PeerCall#answered} gets it. */
     abstract byte[] local(VersionedStore store);
 
-    /** Takes what a replica answered. Called under the lock of this object. */
-    abstract void take(int at, byte[] found);
+    /**
+     * Takes what a replica responded. Called under the lock of this object.
+     *
+     * @return false if the replicas must be asked again, by {@link #startAgain}
+     */
+    abstract boolean take(int at, byte[] found);
 
-    /** Answers the exchange, when enough replicas have answered. Called once. */
+    /** Asks again in another way, once, while the exchange is not answered; this object is not used any more. */
+    abstract void startAgain();
+
+    /** Answers the exchange, when enough replicas have responded. Called once. */
     abstract void answer(Exchange to) throws IOException;
 
-    /** Called once, when every replica has answered or failed. */
+    /** Called once, when every replica has responded or failed. */
     abstract void settled();
 
     final void succeeded(int at, byte[] found) {
+        replicas.observe(found);
+        boolean again;
         boolean enough;
         boolean last;
         synchronized (this) {
-            take(at, found);
+            if (superseded) {
+                return;
+            }
+            superseded = !take(at, found) && succeeded < ack && failed <= nodes.length - ack;
             succeeded++;
-            enough = succeeded == ack;
-            last = succeeded + failed == from;
+            enough = !superseded && succeeded == ack;
+            last = !superseded && succeeded + failed == nodes.length;
+            again = superseded;
+        }
+        if (again) {
+            answering.answerLater(exchange, this::startAgain);
         }
         if (enough) {
             answering.answerLater(exchange, () -> answer(exchange));
@@ -103,17 +148,20 @@ abstract class Gathering {
     final void failed() {
         boolean impossible;
         boolean last;
-        int answered;
+        int responded;
         synchronized (this) {
+            if (superseded) {
+                return;
+            }
             failed++;
-            impossible = failed == from - ack + 1;
-            last = succeeded + failed == from;
-            answered = succeeded;
+            impossible = failed == nodes.length - ack + 1;
+            last = succeeded + failed == nodes.length;
+            responded = succeeded;
         }
         if (impossible) {
-            answering.answerLater(exchange, () -> exchange.respond(Status.TOO_FEW_REPLICAS, "Of " + from
-                    + " replicas " + ack + " must answer, but no more than " + (ack - 1) + " can; " + answered
-                    + " did. GET /v0/status says which nodes are set aside."));
+            answering.answerLater(exchange, () -> exchange.respond(Status.TOO_FEW_REPLICAS, "Of " + nodes.length
+                    + " replicas " + ack + " must answer, but no more than " + (ack - 1) + " can; " + responded
+                    + " did. GET /v0/status says which nodes are away."));
         }
         if (last) {
             settled();

@@ -1,15 +1,13 @@
 package lab.server.cluster;
 
 import java.net.http.HttpClient;
-import java.net.http.HttpResponse;
-import java.net.http.HttpTimeoutException;
 import java.util.List;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import lab.server.api.ClusterSecret;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,22 +22,25 @@ final class JdkAsyncTransport implements PeerTransport {
     private final HttpClient client;
     private final int timeoutMs;
     private final int maxCalls;
+    private final ClusterSecret secret;
 
     /**
      * @param threads  threads that read answers and go on with them
      * @param maxCalls calls that may be under way to one node; without a bound a slow node would fill the heap
+     * @param secret   proves to the other nodes that a node calls
      */
-    JdkAsyncTransport(int threads, int timeoutMs, int maxCalls) {
+    JdkAsyncTransport(int threads, int timeoutMs, int maxCalls, ClusterSecret secret) {
         this.threads = Executors.newFixedThreadPool(threads,
                 Thread.ofPlatform().daemon().name("peer-answer-", 0).factory());
         this.client = JdkCaller.client(timeoutMs).executor(this.threads).build();
         this.timeoutMs = timeoutMs;
         this.maxCalls = maxCalls;
+        this.secret = secret;
     }
 
     @Override
     public PeerClient to(String url) {
-        JdkCaller caller = new JdkCaller(client, url, timeoutMs);
+        JdkCaller caller = new JdkCaller(client, url, timeoutMs, secret);
         Semaphore room = new Semaphore(maxCalls);
         rooms.add(room);
         return call -> send(caller, room, call);
@@ -50,22 +51,27 @@ final class JdkAsyncTransport implements PeerTransport {
             call.fail(PeerFailure.OVERLOADED);
             return;
         }
-        caller.askLater(call).whenComplete((response, failure) -> {
+        ask(caller, room, call);
+    }
+
+    private static void ask(JdkCaller caller, Semaphore room, PeerCall call) {
+        caller.askLater(call).whenComplete((response, exception) -> {
+            PeerFailure failure = exception == null ? null : PeerFailure.of(exception);
+            if (failure == PeerFailure.UNREACHABLE && call.takeSecondTry()) {
+                // A connection out of the pool may be one to the node before its restart.
+                ask(caller, room, call);
+                return;
+            }
             try {
-                end(call, response, failure);
+                if (failure == null) {
+                    call.end(response.statusCode(), response.body());
+                } else {
+                    call.fail(failure);
+                }
             } finally {
                 room.release();
             }
         });
-    }
-
-    private static void end(PeerCall call, HttpResponse<byte[]> response, Throwable failure) {
-        if (failure == null) {
-            call.end(response.statusCode(), response.body());
-            return;
-        }
-        Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
-        call.fail(cause instanceof HttpTimeoutException ? PeerFailure.TIMED_OUT : PeerFailure.UNREACHABLE);
     }
 
     @Override

@@ -7,6 +7,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import lab.server.api.ClusterSecret;
+import lab.server.api.Exchange;
 
 /** The JDK's client, {@code java.net.http}, over HTTP/1.1; blocking, or not. */
 final class JdkCaller implements BlockingTransport.Caller {
@@ -14,14 +16,17 @@ final class JdkCaller implements BlockingTransport.Caller {
     private final HttpClient client;
     private final String url;
     private final Duration timeout;
+    private final String proof;
 
     /**
      * @param client closed with this object
+     * @param secret proves that a node sends the request
      */
-    JdkCaller(HttpClient client, String url, int timeoutMs) {
+    JdkCaller(HttpClient client, String url, int timeoutMs, ClusterSecret secret) {
         this.client = client;
         this.url = url;
         this.timeout = Duration.ofMillis(timeoutMs);
+        this.proof = secret.fieldValue();
     }
 
     /** Settings that both ways to use the client share. */
@@ -33,7 +38,7 @@ final class JdkCaller implements BlockingTransport.Caller {
 
     private HttpRequest request(PeerCall call) {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url + PeerRequest.target(call)))
-                .timeout(timeout).header(PeerRequest.MARK_NAME, PeerRequest.MARK_VALUE);
+                .timeout(timeout).header(Exchange.INTERNAL_FIELD, proof);
         return (call.kind() == PeerCall.Kind.PUT
                 ? request.PUT(HttpRequest.BodyPublishers.ofByteArray(call.record())) : request.GET()).build();
     }

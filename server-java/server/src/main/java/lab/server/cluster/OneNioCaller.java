@@ -2,6 +2,8 @@ package lab.server.cluster;
 
 import java.io.IOException;
 import java.net.ProtocolException;
+import lab.server.api.ClusterSecret;
+import lab.server.api.Exchange;
 import one.nio.http.HttpClient;
 import one.nio.http.HttpException;
 import one.nio.http.Request;
@@ -12,11 +14,11 @@ import one.nio.pool.PoolException;
 /** One-nio's client: blocking, with a pool of connections. */
 final class OneNioCaller implements BlockingTransport.Caller {
 
-    private static final String MARK = PeerRequest.MARK_NAME + ": " + PeerRequest.MARK_VALUE;
-
     private final HttpClient client;
+    private final String proof;
 
-    OneNioCaller(String url, int connections, int timeoutMs) {
+    OneNioCaller(String url, int connections, int timeoutMs, ClusterSecret secret) {
+        proof = Exchange.INTERNAL_FIELD + ": " + secret.fieldValue();
         client = new HttpClient(new ConnectionString(url + "?clientMinPoolSize=0&clientMaxPoolSize=" + connections
                 + "&timeout=" + timeoutMs + "&readTimeout=" + timeoutMs + "&connectTimeout=" + timeoutMs));
     }
@@ -25,8 +27,8 @@ final class OneNioCaller implements BlockingTransport.Caller {
     public BlockingTransport.Answer ask(PeerCall call) throws IOException, InterruptedException {
         String target = PeerRequest.target(call);
         try {
-            Response response = call.kind() == PeerCall.Kind.PUT ? client.put(target, call.record(), MARK)
-                    : client.invoke(client.createRequest(Request.METHOD_GET, target, MARK));
+            Response response = call.kind() == PeerCall.Kind.PUT ? client.put(target, call.record(), proof)
+                    : client.invoke(client.createRequest(Request.METHOD_GET, target, proof));
             byte[] body = response.getBody();
             return new BlockingTransport.Answer(response.getStatus(), body == null ? Response.EMPTY : body);
         } catch (PoolException e) {

@@ -2,17 +2,19 @@ package lab.server.cluster;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Another node, as this one sees it. A circuit breaker: after one call that timed out or found no connection the node is
- * set aside, and calls fail at once; probes in the background find out when it is back. So a node that is down costs a
- * caller at most one time-out, and after that nobody pays for finding out.
+ * Another node, as this one sees it. A circuit breaker: after one call that timed out the node is set aside, and calls
+ * fail at once; probes in the background find out when it is back. So a node that keeps silent costs a caller at most one
+ * time-out, and after that nobody pays for finding out. A node that refuses connections is not set aside, for each call
+ * finds that out at once, and finds the node as soon as it is back.
  */
 final class Peer {
 
@@ -26,6 +28,11 @@ final class Peer {
     private final LongAdder calls = new LongAdder();
     private final LongAdder[] failures = new LongAdder[PeerFailure.values().length];
     private volatile boolean aside;
+    private volatile boolean unreachable;
+    /** Whether probes follow each other; they end when one finds that the node is not set aside. */
+    private boolean probed;
+    /** Whether there is a probe beside those that follow each other. */
+    private final AtomicBoolean probedAtOnce = new AtomicBoolean();
     /** Calls that began before say nothing about the node of now. */
     private volatile long restoredNanos = System.nanoTime();
 
@@ -43,9 +50,15 @@ final class Peer {
         }
     }
 
+    String url() {
+        return url;
+    }
+
     /** Sends a call, unless the node is set aside. */
     void send(PeerCall call) {
-        calls.increment();
+        if (call.kind().isCounted()) {
+            calls.increment();
+        }
         call.start(this, System.nanoTime());
         if (aside) {
             call.fail(PeerFailure.SET_ASIDE);
@@ -59,52 +72,94 @@ final class Peer {
         return aside;
     }
 
-    /** Told by each call when it ends. */
+    /** Takes note of how a call ended. */
     void ended(PeerCall call, PeerFailure failure) {
+        boolean counted = call.kind().isCounted();
         if (failure == null) {
-            latency.record(System.nanoTime() - call.startNanos());
+            if (counted) {
+                latency.record(System.nanoTime() - call.startNanos());
+            }
+            if (unreachable) {
+                unreachable = false;
+            }
             return;
         }
-        failures[failure.ordinal()].increment();
-        if (failure.doubtful() && call.startNanos() - restoredNanos >= 0 && call.kind() != PeerCall.Kind.PROBE) {
-            setAside(failure);
+        if (counted) {
+            failures[failure.ordinal()].increment();
+        }
+        if (failure == PeerFailure.UNREACHABLE) {
+            unreachable = true;
+        } else if (failure == PeerFailure.TIMED_OUT && call.startNanos() - restoredNanos >= 0
+                && call.kind() != PeerCall.Kind.PROBE) {
+            setAside();
         }
     }
 
-    private void setAside(PeerFailure failure) {
-        synchronized (this) {
-            if (aside) {
-                return;
-            }
-            aside = true;
+    private synchronized void setAside() {
+        if (aside) {
+            return;
         }
-        LOG.warn("{} is set aside ({}); it is probed every {} ms", url, failure.key(), retryMs);
-        probeLater();
+        aside = true;
+        LOG.warn("{} did not respond in time and is set aside; it is probed every {} ms", url, retryMs);
+        if (!probed) {
+            probed = true;
+            probeLater();
+        }
     }
 
     private void probeLater() {
+        prober(() -> prober.schedule(() -> {
+            if (goesOn()) {
+                probe(true);
+            }
+        }, retryMs, TimeUnit.MILLISECONDS));
+    }
+
+    private synchronized boolean goesOn() {
+        probed = aside;
+        return aside;
+    }
+
+    private void prober(Runnable work) {
         try {
-            prober.schedule(() -> {
-                Probe probe = new Probe();
-                probe.start(this, System.nanoTime());
-                client.send(probe);
-            }, retryMs, TimeUnit.MILLISECONDS);
+            work.run();
         } catch (RejectedExecutionException e) {
             LOG.debug("{} is not probed any more: this node stops", url);
         }
     }
 
-    private void restore() {
+    private void probe(boolean again) {
+        Probe probe = new Probe(again);
+        probe.start(this, System.nanoTime());
+        client.send(probe);
+    }
+
+    /** Takes note of a call by the node: if it is set aside, it is probed at once, for it may not hear us all the same. */
+    void heard() {
+        if (aside && probedAtOnce.compareAndSet(false, true)) {
+            prober(() -> prober.execute(() -> probe(false)));
+        }
+    }
+
+    /** Takes the node back, because it has responded or has just started. */
+    synchronized void restore() {
         restoredNanos = System.nanoTime();
-        aside = false;
-        LOG.info("{} is back", url);
+        unreachable = false;
+        if (aside) {
+            aside = false;
+            LOG.info("{} is back", url);
+        }
+    }
+
+    private String state() {
+        return aside ? "set aside" : unreachable ? "unreachable" : "up";
     }
 
     /** Counters and latency, for {@code /v0/status}. */
     Map<String, Object> status() {
         Map<String, Object> status = new LinkedHashMap<>();
         status.put("url", url);
-        status.put("state", aside ? "set aside" : "up");
+        status.put("state", state());
         status.put("calls", calls.sum());
         status.put("answered", latency.count());
         Map<String, Object> failed = new LinkedHashMap<>();
@@ -120,18 +175,32 @@ final class Peer {
 
         private static final long serialVersionUID = 1L;
 
-        Probe() {
+        /** Whether another one follows if the node is still away. */
+        private final boolean again;
+
+        Probe(boolean again) {
             super(Kind.PROBE, null, null);
+            this.again = again;
         }
 
         @Override
         void answered(byte[] found) {
             restore();
+            over();
         }
 
         @Override
         void failed(PeerFailure failure) {
-            probeLater();
+            over();
+        }
+
+        private void over() {
+            if (again) {
+                // It finds out itself that the node is not set aside any more.
+                probeLater();
+            } else {
+                probedAtOnce.set(false);
+            }
         }
     }
 }

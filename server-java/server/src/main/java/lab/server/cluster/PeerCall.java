@@ -18,7 +18,14 @@ abstract class PeerCall extends AtomicBoolean {
         /** To store a record. */
         PUT,
         /** Whether the node is there. */
-        PROBE
+        PROBE,
+        /** To take note that this node has started. */
+        ANNOUNCE;
+
+        /** Whether it serves a request of a client. */
+        boolean isCounted() {
+            return this == GET || this == PUT;
+        }
     }
 
     private static final int OK = 200;
@@ -30,9 +37,10 @@ abstract class PeerCall extends AtomicBoolean {
     private final byte[] record;
     private Peer peer;
     private long startNanos;
+    private boolean triedAgain;
 
     /**
-     * @param key    null for a probe
+     * @param key    null for a probe; the address of this node for an announcement
      * @param record what to store, or null
      */
     PeerCall(Kind kind, byte[] key, byte[] record) {
@@ -63,6 +71,13 @@ abstract class PeerCall extends AtomicBoolean {
         startNanos = nowNanos;
     }
 
+    /** Whether it may be sent once more, because its connection broke; true once. */
+    final boolean takeSecondTry() {
+        boolean first = !triedAgain && !get() && !isInVain();
+        triedAgain = true;
+        return first;
+    }
+
     /** Whether its node was set aside while it waited to be sent. A probe is sent to find out just that. */
     final boolean isInVain() {
         return kind != Kind.PROBE && peer.isAside();
@@ -71,14 +86,14 @@ abstract class PeerCall extends AtomicBoolean {
     /**
      * Ends it with an answer.
      *
-     * @param body the record, for a GET that found one
+     * @param body the record, for a GET that found one; the newer version, for a PUT that was refused with 200
      */
     final void end(int status, byte[] body) {
         if (compareAndSet(false, true)) {
             boolean expected = switch (kind) {
                 case GET -> status == OK || status == NOT_FOUND;
-                case PUT -> status == CREATED;
-                case PROBE -> status == OK;
+                case PUT -> status == OK || status == CREATED;
+                case PROBE, ANNOUNCE -> status == OK;
             };
             peer.ended(this, expected ? null : PeerFailure.REFUSED);
             if (expected) {
@@ -100,7 +115,7 @@ abstract class PeerCall extends AtomicBoolean {
     /**
      * Called when the node has answered.
      *
-     * @param found the record that a GET found, else null
+     * @param found the record that a GET found, or one with the newer version for which a PUT was refused; else null
      */
     abstract void answered(byte[] found);
 

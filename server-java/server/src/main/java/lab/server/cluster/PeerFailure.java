@@ -1,12 +1,15 @@
 package lab.server.cluster;
 
+import java.io.InterruptedIOException;
+import java.net.NoRouteToHostException;
+import java.net.http.HttpTimeoutException;
 import java.util.Locale;
 
-/** Why another node gave no answer that counts. */
+/** Why another node gave no response that counts. */
 enum PeerFailure {
-    /** No connection, or it broke before the answer. */
+    /** No connection, or it broke before the response. Found out at once, so it costs nothing to try again. */
     UNREACHABLE,
-    /** No answer within the time-out. */
+    /** No response within the time-out, or no way to the machine, which takes as long to find out. */
     TIMED_OUT,
     /** The node is set aside because it was not there a moment ago; it was not asked. */
     SET_ASIDE,
@@ -15,9 +18,15 @@ enum PeerFailure {
     /** It answered that it failed. */
     REFUSED;
 
-    /** Whether the node itself is in doubt, so that asking it again at once would only cost time. */
-    boolean doubtful() {
-        return this == UNREACHABLE || this == TIMED_OUT;
+    /** What an exception of a client means. */
+    static PeerFailure of(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof InterruptedIOException || cause instanceof HttpTimeoutException
+                    || cause instanceof NoRouteToHostException) {
+                return TIMED_OUT;
+            }
+        }
+        return UNREACHABLE;
     }
 
     /** Name in {@code /v0/status}. */

@@ -1,18 +1,14 @@
 package lab.server.cluster;
 
 import java.nio.charset.StandardCharsets;
-import lab.server.api.Exchange;
 import lab.server.api.KeyValueApi;
 
 /** How a call looks in HTTP, whichever client sends it. */
 final class PeerRequest {
 
-    /** Marks the request as one of another node. */
-    static final String MARK_NAME = Exchange.INTERNAL_FIELD;
-    static final String MARK_VALUE = "1";
-
     private static final byte[] ENTITY = ascii(KeyValueApi.ENTITY + "?id=");
     private static final byte[] STATUS = ascii(KeyValueApi.STATUS);
+    private static final byte[] NODE = ascii(KeyValueApi.NODE + "?url=");
     private static final byte[] HEX = ascii("0123456789ABCDEF");
     private static final int ESCAPE_BYTES = 3;
     private static final int HEX_BITS = 4;
@@ -29,7 +25,8 @@ final class PeerRequest {
 
     /** The target has at most this many bytes. */
     static int maxTargetBytes(PeerCall call) {
-        return call.key() == null ? STATUS.length : ENTITY.length + ESCAPE_BYTES * call.key().length;
+        return call.key() == null ? STATUS.length
+                : Math.max(ENTITY.length, NODE.length) + ESCAPE_BYTES * call.key().length;
     }
 
     /**
@@ -42,7 +39,25 @@ final class PeerRequest {
         if (key == null) {
             return put(STATUS, out, at);
         }
-        int end = put(ENTITY, out, at);
+        return putEscaped(key, out, put(call.kind() == PeerCall.Kind.ANNOUNCE ? NODE : ENTITY, out, at));
+    }
+
+    /**
+     * Path and query of the range of another node.
+     *
+     * @param to null for no end
+     */
+    static String rangeTarget(byte[] from, byte[] to) {
+        return KeyValueApi.ENTITIES + "?start=" + escaped(from) + (to == null ? "" : "&end=" + escaped(to));
+    }
+
+    private static String escaped(byte[] key) {
+        byte[] bytes = new byte[ESCAPE_BYTES * key.length];
+        return new String(bytes, 0, putEscaped(key, bytes, 0), StandardCharsets.US_ASCII);
+    }
+
+    private static int putEscaped(byte[] key, byte[] out, int at) {
+        int end = at;
         for (byte b : key) {
             if (isPlain(b)) {
                 out[end++] = b;

@@ -12,6 +12,7 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import lab.server.api.ClusterSecret;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -19,7 +20,8 @@ import org.slf4j.LoggerFactory;
  * The connection of {@link PipelinedTransport} to one node. Opened when there is a call, and again after it broke. Only
  * {@link #submit} may be called by any thread; all else belongs to the thread of the transport.
  *
- * <p>A call that is not answered in time fails alone: its answer may still come and is thrown away, since the calls
+ * <p>A call whose connection broke before the response is sent once more over a new one: the node may have been started
+ * again since. A call without a response in time fails alone: that may still come and is thrown away, since the calls
  * behind it are answered after it. A connection on which a call is overdue twice the time-out is given up.
  */
 final class PipelinedConnection {
@@ -31,6 +33,7 @@ final class PipelinedConnection {
     private final Selector selector;
     private final long timeoutNanos;
     private final int maxCalls;
+    private final PipelinedHead head;
     /** Calls that ended only here count too: the room they take is what is bounded. */
     private final AtomicInteger calls = new AtomicInteger();
     private final Queue<PeerCall> submitted = new ConcurrentLinkedQueue<>();
@@ -44,12 +47,15 @@ final class PipelinedConnection {
     private SelectionKey key;
     /** Calls at the head of {@link #sent} that have timed out. */
     private int overdue;
+    /** Whether nothing is sent any more. */
+    private boolean ended;
 
-    PipelinedConnection(String url, Selector selector, long timeoutNanos, int maxCalls) {
+    PipelinedConnection(String url, Selector selector, long timeoutNanos, int maxCalls, ClusterSecret secret) {
         this.url = url;
         this.selector = selector;
         this.timeoutNanos = timeoutNanos;
         this.maxCalls = maxCalls;
+        this.head = new PipelinedHead(secret);
     }
 
     /** Takes a call, to be sent soon; false if there is no room for it. */
@@ -84,7 +90,7 @@ final class PipelinedConnection {
                 } while (write() && !submitted.isEmpty());
             }
         } catch (IOException e) {
-            broken(e, PeerFailure.UNREACHABLE);
+            broken(e, PeerFailure.of(e));
         }
     }
 
@@ -100,7 +106,7 @@ final class PipelinedConnection {
     private void encode() {
         int at = 0;
         for (PeerCall call = submitted.peek(); call != null; call = submitted.peek()) {
-            int headBytes = PipelinedHead.maxBytes(call);
+            int headBytes = head.maxBytes(call);
             int recordBytes = call.record() == null ? 0 : call.record().length;
             if (headBytes > OUT_BYTES) {
                 submitted.remove();
@@ -117,7 +123,7 @@ final class PipelinedConnection {
                 continue;
             }
             sent.add(call);
-            at = PipelinedHead.put(call, out, at);
+            at = head.put(call, out, at);
             if (at + recordBytes > OUT_BYTES) {
                 large = ByteBuffer.wrap(call.record());
                 break;
@@ -164,7 +170,7 @@ final class PipelinedConnection {
                 write();
             }
         } catch (IOException e) {
-            broken(e, PeerFailure.UNREACHABLE);
+            broken(e, PeerFailure.of(e));
         }
     }
 
@@ -178,12 +184,17 @@ final class PipelinedConnection {
         call.end(status, body);
     }
 
-    /** Fails the calls that have waited too long. */
+    /** Fails the calls that have waited too long, after it has taken what has arrived for them. */
     void expire(long now) {
-        for (PeerCall call = submitted.peek(); call != null && isOverdue(call, now, 1); call = submitted.peek()) {
+        if (isOverdue(sent.peek(), now, 1) || isOverdue(submitted.peek(), now, 1)) {
+            takeArrived();
+        }
+        // A call that waited for its turn here says nothing about the other node.
+        PeerFailure late = channel != null && !channel.isConnected() ? PeerFailure.TIMED_OUT : PeerFailure.OVERLOADED;
+        for (PeerCall call = submitted.peek(); isOverdue(call, now, 1); call = submitted.peek()) {
             submitted.remove();
             calls.decrementAndGet();
-            call.fail(PeerFailure.TIMED_OUT);
+            call.fail(late);
         }
         if (channel != null && !channel.isConnected() && submitted.isEmpty()) {
             broken(new IOException(url + " did not accept the connection in time"), PeerFailure.TIMED_OUT);
@@ -204,8 +215,32 @@ final class PipelinedConnection {
         }
     }
 
+    /** Reads all that lies in the socket: if this thread was held up, the other node is not to blame. */
+    private void takeArrived() {
+        if (channel == null) {
+            return;
+        }
+        try {
+            if (!channel.isConnected()) {
+                if (!channel.finishConnect()) {
+                    return;
+                }
+                key.interestOps(SelectionKey.OP_READ);
+            }
+            int bytes = parser.readFrom(channel);
+            while (bytes > 0) {
+                bytes = parser.readFrom(channel);
+            }
+            if (bytes < 0) {
+                throw new EOFException(url + " closed the connection");
+            }
+        } catch (IOException e) {
+            broken(e, PeerFailure.of(e));
+        }
+    }
+
     private boolean isOverdue(PeerCall call, long now, int times) {
-        return now - call.startNanos() >= times * timeoutNanos;
+        return call != null && now - call.startNanos() >= times * timeoutNanos;
     }
 
     /** How long the thread may sleep without missing a time-out. */
@@ -221,6 +256,7 @@ final class PipelinedConnection {
 
     private void broken(IOException cause, PeerFailure failure) {
         LOG.debug("The connection to {} ends", url, cause);
+        boolean anew = failure == PeerFailure.UNREACHABLE && channel != null && channel.isConnected() && !ended;
         try {
             if (channel != null) {
                 channel.close();
@@ -234,8 +270,25 @@ final class PipelinedConnection {
         outBuffer.limit(0);
         overdue = 0;
         parser.reset();
-        fail(sent, failure);
-        fail(submitted, failure);
+        if (anew) {
+            // What waits already is sent over the next connection for the first time, behind what is sent again.
+            int waiting = submitted.size();
+            for (int left = sent.size(); left > 0; left--) {
+                PeerCall call = sent.poll();
+                if (call.takeSecondTry()) {
+                    submitted.add(call);
+                } else {
+                    calls.decrementAndGet();
+                    call.fail(failure);
+                }
+            }
+            for (; waiting > 0; waiting--) {
+                submitted.add(submitted.poll());
+            }
+        } else {
+            fail(sent, failure);
+            fail(submitted, failure);
+        }
     }
 
     private void fail(Queue<PeerCall> queue, PeerFailure failure) {
@@ -249,6 +302,7 @@ final class PipelinedConnection {
 
     /** Closes the connection; its calls fail. */
     void end() {
+        ended = true;
         broken(new IOException("this node stops"), PeerFailure.UNREACHABLE);
     }
 }

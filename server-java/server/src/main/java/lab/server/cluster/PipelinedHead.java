@@ -1,24 +1,32 @@
 package lab.server.cluster;
 
+import lab.server.api.ClusterSecret;
+import lab.server.api.Exchange;
+
 /** Heads of the requests of {@link PipelinedConnection}, as bytes, without a text in between. */
 final class PipelinedHead {
 
     private static final byte[] GET = PeerRequest.ascii("GET ");
     private static final byte[] PUT = PeerRequest.ascii("PUT ");
-    private static final byte[] END = PeerRequest.ascii(" HTTP/1.1\r\n" + PeerRequest.MARK_NAME + ": "
-            + PeerRequest.MARK_VALUE + "\r\n\r\n");
-    private static final byte[] END_LENGTH = PeerRequest.ascii(" HTTP/1.1\r\n" + PeerRequest.MARK_NAME + ": "
-            + PeerRequest.MARK_VALUE + "\r\nContent-Length: ");
     private static final byte[] END_OF_HEAD = PeerRequest.ascii("\r\n\r\n");
     private static final int MAX_DIGITS = 10;
     private static final int TEN = 10;
 
-    private PipelinedHead() {
+    private final byte[] end;
+    private final byte[] endLength;
+
+    /**
+     * @param secret proves that a node sends the request
+     */
+    PipelinedHead(ClusterSecret secret) {
+        String proof = " HTTP/1.1\r\n" + Exchange.INTERNAL_FIELD + ": " + secret.fieldValue() + "\r\n";
+        end = PeerRequest.ascii(proof + "\r\n");
+        endLength = PeerRequest.ascii(proof + "Content-Length: ");
     }
 
     /** The head has at most this many bytes. */
-    static int maxBytes(PeerCall call) {
-        return PUT.length + PeerRequest.maxTargetBytes(call) + END_LENGTH.length + MAX_DIGITS + END_OF_HEAD.length;
+    int maxBytes(PeerCall call) {
+        return PUT.length + PeerRequest.maxTargetBytes(call) + endLength.length + MAX_DIGITS + END_OF_HEAD.length;
     }
 
     /**
@@ -26,16 +34,16 @@ final class PipelinedHead {
      *
      * @return position after it
      */
-    static int put(PeerCall call, byte[] out, int at) {
+    int put(PeerCall call, byte[] out, int at) {
         boolean put = call.kind() == PeerCall.Kind.PUT;
-        int end = PeerRequest.put(put ? PUT : GET, out, at);
-        end = PeerRequest.putTarget(call, out, end);
+        int next = PeerRequest.put(put ? PUT : GET, out, at);
+        next = PeerRequest.putTarget(call, out, next);
         if (!put) {
-            return PeerRequest.put(END, out, end);
+            return PeerRequest.put(end, out, next);
         }
-        end = PeerRequest.put(END_LENGTH, out, end);
-        end = putNumber(call.record().length, out, end);
-        return PeerRequest.put(END_OF_HEAD, out, end);
+        next = PeerRequest.put(endLength, out, next);
+        next = putNumber(call.record().length, out, next);
+        return PeerRequest.put(END_OF_HEAD, out, next);
     }
 
     private static int putNumber(int number, byte[] out, int at) {

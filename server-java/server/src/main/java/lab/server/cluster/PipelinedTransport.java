@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import lab.server.api.ClusterSecret;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,15 +32,18 @@ final class PipelinedTransport implements PeerTransport, Runnable {
     private final AtomicInteger state = new AtomicInteger(AWAKE);
     private final long timeoutNanos;
     private final int maxCalls;
+    private final ClusterSecret secret;
     private final Thread thread;
     private volatile boolean stopped;
 
     /**
      * @param maxCalls calls that may be under way to one node
+     * @param secret   proves to the other nodes that a node calls
      */
-    PipelinedTransport(int timeoutMs, int maxCalls) {
+    PipelinedTransport(int timeoutMs, int maxCalls, ClusterSecret secret) {
         this.timeoutNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMs);
         this.maxCalls = maxCalls;
+        this.secret = secret;
         try {
             selector = Selector.open();
         } catch (IOException e) {
@@ -52,7 +56,7 @@ final class PipelinedTransport implements PeerTransport, Runnable {
 
     @Override
     public PeerClient to(String url) {
-        PipelinedConnection connection = new PipelinedConnection(url, selector, timeoutNanos, maxCalls);
+        PipelinedConnection connection = new PipelinedConnection(url, selector, timeoutNanos, maxCalls, secret);
         connections.add(connection);
         return call -> {
             if (stopped || !connection.submit(call)) {

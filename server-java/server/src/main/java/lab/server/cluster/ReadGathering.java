@@ -8,8 +8,6 @@ import lab.server.api.Exchange;
 final class ReadGathering extends Gathering {
 
     private final byte[] key;
-    private final int[] nodes;
-    private final Replicas replicas;
     /** What each replica answered, if the ones that are behind are to be repaired; else null. */
     private final byte[][] found;
     private final boolean[] answered;
@@ -21,10 +19,8 @@ final class ReadGathering extends Gathering {
      */
     ReadGathering(Exchange exchange, Answering answering, int ack, byte[] key, int[] nodes, Replicas replicas,
             boolean repair) {
-        super(exchange, answering, nodes.length, ack);
+        super(exchange, answering, replicas, nodes, ack);
         this.key = key;
-        this.nodes = nodes;
-        this.replicas = replicas;
         this.found = repair ? new byte[nodes.length][] : null;
         this.answered = repair ? new boolean[nodes.length] : null;
     }
@@ -40,7 +36,7 @@ final class ReadGathering extends Gathering {
     }
 
     @Override
-    void take(int at, byte[] record) {
+    boolean take(int at, byte[] record) {
         if (found != null) {
             found[at] = record;
             answered[at] = true;
@@ -48,6 +44,12 @@ final class ReadGathering extends Gathering {
         if (Replicas.version(record) > Replicas.version(freshest)) {
             freshest = record;
         }
+        return true;
+    }
+
+    @Override
+    void startAgain() {
+        throw new IllegalStateException("A read takes whatever it finds.");
     }
 
     @Override
@@ -64,9 +66,9 @@ final class ReadGathering extends Gathering {
         if (found == null || freshest == null) {
             return;
         }
-        for (int at = 0; at < nodes.length; at++) {
+        for (int at = 0; at < found.length; at++) {
             if (answered[at] && Replicas.version(found[at]) < Replicas.version(freshest)) {
-                replicas.repair(nodes[at], key, freshest);
+                replicas().repair(nodes()[at], key, freshest);
             }
         }
     }

@@ -7,8 +7,11 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import lab.server.api.Answering;
+import lab.server.api.BadRequestException;
+import lab.server.api.Body;
 import lab.server.api.Entities;
 import lab.server.api.Exchange;
+import lab.server.api.RangeBody;
 import lab.server.api.Status;
 import lab.server.api.ValueBody;
 import lab.storage.Bytes;
@@ -22,6 +25,7 @@ import lab.storage.ValueReader;
 final class ReplicatedEntities implements Entities {
 
     private final Replicas replicas;
+    private final ClusterRanges ranges;
     private final Placement placement;
     private final Answering answering;
     private final int nodes;
@@ -37,9 +41,10 @@ final class ReplicatedEntities implements Entities {
      * @param defaultFrom replicas of a request that does not say it
      * @param defaultAck  replicas that must have answered, of a request that does not say how many are asked
      */
-    ReplicatedEntities(Replicas replicas, Placement placement, Answering answering, int nodes, int defaultFrom,
-            int defaultAck, boolean readRepair) {
+    ReplicatedEntities(Replicas replicas, ClusterRanges ranges, Placement placement, Answering answering, int nodes,
+            int defaultFrom, int defaultAck, boolean readRepair) {
         this.replicas = replicas;
+        this.ranges = ranges;
         this.placement = placement;
         this.answering = answering;
         this.nodes = nodes;
@@ -73,7 +78,7 @@ final class ReplicatedEntities implements Entities {
         if (from > 1) {
             replicated.increment();
             int[] at = placement.replicas(key, from);
-            new ReadGathering(exchange, answering, ack, key, at, replicas, readRepair).start(replicas, at);
+            new ReadGathering(exchange, answering, ack, key, at, replicas, readRepair).start();
             return;
         }
         int owner = placement.owner(key);
@@ -83,7 +88,7 @@ final class ReplicatedEntities implements Entities {
         } else {
             proxied.increment();
             int[] at = {owner};
-            new ReadGathering(exchange, answering, 1, key, at, replicas, false).start(replicas, at);
+            new ReadGathering(exchange, answering, 1, key, at, replicas, false).start();
         }
     }
 
@@ -91,42 +96,88 @@ final class ReplicatedEntities implements Entities {
     public void put(Exchange exchange, byte[] key, int from, int ack) throws IOException {
         if (exchange.internal()) {
             internal.increment();
-            byte[] record = Bytes.array(exchange.body());
-            replicas.clock().observe(Replicas.version(record));
-            replicas.store().put(key, record);
+            store(exchange, key, Bytes.array(exchange.body()));
+        } else {
+            write(exchange, key, StampedRecord.ofValue(replicas.stamp(), exchange.body()), from, ack, Status.CREATED);
+        }
+    }
+
+    /** Stores a record for another node, or responds with the version for which it is refused. */
+    private void store(Exchange exchange, byte[] key, byte[] record) throws IOException {
+        long version = Replicas.version(record);
+        if (!HybridClock.isPossible(version)) {
+            throw new BadRequestException("The version " + version + " is beyond the last one that can be stamped; the "
+                    + "clock of node " + HybridClock.node(version) + " is wrong. Set it.");
+        }
+        replicas.observe(record);
+        // Mostly the node that stamped it has sent it; read repair passes on the records of others, which does no harm.
+        replicas.heard(HybridClock.node(version));
+        long held = replicas.store().put(key, record);
+        if (held == version) {
             exchange.respond(Status.CREATED);
         } else {
-            write(exchange, key, StampedRecord.ofValue(replicas.clock().next(), exchange.body()), from, ack, Status.CREATED);
+            exchange.respondValue(MemorySegment.ofArray(StampedRecord.ofTombstone(held)));
         }
     }
 
     @Override
     public void delete(Exchange exchange, byte[] key, int from, int ack) throws IOException {
-        write(exchange, key, StampedRecord.ofTombstone(replicas.clock().next()), from, ack, Status.ACCEPTED);
+        write(exchange, key, StampedRecord.ofTombstone(replicas.stamp()), from, ack, Status.ACCEPTED);
     }
 
     private void write(Exchange exchange, byte[] key, byte[] record, int from, int ack, Status success)
             throws IOException {
         if (from > 1) {
             replicated.increment();
-            new WriteGathering(exchange, answering, from, ack, key, record, success)
-                    .start(replicas, placement.replicas(key, from));
+            new WriteGathering(exchange, answering, replicas, placement.replicas(key, from), ack, key, record, success)
+                    .start();
             return;
         }
         int owner = placement.owner(key);
         if (replicas.isSelf(owner)) {
             local.increment();
-            replicas.store().put(key, record);
+            storeHere(key, record);
             exchange.respond(success);
         } else {
             proxied.increment();
-            new WriteGathering(exchange, answering, 1, 1, key, record, success).start(replicas, new int[] {owner});
+            new WriteGathering(exchange, answering, replicas, new int[] {owner}, 1, key, record, success).start();
         }
+    }
+
+    /** Stores a record of which this node has the only replica, stamped again if that has a newer version. */
+    private void storeHere(byte[] key, byte[] record) {
+        long held = replicas.store().put(key, record);
+        if (held != Replicas.version(record)) {
+            byte[] newer = StampedRecord.ofTombstone(held);
+            replicas.observe(newer);
+            // Refused once more, it has lost against a write that came in the meantime.
+            replicas.store().put(key, StampedRecord.restamped(record, replicas.stampAgain()));
+        }
+    }
+
+    @Override
+    public void started(Exchange exchange, String node) throws IOException {
+        if (!replicas.started(node)) {
+            throw new BadRequestException(node + " is not another node of this cluster. Start all nodes with the same "
+                    + "--topology.");
+        }
+        exchange.respond(Status.OK);
     }
 
     @Override
     public Cursor range(byte[] start, byte[] end) {
         return new ValueCursor(replicas.store().records(start, end));
+    }
+
+    @Override
+    public Body rangeBody(Exchange exchange, byte[] start, byte[] end) {
+        return exchange.internal() ? new RecordsBody(replicas.store().records(start, end))
+                : new RangeBody(range(start, end), false);
+    }
+
+    @Override
+    public void clusterRange(Exchange exchange, byte[] start, byte[] end, int from, int ack) throws IOException {
+        ranges.respond(exchange, start, end, from, ack);
     }
 
     /** Answers a client with the value of a record, or 404 if it is none or a tombstone. */
@@ -165,6 +216,7 @@ final class ReplicatedEntities implements Entities {
         status.put("replicated", replicated.sum());
         status.put("internal", internal.sum());
         status.put("read_repairs", replicas.repairs());
+        status.put("stamped_again", replicas.restamps());
         return status;
     }
 

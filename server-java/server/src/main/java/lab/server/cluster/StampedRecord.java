@@ -44,6 +44,13 @@ final class StampedRecord {
         return record;
     }
 
+    /** A copy of a record with another version. */
+    static byte[] restamped(byte[] record, long version) {
+        byte[] copy = record.clone();
+        MemorySegment.ofArray(copy).set(VERSION, 0, version);
+        return copy;
+    }
+
     private static boolean isPlain(MemorySegment record) {
         return record.byteSize() < PREFIX_BYTES;
     }

@@ -31,9 +31,9 @@ final class VersionedStore {
      * Stores a record unless there is one that is as new or newer. Looking and storing is one step for each key.
      *
      * @param record its ownership passes to the engine
-     * @return whether it was stored
+     * @return the version that the replica has now: that of the record, or a newer one if the record was refused
      */
-    boolean put(byte[] key, byte[] record) {
+    long put(byte[] key, byte[] record) {
         long version = version(record);
         MemorySegment keySegment = MemorySegment.ofArray(key);
         MemorySegment recordSegment = MemorySegment.ofArray(record);
@@ -41,10 +41,10 @@ final class VersionedStore {
         synchronized (stripes[stripe(key)]) {
             storage.get(keySegment, current);
             if (current.version >= version) {
-                return false;
+                return current.version;
             }
             storage.put(keySegment, recordSegment);
-            return true;
+            return version;
         }
     }
 

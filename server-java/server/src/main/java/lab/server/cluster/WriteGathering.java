@@ -5,19 +5,36 @@ import lab.server.api.Answering;
 import lab.server.api.Exchange;
 import lab.server.api.Status;
 
-/** One record on its way to its replicas. */
+/**
+ * One record on its way to its replicas. A replica that has a newer version refuses the record and says which version that
+ * is. Then the record is stamped again, above all versions that were seen, and sent to all replicas anew, as long as the
+ * client has no response: to acknowledge it as it is could mean to acknowledge a write that loses against an earlier one.
+ *
+ * <p>A replica that refuses it once more has got a write in the meantime that is going on beside this one, so it counts as
+ * one that took it: of two writes at the same time either may be the last. So each replica makes at most one new stamp
+ * necessary, and writers that compete for one key never turn each other away.
+ */
 final class WriteGathering extends Gathering {
 
     private final byte[] key;
     private final byte[] record;
     private final Status success;
+    /** Replicas that refused it before this stamp; null if there is none. */
+    private final boolean[] refused;
+    private boolean[] refusedNow;
 
-    WriteGathering(Exchange exchange, Answering answering, int from, int ack, byte[] key, byte[] record,
-            Status success) {
-        super(exchange, answering, from, ack);
+    WriteGathering(Exchange exchange, Answering answering, Replicas replicas, int[] nodes, int ack, byte[] key,
+            byte[] record, Status success) {
+        this(exchange, answering, replicas, nodes, ack, key, record, success, null);
+    }
+
+    private WriteGathering(Exchange exchange, Answering answering, Replicas replicas, int[] nodes, int ack, byte[] key,
+            byte[] record, Status success, boolean[] refused) {
+        super(exchange, answering, replicas, nodes, ack);
         this.key = key;
         this.record = record;
         this.success = success;
+        this.refused = refused;
     }
 
     @Override
@@ -27,14 +44,29 @@ final class WriteGathering extends Gathering {
 
     @Override
     byte[] local(VersionedStore store) {
-        // A newer version that is there already wins; then this one is stored as far as it ever will be.
-        store.put(key, record);
-        return null;
+        long held = store.put(key, record);
+        return held == Replicas.version(record) ? null : StampedRecord.ofTombstone(held);
     }
 
     @Override
-    void take(int at, byte[] found) {
-        // A write finds nothing.
+    boolean take(int at, byte[] newer) {
+        if (newer == null || refused != null && refused[at]) {
+            return true;
+        }
+        refusedNow = refused == null ? new boolean[nodes().length] : refused.clone();
+        refusedNow[at] = true;
+        return false;
+    }
+
+    @Override
+    void startAgain() {
+        boolean[] before;
+        synchronized (this) {
+            before = refusedNow;
+        }
+        byte[] restamped = StampedRecord.restamped(record, replicas().stampAgain());
+        new WriteGathering(exchange(), answering(), replicas(), nodes(), ack(), key, restamped, success, before)
+                .startElsewhere();
     }
 
     @Override

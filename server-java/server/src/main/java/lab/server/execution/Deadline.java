@@ -71,15 +71,24 @@ final class Deadline implements AutoCloseable {
     private void look(Waiting waiting) {
         while (!closed) {
             LockSupport.parkNanos(nanos / CHECKS_A_DEADLINE);
-            for (Job oldest = waiting.oldest(); oldest != null && isLate(oldest); oldest = waiting.oldest()) {
-                if (waiting.remove(oldest)) {
-                    waiting.removed(oldest);
-                }
+            try {
+                removeLate(waiting);
+            } catch (Throwable e) {
+                Survival.log(e);
             }
         }
     }
 
-    private boolean isLate(Job job) {
+    private void removeLate(Waiting waiting) {
+        for (Job oldest = waiting.oldest(); oldest != null && isLate(oldest); oldest = waiting.oldest()) {
+            if (waiting.remove(oldest)) {
+                waiting.removed(oldest);
+            }
+        }
+    }
+
+    /** Whether a request has waited too long. */
+    boolean isLate(Job job) {
         return nanos > 0 && System.nanoTime() - job.waitsSince() >= nanos;
     }
 

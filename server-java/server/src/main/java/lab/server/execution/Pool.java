@@ -41,17 +41,17 @@ final class Pool implements Execution {
 
     private void work() {
         while (true) {
-            Job job;
             try {
-                job = queue.take();
+                Job job = queue.take();
+                if (job == Stop.STOP) {
+                    return;
+                }
+                serve(job);
             } catch (InterruptedException e) {
                 // Nobody interrupts a worker on purpose: an interrupt would close the files that it works on.
-                continue;
+            } catch (Throwable e) {
+                Survival.log(e);
             }
-            if (job == Stop.STOP) {
-                return;
-            }
-            serve(job);
         }
     }
 

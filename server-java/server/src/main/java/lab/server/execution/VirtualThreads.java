@@ -76,16 +76,20 @@ final class VirtualThreads implements Execution {
         // Before it looks: whoever adds a request after that look sends another thread.
         onItsWay.set(false);
         for (Job job = waiting.poll(); job != null; job = waiting.poll()) {
-            if (!waiting.isEmpty()) {
-                sendThread();
+            try {
+                run(job);
+            } catch (Throwable e) {
+                Survival.log(e);
             }
-            run(job);
         }
     }
 
     private void run(Job job) {
         begun.incrementAndGet();
         try {
+            if (!waiting.isEmpty()) {
+                sendThread();
+            }
             if (!deadline.answers(job)) {
                 job.handle();
             }
@@ -110,10 +114,14 @@ final class VirtualThreads implements Execution {
 
         @Override
         public void removed(Job job) {
-            if (deadline.answers(job)) {
-                underWay.decrementAndGet();
-            } else {
+            if (!deadline.isLate(job)) {
                 add(job);
+                return;
+            }
+            try {
+                deadline.expire(job);
+            } finally {
+                underWay.decrementAndGet();
             }
         }
     }

@@ -2,13 +2,14 @@ package lab.server.jdk;
 
 import com.sun.net.httpserver.HttpExchange;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.LongAdder;
 import lab.server.api.Body;
+import lab.server.api.BodyMemory;
+import lab.server.api.ClusterSecret;
 import lab.server.api.Exchange;
 import lab.server.api.Method;
 import lab.server.api.Status;
@@ -30,23 +31,37 @@ final class JdkExchange implements Exchange, Job {
     private final Dispatcher dispatcher;
     private final LongAdder counter;
     private final String target;
+    private final boolean internal;
+    private final RequestBody received;
     private byte[] body = NO_BYTES;
     private volatile boolean answered;
     private long waitsSinceNanos;
 
-    private JdkExchange(HttpExchange exchange, Dispatcher dispatcher, LongAdder counter) {
+    private JdkExchange(HttpExchange exchange, Dispatcher dispatcher, boolean internal, BodyMemory.Rooms rooms,
+            LongAdder counter) {
         this.exchange = exchange;
         this.dispatcher = dispatcher;
+        this.internal = internal;
+        this.received = new RequestBody(rooms);
         this.counter = counter;
         this.target = exchange.getRequestURI().toString();
     }
 
-    /** Reads the body and has the request handled. */
-    static void begin(HttpExchange exchange, int maxBodyBytes, Dispatcher dispatcher, LongAdder answered)
-            throws IOException {
-        JdkExchange request = new JdkExchange(exchange, dispatcher, answered);
+    /**
+     * Reads the body and has the request handled.
+     *
+     * @param rooms  heap that the bodies of all requests may take
+     * @param secret proves that another node sent it; null if there is none
+     */
+    static void begin(HttpExchange exchange, int maxBodyBytes, BodyMemory.Rooms rooms, Dispatcher dispatcher,
+            ClusterSecret secret, LongAdder answered) throws IOException {
+        String proof = exchange.getRequestHeaders().getFirst(INTERNAL_FIELD);
+        boolean internal = proof != null && secret != null && secret.matches(proof.strip());
+        JdkExchange request = new JdkExchange(exchange, dispatcher, internal, rooms, answered);
         try {
-            if (request.receive(request.internal() ? maxBodyBytes + INTERNAL_EXTRA_BYTES : maxBodyBytes)) {
+            if (proof != null && !internal) {
+                request.respond(Status.FORBIDDEN, INTERNAL_REFUSED);
+            } else if (request.receive(internal ? maxBodyBytes + INTERNAL_EXTRA_BYTES : maxBodyBytes)) {
                 dispatcher.dispatch(request);
             } else {
                 request.respond(Status.TOO_LARGE, "The body has more than " + maxBodyBytes
@@ -58,20 +73,15 @@ final class JdkExchange implements Exchange, Job {
         }
     }
 
-    /** Reads the body; one that is too large is read and thrown away, since the JDK would else close the connection. */
     private boolean receive(int maxBodyBytes) throws IOException {
-        InputStream in = exchange.getRequestBody();
-        String announced = exchange.getRequestHeaders().getFirst("Content-Length");
-        boolean tooLarge = announced != null && Long.parseLong(announced) > maxBodyBytes;
-        if (!tooLarge) {
-            body = in.readNBytes(maxBodyBytes);
-            tooLarge = body.length == maxBodyBytes && in.read() >= 0;
+        try {
+            byte[] bytes = received.read(exchange, maxBodyBytes);
+            body = bytes == null ? NO_BYTES : bytes;
+            return bytes != null;
+        } catch (IOException | RuntimeException | Error e) {
+            received.close();
+            throw e;
         }
-        if (tooLarge) {
-            body = NO_BYTES;
-            in.transferTo(OutputStream.nullOutputStream());
-        }
-        return !tooLarge;
     }
 
     @Override
@@ -98,7 +108,10 @@ final class JdkExchange implements Exchange, Job {
             work.on(this);
         } catch (IOException e) {
             LOG.debug("The connection of {} {} is broken", exchange.getRequestMethod(), target, e);
-            exchange.close();
+            cutShort();
+        } catch (RuntimeException | Error e) {
+            // Nothing can be sent any more; the client must not wait for it.
+            abort(e);
         }
     }
 
@@ -129,12 +142,17 @@ final class JdkExchange implements Exchange, Job {
 
     @Override
     public boolean internal() {
-        return exchange.getRequestHeaders().containsKey(INTERNAL_FIELD);
+        return internal;
     }
 
     @Override
     public MemorySegment body() {
         return MemorySegment.ofArray(body);
+    }
+
+    @Override
+    public boolean waitsForClient() {
+        return true;
     }
 
     @Override
@@ -192,6 +210,7 @@ final class JdkExchange implements Exchange, Job {
             throw new IllegalStateException("This request was already answered.");
         }
         answered = true;
+        received.close();
     }
 
     @Override
@@ -208,7 +227,7 @@ final class JdkExchange implements Exchange, Job {
                 for (; length > 0; length = source.read(buffer, 0, buffer.length)) {
                     out.write(buffer, 0, length);
                 }
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 cutShort();
                 throw e;
             }
@@ -218,11 +237,14 @@ final class JdkExchange implements Exchange, Job {
     }
 
     @Override
-    public void abort(Exception cause) {
-        if (!(cause instanceof IOException)) {
-            LOG.error("{} {} could not be answered", exchange.getRequestMethod(), target, cause);
+    public void abort(Throwable cause) {
+        try {
+            if (!(cause instanceof IOException)) {
+                LOG.error("{} {} could not be answered", exchange.getRequestMethod(), target, cause);
+            }
+        } finally {
+            cutShort();
         }
-        exchange.close();
     }
 
     /**
@@ -230,6 +252,7 @@ final class JdkExchange implements Exchange, Job {
      * no call for that; but it gives a connection up when the answer's stream cannot be closed.
      */
     private void cutShort() {
+        received.close();
         exchange.setStreams(null, new OutputStream() {
             @Override
             public void write(int b) throws IOException {

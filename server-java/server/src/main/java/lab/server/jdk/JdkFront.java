@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.LongAdder;
+import lab.server.api.BodyMemory;
+import lab.server.api.ClusterSecret;
 import lab.server.api.Front;
 import lab.server.execution.Dispatcher;
 
@@ -24,6 +26,11 @@ public final class JdkFront implements Front {
     /** Above so many idle connections the JDK closes each after its answer; its default is 200. */
     private static final String MAX_IDLE_PROPERTY = "sun.net.httpserver.maxIdleConnections";
     private static final String MAX_IDLE = "20000";
+    /** Further connections are closed at once. */
+    private static final String MAX_CONNECTIONS_PROPERTY = "jdk.httpserver.maxConnections";
+    /** Seconds that a client may take to send a request; without it, those that stop half-way stay for ever. */
+    private static final String MAX_REQUEST_PROPERTY = "sun.net.httpserver.maxReqTime";
+    private static final String MAX_REQUEST_S = "120";
     /** Whether the second write of an answer waits for the acknowledgement of the first; the default is the JDK's. */
     private static final String NODELAY_PROPERTY = "sun.net.httpserver.nodelay";
 
@@ -31,9 +38,10 @@ public final class JdkFront implements Front {
     private final ExecutorService readers;
     private final LongAdder answered = new LongAdder();
 
-    static {
-        if (System.getProperty(MAX_IDLE_PROPERTY) == null) {
-            System.setProperty(MAX_IDLE_PROPERTY, MAX_IDLE);
+    /** The JDK reads these once in a process; what its user has set is left as it is. */
+    private static void setUnlessSet(String property, String value) {
+        if (System.getProperty(property) == null) {
+            System.setProperty(property, value);
         }
     }
 
@@ -42,14 +50,21 @@ public final class JdkFront implements Front {
      *
      * @param address      where to listen
      * @param backlog      connections that may wait to be accepted
+     * @param connections  further ones are closed at once; 0 for no limit
      * @param maxBodyBytes larger bodies are answered with 413
      * @param dispatcher   what answers
+     * @param secret       proves that another node sent a request; null if there is none
      * @throws IOException if the port cannot be bound
      */
-    public JdkFront(InetSocketAddress address, int backlog, int maxBodyBytes, Dispatcher dispatcher)
-            throws IOException {
+    public JdkFront(InetSocketAddress address, int backlog, int connections, int maxBodyBytes, Dispatcher dispatcher,
+            ClusterSecret secret) throws IOException {
+        setUnlessSet(MAX_IDLE_PROPERTY, MAX_IDLE);
+        setUnlessSet(MAX_CONNECTIONS_PROPERTY, Integer.toString(connections));
+        setUnlessSet(MAX_REQUEST_PROPERTY, MAX_REQUEST_S);
+        BodyMemory.Rooms rooms = BodyMemory.Rooms.ofHeap();
         server = HttpServer.create(address, backlog);
-        server.createContext("/", exchange -> JdkExchange.begin(exchange, maxBodyBytes, dispatcher, answered));
+        server.createContext("/", exchange -> JdkExchange.begin(exchange, maxBodyBytes, rooms, dispatcher,
+                secret, answered));
         boolean onDispatcher = dispatcher.execution().onCaller() || dispatcher.execution().callerWaits();
         readers = onDispatcher ? null : Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("reader").factory());
         server.setExecutor(readers);

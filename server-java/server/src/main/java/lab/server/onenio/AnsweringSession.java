@@ -2,6 +2,7 @@ package lab.server.onenio;
 
 import java.io.IOException;
 import java.util.Arrays;
+import lab.server.api.BodyMemory;
 import one.nio.http.HttpServer;
 import one.nio.net.Socket;
 
@@ -18,8 +19,8 @@ abstract class AnsweringSession extends ReceivingSession {
     private byte[] held;
     private int heldBytes;
 
-    AnsweringSession(Socket socket, HttpServer server, Limits limits, BodyMemory bodyMemory) {
-        super(socket, server, limits, bodyMemory);
+    AnsweringSession(Socket socket, HttpServer server, Limits limits, BodyMemory.Rooms rooms) {
+        super(socket, server, limits, rooms);
     }
 
     /**

@@ -1,16 +1,18 @@
 package lab.server.onenio;
 
 import java.util.Arrays;
+import lab.server.api.BodyMemory;
 
 /**
  * A body that comes in chunks, each after its size in hexadecimal digits (RFC 9112, section 7.1). Chunk extensions and
  * trailer fields are read over.
  *
- * <p>It stops to take bytes when it is malformed, when it is larger than the limit, and before it needs more than
- * {@link BodyMemory#UNCOUNTED_BYTES} of memory, until it is told to go on.
+ * <p>It stops to take bytes when it is malformed, when it is larger than the limit, and before it needs more memory than
+ * it was granted.
  */
 final class ChunkedBody implements IncomingBody {
 
+    private static final int FIRST_BYTES = 1024;
     private static final int MAX_SIZE_LINE_BYTES = 4 * 1024;
     private static final int MAX_SIZE_DIGITS = 15;
     private static final int HEX = 16;
@@ -20,13 +22,13 @@ final class ChunkedBody implements IncomingBody {
     private final int limitBytes;
     private final int maxTrailerBytes;
     private State state = State.SIZE;
-    private byte[] bytes = new byte[1024];
+    private byte[] bytes = new byte[FIRST_BYTES];
     private int length;
     private long chunkLeft;
     private int sizeDigits;
     private int lineBytes;
     private int trailerBytes;
-    private boolean roomGranted;
+    private int grantedBytes = BodyMemory.UNCOUNTED_BYTES;
     private boolean skips;
     private long skippedBytes;
 
@@ -51,13 +53,17 @@ final class ChunkedBody implements IncomingBody {
 
     /** Whether it waits for {@link #grantRoom()}. */
     boolean needsRoom() {
-        return state == State.DATA && !skips && !roomGranted
-                && length + chunkLeft > BodyMemory.UNCOUNTED_BYTES;
+        return state == State.DATA && !skips && length + chunkLeft > grantedBytes;
     }
 
-    /** Lets it grow to the limit. */
+    /** How long the body may be with the room that it needs next: that of a small body, or that of the largest. */
+    int wantedBytes() {
+        return length + chunkLeft <= BodyMemory.SMALL_BYTES ? Math.min(BodyMemory.SMALL_BYTES, limitBytes) : limitBytes;
+    }
+
+    /** Lets it grow to {@link #wantedBytes()}. */
     void grantRoom() {
-        roomGranted = true;
+        grantedBytes = wantedBytes();
     }
 
     /** Goes on after it was too large, throwing away what it has and what comes. */

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import lab.server.api.Body;
+import lab.server.api.BodyMemory;
 import lab.server.api.Exchange;
 import lab.server.api.Method;
 import lab.server.api.Status;
@@ -23,8 +24,8 @@ abstract class ExchangeSession extends AnsweringSession implements Exchange {
     private static final String TEXT_FIELD = "Content-Type: text/plain; charset=utf-8\r\n";
     private static final String JSON_FIELD = "Content-Type: application/json; charset=utf-8\r\n";
 
-    ExchangeSession(Socket socket, HttpServer server, Limits limits, BodyMemory bodyMemory) {
-        super(socket, server, limits, bodyMemory);
+    ExchangeSession(Socket socket, HttpServer server, Limits limits, BodyMemory.Rooms rooms) {
+        super(socket, server, limits, rooms);
     }
 
     /** Sends a whole answer. */
@@ -32,6 +33,9 @@ abstract class ExchangeSession extends AnsweringSession implements Exchange {
 
     /** Sends an answer piece by piece, as the client takes it. */
     abstract void deliver(StreamItem answer) throws IOException;
+
+    /** The same, but each piece is read by this thread; returns when all are on their way. */
+    abstract void deliverPieces(StreamItem answer) throws IOException;
 
     @Override
     public Method method() {
@@ -104,7 +108,12 @@ abstract class ExchangeSession extends AnsweringSession implements Exchange {
         }
         String head = body.length() == Body.UNKNOWN_LENGTH ? Heads.streamHead(chunked, request.keepAlive)
                 : Heads.head(Status.OK, body.length(), "", request.keepAlive);
-        deliver(new StreamItem(Heads.ascii(head), body, chunked));
+        StreamItem answer = new StreamItem(Heads.ascii(head), body, chunked);
+        if (body.waits()) {
+            deliverPieces(answer);
+        } else {
+            deliver(answer);
+        }
     }
 
     /** The request to answer. */

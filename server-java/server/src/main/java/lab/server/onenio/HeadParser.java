@@ -1,6 +1,7 @@
 package lab.server.onenio;
 
 import java.nio.charset.StandardCharsets;
+import lab.server.api.ClusterSecret;
 import lab.server.api.Exchange;
 import lab.server.api.Status;
 import one.nio.http.Request;
@@ -52,8 +53,12 @@ final class HeadParser {
                 "The first line of the request is not METHOD TARGET HTTP/1.1.");
     }
 
-    /** Reads one header field into the request. */
-    static void headerLine(ReceivedRequest request, byte[] buffer, int from, int to) {
+    /**
+     * Reads one header field into the request.
+     *
+     * @param secret what another node proves itself with, or null if there is none
+     */
+    static void headerLine(ReceivedRequest request, byte[] buffer, int from, int to, ClusterSecret secret) {
         switch (buffer[from] | LOWER) {
             case 'c' -> {
                 if (isField(CONTENT_LENGTH, buffer, from, to)) {
@@ -80,13 +85,34 @@ final class HeadParser {
             }
             case 'l' -> {
                 if (isField(INTERNAL, buffer, from, to)) {
-                    request.internal = true;
+                    internal(request, buffer, from + INTERNAL.length + 1, to, secret);
                 }
             }
             default -> {
                 // Not needed.
             }
         }
+    }
+
+    private static void internal(ReceivedRequest request, byte[] buffer, int from, int to, ClusterSecret secret) {
+        int start = from;
+        int end = to;
+        while (start < end && isSpace(buffer[start])) {
+            start++;
+        }
+        while (start < end && isSpace(buffer[end - 1])) {
+            end--;
+        }
+        if (secret != null && secret.matches(buffer, start, end)) {
+            request.internal = true;
+        } else {
+            request.reject(Status.FORBIDDEN, Exchange.INTERNAL_REFUSED);
+            request.keepAlive = false;
+        }
+    }
+
+    private static boolean isSpace(byte b) {
+        return b == ' ' || b == '\t';
     }
 
     /** Rejects a body in chunks whose end two readers could see at different places, and other codings. */

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import lab.server.api.AsPublished;
+import lab.server.api.BodyMemory;
 import lab.server.api.Front;
 import lab.server.execution.Dispatcher;
 import one.nio.http.HttpServer;
@@ -17,14 +18,11 @@ import one.nio.server.RejectedSessionException;
 /** The key-value API over one-nio. Selector threads read, parse and write; who handles, the dispatcher decides. */
 public final class KeyValueServer extends HttpServer implements Front {
 
-    /** Large bodies together may take this part of the heap while they are received. */
-    private static final int BODY_HEAP_SHARE = 8;
-
     private final Address address;
     private final Limits limits;
     private final Dispatcher dispatcher;
     private final AsPublished way;
-    private final BodyMemory bodyMemory = new BodyMemory(Runtime.getRuntime().maxMemory() / BODY_HEAP_SHARE);
+    private final BodyMemory.Rooms rooms = BodyMemory.Rooms.ofHeap();
 
     /**
      * Binds the port. {@link #start()} begins to answer.
@@ -91,8 +89,8 @@ public final class KeyValueServer extends HttpServer implements Front {
             throw new RejectedSessionException("There are " + limits.connections() + " connections already.");
         }
         return way.isOfAnswers()
-                ? new PublishedSession(socket, this, limits, bodyMemory, dispatcher, way == AsPublished.SHARED_RESPONSE)
-                : new KeyValueSession(socket, this, limits, bodyMemory, dispatcher);
+                ? new PublishedSession(socket, this, limits, rooms, dispatcher, way == AsPublished.SHARED_RESPONSE)
+                : new KeyValueSession(socket, this, limits, rooms, dispatcher);
     }
 
     @Override

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicReference;
+import lab.server.api.BodyMemory;
 import lab.server.api.Exchange;
 import lab.server.execution.Dispatcher;
 import lab.server.execution.Job;
@@ -23,26 +24,35 @@ class KeyValueSession extends ExchangeSession implements Job {
 
     private final KeyValueServer owner;
     private final Dispatcher dispatcher;
-    /** Where a pool leaves an answer for the selector that waits for it with the monitor held; null in other modes. */
+    /**
+     * Where another thread leaves a response, or why there is none, for the selector that has the monitor while it waits
+     * for a pool or handles the request itself; null if it does neither. So who responds never waits for a handler.
+     */
     private final AtomicReference<Object> handover;
+    /** The thread that has the monitor and handles the request itself, or did so last. */
+    private Thread handler;
     private volatile boolean answered;
+    /** Whether the response was sent or queued. Needs the monitor. */
+    private boolean sent;
     private boolean handlerReturned;
     private boolean abandoned;
     private long waitsSinceNanos;
 
-    /** What {@link #handover} holds while the selector waits, and when it has stopped to. */
-    private enum Selector { WAITS, GONE }
+    /** What {@link #handover} holds while the selector has the monitor, and when it has not. */
+    private enum Selector { BUSY, GONE }
 
-    KeyValueSession(Socket socket, KeyValueServer owner, Limits limits, BodyMemory bodyMemory, Dispatcher dispatcher) {
-        super(socket, owner, limits, bodyMemory);
+    KeyValueSession(Socket socket, KeyValueServer owner, Limits limits, BodyMemory.Rooms rooms, Dispatcher dispatcher) {
+        super(socket, owner, limits, rooms);
         this.owner = owner;
         this.dispatcher = dispatcher;
-        this.handover = dispatcher.execution().callerWaits() ? new AtomicReference<>(Selector.GONE) : null;
+        this.handover = dispatcher.execution().callerWaits() || dispatcher.execution().onCaller()
+                ? new AtomicReference<>(Selector.GONE) : null;
     }
 
     @Override
     void begin(ReceivedRequest request) throws IOException {
         answered = false;
+        sent = false;
         handlerReturned = false;
         if (request.rejection != null) {
             respond(request.rejection, request.rejectionText);
@@ -50,12 +60,17 @@ class KeyValueSession extends ExchangeSession implements Job {
         } else if (handover == null) {
             dispatcher.dispatch(this);
         } else {
-            handover.set(Selector.WAITS);
+            handler = dispatcher.execution().onCaller() ? Thread.currentThread() : null;
+            handover.set(Selector.BUSY);
             try {
                 dispatcher.dispatch(this);
             } finally {
-                if (handover.getAndSet(Selector.GONE) instanceof Session.QueueItem answer) {
-                    send(answer);
+                switch (handover.getAndSet(Selector.GONE)) {
+                    case Session.QueueItem answer when !sent -> send(answer);
+                    case Throwable failure -> abort(failure);
+                    default -> {
+                        // Sent by the handler already, or later by another thread.
+                    }
                 }
             }
         }
@@ -91,27 +106,35 @@ class KeyValueSession extends ExchangeSession implements Job {
             work.on(this);
         } catch (IOException e) {
             // The connection is broken, which was said and done where it broke.
+        } catch (RuntimeException | Error e) {
+            // Nothing can be sent any more; the client must not wait for it.
+            abort(e);
         } finally {
             handlerReturned();
         }
     }
 
+    /** Whether a response of this thread must not wait for the monitor. */
+    private boolean handsOver() {
+        return handover != null && Thread.currentThread() != handler;
+    }
+
     private void handlerReturned() {
-        if (handover != null && handover.get() != Selector.GONE) {
-            // The selector has the monitor; it is told by the end of the wait.
+        if (handsOver() && handover.get() != Selector.GONE) {
+            // The selector has the monitor; it goes on when its wait ends.
             handlerReturned = true;
             return;
         }
         synchronized (this) {
             handlerReturned = true;
-            doneIfAnswered();
+            doneIfSent(false);
         }
     }
 
-    private void doneIfAnswered() {
-        if (handlerReturned && (answered || abandoned) && handling != null) {
+    private void doneIfSent(boolean late) {
+        if (handlerReturned && (sent || abandoned) && handling != null) {
             try {
-                requestDone();
+                requestDone(late);
             } catch (IOException e) {
                 handleException(e);
             }
@@ -138,7 +161,7 @@ class KeyValueSession extends ExchangeSession implements Job {
         boolean keepAlive = current().keepAlive;
         int length = (int) value.byteSize();
         int bytes = Heads.okBytes(length, keepAlive) + length;
-        if (handover == null) {
+        if (!handsOver()) {
             synchronized (this) {
                 if (bytes <= spareBytes()) {
                     byte[] spare = spareBuffer();
@@ -160,17 +183,27 @@ class KeyValueSession extends ExchangeSession implements Job {
     }
 
     @Override
-    public void abort(Exception cause) {
+    public void abort(Throwable cause) {
+        if (handsOver() && handover.compareAndSet(Selector.BUSY, cause)) {
+            // The selector has the monitor.
+            return;
+        }
         synchronized (this) {
-            handleException(cause);
-            answered = true;
-            doneIfAnswered();
+            try {
+                handleException(cause);
+            } finally {
+                // Also if the failure is such that it cannot even be logged.
+                close();
+                answered = true;
+                sent = true;
+                doneIfSent(true);
+            }
         }
     }
 
     @Override
     final void deliver(byte[] bytes) throws IOException {
-        if (handover != null) {
+        if (handsOver()) {
             deliverItem(new ArrayQueueItem(bytes, 0, bytes.length, 0));
             return;
         }
@@ -182,6 +215,7 @@ class KeyValueSession extends ExchangeSession implements Job {
     /** Needs the monitor. */
     private void deliver(byte[] bytes, int from, int length, boolean borrowed) throws IOException {
         answered = true;
+        sent = true;
         boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
         try {
             sendOrHold(bytes, from, length, borrowed);
@@ -193,7 +227,7 @@ class KeyValueSession extends ExchangeSession implements Job {
 
     private void failed(IOException e) throws IOException {
         handleException(e);
-        doneIfAnswered();
+        doneIfSent(true);
         throw e;
     }
 
@@ -202,11 +236,29 @@ class KeyValueSession extends ExchangeSession implements Job {
         deliverItem(answer);
     }
 
-    /** Leaves the answer to the selector if it waits for it, else sends it. */
+    @Override
+    final void deliverPieces(StreamItem answer) throws IOException {
+        try {
+            while (!answer.isEnded()) {
+                StreamItem.Piece piece = answer.piece();
+                synchronized (this) {
+                    flushAnswers();
+                    write(piece);
+                }
+                piece.awaitSent();
+                answer.refill();
+            }
+            deliverItem(answer.piece());
+        } finally {
+            answer.release();
+        }
+    }
+
+    /** Leaves the response to the selector if that has the monitor, else sends it. */
     private void deliverItem(QueueItem answer) throws IOException {
-        if (handover != null) {
+        if (handsOver()) {
             answered = true;
-            if (handover.compareAndSet(Selector.WAITS, answer)) {
+            if (handover.compareAndSet(Selector.BUSY, answer)) {
                 return;
             }
         }
@@ -218,6 +270,7 @@ class KeyValueSession extends ExchangeSession implements Job {
 
     /** Writes as much of an answer as the socket takes; the selector writes the rest. */
     private void send(QueueItem answer) throws IOException {
+        sent = true;
         boolean keepAlive = ((ReceivedRequest) handling).keepAlive;
         try {
             flushAnswers();
@@ -234,6 +287,6 @@ class KeyValueSession extends ExchangeSession implements Job {
             flushAnswers();
             endAfterAnswer();
         }
-        doneIfAnswered();
+        doneIfSent(true);
     }
 }

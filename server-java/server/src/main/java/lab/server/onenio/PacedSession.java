@@ -22,6 +22,8 @@ abstract class PacedSession extends HttpSession {
     private int bufferBytes;
     /** Bytes that were read but not used yet; fewer than the buffer holds. */
     private byte[] rest = NO_BYTES;
+    /** Whether there may be a whole request in {@link #rest}, for the selector to go on with. */
+    private boolean restPending;
     private boolean inReceive;
     /** What is being received from, and how much of it that takes. */
     private byte[] receiveBuffer = NO_BYTES;
@@ -48,6 +50,9 @@ abstract class PacedSession extends HttpSession {
     final boolean isReceiving() {
         return inReceive;
     }
+
+    /** Bytes that are read at a time: what is read and not used yet takes heap that nobody counts. */
+    abstract int readLimit();
 
     /** Whether reading must wait for something else than an answer. */
     abstract boolean isHeldUp();
@@ -89,12 +94,17 @@ abstract class PacedSession extends HttpSession {
             listen(queueHead == null ? 0 : WRITEABLE);
             return;
         }
+        if (restPending) {
+            // A client that has sent all it wants and closed its half gets responses to all of it.
+            resume();
+            return;
+        }
         bufferBytes = buffer.length;
         int length = rest.length;
         System.arraycopy(rest, 0, buffer, 0, length);
         rest = NO_BYTES;
         try {
-            length += read(buffer, length, buffer.length - length);
+            length += read(buffer, length, Math.min(readLimit(), buffer.length - length));
         } catch (SocketClosedException e) {
             handleSocketClosed();
             return;
@@ -113,6 +123,7 @@ abstract class PacedSession extends HttpSession {
         if (inReceive || !mayReceive()) {
             return;
         }
+        restPending = false;
         if (rest.length > 0) {
             // The client may have sent all it wants to send, so no event would come for these bytes.
             byte[] bytes = rest;
@@ -121,6 +132,14 @@ abstract class PacedSession extends HttpSession {
         }
         if (mayReceive()) {
             listen(READABLE);
+        }
+    }
+
+    /** Has the selector go on, at once if something was received meanwhile: the socket can always be written to. */
+    final void resumeOnSelector() {
+        if (!inReceive && mayReceive()) {
+            restPending = rest.length > 0;
+            listen(restPending ? WRITEABLE : READABLE);
         }
     }
 

@@ -3,6 +3,7 @@ package lab.server.onenio;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import lab.server.api.BodyMemory;
 import lab.server.api.Status;
 import lab.server.execution.Dispatcher;
 import one.nio.http.Response;
@@ -28,9 +29,9 @@ final class PublishedSession extends KeyValueSession {
 
     private final boolean shared;
 
-    PublishedSession(Socket socket, KeyValueServer owner, Limits limits, BodyMemory bodyMemory, Dispatcher dispatcher,
+    PublishedSession(Socket socket, KeyValueServer owner, Limits limits, BodyMemory.Rooms rooms, Dispatcher dispatcher,
             boolean shared) {
-        super(socket, owner, limits, bodyMemory, dispatcher);
+        super(socket, owner, limits, rooms, dispatcher);
         this.shared = shared;
     }
 

@@ -1,6 +1,7 @@
 package lab.server.onenio;
 
 import java.io.IOException;
+import lab.server.api.BodyMemory;
 import lab.server.api.Exchange;
 import lab.server.api.Status;
 import lab.storage.HeapFootprint;
@@ -20,7 +21,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     private static final byte[] CONTINUE = Heads.ascii("HTTP/1.1 100 Continue\r\n\r\n");
 
     private final Limits limits;
-    private final BodyMemory bodyMemory;
+    private final BodyMemory.Rooms rooms;
 
     private ReceivedRequest receiving;
     private int headBytes;
@@ -30,21 +31,32 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     private boolean endAfterBody;
     /** Whether more has come than the request that is being handled. */
     private boolean followed;
+    private BodyMemory reservedIn;
     private long reservedBytes;
+    /** What was asked for last; not changed while the connection waits, for others read it. */
+    private BodyMemory wantedIn;
+    private volatile long wantedBytes;
     private volatile boolean waitsForMemory;
+    /** Whether the last request came from another node. */
+    private volatile boolean fromNode;
 
-    ReceivingSession(Socket socket, HttpServer server, Limits limits, BodyMemory bodyMemory) {
+    ReceivingSession(Socket socket, HttpServer server, Limits limits, BodyMemory.Rooms rooms) {
         super(socket, server);
         this.limits = limits;
-        this.bodyMemory = bodyMemory;
+        this.rooms = rooms;
     }
 
-    /** Handles a request that was received whole. When it is done, {@link #requestDone()} is called. */
+    /** Handles a request that was received whole. When it is done, {@link #requestDone} is called. */
     abstract void begin(ReceivedRequest request) throws IOException;
 
     /** Whether requests lie ready behind the one that is being answered, so that their answers may leave together. */
     final boolean isFollowed() {
         return isReceiving() && followed;
+    }
+
+    @Override
+    final int readLimit() {
+        return rooms.small().isCrowded() || rooms.large().isCrowded() ? BodyMemory.UNCOUNTED_BYTES : Integer.MAX_VALUE;
     }
 
     @Override
@@ -88,7 +100,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
                 }
             }
         } else if (from < to) {
-            HeadParser.headerLine(receiving, buffer, from, to);
+            HeadParser.headerLine(receiving, buffer, from, to, limits.secret());
         } else {
             endOfHead();
         }
@@ -103,6 +115,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
 
     private void endOfHead() throws IOException {
         ReceivedRequest request = receiving;
+        fromNode = request.internal;
         if (request.chunkedBody) {
             HeadParser.checkChunked(request);
         }
@@ -188,7 +201,11 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
     }
 
     private void reserveOrWait() throws IOException {
-        if (!bodyMemory.reserve(this)) {
+        int bodyBytes = body instanceof ChunkedBody chunks ? chunks.wantedBytes() : (int) receiving.contentLength;
+        wantedIn = rooms.of(bodyBytes);
+        // A body in chunks is copied while it grows.
+        wantedBytes = HeapFootprint.ofArray(bodyBytes) * (receiving.chunkedBody ? 2 : 1);
+        if (!wantedIn.reserve(this)) {
             waitForMemory();
             return;
         }
@@ -212,21 +229,21 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
             body = new FixedBody((int) receiving.contentLength);
             askForBody();
         }
-        reservedBytes = neededBytes();
+        giveBackMemory();
+        reservedIn = wantedIn;
+        reservedBytes = wantedBytes;
     }
 
-    /** A body in chunks may grow to the limit, and is copied while it grows. */
     @Override
     public long neededBytes() {
-        return receiving.chunkedBody ? 2 * HeapFootprint.ofArray(limits.bodyBytes())
-                : HeapFootprint.ofArray(receiving.contentLength);
+        return wantedBytes;
     }
 
     @Override
     public synchronized void roomReserved() {
         if (!waitsForMemory) {
             // Closed in the meantime, before it could leave the queue.
-            bodyMemory.release(neededBytes());
+            wantedIn.release(wantedBytes);
             return;
         }
         try {
@@ -249,18 +266,26 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
         begin(request);
     }
 
-    /** The request was answered and is not used any more: the next one is received. */
-    final void requestDone() throws IOException {
+    /**
+     * The request was answered and is not used any more: the next one is received.
+     *
+     * @param late whether this thread only responds, so that it must not handle the next one
+     */
+    final void requestDone(boolean late) throws IOException {
         handling = null;
         giveBackMemory();
-        resume();
+        if (late) {
+            resumeOnSelector();
+        } else {
+            resume();
+        }
     }
 
     private void giveBackMemory() {
         if (reservedBytes > 0) {
             long bytes = reservedBytes;
             reservedBytes = 0;
-            bodyMemory.release(bytes);
+            reservedIn.release(bytes);
         }
     }
 
@@ -273,10 +298,10 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
         }
     }
 
-    /** A connection that waits for us is not idle. */
+    /** A connection that waits for us is not idle, and those of other nodes stay open for their next request. */
     @Override
     public int checkStatus(long currentTime, long keepAlive) {
-        return waitsForMemory || handling != null ? Session.ACTIVE : super.checkStatus(currentTime, keepAlive);
+        return waitsForMemory || handling != null && queueHead == null || fromNode && receiving == null ? Session.ACTIVE : super.checkStatus(currentTime, keepAlive);
     }
 
     @Override
@@ -289,7 +314,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
         if (waitsForMemory) {
             waitsForMemory = false;
             // If it is no longer in the queue, the room reserved for it is given back when it is told.
-            bodyMemory.cancel(this);
+            wantedIn.cancel(this);
         }
         body = null;
     }

@@ -1,6 +1,7 @@
 package lab.server.onenio;
 
 import java.io.IOException;
+import java.util.concurrent.Semaphore;
 import lab.server.api.Body;
 import one.nio.net.Session;
 import one.nio.net.Socket;
@@ -94,22 +95,70 @@ final class StreamItem extends Session.QueueItem {
 
     @Override
     public int write(Socket socket) throws IOException {
-        try {
-            if (from == to) {
-                from = 0;
-                to = 0;
-                fill();
-            }
-        } catch (RuntimeException e) {
-            // Half of the body is sent, so the only way left to say it is to end the connection before the end.
-            release();
-            throw new IOException("An answer was cut short: " + e.getMessage(), e);
+        if (from == to) {
+            refill();
         }
+        return writeBuffer(socket);
+    }
+
+    /**
+     * Reads the next piece into the buffer, which was sent.
+     *
+     * @throws IOException if the body fails: half of it is sent, so the only way left to say it is to end the connection
+     */
+    void refill() throws IOException {
+        from = 0;
+        to = 0;
+        try {
+            fill();
+        } catch (RuntimeException e) {
+            release();
+            throw new IOException("A response was cut short: " + e.getMessage(), e);
+        }
+    }
+
+    private int writeBuffer(Socket socket) throws IOException {
         int written = socket.write(buffer, from, to - from, 0);
         if (written > 0) {
             from += written;
         }
         return written;
+    }
+
+    /** Whether the end of the body is in the buffer. */
+    boolean isEnded() {
+        return ended;
+    }
+
+    /** What is in the buffer, to be sent by itself while another thread waits to read on. */
+    Piece piece() {
+        return new Piece();
+    }
+
+    /** One filling of the buffer. */
+    final class Piece extends Session.QueueItem {
+
+        private final Semaphore done = new Semaphore(0);
+
+        @Override
+        public int remaining() {
+            return to - from;
+        }
+
+        @Override
+        public int write(Socket socket) throws IOException {
+            return writeBuffer(socket);
+        }
+
+        @Override
+        public void release() {
+            done.release();
+        }
+
+        /** Waits until it was sent or the connection has ended. */
+        void awaitSent() {
+            done.acquireUninterruptibly();
+        }
     }
 
     @Override

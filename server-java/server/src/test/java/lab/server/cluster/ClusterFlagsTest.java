@@ -4,6 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import lab.server.RawClient;
@@ -45,6 +49,39 @@ class ClusterFlagsTest {
         assertRefused("--client-lock is for", "--nodes", "3", "--client-lock");
         assertRefused("--peer-timeout-ms is 0", "--nodes", "3", "--peer-timeout-ms", "0");
         assertRefused("--peer-threads is 0", "--nodes", "3", "--client", "jdk", "--peer-threads", "0");
+    }
+
+    @Test
+    void nodeListensWhereTheOthersLookForItOrIsRefused() throws Exception {
+        String self = "http://127.0.0.1:7001";
+        assertRefused("--port is 7002, but --self is " + self, "--topology", TWO, "--self", self, "--port", "7002");
+        assertRefused("--host is 127.0.0.3, but --self is " + self, "--topology", TWO, "--self", self, "--host", "127.0.0.3");
+        // 192.0.2.0/24 is kept for documentation, so no machine has one of its addresses.
+        assertRefused("--self is http://192.0.2.1:7001, but no interface", "--topology", "http://192.0.2.1:7001", "--self",
+                "http://192.0.2.1:7001");
+        assertRefused("--self has the host no-such-host.invalid", "--topology", "http://no-such-host.invalid:7001",
+                "--self", "http://no-such-host.invalid:7001");
+        assertRefused("--cluster-secret-file", "--topology", "http://127.0.0.1:7001,http://192.0.2.1:7001", "--self", self);
+        int port;
+        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.2"))) {
+            port = probe.getLocalPort();
+        }
+        String other = "http://127.0.0.2:" + port;
+        try (TestServer node = TestServer.start("memory", folder, "--topology", other, "--self", other);
+                Socket socket = new Socket("127.0.0.2", node.port())) {
+            assertTrue(node.readyLine().contains("\"host\":\"127.0.0.2\""), node.readyLine());
+            assertTrue(socket.isConnected());
+        }
+    }
+
+    @Test
+    void secretThatIsNoneIsRefused() throws Exception {
+        Path file = folder.resolve("secret");
+        assertRefused("cannot be read", "--nodes", "2", "--cluster-secret-file", file.toString());
+        for (String wrong : List.of("", "short", "0123456789 abcdef", "0123456789\nabcdef", "x".repeat(257), "0123456789abcdefé")) {
+            Files.writeString(file, wrong);
+            assertRefused("holds no secret", "--nodes", "2", "--cluster-secret-file", file.toString());
+        }
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -220,7 +221,7 @@ class ClusterTest {
             assertEquals(504, delete(1, "other" + i, "&ack=3"));
         }
         String status = clients.get(0).ask("GET", "/v0/status").text();
-        assertTrue(status.contains("\"state\":\"set aside\""), status);
+        assertTrue(status.contains("\"state\":\"unreachable\""), status);
         assertTrue(status.contains("\"state\":\"up\""), status);
     }
 
@@ -228,16 +229,16 @@ class ClusterTest {
     void readRepairBringsReplicasUpToDate() throws Exception {
         start("memory", "--read-repair");
         // A record on one replica only, as a write leaves behind that the others missed.
-        byte[] record = StampedRecord.ofValue(new HybridClock(0).next(), lab.storage.Bytes.utf8("fresh"));
+        byte[] record = StampedRecord.ofValue(HybridClock.wallMicros() << 8, lab.storage.Bytes.utf8("fresh"));
         RawClient first = clients.getFirst();
-        first.send("PUT /v0/entity?id=k HTTP/1.1\r\nLab-Internal: 1\r\nContent-Length: " + record.length + "\r\n\r\n");
+        first.send("PUT /v0/entity?id=k HTTP/1.1\r\n" + nodes.proof() + "Content-Length: " + record.length + "\r\n\r\n");
         first.send(record);
         assertEquals(201, first.read().status());
         assertEquals("fresh", get(1, "k", "&ack=3").text());
         for (RawClient client : clients) {
             byte[] found = {};
             for (int i = 0; i < 500 && found.length == 0; i++) {
-                client.send("GET /v0/entity?id=k HTTP/1.1\r\nLab-Internal: 1\r\n\r\n");
+                client.send("GET /v0/entity?id=k HTTP/1.1\r\n" + nodes.proof() + "\r\n");
                 found = client.read().body();
                 Thread.sleep(10);
             }
@@ -252,9 +253,11 @@ class ClusterTest {
         assertEquals(201, put(0, "k", "new", "&ack=3"));
         byte[] stale = StampedRecord.ofTombstone(1);
         for (RawClient client : clients) {
-            client.send("PUT /v0/entity?id=k HTTP/1.1\r\nLab-Internal: 1\r\nContent-Length: 9\r\n\r\n");
+            client.send("PUT /v0/entity?id=k HTTP/1.1\r\n" + nodes.proof() + "Content-Length: 9\r\n\r\n");
             client.send(stale);
-            assertEquals(201, client.read().status());
+            RawClient.Answer refusal = client.read();
+            assertEquals(200, refusal.status(), "refused, with the version that is there");
+            assertTrue(StampedRecord.version(MemorySegment.ofArray(refusal.body())) > 1);
         }
         assertEquals("new", get(1, "k", "&ack=3").text());
     }

@@ -137,6 +137,13 @@ final class FakeNode implements AutoCloseable {
         return null;
     }
 
+    /** Closes all connections, as a node does that is stopped and started again. */
+    void breakConnections() throws IOException {
+        for (Socket socket : open) {
+            socket.close();
+        }
+    }
+
     @Override
     public void close() throws IOException {
         listener.close();

@@ -22,7 +22,9 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
+import lab.server.api.ClusterSecret;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -48,10 +50,14 @@ class PeerClientTest {
     }
 
     private Peer peer(ClientKind kind, String url, int timeoutMs, boolean lock) {
+        return peer(kind, url, timeoutMs, lock, RETRY_MS);
+    }
+
+    private Peer peer(ClientKind kind, String url, int timeoutMs, boolean lock, int retryMs) {
         PeerTransport transport = kind.open(new ClusterSettings(Hashing.RENDEZVOUS, 1, 1, false, kind, lock, THREADS,
-                timeoutMs, RETRY_MS));
+                timeoutMs, retryMs, 0, ClusterSecret.random()));
         opened.addFirst(transport);
-        return new Peer(url, transport.to(url), prober, RETRY_MS);
+        return new Peer(url, transport.to(url), prober, retryMs);
     }
 
     private FakeNode node(FakeNode.Script script) throws IOException {
@@ -164,16 +170,56 @@ class PeerClientTest {
 
     @ParameterizedTest
     @EnumSource(ClientKind.class)
-    void nodeWithoutAListenerFailsAndIsSetAsideUntilItIsBack(ClientKind kind) throws Exception {
+    void nodeThatRefusesConnectionsIsAskedEachTimeAndFoundAsSoonAsItIsBack(ClientKind kind) throws Exception {
         int port;
         try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             port = probe.getLocalPort();
         }
         Peer peer = peer(kind, "http://127.0.0.1:" + port);
-        assertEquals(PeerFailure.UNREACHABLE, get(peer, "a").await());
-        assertEquals(PeerFailure.SET_ASIDE, get(peer, "a").await());
+        for (int i = 0; i < 20; i++) {
+            assertEquals(PeerFailure.UNREACHABLE, get(peer, "a").await());
+        }
+        assertEquals("unreachable", peer.status().get("state"));
         opened.add(new FakeNode(port, request -> FakeNode.response(200, NO_BYTES)));
-        awaitUp(peer);
+        assertInstanceOf(byte[].class, get(peer, "a").await());
+        assertEquals("up", peer.status().get("state"));
+    }
+
+    /** The connections of before are closed on the other side, which this one may not have noticed yet. */
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void nodeThatIsStartedAgainIsAskedOverNewConnections(ClientKind kind) throws Exception {
+        FakeNode node = node(request -> FakeNode.response(200, NO_BYTES));
+        Peer peer = peer(kind, node.url(), 10_000);
+        for (int i = 0; i < 20; i++) {
+            assertInstanceOf(byte[].class, get(peer, "a").await());
+            node.breakConnections();
+            assertInstanceOf(byte[].class, get(peer, "a").await(), "after restart " + i);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(ClientKind.class)
+    void nodeThatCallsIsProbedAtOnceAndNodeThatHasStartedIsTakenBack(ClientKind kind) throws Exception {
+        AtomicBoolean silent = new AtomicBoolean(true);
+        CountDownLatch over = new CountDownLatch(1);
+        FakeNode node = node(request -> {
+            if (silent.get()) {
+                over.await();
+            }
+            return FakeNode.response(200, NO_BYTES);
+        });
+        Peer peer = peer(kind, node.url(), TIMEOUT_MS, false, Integer.MAX_VALUE);
+        assertEquals(PeerFailure.TIMED_OUT, get(peer, "a").await());
+        assertTrue(peer.isAside());
+        peer.restore();
+        assertEquals(PeerFailure.TIMED_OUT, get(peer, "a").await(), "a node that has started is asked again");
+        silent.set(false);
+        over.countDown();
+        for (int i = 0; peer.isAside() && i < PATIENCE_S * 100; i++) {
+            peer.heard();
+            Thread.sleep(10);
+        }
         assertInstanceOf(byte[].class, get(peer, "a").await());
     }
 
@@ -232,7 +278,7 @@ class PeerClientTest {
         for (int i = 0; i < 3; i++) {
             assertInstanceOf(byte[].class, get(peer, "good").await());
             assertEquals(PeerFailure.UNREACHABLE, get(peer, "break").await());
-            awaitUp(peer);
+            assertFalse(peer.isAside(), "it costs nothing to try again");
         }
         assertTrue(node.connections() > 1);
     }
@@ -248,6 +294,48 @@ class PeerClientTest {
         assertEquals(PeerFailure.REFUSED, put(peer, new byte[] {1}, NO_BYTES).await());
         assertFalse(peer.isAside(), "a node that answers is there");
         assertEquals(PeerFailure.UNREACHABLE, get(peer, "nonsense").await());
+    }
+
+    @Test
+    void responsesThatLieInTheSocketCountAlthoughThisNodeWasHeldUpBeyondTheTimeOut() throws Exception {
+        CountDownLatch heldUp = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        FakeNode node = node(request -> {
+            if (request.line().contains("arrives")) {
+                heldUp.await();
+            }
+            return FakeNode.response(200, NO_BYTES);
+        });
+        int timeoutMs = 2_000;
+        Peer peer = peer(ClientKind.PIPELINED, node.url(), timeoutMs);
+        peer.send(new PeerCall(PeerCall.Kind.GET, new byte[] {'a'}, null) {
+
+            private static final long serialVersionUID = 1L;
+
+            @Override
+            void answered(byte[] found) {
+                heldUp.countDown();
+                try {
+                    goOn.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+
+            @Override
+            void failed(PeerFailure failure) {
+                throw new AssertionError(failure);
+            }
+        });
+        Asked arrives = get(peer, "arrives");
+        heldUp.await();
+        Asked waits = get(peer, "waits");
+        // Both are overdue, the first by so much that the connection would be given up.
+        Thread.sleep(2 * timeoutMs + timeoutMs / 4);
+        goOn.countDown();
+        assertEquals(PeerFailure.OVERLOADED, waits.await(), "it never left this node, so nobody else is to blame");
+        assertInstanceOf(byte[].class, arrives.await());
+        assertFalse(peer.isAside());
     }
 
     @ParameterizedTest

@@ -37,7 +37,8 @@ class FullDiskOverHttpTest {
 
     @BeforeEach
     void start() throws IOException {
-        LsmOptions options = new LsmOptions(256 * 1024, LsmOptions.Compaction.SIZE_TIERED).withLimits(100, 10_000);
+        LsmOptions options = LsmOptions.builder().flushThresholdBytes(256 * 1024)
+                .compaction(LsmOptions.Compaction.SIZE_TIERED).maxKeyBytes(100).maxValueBytes(10_000).build();
         server = TestServer.start(new LsmStorage(folder, options, disk));
         client = new RawClient(server.port());
     }

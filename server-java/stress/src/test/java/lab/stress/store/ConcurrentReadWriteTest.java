@@ -53,8 +53,9 @@ class ConcurrentReadWriteTest {
     void readsAreNeitherTooOldNorTooNew(LsmOptions.Compaction compaction) throws Exception {
         long end = System.nanoTime() + Length.of(SHORT_SECONDS, LONG_SECONDS) * SECOND_NS;
         boolean leveled = compaction == LsmOptions.Compaction.LEVELED;
-        LsmOptions options = new LsmOptions(128 * 1024, compaction).withLimits(100, 2_000).withMaxTableBytes(100_000)
-                .withCompression(leveled ? Compression.LZ4 : Compression.NONE).withCacheBytes(leveled ? 100_000 : 0);
+        LsmOptions options = LsmOptions.builder().flushThresholdBytes(128 * 1024).compaction(compaction)
+                .maxKeyBytes(100).maxValueBytes(2_000).maxTableBytes(100_000)
+                .compression(leveled ? Compression.LZ4 : Compression.NONE).cacheBytes(leveled ? 100_000 : 0).build();
         long reads = 0;
         try (LsmStorage storage = new LsmStorage(folder, options);
                 ExecutorService threads = Executors.newFixedThreadPool(WRITERS + READERS + 1)) {

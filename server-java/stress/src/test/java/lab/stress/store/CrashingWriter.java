@@ -6,14 +6,13 @@ import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import lab.storage.Storage;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
 
 /**
  * A process that checks what the one before it left, writes until it is killed, and notes in a mapped file which writes
- * were acknowledged. Arguments: folder, file of notes, number of the cycle.
+ * were acknowledged. Arguments: folder, file of notes, number of the cycle, mode of the log.
  */
 final class CrashingWriter {
 
@@ -27,12 +26,12 @@ final class CrashingWriter {
     }
 
     /** Every merging mode and packing takes its turn. */
-    static LsmOptions options(int cycle) {
+    static LsmOptions options(int cycle, LsmOptions.Wal wal) {
         LsmOptions.Compaction[] modes = LsmOptions.Compaction.values();
         Compression[] packings = Compression.values();
-        return new LsmOptions(THRESHOLD_BYTES, modes[1 + cycle % (modes.length - 1)])
-                .withCompression(packings[cycle / 2 % packings.length]).withMaxTableBytes(THRESHOLD_BYTES)
-                .withLimits(KEY_BYTES, VALUE_BYTES);
+        return LsmOptions.builder().flushThresholdBytes(THRESHOLD_BYTES).wal(wal)
+                .compaction(modes[1 + cycle % (modes.length - 1)]).compression(packings[cycle / 2 % packings.length])
+                .maxTableBytes(THRESHOLD_BYTES).maxKeyBytes(KEY_BYTES).maxValueBytes(VALUE_BYTES).build();
     }
 
     /** Notes of the writers, one number each; they survive the process. */
@@ -45,7 +44,8 @@ final class CrashingWriter {
 
     public static void main(String[] args) throws Exception {
         MemorySegment notes = notes(Path.of(args[1]), Arena.global());
-        Storage storage = new LsmStorage(Path.of(args[0]), options(Integer.parseInt(args[2])));
+        LsmStorage storage = new LsmStorage(Path.of(args[0]), options(Integer.parseInt(args[2]),
+                LsmOptions.Wal.valueOf(args[3])));
         for (int writer = 0; writer < WRITERS; writer++) {
             long acknowledged = notes.getAtIndex(ValueLayout.JAVA_LONG, writer);
             long shown = new Script(writer).shown(storage, acknowledged);
@@ -62,7 +62,7 @@ final class CrashingWriter {
         }
     }
 
-    private static void write(Storage storage, MemorySegment notes, int writer) {
+    private static void write(LsmStorage storage, MemorySegment notes, int writer) {
         Script script = new Script(writer);
         for (long write = notes.getAtIndex(ValueLayout.JAVA_LONG, writer) + 1; ; write++) {
             script.run(storage, write);

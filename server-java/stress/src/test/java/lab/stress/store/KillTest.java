@@ -13,11 +13,16 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Random;
 import lab.storage.Storage;
+import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
-/** A process killed at any moment under load loses no write that it acknowledged, and brings no deleted key back. */
+/**
+ * A process killed at any moment under load loses no write that it acknowledged, brings no deleted key back, and leaves
+ * no part of a batch.
+ */
 class KillTest {
 
     private static final int SHORT_CYCLES = 12;
@@ -28,14 +33,15 @@ class KillTest {
     @TempDir
     private Path folder;
 
-    @Test
-    void killedWriterLosesNothingThatWasAcknowledged() throws Exception {
+    @ParameterizedTest
+    @EnumSource(value = LsmOptions.Wal.class, names = {"BUFFERED", "SYNC"})
+    void killedWriterLosesNothingThatWasAcknowledged(LsmOptions.Wal wal) throws Exception {
         int cycles = Length.of(SHORT_CYCLES, LONG_CYCLES);
         Random random = new Random(1);
         Path store = folder.resolve("store");
         Path notes = folder.resolve("notes");
         for (int cycle = 0; cycle < cycles; cycle++) {
-            Process writer = start(store, notes, cycle);
+            Process writer = start(store, notes, cycle, wal);
             try (BufferedReader output = new BufferedReader(new InputStreamReader(writer.getInputStream(),
                     StandardCharsets.UTF_8))) {
                 assertEquals("writing", output.readLine(), "cycle " + cycle);
@@ -47,7 +53,7 @@ class KillTest {
         }
         long writes = 0;
         try (Arena arena = Arena.ofConfined();
-                Storage storage = new LsmStorage(store, CrashingWriter.options(cycles))) {
+                Storage storage = new LsmStorage(store, CrashingWriter.options(cycles, wal))) {
             MemorySegment acknowledged = CrashingWriter.notes(notes, arena);
             for (int writer = 0; writer < CrashingWriter.WRITERS; writer++) {
                 long count = acknowledged.getAtIndex(ValueLayout.JAVA_LONG, writer);
@@ -56,15 +62,16 @@ class KillTest {
             }
         }
         assertTrue(writes > 0);
-        System.out.println("killed " + cycles + " times under load; " + writes + " acknowledged writes, none lost, no "
+        System.out.println(wal + ": killed " + cycles + " times under load; " + writes + " acknowledged writes, none lost, no "
                 + "deleted key back");
     }
 
-    private static Process start(Path store, Path notes, int cycle) throws IOException {
+    private static Process start(Path store, Path notes, int cycle, LsmOptions.Wal wal) throws IOException {
         return new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx64m",
                 "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "--enable-native-access=ALL-UNNAMED",
                 "--sun-misc-unsafe-memory-access=allow", "-cp", System.getProperty("java.class.path"),
-                CrashingWriter.class.getName(), store.toString(), notes.toString(), Integer.toString(cycle))
+                CrashingWriter.class.getName(), store.toString(), notes.toString(), Integer.toString(cycle),
+                wal.name())
                 .redirectErrorStream(true).start();
     }
 }

@@ -31,22 +31,23 @@ public enum Compression {
         this.decompressor = decompressor;
     }
 
-    int code() {
+    /** Returns the code that stands in a block. */
+    public int code() {
         return code;
     }
 
     /** The one with this code, or null. */
-    static Compression ofCode(int code) {
+    public static Compression ofCode(int code) {
         return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : null;
     }
 
     /** For one thread. */
-    Compressor newCompressor() {
+    public Compressor newCompressor() {
         return compressor.get();
     }
 
     /** For one thread. */
-    Decompressor newDecompressor() {
+    public Decompressor newDecompressor() {
         return decompressor.get();
     }
 

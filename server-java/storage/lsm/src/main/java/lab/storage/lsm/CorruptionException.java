@@ -8,6 +8,7 @@ public final class CorruptionException extends StorageException {
 
     private final transient Path file;
     private final long offset;
+    private final String what;
 
     /**
      * @param file   the damaged file
@@ -16,12 +17,23 @@ public final class CorruptionException extends StorageException {
      */
     public CorruptionException(Path file, long offset, String what) {
         super("File " + file + " is damaged at offset " + offset + ": " + what
-                + ". Restore the folder from a copy, or remove it and fill the store again.");
+                + ". Restore the folder from a copy, or go on with what is whole: java -cp server.jar "
+                + "lab.storage.lsm.tool.Lsm repair FOLDER (verify in its place shows all damage).");
         this.file = file;
         this.offset = offset;
+        this.what = what;
     }
 
-    static CorruptionException checksum(Path file, long offset, String part, int expected, int got) {
+    /** Reports a part of a table whose checksum is not the one that was written, and the keys that it concerns. */
+    public static CorruptionException checksum(Path file, long offset, String part, int expected, int got,
+            Object range) {
+        return new CorruptionException(file, offset, "checksum of the " + part + " is "
+                + String.format("%08x", got) + ", expected " + String.format("%08x", expected) + "; the keys " + range
+                + " cannot be read, others can");
+    }
+
+    /** Reports a part whose checksum is not the one that was written. */
+    public static CorruptionException checksum(Path file, long offset, String part, int expected, int got) {
         return new CorruptionException(file, offset, "checksum of the " + part + " is "
                 + String.format("%08x", got) + ", expected " + String.format("%08x", expected));
     }
@@ -34,5 +46,10 @@ public final class CorruptionException extends StorageException {
     /** First byte of the damaged part. */
     public long offset() {
         return offset;
+    }
+
+    /** What is wrong there. */
+    public String what() {
+        return what;
     }
 }

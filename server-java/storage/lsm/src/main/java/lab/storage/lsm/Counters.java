@@ -1,8 +1,12 @@
 package lab.storage.lsm;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
+import lab.storage.lsm.table.Lookup;
+import lab.storage.lsm.table.Table;
 
 /** What the store has done since it was opened. */
 final class Counters {
@@ -28,19 +32,18 @@ final class Counters {
     final LongAdder slowdowns = new LongAdder();
     final LongAdder slowedNs = new LongAdder();
     final LongAdder refusedFull = new LongAdder();
+    final LongAdder refusedBusy = new LongAdder();
 
     // Under the write lock; those who ask without it can do with a figure of a moment ago.
     private long writes;
     private long writtenBytes;
     private long logBytes;
 
-    /** Counts a write. Needs the write lock. */
-    void written(int bytes, boolean logged) {
-        writes++;
+    /** Counts writes. Needs the write lock. */
+    void written(int count, long bytes, long bytesInLog) {
+        writes += count;
         writtenBytes += bytes;
-        if (logged) {
-            logBytes += bytes + LogFormat.RECORD_HEADER_BYTES;
-        }
+        logBytes += bytesInLog;
     }
 
     /** Counts a flush. */
@@ -49,15 +52,19 @@ final class Counters {
         flushedBytes.add(bytes);
     }
 
-    /** Counts a lookup that went to the tables. */
-    void readOfRuns(Lookup lookup, boolean found) {
-        readsOfRuns.increment();
+    /** Counts a merge. */
+    void compacted(List<Table> from, List<Table> to) {
+        compactions.increment();
+        from.forEach(table -> compactionReadBytes.add(table.sizeBytes()));
+        to.forEach(table -> compactionWrittenBytes.add(table.sizeBytes()));
+    }
+
+    /** Counts lookups of so many keys that went to the tables. */
+    void readOfRuns(Lookup lookup, int keys, int found) {
+        readsOfRuns.add(keys);
         int searched = lookup.filtersAsked - lookup.filtersNo;
-        if (searched > 0) {
-            runsSearched.add(searched);
-        } else if (found) {
-            runsSearched.increment();
-        }
+        // Without filters nobody counts the runs; one for each key that was found is the least.
+        runsSearched.add(searched > 0 ? searched : found);
         if (lookup.filtersNo > 0) {
             filtersNo.add(lookup.filtersNo);
         }
@@ -94,6 +101,7 @@ final class Counters {
         all.put("slowdowns", slowdowns.sum());
         all.put("slowed_ms", slowedNs.sum() / NS_PER_MS);
         all.put("refused_full", refusedFull.sum());
+        all.put("refused_busy", refusedBusy.sum());
         addSpace(all, view);
         return all;
     }
@@ -102,13 +110,16 @@ final class Counters {
         long entries = 0;
         long dead = 0;
         int tables = 0;
+        List<String> damaged = new ArrayList<>();
         for (Table table : view.tables()) {
+            table.damaged().forEach(range -> damaged.add(range.file().getFileName() + ": " + range));
             entries += table.entries();
             dead += table.oldEntries() + table.tombstones();
             tables++;
         }
         all.put("runs", view.runs.size());
         all.put("tables", tables);
+        all.put("damaged_ranges", damaged);
         all.put("table_entries", entries);
         all.put("dead_entries_estimate", Math.min(dead, entries));
         all.put("space_amplification_estimate", ratio(entries, entries - dead));

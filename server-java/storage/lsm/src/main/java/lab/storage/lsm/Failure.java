@@ -4,13 +4,13 @@ import lab.storage.StorageException;
 import lab.storage.StorageFullException;
 
 /** What a writer is told when something cannot be written. */
-final class Failure {
+public final class Failure {
 
     private Failure() {
     }
 
     /** A full disk is another thing than a broken one. */
-    static StorageException of(String what, Throwable cause) {
+    public static StorageException of(String what, Throwable cause) {
         if (cause instanceof StorageException told) {
             return told;
         }

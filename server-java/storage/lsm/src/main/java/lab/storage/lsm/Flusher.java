@@ -3,15 +3,24 @@ package lab.storage.lsm;
 import java.io.IOException;
 import java.util.List;
 import lab.storage.StorageException;
+import lab.storage.lsm.background.Pace;
+import lab.storage.lsm.background.Threads;
+import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.memtable.MemtableCursor;
+import lab.storage.lsm.table.Run;
+import lab.storage.lsm.table.Table;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The thread that writes frozen memtables to tables. If it cannot, it tries again, and writers are told. */
+/**
+ * The thread that writes frozen memtables to tables. If it cannot, it tries again, and writers get an error. It gives way by
+ * resting, not by a low priority: when writers wait for it, it must not wait for them.
+ */
 final class Flusher implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(Flusher.class);
     private static final long RETRY_MS = 1_000;
-    private static final int NICE = 5;
     /** While nobody waits it takes a quarter of a core. */
     private static final int RESTS_PER_WORK = 3;
 
@@ -40,7 +49,6 @@ final class Flusher implements AutoCloseable {
     }
 
     private void run() {
-        NativeMemory.runInBackground(NICE);
         while (!closing) {
             Memtable frozen = tree.awaitFrozen();
             if (frozen == null) {
@@ -74,15 +82,12 @@ final class Flusher implements AutoCloseable {
         FlushEvent event = new FlushEvent();
         event.begin();
         long memtableBytes = frozen.sizeBytes();
-        long startedNs = System.nanoTime();
-        Pace pace = new Pace(0, RESTS_PER_WORK, tree::flushIsUrgent,
-                bytes -> tree.flushProgress((double) bytes / memtableBytes, System.nanoTime() - startedNs));
         View view = tree.peek();
         int held = view.lease.enter();
         List<Table> tables;
         try {
             List<Run> older = held == Lease.RETIRED ? List.of() : view.runs;
-            tables = write(frozen, older, pace);
+            tables = write(frozen, older);
         } finally {
             if (held != Lease.RETIRED) {
                 view.lease.exit(held);
@@ -96,17 +101,24 @@ final class Flusher implements AutoCloseable {
         }
         try {
             commit(frozen, tables, event.bytes);
-        } catch (IOException | RuntimeException e) {
-            // The manifest does not name the files, or only a manifest that was not put in place does.
+        } catch (IOException e) {
             StoreFolder.discard(tables);
+            throw e;
+        } catch (RuntimeException | Error e) {
+            // The manifest may name the files: they stay, and if it does not, the next start removes them.
+            tables.forEach(Table::release);
             throw e;
         }
         event.commit();
     }
 
     /** A frozen memtable gets no more writes, so its newest versions are the ones to write. */
-    private List<Table> write(Memtable frozen, List<Run> older, Pace pace) throws IOException {
+    private List<Table> write(Memtable frozen, List<Run> older) throws IOException {
         MemtableCursor entries = new MemtableCursor(frozen, null, null, Long.MAX_VALUE);
+        long startedNs = System.nanoTime();
+        // By keys, not by bytes: a table is smaller than its memtable, many times if keys were written again and again.
+        Pace pace = new Pace(0, RESTS_PER_WORK, tree::flushIsUrgent,
+                bytes -> tree.flushProgress(entries.passedShare(), System.nanoTime() - startedNs));
         try {
             return folder.write(entries, older, pace, () -> false);
         } finally {

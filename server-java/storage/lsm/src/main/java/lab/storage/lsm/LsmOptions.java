@@ -1,33 +1,24 @@
 package lab.storage.lsm;
 
-/**
- * Settings of an {@link LsmStorage}.
- *
- * @param flushThresholdBytes   the memtable is written out when its entries take this much, overhead included; at most
- *                              two memtables are held, so writers wait when twice this is taken. Outside the heap
- * @param wal                   whether writes go to a log first
- * @param compaction            when tables are merged
- * @param compactionRateBytes   bytes a second that merging may write at most; 0 for no limit
- * @param bloomBitsPerKey       size of the filters; 0 for none
- * @param compression           how blocks are packed
- * @param cacheBytes            size of the row cache, on the heap; 0 for none
- * @param maxTableBytes         a table is ended at this size and the next one of its run begun
- * @param maxKeyBytes           larger keys are refused
- * @param maxValueBytes         larger values are refused
- */
-public record LsmOptions(long flushThresholdBytes, Wal wal, Compaction compaction, long compactionRateBytes,
-        int bloomBitsPerKey, Compression compression, long cacheBytes, long maxTableBytes, int maxKeyBytes,
-        int maxValueBytes) {
+import java.util.LinkedHashMap;
+import java.util.Map;
+import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.table.TableFormat;
+
+/** Settings of an {@link LsmStorage}. {@link #builder()} begins with the defaults. */
+public final class LsmOptions {
 
     /** The same as RocksDB's, so that the two compare. */
     public static final long DEFAULT_FLUSH_THRESHOLD_BYTES = 64L << 20;
-    /** About 1 % of the filters' answers are wrong. */
+    /** About 1 % false positives. */
     public static final int DEFAULT_BLOOM_BITS_PER_KEY = 10;
     private static final int MAX_BLOOM_BITS_PER_KEY = 64;
     private static final int DEFAULT_MAX_VALUE_BYTES = 16 << 20;
     private static final int LARGEST_VALUE_BYTES = (1 << 30) + 1024; // room for what a server keeps with a value
     private static final long DEFAULT_MAX_TABLE_BYTES = 64L << 20;
     private static final long LARGEST_THRESHOLD_BYTES = 8L << 30;
+    /** Shorter than what clients usually wait for a response. */
+    private static final long DEFAULT_MAX_WRITE_WAIT_MS = 10_000;
 
     /** Whether writes go to a log first. */
     public enum Wal {
@@ -73,8 +64,31 @@ public record LsmOptions(long flushThresholdBytes, Wal wal, Compaction compactio
         }
     }
 
-    /** Checks each against its range. */
-    public LsmOptions {
+    private final long flushThresholdBytes;
+    private final Wal wal;
+    private final Compaction compaction;
+    private final long compactionRateBytes;
+    private final int bloomBitsPerKey;
+    private final Compression compression;
+    private final long cacheBytes;
+    private final long maxTableBytes;
+    private final int maxKeyBytes;
+    private final int maxValueBytes;
+    private final long maxWriteWaitMs;
+
+    private LsmOptions(Builder parts) {
+        flushThresholdBytes = parts.flushThresholdBytes;
+        wal = parts.wal;
+        compaction = parts.compaction;
+        compactionRateBytes = parts.compactionRateBytes;
+        bloomBitsPerKey = parts.bloomBitsPerKey;
+        compression = parts.compression;
+        cacheBytes = parts.cacheBytes;
+        maxTableBytes = parts.maxTableBytes;
+        maxKeyBytes = parts.maxKeyBytes;
+        maxValueBytes = parts.maxValueBytes;
+        maxWriteWaitMs = parts.maxWriteWaitMs;
+        require(maxWriteWaitMs > 0, "--max-write-wait-ms", maxWriteWaitMs, "1 or more");
         require(flushThresholdBytes > 0 && flushThresholdBytes <= LARGEST_THRESHOLD_BYTES, "--flush-threshold-bytes",
                 flushThresholdBytes, "1 to " + LARGEST_THRESHOLD_BYTES);
         require(compactionRateBytes >= 0, "--compaction-rate-bytes", compactionRateBytes, "0 or more");
@@ -82,8 +96,8 @@ public record LsmOptions(long flushThresholdBytes, Wal wal, Compaction compactio
                 bloomBitsPerKey, "0 to " + MAX_BLOOM_BITS_PER_KEY);
         require(cacheBytes >= 0, "--cache-bytes", cacheBytes, "0 or more");
         require(maxTableBytes > 0, "the largest table", maxTableBytes, "1 or more");
-        require(maxKeyBytes > 0 && maxKeyBytes <= TableFormat.MAX_KEY_BYTES, "--max-key-bytes", maxKeyBytes,
-                "1 to " + TableFormat.MAX_KEY_BYTES);
+        require(maxKeyBytes > 0 && maxKeyBytes <= Keys.MAX_BYTES, "--max-key-bytes", maxKeyBytes,
+                "1 to " + Keys.MAX_BYTES);
         require(maxValueBytes >= 0 && maxValueBytes <= LARGEST_VALUE_BYTES, "--max-value-bytes", maxValueBytes,
                 "0 to " + LARGEST_VALUE_BYTES);
     }
@@ -94,56 +108,203 @@ public record LsmOptions(long flushThresholdBytes, Wal wal, Compaction compactio
         }
     }
 
-    /** The defaults, with this threshold and this kind of merging. */
-    public LsmOptions(long flushThresholdBytes, Compaction compaction) {
-        this(flushThresholdBytes, Wal.BUFFERED, compaction, 0, DEFAULT_BLOOM_BITS_PER_KEY, Compression.NONE, 0,
-                DEFAULT_MAX_TABLE_BYTES, TableFormat.MAX_KEY_BYTES, DEFAULT_MAX_VALUE_BYTES);
+    /** Begins with the defaults. */
+    public static Builder builder() {
+        return new Builder();
     }
 
-    /** The defaults. */
+    /** Returns the defaults. */
     public static LsmOptions defaults() {
-        return new LsmOptions(DEFAULT_FLUSH_THRESHOLD_BYTES, Compaction.SIZE_TIERED);
+        return builder().build();
     }
 
-    /** The same with another log. */
-    public LsmOptions withWal(Wal other) {
-        return new LsmOptions(flushThresholdBytes, other, compaction, compactionRateBytes, bloomBitsPerKey, compression,
-                cacheBytes, maxTableBytes, maxKeyBytes, maxValueBytes);
+    /** Begins with these settings. */
+    public Builder toBuilder() {
+        return new Builder()
+                .flushThresholdBytes(flushThresholdBytes)
+                .wal(wal)
+                .compaction(compaction)
+                .compactionRateBytes(compactionRateBytes)
+                .bloomBitsPerKey(bloomBitsPerKey)
+                .compression(compression)
+                .cacheBytes(cacheBytes)
+                .maxTableBytes(maxTableBytes)
+                .maxKeyBytes(maxKeyBytes)
+                .maxValueBytes(maxValueBytes)
+                .maxWriteWaitMs(maxWriteWaitMs);
     }
 
-    /** The same with another limit for merging. */
-    public LsmOptions withCompactionRateBytes(long bytesPerSecond) {
-        return new LsmOptions(flushThresholdBytes, wal, compaction, bytesPerSecond, bloomBitsPerKey, compression,
-                cacheBytes, maxTableBytes, maxKeyBytes, maxValueBytes);
+    /**
+     * Size at which the memtable is written out: what its entries take, overhead included. At most two memtables
+     * are held, so writers wait when twice this is taken. Outside the heap.
+     */
+    public long flushThresholdBytes() {
+        return flushThresholdBytes;
     }
 
-    /** The same with other filters. */
-    public LsmOptions withBloomBitsPerKey(int bits) {
-        return new LsmOptions(flushThresholdBytes, wal, compaction, compactionRateBytes, bits, compression, cacheBytes,
-                maxTableBytes, maxKeyBytes, maxValueBytes);
+    /** Whether writes go to a log first. */
+    public Wal wal() {
+        return wal;
     }
 
-    /** The same with blocks packed in another way. */
-    public LsmOptions withCompression(Compression other) {
-        return new LsmOptions(flushThresholdBytes, wal, compaction, compactionRateBytes, bloomBitsPerKey, other,
-                cacheBytes, maxTableBytes, maxKeyBytes, maxValueBytes);
+    /** When tables are merged. */
+    public Compaction compaction() {
+        return compaction;
     }
 
-    /** The same with another row cache. */
-    public LsmOptions withCacheBytes(long bytes) {
-        return new LsmOptions(flushThresholdBytes, wal, compaction, compactionRateBytes, bloomBitsPerKey, compression,
-                bytes, maxTableBytes, maxKeyBytes, maxValueBytes);
+    /** Bytes a second that merging may write at most; 0 for no limit. */
+    public long compactionRateBytes() {
+        return compactionRateBytes;
     }
 
-    /** The same with tables of another size. */
-    public LsmOptions withMaxTableBytes(long bytes) {
-        return new LsmOptions(flushThresholdBytes, wal, compaction, compactionRateBytes, bloomBitsPerKey, compression,
-                cacheBytes, bytes, maxKeyBytes, maxValueBytes);
+    /** Size of the filters; 0 for none. */
+    public int bloomBitsPerKey() {
+        return bloomBitsPerKey;
     }
 
-    /** The same with other limits for one entry. */
-    public LsmOptions withLimits(int keyBytes, int valueBytes) {
-        return new LsmOptions(flushThresholdBytes, wal, compaction, compactionRateBytes, bloomBitsPerKey, compression,
-                cacheBytes, maxTableBytes, keyBytes, valueBytes);
+    /** How blocks are packed. */
+    public Compression compression() {
+        return compression;
+    }
+
+    /** Size of the row cache, on the heap; 0 for none. */
+    public long cacheBytes() {
+        return cacheBytes;
+    }
+
+    /** Size at which a table is ended and the next one of its run begun. */
+    public long maxTableBytes() {
+        return maxTableBytes;
+    }
+
+    /** Larger keys are refused. */
+    public int maxKeyBytes() {
+        return maxKeyBytes;
+    }
+
+    /** Larger values are refused. */
+    public int maxValueBytes() {
+        return maxValueBytes;
+    }
+
+    /** Milliseconds that a write waits for room before it is refused. */
+    public long maxWriteWaitMs() {
+        return maxWriteWaitMs;
+    }
+
+    /** Returns the settings by name, as a server shows them; names carry units. */
+    Map<String, Object> report() {
+        Map<String, Object> settings = new LinkedHashMap<>();
+        settings.put("wal", wal.toString());
+        settings.put("flush_threshold_bytes", flushThresholdBytes);
+        settings.put("compaction", compaction.toString());
+        settings.put("compaction_rate_bytes", compactionRateBytes);
+        settings.put("block_bytes", TableFormat.BLOCK_BYTES);
+        settings.put("bloom_bits_per_key", bloomBitsPerKey);
+        settings.put("compression", compression.toString());
+        settings.put("cache_bytes", cacheBytes);
+        settings.put("max_key_bytes", maxKeyBytes);
+        settings.put("max_value_bytes", maxValueBytes);
+        settings.put("max_write_wait_ms", maxWriteWaitMs);
+        return settings;
+    }
+
+    @Override
+    public String toString() {
+        return report().toString();
+    }
+
+    /** The settings while they are put together; each part says its name. */
+    public static final class Builder {
+
+        private long flushThresholdBytes = DEFAULT_FLUSH_THRESHOLD_BYTES;
+        private Wal wal = Wal.BUFFERED;
+        private Compaction compaction = Compaction.SIZE_TIERED;
+        private long compactionRateBytes;
+        private int bloomBitsPerKey = DEFAULT_BLOOM_BITS_PER_KEY;
+        private Compression compression = Compression.NONE;
+        private long cacheBytes;
+        private long maxTableBytes = DEFAULT_MAX_TABLE_BYTES;
+        private int maxKeyBytes = Keys.MAX_BYTES;
+        private int maxValueBytes = DEFAULT_MAX_VALUE_BYTES;
+        private long maxWriteWaitMs = DEFAULT_MAX_WRITE_WAIT_MS;
+
+        private Builder() {
+        }
+
+        /** @see LsmOptions#flushThresholdBytes() */
+        public Builder flushThresholdBytes(long bytes) {
+            flushThresholdBytes = bytes;
+            return this;
+        }
+
+        /** @see LsmOptions#wal() */
+        public Builder wal(Wal mode) {
+            wal = mode;
+            return this;
+        }
+
+        /** @see LsmOptions#compaction() */
+        public Builder compaction(Compaction mode) {
+            compaction = mode;
+            return this;
+        }
+
+        /** @see LsmOptions#compactionRateBytes() */
+        public Builder compactionRateBytes(long bytesPerSecond) {
+            compactionRateBytes = bytesPerSecond;
+            return this;
+        }
+
+        /** @see LsmOptions#bloomBitsPerKey() */
+        public Builder bloomBitsPerKey(int bits) {
+            bloomBitsPerKey = bits;
+            return this;
+        }
+
+        /** @see LsmOptions#compression() */
+        public Builder compression(Compression method) {
+            compression = method;
+            return this;
+        }
+
+        /** @see LsmOptions#cacheBytes() */
+        public Builder cacheBytes(long bytes) {
+            cacheBytes = bytes;
+            return this;
+        }
+
+        /** @see LsmOptions#maxTableBytes() */
+        public Builder maxTableBytes(long bytes) {
+            maxTableBytes = bytes;
+            return this;
+        }
+
+        /** @see LsmOptions#maxKeyBytes() */
+        public Builder maxKeyBytes(int bytes) {
+            maxKeyBytes = bytes;
+            return this;
+        }
+
+        /** @see LsmOptions#maxValueBytes() */
+        public Builder maxValueBytes(int bytes) {
+            maxValueBytes = bytes;
+            return this;
+        }
+
+        /** @see LsmOptions#maxWriteWaitMs() */
+        public Builder maxWriteWaitMs(long milliseconds) {
+            maxWriteWaitMs = milliseconds;
+            return this;
+        }
+
+        /**
+         * Checks each setting against its range.
+         *
+         * @throws IllegalArgumentException if one is outside
+         */
+        public LsmOptions build() {
+            return new LsmOptions(this);
+        }
     }
 }

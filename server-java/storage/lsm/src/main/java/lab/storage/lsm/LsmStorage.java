@@ -5,34 +5,54 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import lab.storage.Batch;
+import lab.storage.Batches;
 import lab.storage.Bytes;
+import lab.storage.Checkpoints;
 import lab.storage.Cursor;
 import lab.storage.FolderLock;
+import lab.storage.MultiGet;
+import lab.storage.ReverseRanges;
+import lab.storage.SizeEstimates;
+import lab.storage.Snapshot;
+import lab.storage.Snapshots;
 import lab.storage.Storage;
 import lab.storage.StorageException;
+import lab.storage.StorageFullException;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
+import lab.storage.lsm.background.Housekeeper;
+import lab.storage.lsm.compaction.CompactionPolicy;
+import lab.storage.lsm.compaction.Compactor;
+import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.manifest.Checkpoint;
+import lab.storage.lsm.manifest.Recovery;
+import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.table.Run;
+import lab.storage.lsm.table.Table;
 
 /**
  * The engine {@code lsm}: writes go to a log and a sorted memtable, full memtables to immutable sorted files, and files
  * are merged in the background.
  */
-public final class LsmStorage implements Storage {
+public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, ReverseRanges, Checkpoints,
+        SizeEstimates {
 
     private static final String LOCK_FILE = "LOCK";
 
     private final Path folder;
     private final LsmOptions options;
+    private final Disk disk;
     private final Counters counters = new Counters();
     private final Housekeeper housekeeper = new Housekeeper();
-    private final ThreadLocal<Lookup> lookups = ThreadLocal.withInitial(Lookup::new);
-    private final RowCache cache;
     private final FolderLock lock;
     private final Spares spares;
     private final Tree tree;
+    private final Lookups lookups;
     private final Flusher flusher;
     private final Compactor compactor;
     private boolean closed;
@@ -48,29 +68,39 @@ public final class LsmStorage implements Storage {
 
     /** With a disk that may fail, for tests. */
     LsmStorage(Path folder, LsmOptions options, Disk disk) {
+        this(folder, options, disk, View::new);
+    }
+
+    /** With views that may fail to be made, for tests. */
+    LsmStorage(Path folder, LsmOptions options, Disk disk, View.Maker views) {
         this.folder = folder;
         this.options = options;
-        this.cache = options.cacheBytes() == 0 ? null : new RowCache(options.cacheBytes());
+        this.disk = disk;
+        RowCache cache = options.cacheBytes() == 0 ? null : new RowCache(options.cacheBytes());
         FolderLock taken = null;
+        StoreFolder files = null;
         List<Table> tables = new ArrayList<>();
         try {
             Files.createDirectories(folder);
             taken = FolderLock.take(folder, LOCK_FILE);
             this.lock = taken;
-            StoreFolder files = StoreFolder.open(folder, disk, options, housekeeper);
+            files = StoreFolder.open(folder, disk, options, housekeeper);
             this.spares = new Spares(files, options, housekeeper);
             CompactionPolicy policy = CompactionPolicy.of(options);
-            Recovery recovery = new Recovery(files, spares, options, files.openTables(tables));
+            List<Run> runs = files.openTables(tables);
+            Recovery recovery = new Recovery(files, spares::newMemtable, options, runs);
+            files.begin(runs);
             recovery.run(tables);
-            this.tree = new Tree(files, options, counters, spares, recovery, spares.newLog(), policy);
-            this.compactor = new Compactor(tree, files, options, counters, policy);
+            this.tree = new Tree(files, options, counters, spares, recovery, spares.newLog(), policy, views);
+            this.lookups = new Lookups(tree, counters, cache);
+            this.compactor = new Compactor(tree, files, options, policy);
             this.flusher = new Flusher(tree, files, counters, cache, compactor::wake);
         } catch (IOException e) {
-            releaseAll(tables, taken);
+            releaseAll(tables, files, taken);
             throw Failure.of("The folder " + folder + " cannot be opened; check that it exists and that this user may "
                     + "write to it", e);
         } catch (RuntimeException e) {
-            releaseAll(tables, taken);
+            releaseAll(tables, files, taken);
             throw e;
         }
         tables.forEach(Table::release);
@@ -79,8 +109,11 @@ public final class LsmStorage implements Storage {
         flusher.start();
     }
 
-    private void releaseAll(List<Table> tables, FolderLock taken) {
+    private void releaseAll(List<Table> tables, StoreFolder files, FolderLock taken) {
         tables.forEach(Table::release);
+        if (files != null) {
+            files.close();
+        }
         housekeeper.close();
         if (taken != null) {
             taken.close();
@@ -89,69 +122,15 @@ public final class LsmStorage implements Storage {
 
     @Override
     public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
-        Lookup lookup = lookups.get();
-        if (lookup.busy()) {
-            lookup = new Lookup();
-        }
-        lookup.begin(Bytes.array(key));
-        try {
-            while (true) {
-                View view = tree.peek();
-                int held = view.lease.enter();
-                if (held == Lease.RETIRED) {
-                    Thread.onSpinWait();
-                    continue;
-                }
-                try {
-                    if (!find(view, lookup) || lookup.valueLength == TableFormat.TOMBSTONE) {
-                        return false;
-                    }
-                    reader.accept(lookup.segment.asSlice(lookup.valueOffset, lookup.valueLength));
-                    return true;
-                } finally {
-                    view.lease.exit(held);
-                }
-            }
-        } finally {
-            lookup.end();
-        }
+        return lookups.get(key, reader);
     }
 
-    private boolean find(View view, Lookup lookup) {
-        long sequence = tree.writes().readable();
-        if (view.active.find(lookup, sequence) || view.frozen != null && view.frozen.find(lookup, sequence)) {
-            counters.readsFromMemory.increment();
-            return true;
-        }
-        if (view.runs.isEmpty()) {
-            counters.readsOfNothing.increment();
-            return false;
-        }
-        if (cache == null) {
-            return findInRuns(view, lookup);
-        }
-        MemorySegment cached = cache.get(lookup);
-        if (cached != null) {
-            counters.cacheHits.increment();
-            lookup.found(cached, 0, (int) cached.byteSize());
-            return true;
-        }
-        counters.cacheMisses.increment();
-        boolean found = findInRuns(view, lookup);
-        if (found && lookup.valueLength != TableFormat.TOMBSTONE) {
-            cache.put(lookup, () -> tree.peek() == view);
-        }
-        return found;
-    }
-
-    private boolean findInRuns(View view, Lookup lookup) {
-        List<Run> runs = view.runs;
-        boolean found = false;
-        for (int i = 0; i < runs.size() && !found; i++) {
-            found = runs.get(i).find(lookup);
-        }
-        counters.readOfRuns(lookup, found);
-        return found;
+    @Override
+    public <X extends Exception> void get(List<MemorySegment> keys, MultiGet.Reader<X> reader) throws X {
+        tree.snapshots().atOneMoment((view, sequence) -> {
+            lookups.get(view, sequence, keys, reader);
+            return null;
+        });
     }
 
     @Override
@@ -164,9 +143,74 @@ public final class LsmStorage implements Storage {
         tree.writes().write(Bytes.array(key), null);
     }
 
+    /**
+     * Writes a batch as one record of the log and into one memtable; so it must fit into the flush threshold.
+     */
+    @Override
+    public void write(Batch batch) {
+        tree.writes().write(batch);
+    }
+
     @Override
     public Cursor range(MemorySegment from, MemorySegment to) {
-        return tree.snapshot(from, to);
+        return tree.snapshots().cursor(from, to, false);
+    }
+
+    @Override
+    public Cursor reverseRange(MemorySegment from, MemorySegment to) {
+        return tree.snapshots().cursor(from, to, true);
+    }
+
+    /**
+     * Opens a snapshot of this moment. It keeps the memtables of this moment in memory, and the tables on disk; when it
+     * and other readers keep more memtables than one flush threshold, the oldest of them expires.
+     */
+    @Override
+    public Snapshot snapshot() {
+        return tree.snapshots().snapshot(lookups);
+    }
+
+    /**
+     * Makes a checkpoint of what this call's flush puts into tables: so it costs a flush, and holds all writes of before
+     * and some of those that come meanwhile.
+     */
+    @Override
+    public void checkpoint(Path target) {
+        tree.flush();
+        try (Compactor.Hold held = tree.hold()) {
+            Checkpoint.make(disk, folder, held.runs(), target);
+        } catch (IOException e) {
+            String what = "The checkpoint of " + folder + " cannot be made in " + target;
+            throw StorageFullException.isNamedBy(e) ? StorageFullException.of(what, e)
+                    : new StorageException(what + ": " + e + ". Name a folder that is missing or empty, on the same file "
+                            + "system as the store, and remove " + target + ".part if an interrupted checkpoint has "
+                            + "left it.", e);
+        }
+    }
+
+    /**
+     * Estimates from the indexes of the tables and, in memory, from a sample, in microseconds however large the range is.
+     * For each run it is too large by at most one block at each end of the range, about 4 KiB or a larger value, and never
+     * too small. What is in memory is exact up to 1,024 keys of the range, and within a fifth beyond if values are of
+     * similar size.
+     */
+    @Override
+    public long approximateBytes(MemorySegment from, MemorySegment to) {
+        byte[] first = from == null ? null : Bytes.array(from);
+        byte[] end = to == null ? null : Bytes.array(to);
+        if (first != null && end != null && Arrays.compareUnsigned(first, end) >= 0) {
+            return 0;
+        }
+        return withView(view -> {
+            long bytes = view.active.approximateBytes(first, end);
+            if (view.frozen != null) {
+                bytes += view.frozen.approximateBytes(first, end);
+            }
+            for (Run run : view.runs) {
+                bytes += run.approximateBytes(first, end);
+            }
+            return bytes;
+        });
     }
 
     @Override
@@ -186,18 +230,7 @@ public final class LsmStorage implements Storage {
 
     @Override
     public Map<String, Object> settings() {
-        Map<String, Object> settings = new LinkedHashMap<>();
-        settings.put("wal", options.wal().toString());
-        settings.put("flush_threshold_bytes", options.flushThresholdBytes());
-        settings.put("compaction", options.compaction().toString());
-        settings.put("compaction_rate_bytes", options.compactionRateBytes());
-        settings.put("block_bytes", TableFormat.BLOCK_BYTES);
-        settings.put("bloom_bits_per_key", options.bloomBitsPerKey());
-        settings.put("compression", options.compression().toString());
-        settings.put("cache_bytes", options.cacheBytes());
-        settings.put("max_key_bytes", options.maxKeyBytes());
-        settings.put("max_value_bytes", options.maxValueBytes());
-        return settings;
+        return options.report();
     }
 
     @Override
@@ -240,7 +273,7 @@ public final class LsmStorage implements Storage {
                     view.lease.exit(held);
                 }
             }
-            Thread.onSpinWait();
+            tree.awaitNextView();
         }
     }
 
@@ -271,7 +304,7 @@ public final class LsmStorage implements Storage {
     /** What could not be flushed is in the log, if that can be forced to disk; the next start reads it. */
     private StorageException logged(StorageException flushFailure) {
         try {
-            tree.writes().syncLogs();
+            tree.syncLogs();
             return null;
         } catch (IOException e) {
             flushFailure.addSuppressed(e);

@@ -1,5 +1,7 @@
 package lab.storage.lsm;
 
+import lab.storage.lsm.compaction.CompactionPolicy;
+
 /** Decides when background work stops resting and how much writers are slowed down, so that they rarely have to wait. */
 final class Pressure {
 

@@ -6,6 +6,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.function.BooleanSupplier;
+import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.table.Lookup;
 
 /**
  * Values of hot keys, as they are in tables. Memtables are asked first, so a newer write is never hidden.

@@ -4,48 +4,66 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import lab.storage.Cursor;
 import lab.storage.SnapshotExpiredException;
+import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.memtable.MemtableCursor;
+import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.table.MergeCursor;
+import lab.storage.lsm.table.Run;
+import lab.storage.lsm.table.Table;
 
 /** The cursor that callers get: memtables and tables merged as one snapshot sees them, without deletes. */
-final class SnapshotCursor implements Cursor {
+final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
 
     /** A value in memory up to this size is copied, so that it stays readable when the memtable is taken back. */
     private static final int COPIED_BYTES = 32 * 1024;
+    /** Deletes that are passed before the cursor looks whether its memtables are wanted back. */
+    private static final int STEP_ENTRIES = 256;
 
     private final List<Table> tables;
     private final List<MemtableCursor> memtables = new ArrayList<>(2);
     private final Consumer<SnapshotCursor> onClose;
+    /**
+     * Held while the cursor moves. Whoever wants the memtables back never waits for it: writers wait for that thread, and
+     * a move over a long row of deletes takes seconds.
+     */
+    private final ReentrantLock moving = new ReentrantLock();
     private MergeCursor entries;
     private byte[] copy = new byte[0];
     private boolean copied;
     private int valueLength;
-    private boolean expired;
-    private boolean closed;
+    /** The memtables are wanted back. */
+    private volatile boolean expired;
+    private volatile boolean closed;
+    /** The memtables were given back. Guarded by {@link #moving}. */
+    private boolean givenBack;
 
     /**
      * @param view     held by the caller during this call
      * @param from     first key, or null
      * @param to       key after the last one, or null
+     * @param reverse  whether the largest key comes first
      * @param sequence the last write that is seen
      * @param onClose  told once when the cursor is closed
      */
-    SnapshotCursor(View view, byte[] from, byte[] to, long sequence, Consumer<SnapshotCursor> onClose) {
+    SnapshotCursor(View view, byte[] from, byte[] to, boolean reverse, long sequence, Consumer<SnapshotCursor> onClose) {
         this.onClose = onClose;
         // References of its own: holding the view would keep its memtables too.
         this.tables = view.tables();
         tables.forEach(Table::retain);
         try {
-            add(view.active, from, to, sequence);
+            add(view.active, from, to, reverse, sequence);
             if (view.frozen != null) {
-                add(view.frozen, from, to, sequence);
+                add(view.frozen, from, to, reverse, sequence);
             }
             List<EntryCursor> newestFirst = new ArrayList<>(memtables);
             for (Run run : view.runs) {
-                newestFirst.add(run.cursor(from, to));
+                newestFirst.add(reverse ? run.reverseCursor(from, to) : run.cursor(from, to));
             }
-            entries = new MergeCursor(newestFirst, true);
+            entries = new MergeCursor(newestFirst, false, reverse);
         } catch (Throwable e) {
             memtables.forEach(MemtableCursor::close);
             tables.forEach(Table::release);
@@ -53,21 +71,40 @@ final class SnapshotCursor implements Cursor {
         }
     }
 
-    private void add(Memtable memtable, byte[] from, byte[] to, long sequence) {
+    private void add(Memtable memtable, byte[] from, byte[] to, boolean reverse, long sequence) {
         if (memtable.count() > 0) {
-            memtables.add(new MemtableCursor(memtable, from, to, sequence));
+            memtables.add(new MemtableCursor(memtable, from, to, sequence, reverse));
         }
     }
 
-    /** Memtables that this cursor keeps. */
-    synchronized List<Memtable> memtables() {
+    @Override
+    public List<Memtable> memtables() {
         return expired || closed ? List.of() : memtables.stream().map(MemtableCursor::memtable).toList();
     }
 
-    /** Takes the memtables back; the next move fails if there are any. Called by any thread. */
-    synchronized void expire() {
-        if (!expired && !closed && !memtables.isEmpty()) {
+    /** The next move fails if there are memtables. A cursor that is moving gives them back itself, a few entries later. */
+    @Override
+    public void expire() {
+        if (!memtables.isEmpty()) {
             expired = true;
+            giveBackIfExpired();
+        }
+    }
+
+    private void giveBackIfExpired() {
+        // Whoever holds the lock looks again after it was let go, so nobody's wish is missed.
+        if (expired && moving.tryLock()) {
+            try {
+                giveBack();
+            } finally {
+                moving.unlock();
+            }
+        }
+    }
+
+    private void giveBack() {
+        if (!givenBack) {
+            givenBack = true;
             memtables.forEach(MemtableCursor::close);
         }
     }
@@ -78,29 +115,41 @@ final class SnapshotCursor implements Cursor {
             // Nothing can be taken back, so there is nobody to lock out.
             return advance();
         }
-        synchronized (this) {
+        moving.lock();
+        try {
             return advance();
+        } finally {
+            moving.unlock();
+            giveBackIfExpired();
         }
     }
 
     private boolean advance() {
-        if (expired) {
-            throw new SnapshotExpiredException("This range read was cut short: it was so slow that it kept a memtable "
-                    + "in memory that writers needed. Read faster, or in smaller ranges.");
-        }
-        if (closed || !entries.next()) {
-            return false;
-        }
-        int length = entries.valueLength();
-        valueLength = length;
-        copied = length <= COPIED_BYTES && entries.source() instanceof MemtableCursor;
-        if (copied) {
-            if (copy.length < length) {
-                copy = new byte[Math.max(length, 2 * copy.length)];
+        for (int passed = 0; ; passed++) {
+            if (passed % STEP_ENTRIES == 0 && expired) {
+                throw new SnapshotExpiredException("This range read was cut short: it was so slow that it kept a "
+                        + "memtable in memory that writers needed. Read faster, or in smaller ranges.");
             }
-            MemorySegment.copy(entries.valueSegment(), ValueLayout.JAVA_BYTE, entries.valueOffset(), copy, 0, length);
+            if (closed || !entries.next()) {
+                return false;
+            }
+            if (entries.valueLength() != EntryCursor.TOMBSTONE) {
+                show();
+                return true;
+            }
         }
-        return true;
+    }
+
+    private void show() {
+        valueLength = entries.valueLength();
+        copied = valueLength <= COPIED_BYTES && entries.source() instanceof MemtableCursor;
+        if (copied) {
+            if (copy.length < valueLength) {
+                copy = new byte[Math.max(valueLength, 2 * copy.length)];
+            }
+            MemorySegment.copy(entries.valueSegment(), ValueLayout.JAVA_BYTE, entries.valueOffset(), copy, 0,
+                    valueLength);
+        }
     }
 
     @Override
@@ -116,15 +165,16 @@ final class SnapshotCursor implements Cursor {
 
     @Override
     public void close() {
-        synchronized (this) {
+        moving.lock();
+        try {
             if (closed) {
                 return;
             }
             closed = true;
-            if (!expired) {
-                memtables.forEach(MemtableCursor::close);
-            }
+            giveBack();
             tables.forEach(Table::release);
+        } finally {
+            moving.unlock();
         }
         onClose.accept(this);
     }

@@ -2,6 +2,12 @@ package lab.storage.lsm;
 
 import java.io.IOException;
 import lab.storage.StorageException;
+import lab.storage.lsm.background.Housekeeper;
+import lab.storage.lsm.log.Log;
+import lab.storage.lsm.log.LogFormat;
+import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.memtable.MemtablePool;
 
 /**
  * The memtable and the log that come next, prepared before they are needed: a writer that fills a memtable then only
@@ -74,11 +80,14 @@ final class Spares implements Housekeeper.Work {
         return spare != null;
     }
 
-    /** Takes the spare, which must be ready. The memtable's reference goes with it. */
-    Spare take() {
-        Spare taken = spare;
+    /** The spare, which must be ready. */
+    Spare next() {
+        return spare;
+    }
+
+    /** Gives the spare to the caller; the memtable's reference goes with it. */
+    void take() {
         spare = null;
-        return taken;
     }
 
     void wake() {

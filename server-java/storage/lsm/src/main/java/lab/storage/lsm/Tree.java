@@ -1,11 +1,22 @@
 package lab.storage.lsm;
 
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import lab.storage.Bytes;
+import lab.storage.StorageBusyException;
 import lab.storage.StorageException;
+import lab.storage.lsm.compaction.CompactionPlan;
+import lab.storage.lsm.compaction.CompactionPolicy;
+import lab.storage.lsm.compaction.Compactor;
+import lab.storage.lsm.log.Log;
+import lab.storage.lsm.manifest.Manifest;
+import lab.storage.lsm.manifest.Recovery;
+import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.table.LiveEstimate;
+import lab.storage.lsm.table.Run;
+import lab.storage.lsm.table.Table;
 
 /**
  * The changing part of the store: the current {@link View}, and the room for which writers wait.
@@ -13,19 +24,25 @@ import lab.storage.StorageException;
  * <p>Locks, in the order in which they are taken: {@link #commits} (one change of the tables at a time), the monitor of
  * this object (changes of the view, waiting), the lock of {@link WritePath} (one writer at a time).
  */
-final class Tree {
+final class Tree implements Compactor.Target {
+
+    private static final long NS_PER_MS = 1_000_000;
 
     private final StoreFolder folder;
     private final Counters counters;
     private final Spares spares;
     private final Pressure pressure;
-    private final Snapshots snapshots;
+    private final OpenSnapshots snapshots;
     private final WritePath writes;
-    private final DoneLogs doneLogs;
+    private final View.Maker views;
+    private final long maxWriteWaitMs;
+    /** Files of logs whose records are in the first memtable; they go with the first flush. */
+    private List<Path> recoveredLogs;
     private final Object commits = new Object();
     private volatile View view;
     private volatile StorageException failure;
     private volatile boolean closing;
+    private volatile boolean closed;
     /** Those who wait for a flush, so that it must not rest. */
     private volatile int waitingForFlush;
 
@@ -33,25 +50,45 @@ final class Tree {
      * @param recovery what was found; its memtable becomes the active one, and its reference is taken
      * @param first    the first log; null if there is none
      * @param policy   null if nothing is merged in the background
+     * @param views    makes the views
      */
     Tree(StoreFolder folder, LsmOptions options, Counters counters, Spares spares, Recovery recovery, Log first,
-            CompactionPolicy policy) {
+            CompactionPolicy policy, View.Maker views) {
         this.folder = folder;
+        this.views = views;
+        this.maxWriteWaitMs = options.maxWriteWaitMs();
         this.counters = counters;
         this.spares = spares;
         Throttle throttle = new Throttle(counters);
         this.pressure = new Pressure(throttle, options.flushThresholdBytes(), policy);
-        this.snapshots = new Snapshots(options.flushThresholdBytes(), this::peek, () -> writes().visible());
-        this.doneLogs = new DoneLogs(folder.disk(), recovery.files());
+        this.snapshots = new OpenSnapshots(options.flushThresholdBytes(), this, () -> writes().visible());
+        this.recoveredLogs = recovery.files();
         Memtable active = recovery.memtable();
         this.writes = new WritePath(this, options, counters, throttle, spares, active, first, recovery.lastSequence());
-        this.view = new View(active, null, recovery.runs());
+        this.view = views.make(active, null, HeldRuns.first(recovery.runs()));
         active.release();
     }
 
     /** The current view, for a glance. */
     View peek() {
         return view;
+    }
+
+    /**
+     * Called by those who find a view retired: the next one is there at once.
+     *
+     * @throws StorageException if there is none, because the store is closed
+     */
+    void awaitNextView() {
+        if (closed) {
+            throw isClosed();
+        }
+        Thread.onSpinWait();
+    }
+
+    /** What the users of a closed store get. */
+    StorageException isClosed() {
+        return new StorageException("The store in " + folder.path() + " is closed. Open it again to use it.");
     }
 
     /** Where writes go. */
@@ -77,7 +114,11 @@ final class Tree {
         }
     }
 
-    /** Waits until a memtable that is full is no longer the one that takes writes. */
+    /**
+     * Waits until a memtable that is full is no longer the one that takes writes.
+     *
+     * @throws StorageBusyException if that takes too long
+     */
     synchronized void makeRoom(Memtable full, long bytes) {
         if (view.active != full) {
             return;
@@ -91,10 +132,14 @@ final class Tree {
         long from = System.nanoTime();
         try {
             while (view.active == full) {
+                long leftMs = maxWriteWaitMs - (System.nanoTime() - from) / NS_PER_MS;
                 if (canFreeze()) {
                     freeze();
+                } else if (leftMs > 0) {
+                    awaitChange(leftMs);
                 } else {
-                    awaitChange();
+                    counters.refusedBusy.increment();
+                    throw busy();
                 }
             }
         } finally {
@@ -106,29 +151,50 @@ final class Tree {
         }
     }
 
+    private StorageBusyException busy() {
+        String cause = view.frozen != null ? "the memtable before is still being written to disk"
+                : pressure.tooManyRuns(view) ? view.freshRuns() + " runs wait to be merged"
+                : "the next memtable and its log are not ready";
+        return new StorageBusyException("The write was not done: it waited for room for " + maxWriteWaitMs
+                + " ms, because " + cause + ". Try again later and write more slowly, or give the store a faster disk, a "
+                + "larger --flush-threshold-bytes or a longer --max-write-wait-ms.");
+    }
+
     private boolean canFreeze() {
         return view.frozen == null && spares.ready() && !pressure.tooManyRuns(view);
     }
 
     /** Makes the active memtable the frozen one. Needs the monitor, and {@link #canFreeze()}. */
     private void freeze() {
-        Spares.Spare spare = spares.take();
         View before = view;
-        writes.change(spare.memtable(), spare.log(),
-                () -> view = new View(spare.memtable(), before.active, before.runs));
+        // What can fail comes first: from the first change on writers depend on the last one.
+        Spares.Spare spare = spares.next();
+        View next = views.make(spare.memtable(), before.active, before.held.next(before.runs, List.of()));
+        spares.take();
+        writes.change(spare.memtable(), spare.log(), () -> install(next, List.of(), List.of()));
         spare.memtable().release();
         before.lease.retire();
         notifyAll();
     }
 
-    /** Waits for the background. Fails if it cannot write, so that writers learn of it instead of waiting forever. */
-    private void awaitChange() {
+    /** Makes a view the current one. The one before is still to be retired. */
+    private void install(View next, List<Table> added, List<Table> removed) {
+        view.held.follow(next.held, added, removed);
+        view = next;
+    }
+
+    /**
+     * Waits for the background. Fails if it cannot write, so that writers learn of it instead of waiting.
+     *
+     * @param timeoutMs 0 for no limit
+     */
+    private void awaitChange(long timeoutMs) {
         StorageException told = failure != null ? failure : spares.failure();
         if (told != null) {
             throw Failure.again(told, counters);
         }
         try {
-            wait();
+            wait(timeoutMs);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new StorageException("The write was interrupted while it waited for a flush; it was not done.", e);
@@ -145,6 +211,9 @@ final class Tree {
      * not count: the disk may be mended by now, so the flusher tries again at once.
      */
     synchronized void flush() {
+        if (closed) {
+            throw isClosed();
+        }
         failure = null;
         spares.retry();
         notifyAll();
@@ -158,7 +227,7 @@ final class Tree {
                 if (view.active == last && view.frozen == null && spares.ready()) {
                     freeze();
                 } else {
-                    awaitChange();
+                    awaitChange(0);
                 }
             }
         } finally {
@@ -214,9 +283,9 @@ final class Tree {
         return closing;
     }
 
-    /** For the background: says that it could not write, or with null that it can again. */
-    synchronized void failed(StorageException told) {
-        failure = told;
+    @Override
+    public synchronized void failed(StorageException cause) {
+        failure = cause;
         notifyAll();
     }
 
@@ -224,6 +293,7 @@ final class Tree {
      * Puts new tables in the place of the frozen memtable. Takes the caller's references to the tables.
      *
      * @param done what else is to be done before those who wait for the flush go on
+     * @throws IOException if the manifest names none of them; after any other failure it may
      */
     void flushed(List<Table> tables, Runnable done) throws IOException {
         Log finished;
@@ -233,10 +303,10 @@ final class Tree {
             if (!tables.isEmpty()) {
                 runs.addFirst(new Run(0, tables));
             }
-            survives = folder.commit(runs, view.active.firstLog());
+            survives = folder.commit(runs, view.active.firstLog(), view.frozen.lastSequence());
             synchronized (this) {
                 View before = view;
-                view = new View(before.active, null, runs);
+                install(views.make(before.active, null, before.held.next(runs, tables)), tables, List.of());
                 before.lease.retire();
                 finished = writes.takePreviousLog();
                 failure = null;
@@ -246,36 +316,99 @@ final class Tree {
             }
             tables.forEach(Table::release);
         }
-        doneLogs.flushed(finished, survives);
+        endLogs(finished, survives);
         spares.wake();
     }
 
-    /** Puts tables in the place of those that were merged. Takes the caller's references to the new ones. */
-    void compacted(CompactionPlan plan, List<Table> merged) throws IOException {
-        synchronized (commits) {
-            List<Run> runs = plan.applyTo(view.runs, merged);
-            boolean survives = folder.commit(runs, view.firstLog());
-            if (survives && !plan.isMove()) {
-                plan.tables().forEach(Table::markObsolete);
+    /**
+     * Removes logs whose records are in tables.
+     *
+     * @param finished log of the memtable that was flushed; null if it had none
+     * @param survives whether the tables survive a loss of power; if not, the files stay for the next start
+     */
+    private void endLogs(Log finished, boolean survives) {
+        if (finished != null && survives) {
+            finished.delete();
+        } else if (finished != null) {
+            finished.close();
+        }
+        if (survives) {
+            for (Path file : recoveredLogs) {
+                try {
+                    folder.disk().delete(file);
+                } catch (IOException e) {
+                    // The manifest no longer asks for it, so the next start removes it.
+                }
             }
+        }
+        recoveredLogs = List.of();
+    }
+
+    @Override
+    public List<Run> runs() {
+        return view.runs;
+    }
+
+    @Override
+    public Compactor.Hold hold() {
+        while (true) {
+            View now = view;
+            int held = now.lease.enter();
+            if (held == Lease.RETIRED) {
+                awaitNextView();
+                continue;
+            }
+            try {
+                HeldRuns runs = now.held.again();
+                return new Compactor.Hold(runs.runs(), runs::close);
+            } finally {
+                now.lease.exit(held);
+            }
+        }
+    }
+
+    @Override
+    public void compacted(CompactionPlan plan, List<Table> merged, List<List<Table>> rests) throws IOException {
+        List<Table> written = new ArrayList<>(merged);
+        rests.forEach(written::addAll);
+        synchronized (commits) {
+            List<Run> runs = plan.applyTo(view.runs, merged, rests);
+            List<Table> added = plan.isMove() ? List.of() : written;
+            List<Table> removed = plan.isMove() ? List.of() : plan.tables();
+            boolean survives = folder.commit(runs, view.firstLog(), Manifest.UNKNOWN);
             synchronized (this) {
                 View before = view;
-                view = new View(before.active, before.frozen, runs);
+                install(views.make(before.active, before.frozen, before.held.next(runs, added)), added, removed);
+                if (survives) {
+                    // Not before: until the view is changed, a flush may commit them again.
+                    removed.forEach(Table::markObsolete);
+                }
                 before.lease.retire();
                 pressure.changed(view);
                 notifyAll();
             }
-            merged.forEach(Table::release);
+            if (!plan.isMove()) {
+                counters.compacted(plan.tables(), written);
+            }
+            written.forEach(Table::release);
         }
     }
 
-    /** Opens a snapshot of this moment. */
-    SnapshotCursor snapshot(MemorySegment from, MemorySegment to) {
-        return snapshots.open(from == null ? null : Bytes.array(from), to == null ? null : Bytes.array(to));
+    /** Returns when what is in the logs is on disk, and their names too. */
+    void syncLogs() throws IOException {
+        writes.syncLogs();
+        folder.disk().forceFolder(folder.path());
+    }
+
+    /** Moments of the store, and those that are kept. */
+    OpenSnapshots snapshots() {
+        return snapshots;
     }
 
     /** Lets memory and tables go, and the logs with them; they are removed if everything is in tables. */
     synchronized void close() {
+        writes.close();
+        closed = true;
         boolean empty = view.frozen == null && view.active.count() == 0;
         for (Log log : new Log[] {writes.takePreviousLog(), writes.log()}) {
             if (log != null && empty) {
@@ -285,5 +418,6 @@ final class Tree {
             }
         }
         view.lease.retire();
+        folder.close();
     }
 }

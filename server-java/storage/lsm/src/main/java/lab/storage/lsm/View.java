@@ -1,34 +1,41 @@
 package lab.storage.lsm;
 
-import java.util.ArrayList;
 import java.util.List;
+import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.table.Run;
+import lab.storage.lsm.table.Table;
 
 /**
  * What the store consists of at one moment: the memtable that takes writes, the one that is being written out, and the
  * runs of tables. Immutable; every change makes a new view.
  *
- * <p>A view holds a reference to each of its memtables and tables, and readers hold the view. They go when the last
- * reader of the last view that has them is done.
+ * <p>A view holds a reference to each of its memtables and its runs as a whole, and readers hold the view. They go when
+ * the last reader of the last view that has them is done.
  */
-final class View {
+public final class View {
+
+    /** Makes views. */
+    interface Maker {
+        /** Makes a view, which takes over the hold on its runs. */
+        View make(Memtable active, Memtable frozen, HeldRuns held);
+    }
 
     final Memtable active;
     /** Being written out, or null. */
     final Memtable frozen;
     /** Newest first. */
     final List<Run> runs;
+    final HeldRuns held;
     final Lease lease = new Lease(this::giveBack);
 
-    View(Memtable active, Memtable frozen, List<Run> runs) {
+    View(Memtable active, Memtable frozen, HeldRuns held) {
         this.active = active;
         this.frozen = frozen;
-        this.runs = List.copyOf(runs);
+        this.held = held;
+        this.runs = held.runs();
         active.retain();
         if (frozen != null) {
             frozen.retain();
-        }
-        for (Run run : runs) {
-            run.tables().forEach(Table::retain);
         }
     }
 
@@ -37,9 +44,7 @@ final class View {
         if (frozen != null) {
             frozen.release();
         }
-        for (Run run : runs) {
-            run.tables().forEach(Table::release);
-        }
+        held.close();
     }
 
     /** Number of the oldest log that holds what is not in tables. */
@@ -49,16 +54,14 @@ final class View {
 
     /** All tables, newest run first. */
     List<Table> tables() {
-        List<Table> tables = new ArrayList<>();
-        runs.forEach(run -> tables.addAll(run.tables()));
-        return tables;
+        return Run.tables(runs);
     }
 
-    /** Runs of level 0, which every read has to look into one after the other. */
+    /** Runs of level 0 that merging can make fewer; every read has to look into them one after the other. */
     int freshRuns() {
-        int fresh = 0;
-        while (fresh < runs.size() && runs.get(fresh).level() == 0) {
-            fresh++;
+        int fresh = Run.fresh(runs);
+        for (int i = fresh - 1; i >= 0; i--) {
+            fresh -= runs.get(i).isDamaged() ? 1 : 0;
         }
         return fresh;
     }

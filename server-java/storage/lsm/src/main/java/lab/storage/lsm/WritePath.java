@@ -2,15 +2,27 @@ package lab.storage.lsm;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
+import lab.storage.Batch;
+import lab.storage.Bytes;
 import lab.storage.EntryTooLargeException;
 import lab.storage.StorageException;
+import lab.storage.lsm.log.Log;
+import lab.storage.lsm.log.LogFormat;
+import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.table.Keys;
 
 /**
  * The way of a write: into the log, into the memtable, and, if the log is synced, to the disk. One writer at a time is in
  * the lock, which is held for less than a microsecond; waiting is done outside it.
  */
 final class WritePath {
+
+    /** A record's length has four bytes, and a log is not larger than 2 GiB. */
+    private static final long LARGEST_BATCH_BYTES = 1 << 30;
 
     private final Tree tree;
     private final LsmOptions options;
@@ -24,9 +36,12 @@ final class WritePath {
     private Memtable active;
     private volatile Log log;
     private long lastSequence;
+    private boolean closed;
 
     /** The log before this one, until it is not needed any more. */
     private volatile Log previousLog;
+    /** With a synced log: the last write that is in its memtable, with all of its batch. Written under the lock. */
+    private volatile long applied;
     /** The last write that a snapshot sees. */
     private final AtomicLong visible = new AtomicLong();
 
@@ -46,6 +61,7 @@ final class WritePath {
         this.active = active;
         this.log = first;
         this.lastSequence = lastSequence;
+        this.applied = lastSequence;
         this.visible.set(lastSequence);
         if (first != null) {
             active.loggedIn(first.number());
@@ -58,24 +74,19 @@ final class WritePath {
         return log;
     }
 
-    /** The last write that a snapshot sees. */
+    /** The last write that readers and snapshots see: what a read has shown, a range that follows shows too. */
     long visible() {
         return visible.get();
     }
 
-    /** The last write that a read sees. Only with a synced log writes are there before they may be seen. */
-    long readable() {
-        return sync ? visible.get() : Long.MAX_VALUE;
-    }
-
     /** Writes one version, after waiting for room. A null value is a delete. */
     void write(byte[] key, MemorySegment value) {
-        int valueLength = value == null ? TableFormat.TOMBSTONE : (int) Math.min(value.byteSize(), Integer.MAX_VALUE);
+        int valueLength = value == null ? EntryCursor.TOMBSTONE : (int) Math.min(value.byteSize(), Integer.MAX_VALUE);
         check(key, valueLength);
         long bytes = Memtable.bytesFor(key.length, valueLength);
         long recordBytes = LogFormat.recordBytes(key.length, valueLength);
         long hash = Keys.hash(key, key.length);
-        throttle.pass(Nodes.usualBytes(key.length, valueLength));
+        throttle.pass(Memtable.usualBytes(key.length, valueLength));
         while (true) {
             Memtable target;
             Log used;
@@ -84,29 +95,28 @@ final class WritePath {
             long end = 0;
             lock.lock();
             try {
+                if (closed) {
+                    throw tree.isClosed();
+                }
                 target = active;
                 used = log;
                 if (target.fits(bytes) && (used == null || used.fits(recordBytes))) {
                     end = used == null ? 0 : append(used, key, value);
                     isNew = target.put(key, hash, value, ++lastSequence);
-                    counters.written(key.length + Math.max(0, valueLength), used != null);
-                    if (!sync) {
-                        visible.setRelease(lastSequence);
-                    }
+                    counters.written(1, key.length + Math.max(0, valueLength), used == null ? 0 : recordBytes);
+                    publish();
                     done = true;
                 }
             } finally {
                 lock.unlock();
             }
             if (done) {
-                if (target.runsLow() || used != null && used.runsLow(target.fill())) {
-                    spares.wake();
-                }
+                wakeIfLow(target, used);
                 if (isNew && target.isSampled(hash)) {
                     tree.sample(target, key, hash);
                 }
                 if (sync) {
-                    sync(used, end);
+                    sync(used, end, 1);
                 }
                 return;
             }
@@ -114,7 +124,115 @@ final class WritePath {
         }
     }
 
+    /**
+     * Writes all entries of a batch, after waiting for room, into one log record and one memtable. Readers see them with
+     * one step of {@link #visible}, so all of them or none.
+     */
+    void write(Batch batch) {
+        int count = batch.size();
+        if (count <= 1) {
+            if (count == 1) {
+                write(Bytes.array(batch.key(0)), batch.value(0));
+            }
+            return;
+        }
+        byte[][] keys = new byte[count][];
+        long[] hashes = new long[count];
+        BitSet sampled = new BitSet();
+        BatchSize size = check(batch, keys, hashes);
+        throttle.pass(size.usual);
+        while (true) {
+            Memtable target;
+            Log used;
+            boolean done = false;
+            long end = 0;
+            lock.lock();
+            try {
+                if (closed) {
+                    throw tree.isClosed();
+                }
+                target = active;
+                used = log;
+                if (target.fits(size.memory) && (used == null || used.fits(size.record()))) {
+                    end = used == null ? 0 : append(used, batch, size);
+                    for (int i = 0; i < count; i++) {
+                        boolean isNew = target.put(keys[i], hashes[i], batch.value(i), ++lastSequence);
+                        sampled.set(i, isNew && target.isSampled(hashes[i]));
+                    }
+                    counters.written(count, size.payload, used == null ? 0 : size.record());
+                    publish();
+                    done = true;
+                }
+            } finally {
+                lock.unlock();
+            }
+            if (done) {
+                wakeIfLow(target, used);
+                for (int i = sampled.nextSetBit(0); i >= 0; i = sampled.nextSetBit(i + 1)) {
+                    tree.sample(target, keys[i], hashes[i]);
+                }
+                if (sync) {
+                    sync(used, end, count);
+                }
+                return;
+            }
+            tree.makeRoom(target, size.memory);
+        }
+    }
+
+    /** Shows the writes of before to readers, or, with a synced log, lets {@link #sync} show them. Needs the lock. */
+    private void publish() {
+        if (sync) {
+            applied = lastSequence;
+        } else {
+            visible.setRelease(lastSequence);
+        }
+    }
+
+    private void wakeIfLow(Memtable target, Log used) {
+        if (target.runsLow() || used != null && used.runsLow(target.fill())) {
+            spares.wake();
+        }
+    }
+
+    /** Bytes of a batch: of its keys and values, at most in memory, usually there, and of the entries of its record. */
+    private record BatchSize(long payload, long memory, long usual, long entries) {
+
+        long record() {
+            return LogFormat.RECORD_HEADER_BYTES + entries;
+        }
+    }
+
+    /** Checks each entry and the whole, before anything is written; fills in the keys and their hashes. */
+    private BatchSize check(Batch batch, byte[][] keys, long[] hashes) {
+        long payload = 0;
+        long memory = 0;
+        long usual = 0;
+        long entries = 0;
+        for (int i = 0; i < keys.length; i++) {
+            MemorySegment value = batch.value(i);
+            int valueLength = value == null ? EntryCursor.TOMBSTONE : (int) Math.min(value.byteSize(), Integer.MAX_VALUE);
+            keys[i] = Bytes.array(batch.key(i));
+            check(keys[i], valueLength);
+            hashes[i] = Keys.hash(keys[i], keys[i].length);
+            payload += keys[i].length + Math.max(0, valueLength);
+            memory += Memtable.bytesFor(keys[i].length, valueLength);
+            usual += Memtable.usualBytes(keys[i].length, valueLength);
+            entries += LogFormat.entryBytes(keys[i].length, valueLength);
+        }
+        long most = Math.min(options.flushThresholdBytes(), LARGEST_BATCH_BYTES);
+        if (memory > most) {
+            throw new EntryTooLargeException("The batch takes up to " + memory + " bytes in memory, but at most " + most
+                    + " are taken, for it must fit into one memtable. Write it in parts, or open the store with a "
+                    + "larger flush threshold.");
+        }
+        return new BatchSize(payload, memory, usual, entries);
+    }
+
     private void check(byte[] key, int valueLength) {
+        if (key.length == 0) {
+            throw new IllegalArgumentException("The key is empty. A key has at least one byte.");
+        }
         if (key.length > options.maxKeyBytes()) {
             throw new EntryTooLargeException("The key has " + key.length + " bytes, but at most "
                     + options.maxKeyBytes() + " are taken. Use a shorter key.");
@@ -135,7 +253,17 @@ final class WritePath {
         }
     }
 
-    private void sync(Log used, long end) {
+    private long append(Log used, Batch batch, BatchSize size) {
+        try {
+            return used.append(batch, size.entries, lastSequence + batch.size());
+        } catch (IOException e) {
+            counters.refusedFull.increment();
+            throw Failure.of("The batch was refused and nothing of it done, since its log cannot be written", e);
+        }
+    }
+
+    /** Returns when the log is on disk up to a position, where so many writes of the caller end. */
+    private void sync(Log used, long end, int writes) {
         try {
             Log before = previousLog;
             if (before != null && before != used) {
@@ -143,8 +271,9 @@ final class WritePath {
                 before.syncAll();
             }
             long sequence = used.sync(end);
-            counters.syncedWrites.increment();
-            visible.accumulateAndGet(sequence, Math::max);
+            counters.syncedWrites.add(writes);
+            // The log may hold a batch that another writer is still putting into the memtable, and will show itself.
+            visible.accumulateAndGet(Math.min(sequence, applied), Math::max);
         } catch (IOException e) {
             // The memtable has what the log may have lost; as a table it is safe, and a new log begins.
             Thread.ofPlatform().daemon().name("lsm-rescue").start(tree::flush);
@@ -179,6 +308,16 @@ final class WritePath {
         return done;
     }
 
+    /** Takes no more writes. */
+    void close() {
+        lock.lock();
+        try {
+            closed = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Returns when what is in the logs is on disk. */
     void syncLogs() throws IOException {
         Log before = previousLog;
@@ -187,6 +326,31 @@ final class WritePath {
         }
         if (log != null) {
             log.syncAll();
+        }
+    }
+
+    /**
+     * A lock for sections of less than a microsecond: whoever comes second looks again for a moment before it goes to
+     * sleep, for being woken costs a hundred times the section.
+     */
+    private static final class WriteLock {
+
+        private static final int LOOKS = Runtime.getRuntime().availableProcessors() > 1 ? 200 : 0;
+
+        private final ReentrantLock lock = new ReentrantLock();
+
+        void lock() {
+            for (int i = 0; i < LOOKS; i++) {
+                if (lock.tryLock()) {
+                    return;
+                }
+                Thread.onSpinWait();
+            }
+            lock.lock();
+        }
+
+        void unlock() {
+            lock.unlock();
         }
     }
 }

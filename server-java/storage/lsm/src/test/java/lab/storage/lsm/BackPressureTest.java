@@ -36,7 +36,8 @@ class BackPressureTest {
         int each = 800;
         byte[] value = new byte[1_000];
         try (Storage storage = new LsmStorage(folder,
-                new LsmOptions(THRESHOLD_BYTES, LsmOptions.Compaction.SIZE_TIERED));
+                LsmOptions.builder().flushThresholdBytes(THRESHOLD_BYTES).compaction(LsmOptions.Compaction.SIZE_TIERED)
+                        .build());
                 ExecutorService threads = Executors.newFixedThreadPool(writers)) {
             List<Future<Long>> results = new ArrayList<>();
             for (int writer = 0; writer < writers; writer++) {
@@ -64,7 +65,8 @@ class BackPressureTest {
 
     @Test
     void valueLargerThanTheThresholdIsStored() {
-        try (Storage storage = new LsmStorage(folder, new LsmOptions(1, LsmOptions.Compaction.SIZE_TIERED))) {
+        try (Storage storage = new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(1)
+                .compaction(LsmOptions.Compaction.SIZE_TIERED).build())) {
             for (int i = 0; i < 20; i++) {
                 storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[100_000]));
             }
@@ -76,7 +78,8 @@ class BackPressureTest {
     void writersLearnThatTheDiskFailsAndGoOnWhenItIsMended() throws IOException {
         Path data = folder.resolve("data");
         Path elsewhere = folder.resolve("elsewhere");
-        try (Storage storage = new LsmStorage(data, new LsmOptions(THRESHOLD_BYTES, LsmOptions.Compaction.OFF))) {
+        try (Storage storage = new LsmStorage(data, LsmOptions.builder().flushThresholdBytes(THRESHOLD_BYTES)
+                .compaction(LsmOptions.Compaction.OFF).build())) {
             storage.put(utf8("before"), utf8("1"));
             Files.move(data, elsewhere);
             StorageException told = Assertions.assertTimeoutPreemptively(Duration.ofSeconds(20),

@@ -6,6 +6,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import lab.storage.lsm.manifest.Manifest;
 
 /** The files of a store as a process leaves them behind that is killed at this moment. */
 final class CrashedCopy {

@@ -10,11 +10,15 @@ import java.lang.foreign.MemorySegment;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
-import lab.storage.Storage;
+import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.table.Table;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -55,7 +59,7 @@ class FirstFormatTest {
         return String.format("key%04d", i);
     }
 
-    private static void check(Storage storage) {
+    private static void check(LsmStorage storage) {
         SortedMap<String, String> shown = new TreeMap<>();
         try (Cursor cursor = storage.range(null, null)) {
             while (cursor.next()) {
@@ -63,6 +67,14 @@ class FirstFormatTest {
             }
         }
         assertEquals(expected(), shown);
+        List<String> backwards = new ArrayList<>();
+        try (Cursor cursor = storage.reverseRange(utf8("key0050"), utf8("key0250"))) {
+            while (cursor.next()) {
+                backwards.add(Bytes.text(cursor.key()) + "=" + Bytes.text(cursor.value()));
+            }
+        }
+        assertEquals(expected().subMap("key0050", "key0250").entrySet().stream().map(Object::toString).toList()
+                .reversed(), backwards);
         for (int i = 0; i < 300; i++) {
             byte[] value = storage.get(utf8(key(i)));
             assertEquals(expected().get(key(i)), value == null ? null : Bytes.text(MemorySegment.ofArray(value)));
@@ -79,7 +91,8 @@ class FirstFormatTest {
 
     @Test
     void isReadAndMergedIntoTheNewFormat() throws IOException {
-        LsmOptions options = new LsmOptions(1 << 20, LsmOptions.Compaction.OFF);
+        LsmOptions options = LsmOptions.builder().flushThresholdBytes(1 << 20).compaction(LsmOptions.Compaction.OFF)
+                .build();
         try (LsmStorage storage = new LsmStorage(folder, options)) {
             check(storage);
             storage.put(utf8("later"), utf8("1"));
@@ -87,7 +100,7 @@ class FirstFormatTest {
             storage.delete(utf8("later"));
             storage.flush();
         }
-        assertTrue(Files.readString(folder.resolve("MANIFEST")).startsWith("lsm-manifest 2"));
+        assertTrue(Files.readString(folder.resolve("MANIFEST")).startsWith("lsm-manifest 3"));
         try (LsmStorage storage = new LsmStorage(folder, options)) {
             check(storage);
             storage.compact();

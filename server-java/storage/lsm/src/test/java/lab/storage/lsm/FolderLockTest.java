@@ -15,7 +15,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 class FolderLockTest {
 
-    private static final LsmOptions OPTIONS = new LsmOptions(1 << 20, LsmOptions.Compaction.OFF);
+    private static final LsmOptions OPTIONS = LsmOptions.builder().flushThresholdBytes(1 << 20)
+            .compaction(LsmOptions.Compaction.OFF).build();
     private static final int REFUSED = 3;
 
     @TempDir

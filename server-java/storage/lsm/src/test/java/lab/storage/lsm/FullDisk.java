@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import lab.storage.lsm.disk.Disk;
 
 /** A disk with room for so many bytes more, which says what Linux says when there is none. */
 final class FullDisk extends Disk {
@@ -30,7 +31,7 @@ final class FullDisk extends Disk {
     }
 
     @Override
-    FileChannel create(Path file) throws IOException {
+    public FileChannel create(Path file) throws IOException {
         FileChannel channel = super.create(file);
         synchronized (this) {
             names.put(channel, file.toString());
@@ -39,7 +40,16 @@ final class FullDisk extends Disk {
     }
 
     @Override
-    void write(FileChannel channel, ByteBuffer bytes, long position) throws IOException {
+    public FileChannel open(Path file) throws IOException {
+        FileChannel channel = super.open(file);
+        synchronized (this) {
+            names.put(channel, file.toString());
+        }
+        return channel;
+    }
+
+    @Override
+    public void write(FileChannel channel, ByteBuffer bytes, long position) throws IOException {
         synchronized (this) {
             if (names.getOrDefault(channel, "").endsWith(onlyFor)) {
                 if (bytes.remaining() > roomBytes) {
@@ -55,7 +65,7 @@ final class FullDisk extends Disk {
     }
 
     @Override
-    void force(FileChannel channel) throws IOException {
+    public void force(FileChannel channel) throws IOException {
         synchronized (this) {
             if (failsToForce && names.getOrDefault(channel, "").endsWith(onlyFor)) {
                 throw new IOException("Input/output error");

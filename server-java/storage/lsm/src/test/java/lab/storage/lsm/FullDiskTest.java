@@ -29,7 +29,8 @@ class FullDiskTest {
     private final FullDisk disk = new FullDisk();
 
     private LsmStorage open(long threshold, LsmOptions.Compaction compaction) {
-        return new LsmStorage(folder, new LsmOptions(threshold, compaction).withLimits(100, 2_000_000), disk);
+        return new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(threshold).compaction(compaction)
+                .maxKeyBytes(100).maxValueBytes(2_000_000).build(), disk);
     }
 
     private static MemorySegment key(int i) {
@@ -145,8 +146,8 @@ class FullDiskTest {
 
     @Test
     void logThatCannotBeForcedRefusesTheWriteAndIsReplaced() {
-        LsmOptions synced = new LsmOptions(1 << 20, LsmOptions.Compaction.OFF).withWal(LsmOptions.Wal.SYNC)
-                .withLimits(100, 10_000);
+        LsmOptions synced = LsmOptions.builder().flushThresholdBytes(1 << 20).compaction(LsmOptions.Compaction.OFF)
+                .wal(LsmOptions.Wal.SYNC).maxKeyBytes(100).maxValueBytes(10_000).build();
         try (LsmStorage storage = new LsmStorage(folder, synced, disk)) {
             storage.put(key(0), value(0));
             disk.fill(".log", Long.MAX_VALUE);

@@ -17,6 +17,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
+import lab.storage.lsm.disk.Disk;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -24,8 +25,9 @@ import org.junit.jupiter.api.io.TempDir;
 class GroupCommitTest {
 
     private static final int WRITERS = 8;
-    private static final LsmOptions SYNCED = new LsmOptions(8 << 20, LsmOptions.Compaction.OFF)
-            .withWal(LsmOptions.Wal.SYNC).withLimits(100, 1_000);
+    private static final LsmOptions SYNCED = LsmOptions.builder().flushThresholdBytes(8 << 20)
+            .compaction(LsmOptions.Compaction.OFF).wal(LsmOptions.Wal.SYNC).maxKeyBytes(100).maxValueBytes(1_000)
+            .build();
 
     @TempDir
     private Path folder;
@@ -38,7 +40,7 @@ class GroupCommitTest {
         private volatile boolean held;
 
         @Override
-        void force(FileChannel channel) throws IOException {
+        public void force(FileChannel channel) throws IOException {
             forces.incrementAndGet();
             if (held) {
                 reached.countDown();

@@ -17,13 +17,19 @@ import java.util.TreeMap;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.StorageException;
+import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.log.Log;
+import lab.storage.lsm.log.LogFormat;
+import lab.storage.lsm.manifest.Manifest;
+import lab.storage.lsm.manifest.StoreFolder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Whatever part of the log is left, the store opens and shows the state after some write: all before it, none after. */
 class LogRecoveryTest {
 
-    private static final LsmOptions OPTIONS = new LsmOptions(1 << 20, LsmOptions.Compaction.OFF).withLimits(100, 1_000);
+    private static final LsmOptions OPTIONS = LsmOptions.builder().flushThresholdBytes(1 << 20)
+            .compaction(LsmOptions.Compaction.OFF).maxKeyBytes(100).maxValueBytes(1_000).build();
     private static final int WRITES = 30;
     private static final int LAST_RECORDS = 4;
     /** Each byte is tried in the long tests. */
@@ -164,8 +170,9 @@ class LogRecoveryTest {
     }
 
     /** Opens a store that has only this log, twice, and gives the number of writes that it shows. */
-    private static int recover(Path store, String logName, byte[] log) throws IOException {
+    private int recover(Path store, String logName, byte[] log) throws IOException {
         Files.createDirectories(store);
+        Files.copy(folder.resolve("killed").resolve(Manifest.FILE_NAME), store.resolve(Manifest.FILE_NAME));
         Files.write(store.resolve(logName), log);
         int writes;
         try (LsmStorage storage = new LsmStorage(store, OPTIONS)) {
@@ -235,7 +242,7 @@ class LogRecoveryTest {
     @Test
     void logOfWhichNothingReachedTheDiskEndsTheReading() throws IOException {
         Path store = folder.resolve("store");
-        Files.createDirectories(store);
+        new LsmStorage(store, OPTIONS).close();
         Files.write(StoreFolder.logFile(store, 3), new byte[1 << 16]);
         Path later = addLog(store, 4, 50);
         try (LsmStorage storage = new LsmStorage(store, OPTIONS)) {
@@ -252,7 +259,7 @@ class LogRecoveryTest {
         Path later = addLog(store, 40, WRITES + 1);
         Disk stopsThere = new Disk() {
             @Override
-            void delete(Path file) throws IOException {
+            public void delete(Path file) throws IOException {
                 if (file.equals(later)) {
                     throw new IOException("the process ends here");
                 }
@@ -267,7 +274,8 @@ class LogRecoveryTest {
 
     @Test
     void logsOfSeveralMemtablesAreReadInOrder() throws IOException {
-        LsmOptions small = new LsmOptions(4_000, LsmOptions.Compaction.OFF).withLimits(100, 1_000);
+        LsmOptions small = LsmOptions.builder().flushThresholdBytes(4_000).compaction(LsmOptions.Compaction.OFF)
+                .maxKeyBytes(100).maxValueBytes(1_000).build();
         Path copy = folder.resolve("copy");
         try (LsmStorage storage = new LsmStorage(folder.resolve("live"), small)) {
             for (int i = 0; i < 2_000; i++) {
@@ -275,8 +283,8 @@ class LogRecoveryTest {
             }
             CrashedCopy.take(folder.resolve("live"), copy);
         }
-        try (LsmStorage storage = new LsmStorage(copy, new LsmOptions(1_000, LsmOptions.Compaction.OFF)
-                .withLimits(100, 1_000))) {
+        try (LsmStorage storage = new LsmStorage(copy, LsmOptions.builder().flushThresholdBytes(1_000)
+                .compaction(LsmOptions.Compaction.OFF).maxKeyBytes(100).maxValueBytes(1_000).build())) {
             SortedMap<String, String> shown = read(storage);
             assertEquals(100, shown.size());
             for (int i = 1_900; i < 2_000; i++) {
@@ -286,9 +294,33 @@ class LogRecoveryTest {
     }
 
     @Test
+    void emptyKeyIsRefused() {
+        try (LsmStorage storage = new LsmStorage(folder, OPTIONS)) {
+            assertThrows(IllegalArgumentException.class, () -> storage.put(utf8(""), utf8("1")));
+            assertThrows(IllegalArgumentException.class, () -> storage.delete(utf8("")));
+        }
+    }
+
+    @Test
+    void emptyKeyInALogOfBeforeDoesNotEndTheReading() throws IOException {
+        Path store = killed();
+        Path file = StoreFolder.logFile(store, 40);
+        Log log = Log.create(Disk.REAL, file, 40, 1 << 20, 1 << 16);
+        log.begin(WRITES + 1);
+        log.append(new byte[0], utf8("1"), WRITES + 1);
+        log.append("after".getBytes(), utf8("2"), WRITES + 2);
+        log.close();
+        try (LsmStorage storage = new LsmStorage(store, OPTIONS)) {
+            assertEquals("2", read(storage).get("after"));
+            storage.flush();
+            assertEquals("2", read(storage).get("after"));
+        }
+    }
+
+    @Test
     void storeWithoutALogReadsTheLogOfBefore() throws IOException {
         Path store = killed();
-        try (LsmStorage storage = new LsmStorage(store, OPTIONS.withWal(LsmOptions.Wal.OFF))) {
+        try (LsmStorage storage = new LsmStorage(store, OPTIONS.toBuilder().wal(LsmOptions.Wal.OFF).build())) {
             assertEquals(state(WRITES), read(storage));
             storage.flush();
         }

@@ -8,8 +8,8 @@ import org.junit.jupiter.api.Nested;
 /** Many threads on one store whose memtables are so small that flushes and merges happen all the time. */
 class LsmConcurrencyTest {
 
-    private static final LsmOptions OPTIONS = new LsmOptions(64 * 1024, LsmOptions.Compaction.SIZE_TIERED)
-            .withLimits(100, 1_000);
+    private static final LsmOptions OPTIONS = LsmOptions.builder().flushThresholdBytes(64 * 1024)
+            .compaction(LsmOptions.Compaction.SIZE_TIERED).maxKeyBytes(100).maxValueBytes(1_000).build();
 
     @Nested
     class Defaults extends ConcurrencyConformance {
@@ -23,7 +23,7 @@ class LsmConcurrencyTest {
     class WithoutALog extends ConcurrencyConformance {
         @Override
         protected Storage open(Path folder) {
-            return new LsmStorage(folder, OPTIONS.withWal(LsmOptions.Wal.OFF));
+            return new LsmStorage(folder, OPTIONS.toBuilder().wal(LsmOptions.Wal.OFF).build());
         }
     }
 
@@ -31,9 +31,9 @@ class LsmConcurrencyTest {
     class LeveledPackedAndCached extends ConcurrencyConformance {
         @Override
         protected Storage open(Path folder) {
-            return new LsmStorage(folder, new LsmOptions(64 * 1024, LsmOptions.Compaction.LEVELED)
-                    .withLimits(100, 1_000).withCompression(Compression.LZ4).withCacheBytes(256 * 1024)
-                    .withMaxTableBytes(40_000));
+            return new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(64 * 1024)
+                    .compaction(LsmOptions.Compaction.LEVELED).maxKeyBytes(100).maxValueBytes(1_000)
+                    .compression(Compression.LZ4).cacheBytes(256 * 1024).maxTableBytes(40_000).build());
         }
     }
 }

@@ -11,7 +11,8 @@ class LsmConformanceTest {
     class Defaults extends DurableConformance {
         @Override
         protected Storage open(Path folder) {
-            return new LsmStorage(folder, new LsmOptions(1 << 20, LsmOptions.Compaction.SIZE_TIERED));
+            return new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(1 << 20)
+                    .compaction(LsmOptions.Compaction.SIZE_TIERED).build());
         }
     }
 
@@ -19,8 +20,8 @@ class LsmConformanceTest {
     class WithoutALogOrFilter extends DurableConformance {
         @Override
         protected Storage open(Path folder) {
-            return new LsmStorage(folder, new LsmOptions(1 << 20, LsmOptions.Compaction.OFF)
-                    .withWal(LsmOptions.Wal.OFF).withBloomBitsPerKey(0));
+            return new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(1 << 20)
+                    .compaction(LsmOptions.Compaction.OFF).wal(LsmOptions.Wal.OFF).bloomBitsPerKey(0).build());
         }
     }
 
@@ -28,8 +29,9 @@ class LsmConformanceTest {
     class LeveledPackedAndCached extends DurableConformance {
         @Override
         protected Storage open(Path folder) {
-            return new LsmStorage(folder, new LsmOptions(1 << 20, LsmOptions.Compaction.LEVELED)
-                    .withCompression(Compression.ZSTD).withCacheBytes(1 << 20));
+            return new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(1 << 20)
+                    .compaction(LsmOptions.Compaction.LEVELED).compression(Compression.ZSTD).cacheBytes(1 << 20)
+                    .build());
         }
     }
 }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import lab.storage.lsm.table.Keys;
 import org.junit.jupiter.api.Test;
 
 class LsmOptionsTest {
@@ -11,17 +12,19 @@ class LsmOptionsTest {
     @Test
     void thresholdMayBeLargerThanTheHeapSinceMemtablesLieOutside() {
         long more = Runtime.getRuntime().maxMemory() + 1;
-        assertEquals(more, new LsmOptions(more, LsmOptions.Compaction.OFF).flushThresholdBytes());
+        assertEquals(more, LsmOptions.builder().flushThresholdBytes(more).compaction(LsmOptions.Compaction.OFF).build()
+                .flushThresholdBytes());
     }
 
     @Test
     void whatIsOutOfRangeIsRefusedWithItsFlagAndItsRange() {
-        refused("--flush-threshold-bytes", () -> new LsmOptions(0, LsmOptions.Compaction.OFF));
-        refused("--bloom-bits-per-key", () -> LsmOptions.defaults().withBloomBitsPerKey(-1));
-        refused("--cache-bytes", () -> LsmOptions.defaults().withCacheBytes(-1));
-        refused("--compaction-rate-bytes", () -> LsmOptions.defaults().withCompactionRateBytes(-1));
-        refused("--max-key-bytes", () -> LsmOptions.defaults().withLimits(TableFormat.MAX_KEY_BYTES + 1, 1));
-        refused("--max-value-bytes", () -> LsmOptions.defaults().withLimits(1, -1));
+        refused("--flush-threshold-bytes", () -> LsmOptions.builder().flushThresholdBytes(0)
+                .compaction(LsmOptions.Compaction.OFF).build());
+        refused("--bloom-bits-per-key", () -> LsmOptions.builder().bloomBitsPerKey(-1).build());
+        refused("--cache-bytes", () -> LsmOptions.builder().cacheBytes(-1).build());
+        refused("--compaction-rate-bytes", () -> LsmOptions.builder().compactionRateBytes(-1).build());
+        refused("--max-key-bytes", () -> LsmOptions.builder().maxKeyBytes(Keys.MAX_BYTES + 1).maxValueBytes(1).build());
+        refused("--max-value-bytes", () -> LsmOptions.builder().maxKeyBytes(1).maxValueBytes(-1).build());
     }
 
     private static void refused(String flag, Runnable action) {

@@ -12,6 +12,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import lab.storage.lsm.disk.Disk;
 
 /**
  * A disk of which a loss of power leaves what was forced, and of the rest whatever chance leaves: of a file any of the
@@ -35,6 +36,11 @@ final class PowerLossDisk extends Disk {
         }
     }
 
+    /** What happens before a change of the disk, which is counted from 0. */
+    interface Before {
+        void change(int number) throws IOException;
+    }
+
     /** A name in a folder that was given to a file, or with null taken away. */
     private record Change(String name, Content content) {
     }
@@ -44,6 +50,8 @@ final class PowerLossDisk extends Disk {
     private final List<Change> changes = new ArrayList<>();
     private final boolean inOrder;
     private int certainChanges;
+    private Before before = number -> { };
+    private int operations;
 
     /**
      * @param folder  what is there now is on the disk
@@ -60,6 +68,43 @@ final class PowerLossDisk extends Disk {
         certainChanges = changes.size();
     }
 
+    /** Has something done before each operation that changes the disk. */
+    synchronized void before(Before action) {
+        before = action;
+    }
+
+    private void operation() throws IOException {
+        before.change(operations++);
+    }
+
+    /**
+     * Kills the process and gives the disk as the next one finds it, in another folder: all that was written is there, but
+     * only what was forced survives a loss of power.
+     */
+    synchronized PowerLossDisk kill(Path left) throws IOException {
+        PowerLossDisk next = new PowerLossDisk(Files.createDirectories(left), inOrder);
+        Map<Content, Content> copies = new IdentityHashMap<>();
+        for (Change change : changes) {
+            Content copy = change.content == null ? null : copies.computeIfAbsent(change.content, PowerLossDisk::copy);
+            next.changes.add(new Change(change.name, copy));
+        }
+        next.certainChanges = certainChanges;
+        for (Map.Entry<Path, Content> file : files.entrySet()) {
+            Content copy = copies.get(file.getValue());
+            copy.path = left.resolve(file.getKey().getFileName());
+            Files.write(copy.path, file.getValue().now());
+            next.files.put(copy.path, copy);
+        }
+        return next;
+    }
+
+    private static Content copy(Content content) {
+        Content copy = new Content();
+        copy.forced = content.forced;
+        copy.last = content.last;
+        return copy;
+    }
+
     private Content add(Path file) {
         Content content = new Content();
         content.path = file;
@@ -69,7 +114,8 @@ final class PowerLossDisk extends Disk {
     }
 
     @Override
-    synchronized FileChannel create(Path file) throws IOException {
+    public synchronized FileChannel create(Path file) throws IOException {
+        operation();
         setAside(file);
         FileChannel channel = super.create(file);
         open.put(channel, add(file));
@@ -77,12 +123,21 @@ final class PowerLossDisk extends Disk {
     }
 
     @Override
-    synchronized void write(FileChannel channel, ByteBuffer bytes, long position) throws IOException {
+    public synchronized FileChannel open(Path file) throws IOException {
+        FileChannel channel = super.open(file);
+        open.put(channel, files.get(file));
+        return channel;
+    }
+
+    @Override
+    public synchronized void write(FileChannel channel, ByteBuffer bytes, long position) throws IOException {
+        operation();
         super.write(channel, bytes, position);
     }
 
     @Override
-    synchronized void truncate(Path file, long bytes) throws IOException {
+    public synchronized void truncate(Path file, long bytes) throws IOException {
+        operation();
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
             channel.truncate(bytes);
         }
@@ -90,18 +145,21 @@ final class PowerLossDisk extends Disk {
     }
 
     @Override
-    synchronized void force(FileChannel channel) throws IOException {
+    public synchronized void force(FileChannel channel) throws IOException {
+        operation();
         Content content = open.get(channel);
         content.forced = content.now();
     }
 
     @Override
-    synchronized void forceFolder(Path folder) {
+    public synchronized void forceFolder(Path folder) throws IOException {
+        operation();
         certainChanges = changes.size();
     }
 
     @Override
-    synchronized void rename(Path from, Path to) throws IOException {
+    public synchronized void rename(Path from, Path to) throws IOException {
+        operation();
         setAside(to);
         super.rename(from, to);
         Content content = files.remove(from);
@@ -112,7 +170,8 @@ final class PowerLossDisk extends Disk {
     }
 
     @Override
-    synchronized void delete(Path file) throws IOException {
+    public synchronized void delete(Path file) throws IOException {
+        operation();
         if (setAside(file)) {
             changes.add(new Change(file.getFileName().toString(), null));
         }

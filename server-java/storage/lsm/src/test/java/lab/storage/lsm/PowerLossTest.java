@@ -98,8 +98,9 @@ class PowerLossTest {
         for (int store = 0; store < STORES; store++) {
             SplittableRandom random = new SplittableRandom(store);
             LsmOptions.Compaction[] modes = LsmOptions.Compaction.values();
-            LsmOptions options = new LsmOptions(2_000 + random.nextInt(8_000), modes[store % modes.length])
-                    .withWal(wal).withMaxTableBytes(2_000).withLimits(100, 1_000);
+            LsmOptions options = LsmOptions.builder().flushThresholdBytes(2_000 + random.nextInt(8_000))
+                    .compaction(modes[store % modes.length]).wal(wal).maxTableBytes(2_000).maxKeyBytes(100)
+                    .maxValueBytes(1_000).build();
             Path now = Files.createDirectories(folder.resolve(wal + "-" + store + "-0"));
             int done = 0;
             int promised = 0;

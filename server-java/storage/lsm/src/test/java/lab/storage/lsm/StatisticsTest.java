@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import lab.storage.lsm.log.LogFormat;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -39,7 +40,8 @@ class StatisticsTest {
 
     @Test
     void countsWritesReadsAndBytes() {
-        try (LsmStorage storage = new LsmStorage(folder, new LsmOptions(8 << 20, LsmOptions.Compaction.OFF))) {
+        try (LsmStorage storage = new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(8 << 20)
+                .compaction(LsmOptions.Compaction.OFF).build())) {
             fill(storage, 0, KEYS);
             assertEquals(KEYS, number(storage, "writes"));
             assertEquals(KEYS * 109L, number(storage, "written_bytes"));
@@ -66,7 +68,8 @@ class StatisticsTest {
 
     @Test
     void cacheHitsAreCountedAndFlushesLeaveNothingOldInIt() {
-        LsmOptions options = new LsmOptions(8 << 20, LsmOptions.Compaction.OFF).withCacheBytes(4 << 20);
+        LsmOptions options = LsmOptions.builder().flushThresholdBytes(8 << 20).compaction(LsmOptions.Compaction.OFF)
+                .cacheBytes(4 << 20).build();
         try (LsmStorage storage = new LsmStorage(folder, options)) {
             fill(storage, 0, 1_000);
             for (int round = 0; round < 4; round++) {
@@ -84,7 +87,8 @@ class StatisticsTest {
 
     @Test
     void keysWrittenAgainAreCountedOnce() {
-        try (LsmStorage storage = new LsmStorage(folder, new LsmOptions(8 << 20, LsmOptions.Compaction.OFF))) {
+        try (LsmStorage storage = new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(8 << 20)
+                .compaction(LsmOptions.Compaction.OFF).build())) {
             for (int round = 0; round < 4; round++) {
                 fill(storage, 0, KEYS);
             }
@@ -109,7 +113,8 @@ class StatisticsTest {
 
     @Test
     void idleStoreGivesBackTheRoomOfDeadEntries() {
-        try (LsmStorage storage = new LsmStorage(folder, new LsmOptions(8 << 20, LsmOptions.Compaction.SIZE_TIERED))) {
+        try (LsmStorage storage = new LsmStorage(folder, LsmOptions.builder().flushThresholdBytes(8 << 20)
+                .compaction(LsmOptions.Compaction.SIZE_TIERED).build())) {
             fill(storage, 0, KEYS);
             fill(storage, 0, KEYS);
             long twice = storage.stats().diskBytes();

@@ -28,7 +28,7 @@ class StorageEventsTest {
             recording.enable("lab.Compaction");
             recording.start();
             try (LsmStorage storage = new LsmStorage(folder.resolve("data"),
-                    new LsmOptions(1 << 20, LsmOptions.Compaction.OFF))) {
+                    LsmOptions.builder().flushThresholdBytes(1 << 20).compaction(LsmOptions.Compaction.OFF).build())) {
                 for (int i = 0; i < 3; i++) {
                     storage.put(utf8("key" + i), utf8("value"));
                     storage.flush();
@@ -62,12 +62,14 @@ class StorageEventsTest {
             recording.enable("lab.LogSync");
             recording.enable("lab.Stall");
             recording.start();
-            try (LsmStorage storage = new LsmStorage(folder.resolve("data"), new LsmOptions(64 * 1024,
-                    LsmOptions.Compaction.OFF).withWal(LsmOptions.Wal.SYNC).withLimits(100, 60_000))) {
+            try (LsmStorage storage = new LsmStorage(folder.resolve("data"), LsmOptions.builder()
+                    .flushThresholdBytes(64 * 1024).compaction(LsmOptions.Compaction.OFF).wal(LsmOptions.Wal.SYNC)
+                    .maxKeyBytes(100).maxValueBytes(60_000).build())) {
                 storage.put(utf8("key"), utf8("value"));
             }
-            try (LsmStorage storage = new LsmStorage(folder.resolve("data"), new LsmOptions(64 * 1024,
-                    LsmOptions.Compaction.OFF).withLimits(100, 60_000))) {
+            try (LsmStorage storage = new LsmStorage(folder.resolve("data"), LsmOptions.builder()
+                    .flushThresholdBytes(64 * 1024).compaction(LsmOptions.Compaction.OFF).maxKeyBytes(100)
+                    .maxValueBytes(60_000).build())) {
                 for (int i = 0; i < 200; i++) {
                     storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[50_000]));
                 }

@@ -1,6 +1,7 @@
 package lab.storage.rocksdb;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.StorageException;
@@ -10,24 +11,32 @@ import org.rocksdb.RocksDBException;
 import org.rocksdb.RocksIterator;
 import org.rocksdb.Slice;
 
-/** A range over a RocksDB snapshot; the iterator takes one of its own when it is made. */
+/**
+ * Walks over a range of a RocksDB snapshot; the iterator takes one of its own when it is made. Keys and values pass
+ * through direct buffers, which are this cursor's until it is closed.
+ */
 final class RocksDbCursor implements Cursor {
 
-    private final Slice end;
-    private final ReadOptions readOptions = new ReadOptions();
+    private final DirectBuffers buffers;
     private final RocksIterator iterator;
-    private final byte[] from;
+    private final MemorySegment from;
+    /** Null without an end. */
+    private final Slice end;
+    private final ReadOptions bounded;
     private boolean started;
     private boolean ended;
     private boolean closed;
 
-    RocksDbCursor(RocksDB db, MemorySegment from, MemorySegment to) {
-        this.from = from == null ? null : Bytes.array(from);
+    /**
+     * @param unbounded options of a range without an end
+     * @param buffers   given back when the cursor is closed
+     */
+    RocksDbCursor(RocksDB db, ReadOptions unbounded, DirectBuffers buffers, MemorySegment from, MemorySegment to) {
+        this.buffers = buffers;
+        this.from = from;
         this.end = to == null ? null : new Slice(Bytes.array(to));
-        if (end != null) {
-            readOptions.setIterateUpperBound(end);
-        }
-        this.iterator = db.newIterator(readOptions);
+        this.bounded = to == null ? null : new ReadOptions(unbounded).setIterateUpperBound(end);
+        this.iterator = db.newIterator(to == null ? unbounded : bounded);
     }
 
     @Override
@@ -39,8 +48,10 @@ final class RocksDbCursor implements Cursor {
             iterator.next();
         } else if (from == null) {
             iterator.seekToFirst();
+        } else if (DirectBuffers.takes(from)) {
+            iterator.seek(buffers.key(from));
         } else {
-            iterator.seek(from);
+            iterator.seek(Bytes.array(from));
         }
         started = true;
         if (iterator.isValid()) {
@@ -59,12 +70,27 @@ final class RocksDbCursor implements Cursor {
 
     @Override
     public MemorySegment key() {
-        return MemorySegment.ofArray(iterator.key());
+        ByteBuffer buffer = buffers.emptyKey(0);
+        int length = iterator.key(buffer);
+        if (length > buffer.capacity()) {
+            return MemorySegment.ofArray(iterator.key());
+        }
+        return MemorySegment.ofBuffer(buffer);
     }
 
     @Override
     public MemorySegment value() {
-        return MemorySegment.ofArray(iterator.value());
+        ByteBuffer buffer = buffers.emptyValue(0);
+        int length = iterator.value(buffer);
+        if (length <= buffer.capacity()) {
+            return MemorySegment.ofBuffer(buffer);
+        }
+        if (length > DirectBuffers.LARGEST_BYTES) {
+            return MemorySegment.ofArray(iterator.value());
+        }
+        buffer = buffers.emptyValue(length);
+        iterator.value(buffer);
+        return MemorySegment.ofBuffer(buffer);
     }
 
     @Override
@@ -72,10 +98,11 @@ final class RocksDbCursor implements Cursor {
         if (!closed) {
             closed = true;
             iterator.close();
-            readOptions.close();
             if (end != null) {
+                bounded.close();
                 end.close();
             }
+            buffers.giveBack();
         }
     }
 }

@@ -2,9 +2,13 @@ package lab.storage.rocksdb;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
@@ -16,18 +20,23 @@ import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 import org.rocksdb.BlockBasedTableConfig;
 import org.rocksdb.BloomFilter;
+import org.rocksdb.CompactionStyle;
 import org.rocksdb.CompressionType;
 import org.rocksdb.FlushOptions;
 import org.rocksdb.LRUCache;
 import org.rocksdb.Options;
+import org.rocksdb.RateLimiter;
+import org.rocksdb.RateLimiterMode;
+import org.rocksdb.ReadOptions;
 import org.rocksdb.RocksDB;
 import org.rocksdb.RocksDBException;
+import org.rocksdb.RocksObject;
 import org.rocksdb.Status;
 import org.rocksdb.WriteOptions;
 
 /**
- * The engine {@code rocksdb}, with the defaults of its Java binding: write-ahead log on, not synced on each write, no
- * bloom filter.
+ * The engine {@code rocksdb}; by default with the defaults of its Java binding: write-ahead log on, not synced on each
+ * write, no bloom filter. Keys and values pass through direct buffers, without an array in between.
  */
 public final class RocksDbStorage implements Storage {
 
@@ -39,45 +48,41 @@ public final class RocksDbStorage implements Storage {
     /** A failed write of its log stops RocksDB; its binding for Java has no way to have it go on. */
     private static final String FULL_REMEDY =
             "Free space and start the server again: RocksDB takes no writes before. Reads go on.";
-    private static final int TUNED_BLOOM_BITS = 10;
-    private static final long TUNED_CACHE_BYTES = 64L << 20;
+    /** More than any merging takes: the limiter finds the rate itself, between a twentieth of this and this. */
+    private static final long PACED_RATE_BYTES = 256L << 20;
+    private static final long PACED_REFILL_US = 100_000;
+    private static final long PACED_SYNC_BYTES = 1L << 20;
 
     private final Path folder;
+    private final RocksDbSettings settings;
     private final Options options = new Options();
     private final WriteOptions writeOptions = new WriteOptions();
+    private final ReadOptions readOptions = new ReadOptions().setVerifyChecksums(true);
+    private final ThreadLocal<DirectBuffers> buffers = ThreadLocal.withInitial(DirectBuffers::new);
+    /** What the options point to, to be closed after them. */
+    private final List<RocksObject> parts = new ArrayList<>();
     private final RocksDB db;
     private final FolderLock lock;
-    /** Null with the defaults. */
-    private BloomFilter filter;
-    private LRUCache cache;
     private boolean closed;
+
+    /**
+     * Opens a folder with the defaults; it is made if it is missing.
+     *
+     * @throws StorageException if another process uses it, or if it cannot be read
+     */
+    public RocksDbStorage(Path folder) {
+        this(folder, RocksDbSettings.DEFAULTS);
+    }
 
     /**
      * Opens a folder, which is made if it is missing.
      *
      * @throws StorageException if another process uses it, or if it cannot be read
      */
-    public RocksDbStorage(Path folder) {
-        this(folder, false, 0);
-    }
-
-    /**
-     * Opens a folder with settings for reads from memory: Bloom filters of 10 bits a key, a block cache of 64 MiB,
-     * nothing packed.
-     *
-     * @param memtableBytes size of a memtable
-     * @throws StorageException if another process uses it, or if it cannot be read
-     */
-    public static RocksDbStorage tuned(Path folder, long memtableBytes) {
-        return new RocksDbStorage(folder, true, memtableBytes);
-    }
-
-    private RocksDbStorage(Path folder, boolean tuned, long memtableBytes) {
+    public RocksDbStorage(Path folder, RocksDbSettings settings) {
         this.folder = folder;
-        options.setCreateIfMissing(true);
-        if (tuned) {
-            tune(memtableBytes);
-        }
+        this.settings = settings;
+        configure();
         FolderLock taken = null;
         try {
             Files.createDirectories(folder);
@@ -97,20 +102,46 @@ public final class RocksDbStorage implements Storage {
         lock = taken;
     }
 
-    private void closeOptions() {
-        writeOptions.close();
-        options.close();
-        if (filter != null) {
-            filter.close();
-            cache.close();
+    private void configure() {
+        options.setCreateIfMissing(true).setAllowMmapReads(settings.mmapReads());
+        writeOptions.setSync(settings.sync());
+        if (settings.memtableBytes() > 0) {
+            options.setWriteBufferSize(settings.memtableBytes());
         }
+        if (!settings.compressed()) {
+            options.setCompressionType(CompressionType.NO_COMPRESSION);
+        }
+        if (settings.universal()) {
+            options.setCompactionStyle(CompactionStyle.UNIVERSAL);
+        }
+        if (settings.paced()) {
+            options.setRateLimiter(part(new RateLimiter(PACED_RATE_BYTES, PACED_REFILL_US, RateLimiter.DEFAULT_FAIRNESS,
+                    RateLimiterMode.WRITES_ONLY, true)));
+            options.setBytesPerSync(PACED_SYNC_BYTES).setWalBytesPerSync(PACED_SYNC_BYTES);
+        }
+        if (settings.bloomBitsPerKey() == 0 && settings.cacheBytes() == 0) {
+            return;
+        }
+        BlockBasedTableConfig tables = new BlockBasedTableConfig();
+        if (settings.bloomBitsPerKey() > 0) {
+            tables.setFilterPolicy(part(new BloomFilter(settings.bloomBitsPerKey())));
+        }
+        if (settings.cacheBytes() > 0) {
+            tables.setBlockCache(part(new LRUCache(settings.cacheBytes())));
+        }
+        options.setTableFormatConfig(tables);
     }
 
-    private void tune(long memtableBytes) {
-        filter = new BloomFilter(TUNED_BLOOM_BITS);
-        cache = new LRUCache(TUNED_CACHE_BYTES);
-        options.setWriteBufferSize(memtableBytes).setCompressionType(CompressionType.NO_COMPRESSION)
-                .setTableFormatConfig(new BlockBasedTableConfig().setFilterPolicy(filter).setBlockCache(cache));
+    private <P extends RocksObject> P part(P made) {
+        parts.add(made);
+        return made;
+    }
+
+    private void closeOptions() {
+        readOptions.close();
+        writeOptions.close();
+        options.close();
+        parts.forEach(RocksObject::close);
     }
 
     private static StorageException openFailed(Path folder, Exception e) {
@@ -134,7 +165,41 @@ public final class RocksDbStorage implements Storage {
 
     @Override
     public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
-        byte[] value = get(key);
+        if (!DirectBuffers.takes(key)) {
+            return show(largeValue(key), reader);
+        }
+        DirectBuffers borrowed = DirectBuffers.borrow(buffers);
+        try {
+            ByteBuffer value = borrowed.emptyValue(0);
+            int length = db.get(readOptions, borrowed.key(key), value);
+            while (length > value.capacity()) {
+                if (length > DirectBuffers.LARGEST_BYTES) {
+                    return show(largeValue(key), reader);
+                }
+                value = borrowed.emptyValue(length);
+                length = db.get(readOptions, borrowed.key(key), value);
+            }
+            if (length == RocksDB.NOT_FOUND) {
+                return false;
+            }
+            reader.accept(MemorySegment.ofBuffer(value));
+            return true;
+        } catch (RocksDBException e) {
+            throw failed("read", e);
+        } finally {
+            borrowed.giveBack();
+        }
+    }
+
+    private byte[] largeValue(MemorySegment key) {
+        try {
+            return db.get(readOptions, Bytes.array(key));
+        } catch (RocksDBException e) {
+            throw failed("read", e);
+        }
+    }
+
+    private static <X extends Exception> boolean show(byte[] value, ValueReader<X> reader) throws X {
         if (value == null) {
             return false;
         }
@@ -143,35 +208,40 @@ public final class RocksDbStorage implements Storage {
     }
 
     @Override
-    public byte[] get(MemorySegment key) {
-        try {
-            return db.get(Bytes.array(key));
-        } catch (RocksDBException e) {
-            throw failed("read", e);
-        }
-    }
-
-    @Override
     public void put(MemorySegment key, MemorySegment value) {
+        DirectBuffers borrowed = DirectBuffers.borrow(buffers);
         try {
-            db.put(writeOptions, Bytes.array(key), Bytes.array(value));
+            if (DirectBuffers.takes(key) && DirectBuffers.takes(value)) {
+                db.put(writeOptions, borrowed.key(key), borrowed.value(value));
+            } else {
+                db.put(writeOptions, Bytes.array(key), Bytes.array(value));
+            }
         } catch (RocksDBException e) {
             throw failed("write", e);
+        } finally {
+            borrowed.giveBack();
         }
     }
 
     @Override
     public void delete(MemorySegment key) {
+        DirectBuffers borrowed = DirectBuffers.borrow(buffers);
         try {
-            db.delete(writeOptions, Bytes.array(key));
+            if (DirectBuffers.takes(key)) {
+                db.delete(writeOptions, borrowed.key(key));
+            } else {
+                db.delete(writeOptions, Bytes.array(key));
+            }
         } catch (RocksDBException e) {
             throw failed("delete", e);
+        } finally {
+            borrowed.giveBack();
         }
     }
 
     @Override
     public Cursor range(MemorySegment from, MemorySegment to) {
-        return new RocksDbCursor(db, from, to);
+        return new RocksDbCursor(db, readOptions, DirectBuffers.borrow(buffers), from, to);
     }
 
     @Override
@@ -190,15 +260,21 @@ public final class RocksDbStorage implements Storage {
 
     @Override
     public Map<String, Object> settings() {
-        Map<String, Object> settings = new LinkedHashMap<>();
-        settings.put("version", RocksDB.rocksdbVersion().toString());
-        settings.put("wal", writeOptions.disableWAL() ? "off" : writeOptions.sync() ? "sync" : "buffered");
-        settings.put("write_buffer_bytes", options.writeBufferSize());
-        settings.put("compaction", options.compactionStyle().toString().toLowerCase(java.util.Locale.ROOT));
-        settings.put("compression", options.compressionType().toString().toLowerCase(java.util.Locale.ROOT));
-        settings.put("bloom_bits_per_key", filter == null ? 0 : TUNED_BLOOM_BITS);
-        settings.put("block_cache", cache == null ? "default" : TUNED_CACHE_BYTES);
-        return settings;
+        Map<String, Object> all = new LinkedHashMap<>();
+        all.put("version", RocksDB.rocksdbVersion().toString());
+        all.put("wal", writeOptions.disableWAL() ? "off" : writeOptions.sync() ? "sync" : "buffered");
+        all.put("write_buffer_bytes", options.writeBufferSize());
+        all.put("max_background_jobs", options.maxBackgroundJobs());
+        all.put("compaction", options.compactionStyle().toString().toLowerCase(Locale.ROOT));
+        all.put("compression", options.compressionType().toString().toLowerCase(Locale.ROOT));
+        all.put("bloom_bits_per_key", settings.bloomBitsPerKey());
+        all.put("block_cache", settings.cacheBytes() == 0 ? "default" : settings.cacheBytes());
+        all.put("verify_checksums", readOptions.verifyChecksums());
+        all.put("allow_mmap_reads", options.allowMmapReads());
+        all.put("rate_limit_bytes", settings.paced() ? PACED_RATE_BYTES : 0);
+        all.put("bytes_per_sync", options.bytesPerSync());
+        all.put("wal_bytes_per_sync", options.walBytesPerSync());
+        return all;
     }
 
     @Override

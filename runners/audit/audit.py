@@ -1,0 +1,151 @@
+"""The audit of files: every output in them, every rule on each, and a summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runners.audit.figures import is_report
+from runners.audit.registry import RULES
+from runners.audit.rule import Group, Remark, Rule
+from runners.explain import words
+from runners.explain.words import Severity
+from runners.read.documents import Problem
+from runners.read.outputs import Found, Output
+
+ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+#: What findings are about, by the beginning of their codes.
+THEMES = {
+    "RAT": "load",
+    "ERR": "errors",
+    "TIM": "instrument",
+    "NET": "instrument",
+    "SMP": "samples",
+    "SUM": "samples",
+    "CMP": "comparison",
+    "DOC": "comparison",
+    "RUN": "conditions",
+}
+MOST_LINES = 5  # of one document; the mildest themes beyond are named in the last line
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What was found on one theme in one document; `also` names the themes that have no line of their own."""
+
+    theme: str
+    remarks: tuple[Remark, ...]
+    also: tuple[str, ...] = ()
+
+    @property
+    def gravest(self) -> Remark:
+        return min(self.remarks, key=lambda remark: ORDER.index(remark.severity))
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was looked at and what was found, in the order of files and lines."""
+
+    files: tuple[Found, ...]
+    remarks: tuple[Remark, ...]
+    copies: tuple[tuple[Output, Output], ...] = ()  # an output that stands elsewhere too, and the one that was examined
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return tuple(output for found in self.files for output in found.outputs)
+
+    @property
+    def unreadable(self) -> tuple[tuple[Path, Problem], ...]:
+        return tuple((found.path, problem) for found in self.files for problem in found.problems)
+
+    def of(self, severity: Severity) -> tuple[Remark, ...]:
+        return tuple(remark for remark in self.remarks if remark.severity == severity)
+
+    @property
+    def digests(self) -> tuple[Digest, ...]:
+        """One line a theme and document, the gravest first; notes are details."""
+        by_file: dict[Path, dict[str, list[Remark]]] = {}
+        for remark in self.remarks:
+            if remark.severity in (Severity.ERROR, Severity.WARNING):
+                by_file.setdefault(remark.output.path, {}).setdefault(THEMES[remark.code[:3]], []).append(remark)
+        found: list[Digest] = []
+        for themes in by_file.values():
+            own = sorted(
+                (Digest(theme, tuple(remarks)) for theme, remarks in themes.items()),
+                key=lambda digest: ORDER.index(digest.gravest.severity),
+            )
+            kept, rest = own[:MOST_LINES], own[MOST_LINES:]
+            kept[-1] = replace(kept[-1], also=tuple(digest.theme for digest in rest))
+            found += kept
+        return tuple(found)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error was found."""
+        return bool(self.of(Severity.ERROR))
+
+    @property
+    def counts(self) -> tuple[tuple[Rule, int, int], ...]:
+        """Each rule that found something: on how many outputs, and how often; the gravest and most frequent first."""
+        often = Counter(remark.code for remark in self.remarks)
+        on = {code: len({id(remark.output) for remark in self.remarks if remark.code == code}) for code in often}
+        codes = sorted(often, key=lambda code: (ORDER.index(RULES[code].severity), -on[code], code))
+        return tuple((RULES[code], on[code], often[code]) for code in codes)
+
+    @property
+    def summary(self) -> str:
+        """The audit in one sentence."""
+        outputs, files = len(self.outputs), len([found for found in self.files if found.outputs])
+        if not outputs:
+            return f"No output of a load generator in {_many(len(self.files), 'file')}."
+        counted = ", ".join(_many(len(self.of(severity)), severity.value) for severity in ORDER)
+        clean = outputs - len({id(remark.output) for remark in self.remarks if remark.severity == Severity.ERROR})
+        return (
+            f"{_many(outputs, 'run')} in {_many(files, 'file')}: {counted}; "
+            f"{words.count(clean)} of {words.count(outputs)} without an error"
+            f"{f', {words.count(len(self.copies))} given twice' if self.copies else ''}."
+        )
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{words.count(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def groups(outputs: Iterable[Output]) -> list[Group]:
+    """Outputs that belong to one report, in order."""
+    found: dict[str, list[Output]] = {}
+    for output in outputs:
+        found.setdefault(output.group, []).append(output)
+    return list(found.values())
+
+
+def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.values())) -> tuple[Remark, ...]:
+    """Every rule on outputs, in the order of the outputs and then of the rules."""
+    rules = tuple(rules)
+    place = {id(output): index for index, output in enumerate(outputs)}
+    remarks = [Remark(rule, seen) for group in groups(outputs) for rule in rules for seen in rule.look(group)]
+    return tuple(sorted(remarks, key=lambda remark: place[id(remark.output)]))
+
+
+def audit(files: Iterable[Found], rules: Iterable[Rule] = tuple(RULES.values())) -> Audit:
+    """The audit of files that were read."""
+    read = tuple(files)
+    outputs = [output for found in read for output in found.outputs]
+    copies = tuple(_copies(outputs))
+    left = {id(copy) for copy, _ in copies}
+    return Audit(read, examine([output for output in outputs if id(output) not in left], rules), copies)
+
+
+def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
+    """Find the outputs that stand in another file too; the one in a report is examined, else the first."""
+    same: dict[object, list[Output]] = {}
+    for output in outputs:
+        report = output.report
+        if report.requests and report.latencies.rows and not output.entry:
+            key = (report.latencies.rows, report.requests, report.requests_per_s, report.latency)
+            same.setdefault(key, []).append(output)
+    for found in same.values():
+        kept = max(found, key=is_report)
+        yield from ((output, kept) for output in found if output.path != kept.path)

@@ -1,0 +1,157 @@
+"""An audit as text (one line a theme and document, as compilers print them) and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from runners.audit.audit import THEMES, Audit, Digest, groups
+from runners.audit.figures import achieved_rps, fell_short, largest_us, samples
+from runners.audit.rule import Group, Remark
+from runners.explain import words
+from runners.explain.words import Value
+from runners.read.outputs import Output
+
+SCHEMA = "audit/1"
+_SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", words.MINUS: "-"})
+
+
+def as_text(audit: Audit) -> str:
+    """One line a theme and document, gravest first; then what could not be read, the rules, and the summary."""
+    lines = [_line(digest) for digest in audit.digests]
+    for path, problem in audit.unreadable:
+        lines.append(
+            f"{path}:{problem.line}: unread: {problem.text}" if problem.line else f"{path}: unread: {problem.text}"
+        )
+    if audit.counts:
+        lines.append("")
+        width = max(len(str(on)) for _, on, _ in audit.counts)
+        lines += [f"{on:{width}}  {rule.code}  {rule.reason} [{rule.severity.value}]" for rule, on, _ in audit.counts]
+        lines.append("")
+    lines.append(audit.summary)
+    return "".join(f"{_printable(line)}\n" for line in lines)
+
+
+def _line(digest: Digest) -> str:
+    """`place: theme severity: text - remedy [CODE in 3 runs, CODE; also conditions]`."""
+    first = digest.gravest
+    runs = Counter(remark.code for remark in digest.remarks)
+    codes = [first.code, *(code for code in runs if code != first.code)]
+    counted = ", ".join(f"{code} in {runs[code]}" if runs[code] > 1 else code for code in codes)
+    also = f"; also {words.listed(digest.also)}" if digest.also else ""
+    return (
+        f"{first.output.place}: {digest.theme} {first.severity.value}: {first.seen.text} - {first.rule.remedy} "
+        f"[{counted}{also}]"
+    )
+
+
+def plain(text: str) -> str:
+    """Write a text with plain spaces and dashes, as other programs expect them."""
+    return text.translate(_SPACES)
+
+
+def _printable(text: str) -> str:
+    """Plain spaces, and nothing that a terminal would obey: file names and diagnostics are anyone's text."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in plain(text))
+
+
+def written(value: Value) -> str:
+    """A figure of the evidence, as short as it can be."""
+    return f"{value:g}" if isinstance(value, float) and not value.is_integer() else str(_whole(value))
+
+
+def _whole(value: Value) -> Value:
+    return int(value) if isinstance(value, float) and math.isfinite(value) and value.is_integer() else value
+
+
+def as_json(audit: Audit) -> str:
+    """The whole audit as JSON; see `schema`. A number that is not finite becomes null."""
+    document = {
+        "schema": SCHEMA,
+        "summary": {
+            "text": audit.summary.translate(_SPACES),
+            "files": len(audit.files),
+            "runs": len(audit.outputs),
+            "failed": audit.failed,
+            "rules": [
+                {"code": rule.code, "severity": rule.severity.value, "runs": on, "findings": often}
+                for rule, on, often in audit.counts
+            ],
+        },
+        "documents": [_document(group) for group in groups(audit.outputs)],
+        "copies": [{"place": copy.place, "of": kept.place} for copy, kept in audit.copies],
+        "runs": [_output(output) for output in audit.outputs],
+        "findings": [_remark(remark) for remark in audit.remarks],
+        "unread": [
+            {"file": str(path), "line": problem.line, "text": problem.text} for path, problem in audit.unreadable
+        ],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _document(group: Group) -> dict[str, Any]:
+    """The highest rate that was held of each operation, and the outputs whose latency was taken above it."""
+    held: dict[str, float] = {}
+    for output in group:
+        rate = output.offered_rps
+        if rate and achieved_rps(output) is not None and not fell_short(output):
+            held[_operation(output)] = max(rate, held.get(_operation(output), 0.0))
+    above = [
+        output.place
+        for output in group
+        if output.offered_rps and output.offered_rps > held.get(_operation(output), math.inf) and fell_short(output)
+    ]
+    return {"document": group[0].group, "highest_held_rps": held, "latency_above_it": above}
+
+
+def _operation(output: Output) -> str:
+    return Path(output.script).stem or "unknown"
+
+
+def _output(output: Output) -> dict[str, Any]:
+    count, counted = samples(output)
+    return {
+        "file": str(output.path),
+        "line": output.line,
+        "cell": output.cell,
+        "column": output.label or None,
+        "tool": output.tool,
+        "command": output.command.text if output.command else None,
+        "threads": output.threads,
+        "connections": output.connections,
+        "duration_s": _finite(output.duration_s),
+        "offered_rps": _finite(output.offered_rps),
+        "offered_by": output.offered_by or None,
+        "achieved_rps": achieved_rps(output),
+        "requests": output.report.requests,
+        "non_2xx": output.report.non_2xx,
+        "samples": count,
+        "samples_counted": counted if count is not None else None,
+        "latency_us": {words.level(level): _finite(value) for level, value in output.report.latencies.rows},
+        "max_us": largest_us(output),
+        "missing": list(output.missing),
+    }
+
+
+def _remark(remark: Remark) -> dict[str, Any]:
+    evidence = {name: _finite(value) for name, value in remark.seen.evidence.items()}
+    return {
+        "file": str(remark.output.path),
+        "line": remark.output.line,
+        "cell": remark.output.cell,
+        "column": remark.output.label or None,
+        "theme": THEMES[remark.code[:3]],
+        "code": remark.code,
+        "name": remark.rule.name,
+        "severity": remark.severity.value,
+        "text": remark.seen.text.translate(_SPACES),
+        "evidence": evidence,
+        "remedy": remark.rule.remedy,
+    }
+
+
+def _finite(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

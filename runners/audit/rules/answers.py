@@ -1,0 +1,134 @@
+"""ERR: what was answered. Errors counted as successes, time-outs, and a mixed load that is not mixed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.audit.figures import dead_connections, finite
+from runners.audit.rule import Group, Rule, Seen, each
+from runners.explain import words
+from runners.explain.words import Severity
+from runners.read.outputs import Output
+
+FEW = 0.001  # below this share errors hardly move a percentile up to p99; they still have to be named
+ONE_KIND = 0.05  # a mixed load with less than this share of one kind is no mix
+APART = 0.1  # answers of two kinds must differ in size by this share for sizes to tell them apart
+_KIND = re.compile(r"[a-z]+")
+
+
+def _errors_as_successes(output: Output) -> Iterator[Seen]:
+    errors, requests = output.report.non_2xx, output.report.requests
+    if not errors or not requests or errors > requests:
+        return
+    share = errors / requests
+    portion = words.percent(share) if share >= FEW else f"1 in {words.count(requests / errors)}"
+    text = (
+        f"{words.count(errors)} of {words.count(requests)} answers ({portion}) are not 2xx or 3xx, and "
+        "stand in rate and latency like the others"
+    )
+    evidence: dict[str, words.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
+    yield Seen(output, text, evidence, Severity.WARNING if share < FEW else None)
+
+
+def _socket_errors(output: Output) -> Iterator[Seen]:
+    errors = output.report.socket_errors
+    if errors is None:
+        return
+    counts: dict[str, words.Value] = {
+        "connect": errors.connect,
+        "read": errors.read,
+        "write": errors.write,
+        "timeout": errors.timeout,
+    }
+    seen = [f"{words.count(int(number or 0))} {name}" for name, number in counts.items() if number]
+    if not seen:
+        return
+    text = f"socket errors: {words.listed(seen)}"
+    if errors.timeout:
+        dead, connections = dead_connections(output), output.connections
+        waited = f"about {words.several(dead, 'connection')}" + (
+            f" of {words.count(connections)}" if connections else ""
+        )
+        text += f"; time-outs count connections at each check: {waited} waited, and no figure holds their wait"
+    yield Seen(output, text, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """An output's script: the kinds of request that its name lists, and bytes an answer."""
+
+    output: Output
+    kinds: frozenset[str]
+    size: float
+
+
+def _scripts(group: Group) -> Iterator[_Script]:
+    for output in group:
+        requests, size = output.report.requests, finite(output.report.bytes_read)
+        kinds = frozenset(_KIND.findall(Path(output.script).stem.lower())) if output.script else frozenset()
+        if kinds and requests and size and not output.report.errors:
+            yield _Script(output, kinds, size / requests)
+
+
+def _one_kind(group: Group) -> Iterator[Seen]:
+    """A script named after two others (put_get beside put and get) whose answers all have the size of one's."""
+    scripts = list(_scripts(group))
+    alone: dict[str, list[float]] = {}
+    for each_script in scripts:
+        if len(each_script.kinds) == 1:
+            alone.setdefault(min(each_script.kinds), []).append(each_script.size)
+    usual = {kind: sorted(sizes)[len(sizes) // 2] for kind, sizes in alone.items()}
+    for mixed in scripts:
+        sizes = {kind: usual[kind] for kind in sorted(mixed.kinds) if kind in usual}
+        if len(mixed.kinds) != 2 or len(sizes) != 2:
+            continue
+        (first, first_size), (second, second_size) = sizes.items()
+        if abs(first_size - second_size) < APART * max(first_size, second_size):
+            continue
+        share = min(1.0, max(0.0, (mixed.size - second_size) / (first_size - second_size)))
+        if ONE_KIND < share < 1 - ONE_KIND:
+            continue
+        only = first if share > 0.5 else second
+        text = (
+            f"the mixed load is {only.upper()} alone: its answers have {mixed.size:.1f} bytes, those of "
+            f"{first.upper()} {first_size:.1f} and of {second.upper()} {second_size:.1f}, which makes a share of "
+            f"{words.percent(share)} {first.upper()}"
+        )
+        evidence: dict[str, words.Value] = {
+            "bytes_an_answer": round(mixed.size, 2),
+            f"bytes_an_answer_{first}": round(first_size, 2),
+            f"bytes_an_answer_{second}": round(second_size, 2),
+            f"share_{first}": round(share, 4),
+        }
+        yield Seen(mixed.output, text, evidence)
+
+
+RULES = (
+    Rule(
+        "ERR001",
+        "errors-as-successes",
+        "Answers other than 2xx and 3xx are counted like successes",
+        Severity.ERROR,
+        "report answers by status, cure their cause, and quote latency of successes alone",
+        each(_errors_as_successes),
+    ),
+    Rule(
+        "ERR004",
+        "socket-errors",
+        "Connections failed or requests timed out",
+        Severity.ERROR,
+        "find the cause; with time-outs raise --timeout above the longest answer, or quote no tail",
+        each(_socket_errors),
+    ),
+    Rule(
+        "ERR005",
+        "mixed-load-is-one-kind",
+        "A mixed load whose answers have the size of one kind alone",
+        Severity.ERROR,
+        "choose the method in request(), not once when the script is loaded, and count requests by kind",
+        _one_kind,
+    ),
+)

@@ -1,0 +1,213 @@
+"""SUM: figures of one output that can't all be true."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from runners.audit.figures import achieved_rps, dead_connections, fell_short, finite
+from runners.audit.rule import Rule, Seen, each
+from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
+from runners.explain import words
+from runners.explain.words import Severity
+from runners.read.console_report import Latencies, SpectrumRow
+from runners.read.outputs import Output
+
+ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
+BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
+INVENTED = 0.03
+
+
+def _printed_precision_s(elapsed_s: float) -> float:
+    """Half of the last digit of `1.00m`: the tools step to the next unit at 85 % of it."""
+    unit = 3600.0 if elapsed_s >= 0.85 * 3600 else 60.0 if elapsed_s >= 0.85 * 60 else 1.0
+    return 0.005 * unit
+
+
+def _rate_mismatch(output: Output) -> Iterator[Seen]:
+    report = output.report
+    requests, elapsed, rate = report.requests, finite(report.elapsed_s), achieved_rps(output)
+    if requests is None or not elapsed or rate is None or output.tool == "bombardier":
+        return  # bombardier's rate is the mean of those of short intervals
+    slack = _printed_precision_s(elapsed) / elapsed + 1e-3
+    reckoned = requests / elapsed
+    if abs(reckoned - rate) <= slack * reckoned + 0.01:
+        return
+    text = (
+        f"{words.count(requests)} requests in {words.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
+        f"{rate:.2f}"
+    )
+    yield Seen(output, text, {"requests": requests, "elapsed_s": elapsed, "requests_per_s": rate})
+
+
+def _descents(latencies: Latencies) -> Iterator[str]:
+    for (low, value), (high, next_value) in pairwise(latencies.rows):
+        if next_value < value * (1 - 1e-9):
+            yield f"{words.level(high)} {words.latency(next_value)} below {words.level(low)} {words.latency(value)}"
+    for row, after in pairwise(latencies.spectrum):
+        falls = after.value_ms < row.value_ms or after.total_count < row.total_count
+        if falls or after.percentile < row.percentile:
+            yield f"{after.value_ms:g} ms at {after.percentile:g} after {row.value_ms:g} ms at {row.percentile:g}"
+
+
+def _not_monotonic(output: Output) -> Iterator[Seen]:
+    found = [*_descents(output.report.latencies), *_descents(output.report.uncorrected)]
+    if found:
+        text = f"percentiles must ascend: {found[0]}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
+        yield Seen(output, text, {"descents": len(found)})
+
+
+def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
+    report, latencies = output.report, output.report.latencies
+    if report.non_2xx is not None and report.requests is not None and report.non_2xx > report.requests:
+        yield (
+            f"{words.count(report.non_2xx)} errors in {words.count(report.requests)} requests",
+            {"non_2xx": report.non_2xx, "requests": report.requests},
+        )
+    footer, last = latencies.footer, latencies.spectrum[-1] if latencies.spectrum else None
+    if footer and footer.total_count is not None and last and _is_row_of(last, 1.0):
+        if footer.total_count != last.total_count:
+            yield (
+                f"the spectrum ends with {words.count(last.total_count)} samples and its footer counts "
+                f"{words.count(footer.total_count)}",
+                {"spectrum_count": last.total_count, "footer_count": footer.total_count},
+            )
+        largest = finite(footer.max_ms)
+        if largest and abs(largest - last.value_ms) > BUCKET * last.value_ms + 0.001:
+            yield (
+                f"the spectrum ends at {last.value_ms:g} ms and its footer's maximum is {largest:g} ms",
+                {"spectrum_max_ms": last.value_ms, "footer_max_ms": largest},
+            )
+    for level, value in latencies.rows:
+        there = next((row for row in latencies.spectrum if _is_row_of(row, level)), None)
+        if there and _apart(value, there.value_ms * 1000) and not _beside(value, level, latencies):
+            yield (
+                f"{words.level(level)} is {words.latency(value)} in the list and "
+                f"{words.latency(there.value_ms * 1000)} in the spectrum",
+                {"listed_us": value, "spectrum_us": there.value_ms * 1000},
+            )
+    stats = report.latency
+    highest = max((value for _, value in latencies.rows), default=None)
+    most = finite(stats.max) if stats else None
+    if most is not None and highest is not None and highest > most * (1 + ROUNDED):
+        text = f"a percentile of {words.latency(highest)} lies above the maximum of {words.latency(most)}"
+        yield text, {"percentile_us": highest, "max_us": most}
+    if (
+        most is not None
+        and stats
+        and finite(stats.mean) is not None
+        and (finite(stats.mean) or 0) > most * (1 + ROUNDED)
+    ):
+        yield f"the mean of {words.latency(stats.mean)} lies above the maximum", {"mean_us": stats.mean, "max_us": most}
+    yield from _missing_from_histogram(output)
+
+
+def _is_row_of(row: SpectrumRow, level: float) -> bool:
+    """A row printed 1.000000 may be of 0.9999995; the maximum's is the one whose inverse is infinite."""
+    last = row.inverse is None or math.isinf(row.inverse)
+    return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
+
+
+def _apart(value_us: float, other_us: float) -> bool:
+    """Whether two figures differ by more than their rounding."""
+    return abs(value_us - other_us) > ROUNDED * value_us + 1
+
+
+def _beside(value_us: float, level: float, latencies: Latencies) -> bool:
+    """Whether a value may be that of the sample at a percentile's rank, though the spectrum's row is of one beside it.
+
+    In floating point a rank that is whole comes out a little more, and then the row is of the next sample: 0.9 of 150
+    is 135, and the row counts 136. The sample that is meant lies between that row and the one before.
+    """
+    rows = latencies.spectrum
+    rank = math.ceil(level * rows[-1].total_count - 1e-6)
+    at = next(index for index, row in enumerate(rows) if math.isclose(row.percentile, level, abs_tol=1e-9))
+    before, after = {1: (at - 1, at), -1: (at, at + 1)}.get(rows[at].total_count - rank, (-1, len(rows)))
+    if before < 0 or after >= len(rows):
+        return False
+    low, high = rows[before].value_ms * 1000, rows[after].value_ms * 1000
+    return low <= value_us <= high or not _apart(value_us, low) or not _apart(value_us, high)
+
+
+def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
+    lost, usual, requests = left_out(output), left_out_by_warm_up(output), output.report.requests
+    if fell_short(output) or dead_connections(output):
+        return  # what came late or never is in no histogram, and another rule's
+    if lost is None or requests is None:
+        return
+    if lost < 0:
+        text = f"the histogram holds {words.count(-lost)} samples more than there were requests"
+        yield text, {"requests": requests, "recorded": requests - lost}
+    elif usual and lost > WARM_UP_SLACK * usual:
+        text = (
+            f"{words.count(lost)} of {words.count(requests)} requests are not in the histogram; the warm-up explains "
+            f"{words.count(usual)} of them"
+        )
+        yield text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)}
+
+
+def _mismatch(output: Output) -> Iterator[Seen]:
+    for text, evidence in _contradictions(output):
+        yield Seen(output, text, evidence)
+
+
+def _invented_samples(output: Output) -> Iterator[Seen]:
+    """In a closed loop, connections / mean latency is the rate (J. D. C. Little, 1961, Operations Research 9)."""
+    report, rate = output.report, achieved_rps(output)
+    mean = finite(report.latency.mean) if report.latency else None
+    connections, threads = output.connections, output.threads
+    if output.tool != "wrk" or not mean or not rate or not connections:
+        return
+    opened = connections // threads * threads if threads else connections
+    reckoned = opened / mean * 1e6
+    if reckoned >= rate * (1 - INVENTED):
+        return
+    text = (
+        f"{words.count(opened)} connections at a mean of {words.latency(mean)} can have {reckoned:.2f} answers a "
+        f"second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and the mean and the "
+        "high percentiles hold them"
+    )
+    evidence: dict[str, words.Value] = {
+        "connections": opened,
+        "mean_us": mean,
+        "reckoned_rps": round(reckoned, 2),
+        "requests_per_s": rate,
+    }
+    yield Seen(output, text, evidence)
+
+
+RULES = (
+    Rule(
+        "SUM001",
+        "rate-mismatch",
+        "Requests by duration is not Requests/sec",
+        Severity.ERROR,
+        "publish the output as it was printed",
+        each(_rate_mismatch),
+    ),
+    Rule(
+        "SUM002",
+        "not-ascending",
+        "Percentiles that do not ascend",
+        Severity.ERROR,
+        "publish the output as it was printed",
+        each(_not_monotonic),
+    ),
+    Rule(
+        "SUM003",
+        "counts-that-disagree",
+        "Counts or latencies of one output contradict each other",
+        Severity.ERROR,
+        "publish the output as it was printed; if it is, requests went missing: find out which",
+        each(_mismatch),
+    ),
+    Rule(
+        "SUM004",
+        "invented-samples",
+        "wrk's mean is longer than its rate allows: it holds samples that were not taken",
+        Severity.NOTE,
+        "quote the median, or measure with an open loop",
+        each(_invented_samples),
+    ),
+)

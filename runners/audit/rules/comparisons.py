@@ -1,0 +1,191 @@
+"""CMP: before and after."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
+
+from runners.audit.figures import achieved_rps, at, is_report
+from runners.audit.rule import Group, Rule, Seen
+from runners.explain import words
+from runners.explain.words import Severity
+from runners.read.documents import Line
+from runners.read.outputs import Output
+
+#: Runs of one setting on one machine seldom agree more closely; without repeats nothing smaller can be claimed.
+NOISE = 0.05
+SEVERAL = 2
+FEW_REPEATS = 3
+MOST_COMPARED = 100  # outputs of one script that a later one is compared with
+#: Past forms of "removed, replaced, changed ...": the audit reads English and Russian here, and nothing else.
+_CHANGED = re.compile(
+    r"\b(?:removed|replaced|added|changed|increased|reduced|decreased|disabled|enabled|switched|upgraded|rewr(?:ote|itten)"
+    r"|(?:убран|замен[её]н|добавлен|измен[её]н|увеличен|уменьшен|отключ[её]н|включ[её]н|переписан|удал[её]н)[аоы]?"
+    r"|(?:убрал|заменил|добавил|изменил|увеличил|уменьшил|отключил|включил|переписал|удалил)[аи]?)\b",
+    re.IGNORECASE,
+)
+
+#: Another state that a text refers to, and the words by which it is better or worse.
+_OTHER_STATE = re.compile(
+    r"\b(?:по сравнению|в сравнени[ие]|относительно|(?:предыдущ|прошл[ыоа])\w+|оптимизаци\w+|без к[еэ]ша"
+    r"|1 нод\w+|однопоточн\w+|stage[ -]?\d|compared|before|previous\w*|baseline|without)\b",
+    re.IGNORECASE,
+)
+_BETTER_OR_WORSE = re.compile(
+    r"\b(?:лучше|хуже|быстрее|медленнее|выше|ниже|больше|меньше|снизил\w*|улучш\w+|ухудш\w+|прирост\w* производ\w+"
+    r"|просел\w*|просад\w+|упал\w*|вырос\w*|выросл\w*|увеличил\w*|уменьшил\w*|деградир\w+|выиграл\w*"
+    r"|faster|slower|better|worse|improve[ds]?|improvements?|regress\w*)\b",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(
+    r"\b(?:RPS|latency|задерж\w+|производительн\w+|запрос\w*|throughput|time|процентил\w+|раз\w?)\b", re.I
+)
+_STATE_HEADING = re.compile(r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b|\bafter\b)|\bбез к[еэ]ша\b", re.IGNORECASE)
+
+
+def pairs(group: Group) -> Iterator[tuple[Output, Output]]:
+    """Outputs that a report compares: the two columns of a table at one rate, and before and after of one setting."""
+    for first, second in pairwise(group):
+        columns = first.columns == second.columns == 2 and (first.column, second.column) == (0, 1)
+        if columns and first.place == second.place and first.offered_rps == second.offered_rps:
+            yield first, second
+    sides: dict[tuple[object, ...], dict[str, list[Output]]] = {}
+    for output in group:
+        if output.change and output.columns == 1:
+            key = (output.script, output.threads, output.connections, output.offered_rps)
+            sides.setdefault(key, {}).setdefault(output.change, []).append(output)
+    for side in sides.values():
+        if len(side.get("before", ())) == 1 and len(side.get("after", ())) == 1:
+            yield side["before"][0], side["after"][0]
+
+
+def _change_of(before: float | None, after: float | None) -> float | None:
+    return after / before - 1 if before and after is not None else None
+
+
+def _within_noise(group: Group) -> Iterator[Seen]:
+    for before, after in pairs(group):
+        median = _change_of(at(before, 0.5), at(after, 0.5))
+        rate = _change_of(achieved_rps(before), achieved_rps(after))
+        known = [change for change in (median, rate) if change is not None]
+        if not known or any(abs(change) > NOISE for change in known):
+            continue
+        parts = []
+        if median is not None:
+            parts.append(f"the median by {words.percent(median)}")
+        if rate is not None:
+            parts.append(f"the rate by {words.percent(rate)}")
+        text = (
+            f"it differs from {before.place} in {words.listed(parts)}, with one run of each: runs of one setting "
+            "may differ as much"
+        )
+        evidence: dict[str, words.Value] = {
+            "before": before.place,
+            "p50_change": None if median is None else round(median, 5),
+            "rate_change": None if rate is None else round(rate, 5),
+        }
+        yield Seen(after, text, evidence)
+
+
+def _comparing(prose: Sequence[Line]) -> Iterator[tuple[Line, str]]:
+    """Find sentences, over two lines at most, that call one state better or worse than another."""
+    for line, after in zip_longest(prose, prose[1:]):
+        text = f"{line.text} {after.text if after else ''}"
+        if _STATE_HEADING.search(line.text):
+            yield line, line.text.strip("# ")
+        elif (state := _OTHER_STATE.search(text)) and _BETTER_OR_WORSE.search(text) and _FIGURE.search(text):
+            yield line, state[0]
+
+
+def _in_words(group: Group) -> Iterator[Seen]:
+    """Find text that compares with another state, where no setting was run more than once."""
+    first = group[0]
+    if not is_report(first) or first.entry:
+        return
+    said = next(_comparing(first.prose), None)
+    settings = Counter((o.script, o.offered_rps, o.threads, o.connections, o.headings, o.report.url) for o in group)
+    if said is None or any(times >= FEW_REPEATS for times in settings.values()):
+        return
+    line, phrase = said
+    text = f"line {line.number} compares ({phrase!r}) runs that were made once each: their spread is not known"
+    yield Seen(first, text, {"said_at_line": line.number})
+
+
+def _several_changes(group: Group) -> Iterator[Seen]:
+    yield from _settings_changed(group)
+    last: dict[tuple[object, ...], Output] = {}
+    for output in group:
+        rate = output.offered_rps
+        key = (rate, output.headings[:2])
+        same = last.get(key)
+        last[key] = output
+        if same is None or rate is None or output.column:
+            continue  # the text above a table is that of its first column
+        said = [found[0] for line in output.text_above for found in _CHANGED.finditer(line.text)]
+        changes = output.changes or said
+        if len(changes) < SEVERAL:
+            continue
+        text = (
+            f"{words.count(len(changes))} changes are named between it and {same.place} at the same {words.rate(rate)} "
+            f"({words.listed(changes)}): which of them did it can't be told"
+        )
+        evidence: dict[str, words.Value] = {"before": same.place, "changes": len(changes)}
+        yield Seen(output, text, evidence)
+
+
+def _settings_changed(group: Group) -> Iterator[Seen]:
+    """Before and after of one script that were run with other settings too."""
+    earlier: dict[str, list[Output]] = {}
+    for output in group:
+        if output.change == "before" and output.script and output.columns == 1:
+            earlier.setdefault(output.script, []).append(output)
+    for after in group:
+        others = earlier.get(after.script, [])[:MOST_COMPARED]
+        if after.change != "after" or after.columns > 1 or not others:
+            continue
+        changed = [_changed(before, after) for before in others]
+        before, names = min(zip(others, changed, strict=True), key=lambda each: len(each[1]))
+        if len(names) >= SEVERAL:
+            text = f"besides the change itself, {words.listed(names)} differ from {before.place}"
+            yield Seen(after, text, {"before": before.place, "settings_changed": len(names)})
+
+
+def _changed(before: Output, after: Output) -> list[str]:
+    settings = (
+        ("threads", before.threads, after.threads),
+        ("connections", before.connections, after.connections),
+        ("duration", before.duration_s, after.duration_s),
+        ("offered rate", before.offered_rps, after.offered_rps),
+        ("generator", before.tool, after.tool),
+    )
+    return [name for name, was, became in settings if was is not None and became is not None and was != became]
+
+
+RULES = (
+    Rule(
+        "CMP001",
+        "within-noise",
+        f"Before and after differ by less than {NOISE * 100:g} %, with one run of each",
+        Severity.WARNING,
+        "repeat both, interleaved, until the interval of the difference leaves out zero (lab compare)",
+        _within_noise,
+    ),
+    Rule(
+        "CMP003",
+        "compared-once",
+        "The text compares runs that were not repeated",
+        Severity.WARNING,
+        "run both states several times, interleaved, and give the interval of the difference (lab compare)",
+        _in_words,
+    ),
+    Rule(
+        "CMP002",
+        "several-changes",
+        "Before and after differ in more than one thing",
+        Severity.WARNING,
+        "change one thing at a time, and measure after each",
+        _several_changes,
+    ),
+)

@@ -1,0 +1,152 @@
+"""RUN: how the generator was run, and what it said about itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from runners.audit.figures import WRK2_WARM_UP_S, achieved_rps, finite, warm_up_s
+from runners.audit.rule import Rule, Seen, each
+from runners.explain import words
+from runners.explain.words import Severity
+from runners.read.console_report import ConsoleReport
+from runners.read.outputs import Output
+
+SHOWN_LINES = 2
+SHOWN_CHARACTERS = 80
+WARM_UP_SLACK = 1.5
+_COMPLAINT = re.compile(
+    r"\b(?:unable|errors?|invalid|unknown|refused|reset by|timed out|can(?:no|')t|failed|failure|warning|usage:"
+    r"|not found|too many|exceeded|segmentation|killed|panic|denied)\b",
+    re.IGNORECASE,
+)
+_LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
+
+
+def not_a_number(report: ConsoleReport) -> list[str]:
+    """Where an output says `-nan`."""
+    found = []
+    if any(value is not None and math.isnan(value) for each in report.calibrations for value in (each.mean_us,)):
+        found.append("calibration")
+    if report.latency and any(value is not None and math.isnan(value) for value in (report.latency.mean,)):
+        found.append("Latency")
+    return found
+
+
+def _too_short(output: Output) -> Iterator[Seen]:
+    duration, broken = finite(output.duration_s), not_a_number(output.report)
+    if output.tool != "wrk2":
+        broken = []
+    short = output.tool == "wrk2" and duration is not None and duration <= WRK2_WARM_UP_S
+    if not short and not broken:
+        return
+    parts = []
+    if short and duration is not None:
+        parts.append(f"{words.seconds(duration)} is no longer than wrk2's calibration of {WRK2_WARM_UP_S:g} s")
+    if broken:
+        parts.append(f"{words.listed(broken)} {'is' if len(broken) == 1 else 'are'} -nan")
+    text = f"{'; '.join(parts)}: the warm-up is in the figures, or nothing is"
+    yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
+
+
+def _lost_connections(output: Output) -> Iterator[Seen]:
+    threads, connections = output.threads, output.connections
+    if output.tool == "loadgen" or not threads or not connections or connections % threads == 0:
+        return
+    opened = connections // threads * threads
+    text = (
+        f"{words.count(connections)} connections over {words.count(threads)} threads: the generator rounds down and "
+        f"opens {words.count(opened)}"
+    )
+    yield Seen(output, text, {"connections": connections, "threads": threads, "opened": opened})
+
+
+def _diagnostics(output: Output) -> Iterator[Seen]:
+    lines = [line for line in output.report.diagnostics if _COMPLAINT.search(line)]
+    late = [line for line in output.report.extra if _LATE.search(line)]
+    if not lines and not late:
+        return
+    shown = [line[:SHOWN_CHARACTERS] for line in (*lines, *late)[:SHOWN_LINES]]
+    text = f"between the lines of the output stands: {words.listed(repr(line) for line in shown)}"
+    yield Seen(output, text, {"lines": len(lines) + len(late)})
+
+
+def left_out(output: Output) -> int | None:
+    """Requests that were answered and are not in the histogram."""
+    recorded, requests = output.report.latencies.count, output.report.requests
+    if output.tool != "wrk2" or recorded is None or requests is None:
+        return None
+    return requests - recorded
+
+
+def left_out_by_warm_up(output: Output) -> float | None:
+    """How many requests wrk2 leaves out because of its warm-up."""
+    rate = achieved_rps(output) or output.offered_rps
+    return rate * warm_up_s(output) if rate else None
+
+
+def _warm_up(output: Output) -> Iterator[Seen]:
+    lost, usual, requests = left_out(output), left_out_by_warm_up(output), output.report.requests
+    short = output.duration_s is not None and output.duration_s <= WRK2_WARM_UP_S
+    if short or not lost or lost < 0 or not usual or not requests or lost > WARM_UP_SLACK * usual:
+        return
+    text = (
+        f"{words.count(lost)} of {words.count(requests)} requests, about the first "
+        f"{words.seconds(lost / usual * warm_up_s(output))}, are in the rate and not in the percentiles"
+    )
+    yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
+
+
+def _cut(output: Output) -> Iterator[Seen]:
+    if not output.missing or output.columns > 1 or _only_percentiles(output.report):
+        return  # a bare table of percentiles is SMP002
+    yield Seen(output, f"the output lacks {words.listed(output.missing)}", {"missing": len(output.missing)})
+
+
+def _only_percentiles(report: ConsoleReport) -> bool:
+    return bool(report.latencies.rows) and report.latency is None and report.requests is None
+
+
+RULES = (
+    Rule(
+        "RUN001",
+        "too-short",
+        "The run is too short for wrk2 to calibrate",
+        Severity.ERROR,
+        "run at least 30 s: wrk2 spends the first 10 s on calibration",
+        each(_too_short),
+    ),
+    Rule(
+        "RUN002",
+        "connections-lost",
+        "Connections are lost because they do not divide among the threads",
+        Severity.WARNING,
+        "choose a number of connections that is a multiple of the threads",
+        each(_lost_connections),
+    ),
+    Rule(
+        "RUN003",
+        "diagnostics",
+        "The generator, or the terminal, says something between the lines of the output",
+        Severity.WARNING,
+        "read it; keep standard error apart from the output",
+        each(_diagnostics),
+    ),
+    Rule(
+        "RUN004",
+        "warm-up-left-out",
+        "Requests of the warm-up are in the rate and not in the percentiles",
+        Severity.NOTE,
+        "say so beside the percentiles, or use loadgen with --warmup, which leaves them out of both",
+        each(_warm_up),
+    ),
+    Rule(
+        "RUN005",
+        "cut-output",
+        "The output is cut, or was asked for less than a reader needs",
+        Severity.WARNING,
+        "publish the whole output; with wrk2 add -L, with wrk --latency",
+        each(_cut),
+    ),
+)

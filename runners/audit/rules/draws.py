@@ -1,0 +1,260 @@
+"""ERR: error counts that the script's unseeded random numbers give, whatever the server does.
+
+The sequence is replayed (see luajit.py) under the few ways in which a key can be asked for that was never written.
+A count that a hypothesis gives to the last figure could be an accident; each finding says how likely one is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from runners.audit.rule import Group, Rule, Seen, each
+from runners.audit.rules.luajit import fractions, integers
+from runners.explain import words
+from runners.explain.words import Severity
+from runners.read.outputs import Output
+
+MOST_DRAWS = 4_500_000  # of one thread; a longer replay costs more than it tells
+LIKELY_ACCIDENT = 0.1
+FAR = 5.0  # standard deviations: further off, the replay can't agree
+LONGEST_SCRIPT_BYTES = 64 * 1024
+_POWERS = tuple(10**power for power in range(2, 8))
+ROUND = tuple(digit * 10**power for power in range(2, 8) for digit in (1, 2, 3, 5))
+SAME_WRITES = 3e-4  # outputs that one number of writes explains agree on it this closely
+NEAR_WRITES = 0.03  # threads of one run differ by this much in how many requests they send
+TWO_DRAW_KEYS = (10**4, 10**5, 10**6)
+TWO_DRAW_SHARES = (0.005, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """Which keys were never written: those whose draw lies `below` a fraction of the range, or else all above it."""
+
+    words: str
+    fraction: float
+    below: bool
+
+    @property
+    def chance(self) -> float:
+        """The share of draws that ask for an absent key."""
+        return self.fraction if self.below else 1 - self.fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A hypothesis that gives an error count exactly. `accident` is the chance that a wrong one would have."""
+
+    hypothesis: Hypothesis
+    expected: float
+    stdev: float
+    accident: float
+
+
+def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
+    """Key 1 alone is absent, or only the keys up to a power of ten were written.
+
+    Of a range that is not known only the written share can be told: random(1, K) <= m is a draw below m / K.
+    """
+    known = ranges or ROUND
+    found = [
+        Hypothesis(f"key 1 of {words.count(keys)}, which was never written", 1 / keys, below=True) for keys in known
+    ]
+    if ranges:
+        written = sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys})
+        return found + [
+            Hypothesis(
+                f"keys above {words.count(top)} of {words.count(keys)}, which were never written",
+                top / keys,
+                below=False,
+            )
+            for top, keys in written
+        ]
+    return found + [
+        Hypothesis(f"keys that were never written, if only 1 in {words.count(one)} was", 1 / one, below=False)
+        for one in (10, 100, 1_000)
+    ]
+
+
+def _each_thread(requests: int, threads: int) -> list[int]:
+    """Requests of each thread, evenly split; the first thread's script was called once before the run."""
+    whole, more = divmod(requests, threads)
+    return [whole + (1 if index < more else 0) for index in range(threads)]
+
+
+@lru_cache(maxsize=4_096)
+def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
+    """The hypothesis that gives exactly `errors` in `requests` draws (of `ranges`, where the script tells), or None."""
+    if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
+        return None
+    parts = _each_thread(requests, threads)
+    tried = 0
+    for guess in _hypotheses(ranges):
+        expected = requests * guess.chance
+        stdev = math.sqrt(expected * (1 - guess.chance))
+        if abs(errors - expected) > FAR * stdev:
+            continue
+        tried += 1
+        drawn = fractions(max(parts) + 1) < guess.fraction
+        absent = drawn if guess.below else ~drawn
+        counted = sum(int(absent[(1 if index == 0 else 0) :][:part].sum()) for index, part in enumerate(parts))
+        accident = min(1.0, tried / (stdev * math.sqrt(2 * math.pi)))
+        if counted == errors and accident <= LIKELY_ACCIDENT:
+            return Replay(guess, expected, stdev, accident)
+    return None
+
+
+def _unseeded(output: Output) -> Iterator[Seen]:
+    errors, requests = output.report.non_2xx, output.report.requests
+    if not errors or not requests or output.tool not in ("wrk", "wrk2", None):
+        return
+    drawn = _ranges_of_script(output)
+    if drawn == ():
+        return  # the script is here, and seeds its numbers or draws none
+    found = replay(errors, requests, output.threads or 1, drawn or ())
+    if found is None:
+        return
+    text = (
+        f"{words.count(errors)} is exactly how often the script's unseeded random numbers ask for "
+        f"{found.hypothesis.words}, in {words.count(requests)} requests: every run repeats the count"
+    )
+    evidence: dict[str, words.Value] = {
+        "non_2xx": errors,
+        "requests": requests,
+        "absent_share": round(found.hypothesis.chance, 6),
+        "expected": round(found.expected, 1),
+        "stdev": round(found.stdev, 1),
+        "chance_of_an_accident": round(found.accident, 4),
+    }
+    yield Seen(output, text, evidence)
+
+
+_RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
+
+
+def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
+    """The ranges that the script draws from, if it lies beside the output; empty if it seeds; None if not there."""
+    if not output.script.endswith(".lua"):
+        return None
+    path = output.path.parent / Path(output.script).name
+    try:
+        if not path.is_file() or path.stat().st_size > LONGEST_SCRIPT_BYTES:
+            return None
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    if "randomseed" in text:
+        return ()
+    return tuple(sorted({int(match[1]) for match in _RANDOM.finditer(text)} - {0, 1}))
+
+
+@lru_cache(maxsize=4)
+def _first_written(keys: int) -> npt.NDArray[np.int64]:
+    """For each draw, after how many writes its key is there, if a write draws a key and then a value."""
+    drawn = integers(MOST_DRAWS, keys)
+    never = len(drawn)
+    first = np.full(keys + 1, never, dtype=np.int64)
+    written = drawn[0::2][::-1]
+    first[written] = np.arange(len(written) - 1, -1, -1)
+    written_at: npt.NDArray[np.int64] = first[drawn]
+    return written_at
+
+
+@lru_cache(maxsize=1_024)
+def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
+    """After how many writes of a thread would `errors` of `requests` reads find nothing? None if after none."""
+    draws, wanted = requests // threads, round(errors / threads)
+    if not 0 < wanted < draws or draws > MOST_DRAWS:
+        return None
+    written_at = _first_written(keys)[:draws]
+    kth = len(written_at) - wanted
+    writes = int(np.partition(written_at, kth)[kth])
+    return writes if 0 < writes < MOST_DRAWS // 2 else None
+
+
+def _two_draws(group: Group) -> Iterator[Seen]:
+    """PUT draws two numbers a request (key and value), GET one: half of what GET asks for were only ever values."""
+    low, high = TWO_DRAW_SHARES
+    reads = [
+        output
+        for output in group
+        if output.report.non_2xx
+        and output.report.requests
+        and output.tool in ("wrk", "wrk2", None)
+        and low < output.report.non_2xx / output.report.requests < high
+    ]
+    writers = [
+        (output, output.report.requests / (output.threads or 1))
+        for output in group
+        if output.report.requests and not output.report.errors
+    ]
+    if len(reads) < 2 or not writers:
+        return
+    for keys in TWO_DRAW_KEYS:
+        solved = []
+        for output in reads:
+            writes = writes_that_give(output.report.errors, output.report.requests or 0, output.threads or 1, keys)
+            if writes is not None:
+                solved.append((writes, output))
+        for cluster in _agreeing(sorted(solved, key=lambda each: each[0])):
+            writes = cluster[len(cluster) // 2][0]
+            near = [output for output, sent in writers if abs(sent - writes) <= NEAR_WRITES * writes]
+            if len(cluster) < 2 or not near:
+                continue
+            yield from (_two_draw_finding(output, own, writes, keys, near[-1], len(cluster)) for own, output in cluster)
+
+
+def _agreeing(solved: Sequence[tuple[int, Output]]) -> list[list[tuple[int, Output]]]:
+    clusters: list[list[tuple[int, Output]]] = []
+    for writes, output in solved:
+        if clusters and writes - clusters[-1][-1][0] <= SAME_WRITES * writes:
+            clusters[-1].append((writes, output))
+        else:
+            clusters.append([(writes, output)])
+    return clusters
+
+
+def _two_draw_finding(output: Output, own: int, writes: int, keys: int, writer: Output, agreeing: int) -> Seen:
+    errors, requests = output.report.errors, output.report.requests or 0
+    text = (
+        f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script draws two "
+        f"unseeded numbers a request (key and value) and the read script one: after {words.count(own)} writes of a "
+        f"thread the replayed sequence gives this count, and the same number explains {agreeing} outputs"
+    )
+    evidence: dict[str, words.Value] = {
+        "non_2xx": errors,
+        "requests": requests,
+        "keys": keys,
+        "writes_of_a_thread": own,
+        "writes_of_a_thread_all": writes,
+        "written_by": writer.place,
+        "outputs_explained": agreeing,
+    }
+    return Seen(output, text, evidence)
+
+
+RULES = (
+    Rule(
+        "ERR002",
+        "errors-of-unseeded-random",
+        "The number of errors is what the script's unseeded random numbers give",
+        Severity.WARNING,
+        "write every key that is read (send one request more than there are keys), and seed each thread's numbers",
+        each(_unseeded),
+    ),
+    Rule(
+        "ERR003",
+        "keys-drawn-as-values",
+        "Reads ask for numbers that the write script drew as values",
+        Severity.WARNING,
+        "draw keys in both scripts from the same sequence, one number a request, or fill the whole range first",
+        _two_draws,
+    ),
+)

@@ -1,0 +1,139 @@
+"""SMP: on how much the figures rest."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from runners.audit.figures import fell_short, has_queue, is_report, largest_us, samples
+from runners.audit.rule import Group, Rule, Seen, each
+from runners.explain import words
+from runners.explain.words import Severity
+from runners.read.levels import ENOUGH_BEYOND, beyond
+from runners.read.outputs import Output
+
+WRK_TIMEOUT_S = 2.0  # wrk's default; a request that takes longer is counted as a time-out and not recorded
+AT_BOUND = 0.98
+WHOLE_RUN = 0.9
+_LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
+_CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
+
+
+def _few_beyond(output: Output) -> Iterator[Seen]:
+    count, counted = samples(output)
+    if count is None:
+        return
+    thin = [(level, beyond(count, level)) for level, _ in output.report.latencies.rows if level < 1]
+    thin = [(level, left) for level, left in thin if left < ENOUGH_BEYOND]
+    if not thin:
+        return
+    each_level = words.listed(f"{left} beyond {words.level(level)}" for level, left in thin)
+    of = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
+    text = f"{of}, {each_level}: that is an anecdote, not a percentile"
+    evidence: dict[str, words.Value] = {"samples": count, "counted": counted}
+    evidence |= {f"beyond_{words.level(level)}": left for level, left in thin}
+    quoted = {level for line in output.prose for level in _quoted(line.text)}
+    yield Seen(output, text, evidence, None if quoted & {level for level, _ in thin} else Severity.NOTE)
+
+
+def _quoted(text: str) -> set[float]:
+    """Find the high percentiles that a sentence names."""
+    return {round(float(found[1].replace(",", ".")) / 100, 9) for found in _LEVEL.finditer(text)}
+
+
+def _no_count(output: Output) -> Iterator[Seen]:
+    report = output.report
+    if not report.latencies.rows or report.latencies.count is not None or report.requests is not None:
+        return
+    highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
+    if highest is None:
+        return
+    text = (
+        f"percentiles without their number of samples: whether {words.level(highest)} rests on ten answers or on one "
+        "can't be told"
+    )
+    yield Seen(output, text, {"highest_percentile": highest, "rows": len(report.latencies.rows)})
+
+
+def _at_bound(output: Output) -> Iterator[Seen]:
+    largest = largest_us(output)
+    censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
+    if censored and censored[0]:
+        text = f"{words.several(censored[0], 'request')} had no answer when the run ended: the maximum is a lower bound"
+        yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
+        return
+    if largest is None or largest <= 0 or fell_short(output) or has_queue(output):
+        return  # of a queue the length says all
+    asked = output.command.timeout_s if output.command else None
+    timeout_s = asked or WRK_TIMEOUT_S
+    if output.tool == "wrk" and AT_BOUND * timeout_s <= largest / 1e6 <= timeout_s:
+        text = (
+            f"the maximum of {words.latency(largest)} lies at wrk's time-out of {words.seconds(timeout_s)}: what took "
+            "longer is not in it"
+        )
+        yield Seen(output, text, {"max_us": largest, "timeout_s": timeout_s})
+    elif output.duration_s and largest / 1e6 >= WHOLE_RUN * output.duration_s:
+        text = (
+            f"the maximum of {words.latency(largest)} is as long as the run of {words.seconds(output.duration_s)}: "
+            "longer waits could not be seen"
+        )
+        yield Seen(output, text, {"max_us": largest, "duration_s": output.duration_s})
+
+
+def _no_repeats(group: Group) -> Iterator[Seen]:
+    """Find reports whose author concludes from settings that were run once."""
+    if not is_report(group[0]):
+        return
+    settings = Counter(_settings(output) for output in group)
+    if sum(times for times in settings.values() if times > 1) > len(group) / 2:
+        return
+    text = (
+        "the document's one output is not repeated"
+        if len(group) == 1
+        else f"of {words.count(len(group))} outputs at most half repeat a setting"
+    )
+    yield Seen(
+        group[0], f"{text}: nothing tells how much a figure would differ in the next run", {"outputs": len(group)}
+    )
+
+
+def _settings(output: Output) -> tuple[object, ...]:
+    asked = (output.script, output.threads, output.connections, output.duration_s, output.offered_rps, output.change)
+    return (*asked, output.report.url, output.headings, output.label, output.path if output.entry else None)
+
+
+RULES = (
+    Rule(
+        "SMP001",
+        "few-samples-beyond",
+        f"A percentile with fewer than {ENOUGH_BEYOND} samples beyond it",
+        Severity.WARNING,
+        "run longer, or leave the percentile out",
+        each(_few_beyond),
+    ),
+    Rule(
+        "SMP002",
+        "no-sample-count",
+        "Percentiles without their number of samples",
+        Severity.WARNING,
+        "publish the whole output, or at least requests, duration and errors beside the percentiles",
+        each(_no_count),
+    ),
+    Rule(
+        "SMP003",
+        "maximum-at-bound",
+        "The maximum lies at the bound of what could be recorded",
+        Severity.ERROR,
+        "raise the time-out, run longer, and count requests without an answer (loadgen does)",
+        each(_at_bound),
+    ),
+    Rule(
+        "SMP004",
+        "no-repeats",
+        "No run is repeated",
+        Severity.WARNING,
+        "repeat each setting at least five times, interleaved, and give the spread",
+        _no_repeats,
+    ),
+)

@@ -1,0 +1,237 @@
+"""RAT: what was offered, what was answered, and what latency means then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from runners.audit.figures import (
+    HELD,
+    achieved_rps,
+    at,
+    dead_connections,
+    fell_short,
+    finite,
+    has_latency,
+    has_queue,
+    is_open_loop,
+    largest_us,
+    never_offered,
+)
+from runners.audit.rule import Group, Rule, Seen, each
+from runners.explain import words
+from runners.explain.words import Severity
+from runners.read.outputs import Output
+
+QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
+IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
+RATE_STEP = 1.1
+LATENCY_STEP = 0.9
+
+
+BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stood still
+BURST_US = 20_000.0
+BACKLOG = 10.0
+BACKLOG_US = 10_000.0
+
+
+def _achieved_below_offered(output: Output) -> Iterator[Seen]:
+    offered, achieved = output.offered_rps, achieved_rps(output)
+    if not fell_short(output) or never_offered(output) or offered is None or achieved is None:
+        return
+    text = (
+        f"{words.rate(achieved)} of {words.rate(offered)} was answered, {words.percent(achieved / offered)}"
+        f" (offered: {output.offered_by})"
+    )
+    yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": round(achieved / offered, 4)})
+
+
+def _never_offered(output: Output) -> Iterator[Seen]:
+    """A shortfall without a queue: nobody waited, so the requests were not sent."""
+    offered, achieved, largest = output.offered_rps, achieved_rps(output), largest_us(output)
+    errors = output.report.socket_errors
+    if never_offered(output) and offered and achieved is not None and largest is not None:
+        text = (
+            f"{words.rate(achieved)} of {words.rate(offered)} was achieved, yet nobody waited longer than "
+            f"{words.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
+        )
+        held = round(achieved / offered, 4)
+        yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": held, "max_us": largest})
+    elif errors and errors.connect and errors.timeout and output.connections:
+        live = max(0, output.connections - dead_connections(output))
+        text = (
+            f"latency is of {words.count(live)} of {words.count(output.connections)} connections: the others are dead"
+        )
+        yield Seen(output, text, {"connections": output.connections, "live": live, "timeout": errors.timeout})
+
+
+def _saturation(output: Output) -> Iterator[Seen]:
+    """A queue that grows during the whole run gives latencies spread from nothing to its length at the end."""
+    largest = largest_us(output)
+    if largest is None or not has_latency(output) or not has_queue(output):
+        return
+    median, mean = at(output, 0.5), finite(output.report.latency.mean) if output.report.latency else None
+    named, value = ("p50", median) if median is not None else ("mean", mean)
+    if value is None or value < QUEUED * largest:
+        return
+    text = (
+        f"the latency is the length of a queue, not the time of a response: {named} {words.latency(value)} of at most "
+        f"{words.latency(largest)}; it grows with the length of the run"
+    )
+    evidence: dict[str, words.Value] = {f"{named}_us": value, "max_us": largest}
+    if duration := finite(output.duration_s):
+        evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
+    yield Seen(output, text, evidence)
+
+
+def _bursts(output: Output) -> Iterator[Seen]:
+    """A tenth of the requests waits ten times as long as half of them, though the rate was held."""
+    median, upper, high = at(output, 0.5), at(output, 0.9), at(output, 0.99)
+    base = median if median is not None else upper
+    if base is None or not base or fell_short(output) or has_queue(output):
+        return
+    if upper is not None and median is not None and upper >= BURST * median and upper >= BURST_US:
+        level, value = 0.9, upper
+    elif high is not None and high >= (BURST**2 if median is not None else BURST * 5) * base and high >= 5 * BURST_US:
+        level, value = 0.99, high
+    else:
+        return
+    known = "p50" if median is not None else "p90"
+    text = (
+        f"{words.level(level)} of {words.latency(value)} is {value / base:.0f} times the {known} of "
+        f"{words.latency(base)}: the server stood still in bursts, and percentiles are the share of the time in them"
+    )
+    yield Seen(output, text, {f"{known}_us": base, f"{words.level(level)}_us": value})
+
+
+def _start_up_backlog(output: Output) -> Iterator[Seen]:
+    known = [mean for each in output.report.calibrations if (mean := finite(each.mean_us)) is not None]
+    mean = finite(output.report.latency.mean) if output.report.latency else None
+    if not known or not mean:
+        return
+    first = sum(known) / len(known)
+    if first < BACKLOG_US or first < BACKLOG * mean or first > IMPOSSIBLE_US:
+        return
+    text = (
+        f"the calibration saw a mean of {words.latency(first)}, the run {words.latency(mean)}: the server began with a "
+        "backlog or cold, and what of that the run still holds is not known"
+    )
+    yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean})
+
+
+def _rate_to_wrk(output: Output) -> Iterator[Seen]:
+    command = output.command
+    refused = any("invalid option" in line and "R" in line for line in output.report.diagnostics)
+    if command is None or command.rate_rps is None or not (output.report.tool == "wrk" or refused):
+        return
+    text = f"-R {command.rate_rps:g} was given to plain wrk, which knows no rate: the run is a closed loop"
+    yield Seen(output, text, {"asked_rps": command.rate_rps, "achieved_rps": achieved_rps(output)})
+
+
+def _closed_loop(output: Output) -> Iterator[Seen]:
+    if is_open_loop(output) or not has_latency(output):
+        return
+    connections, largest = output.connections, largest_us(output)
+    if connections == 1:
+        each_waits = "the connection sends its next request only after an answer"
+    else:
+        several = words.count(connections) + " connections" if connections else "connections"
+        each_waits = f"each of the {several} sends its next request only after an answer"
+    text = f"closed loop: {each_waits}, so no latency under a given load can be read from it"
+    evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": achieved_rps(output)}
+    rate = achieved_rps(output)
+    if largest and rate and connections:
+        unsent = max(0, round(rate / connections * largest / 1e6) - 1)
+        evidence["requests_not_sent_in_the_longest_wait"] = unsent
+    yield Seen(output, text, evidence)
+
+
+def _latency_falls(group: Group) -> Iterator[Seen]:
+    """Within one table: more load, and a lower median."""
+    for first, second in pairwise(group):
+        neighbours = second.columns > 1 and second.column == first.column + 1 and second.path == first.path
+        slow, fast = first.offered_rps, second.offered_rps
+        before, after = at(first, 0.5), at(second, 0.5)
+        if not neighbours or slow is None or fast is None or before is None or after is None:
+            continue
+        if fast >= RATE_STEP * slow and after <= LATENCY_STEP * before:
+            text = (
+                f"the median falls from {words.latency(before)} to {words.latency(after)} while the rate rises from "
+                f"{words.rate(slow)} to {words.rate(fast)}: something else than the load changed, or the generator's "
+                "own waiting is measured"
+            )
+            evidence: dict[str, words.Value] = {
+                "rate_rps_before": slow,
+                "rate_rps": fast,
+                "p50_us_before": before,
+                "p50_us": after,
+            }
+            yield Seen(second, text, evidence)
+
+
+RULES = (
+    Rule(
+        "RAT001",
+        "achieved-below-offered",
+        f"Less than {HELD * 100:g} % of the offered rate was answered",
+        Severity.ERROR,
+        "offer less, or call the run a measurement of capacity and quote no latency from it",
+        each(_achieved_below_offered),
+    ),
+    Rule(
+        "RAT002",
+        "saturation-as-latency",
+        "The length of a growing queue is reported as latency",
+        Severity.ERROR,
+        "quote latency at a rate that is held; above it quote only the rate that was reached",
+        each(_saturation),
+    ),
+    Rule(
+        "RAT006",
+        "never-offered",
+        "The rate was not offered: connections dead or never opened",
+        Severity.ERROR,
+        "count the connections that live, give the run time to open them, and quote no latency of a load not offered",
+        each(_never_offered),
+    ),
+    Rule(
+        "RAT007",
+        "bursts",
+        "The server stands still in bursts while the rate is held",
+        Severity.WARNING,
+        "look at the latency over time (lab run 03 does), and name the cause of the bursts before quoting percentiles",
+        each(_bursts),
+    ),
+    Rule(
+        "RAT008",
+        "start-up-backlog",
+        "The run begins with a backlog",
+        Severity.WARNING,
+        "warm the server up at a lower rate before the run that is quoted",
+        each(_start_up_backlog),
+    ),
+    Rule(
+        "RAT003",
+        "rate-to-wrk",
+        "-R was given to plain wrk, which knows no rate",
+        Severity.ERROR,
+        "use wrk2 or loadgen; `wrk -v` tells which one a binary is",
+        each(_rate_to_wrk),
+    ),
+    Rule(
+        "RAT004",
+        "closed-loop-latency",
+        "A closed loop's latency is read as latency under load",
+        Severity.WARNING,
+        "offer a fixed rate (wrk2 or loadgen with -R) and count response time from the intended start",
+        each(_closed_loop),
+    ),
+    Rule(
+        "RAT005",
+        "latency-falls",
+        "The median falls while the rate rises",
+        Severity.NOTE,
+        "repeat both rates with the same build, interleaved, beside a handler that does nothing",
+        _latency_falls,
+    ),
+)

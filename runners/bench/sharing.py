@@ -1,0 +1,124 @@
+"""Rows on several targets in one schedule: how well the generator tells two servers apart, beside one after the other.
+
+The servers are the crate's own, which do nothing, or spin for a while on each request: what is compared is the
+measurement and not a server. Both stand on the server's core, one connection each, 4 000 requests per second in all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runners.bench.clients import REFERENCE, Clients
+from runners.bench.row import Row
+from runners.launch.supervisor import pinned, start
+from runners.launch.toolchain import LOADGEN, ROOT
+from runners.measure import machine
+
+REPEATS = 20
+DURATION_S = 8
+RATE_RPS = 4_000
+#: What a repeat may spread by, in per cent: the standard deviation of the log ratio of two percentiles of one server.
+P50_LIMIT, P99_LIMIT = 1.0, 10.0
+PLANTED_US, TOLERANCE_US = 5.0, 1.0
+#: Of the repeats, this share has to find what was planted within the tolerance.
+FOUND_SHARE = 0.9
+_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """One run of two targets: percentiles of response time and medians of service time, in microseconds."""
+
+    p50_us: tuple[float, float]
+    p99_us: tuple[float, float]
+    service_p50_us: tuple[float, float]
+
+    @property
+    def log_p50(self) -> float:
+        return math.log(self.p50_us[1] / self.p50_us[0])
+
+    @property
+    def log_p99(self) -> float:
+        return math.log(self.p99_us[1] / self.p99_us[0])
+
+    @property
+    def added_us(self) -> float:
+        """By how much the second target's median service time is longer."""
+        return self.service_p50_us[1] - self.service_p50_us[0]
+
+
+@contextmanager
+def reference_server(cpus: tuple[int, ...] | None, work_us: float = 0.0) -> Iterator[str]:
+    """A server that does nothing but spin for `work_us` on each request; gives its URL."""
+    command = [str(REFERENCE), "--kind", "server", "--work", f"{work_us}us", "http://127.0.0.1"]
+    server = start(pinned(command, cpus, machine.taskset()), stdout=subprocess.PIPE)
+    try:
+        yield server.stdout.readline().decode().strip()
+    finally:
+        server.stop()
+
+
+def share(clients: Clients, urls: tuple[str, str], interleave: str, seed: int) -> Shared:
+    """Load two targets in one schedule."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "load.json"
+        flags = ["-t1", "-c1", f"-R{RATE_RPS}", f"-d{DURATION_S}s", "--warmup", "1s", "--seed", str(seed)]
+        flags += ["--interleave", interleave, "--target", f"a={urls[0]}", "--target", f"b={urls[1]}"]
+        command = pinned([str(LOADGEN), *flags, "--json", str(out)], clients.cpus, machine.taskset())
+        subprocess.run(command, capture_output=True, timeout=DURATION_S + _TIMEOUT_S, cwd=ROOT, check=True)
+        targets = json.loads(out.read_text())["targets"]
+
+    def of(kind: str, percentile: str) -> tuple[float, float]:
+        first, second = (float(target["latency_us"][kind][percentile]) for target in targets)
+        return first, second
+
+    return Shared(of("response", "p50"), of("response", "p99"), of("service", "p50"))
+
+
+def _spread(logs: list[float]) -> float:
+    """Standard deviation of log ratios, in per cent."""
+    return statistics.stdev(logs) * 100
+
+
+def same_against_itself(clients: Clients, server_cpus: tuple[int, ...] | None) -> Iterator[Row]:
+    """One server as both targets: by how much does the ratio of its percentiles spread?"""
+    found: dict[str, list[Shared]] = {"request": [], "none": []}
+    with reference_server(server_cpus) as url:
+        for seed in range(REPEATS):
+            for interleave, runs in found.items():
+                runs.append(share(clients, (url, url), interleave, seed))
+    for name, limit in (("log_p50", P50_LIMIT), ("log_p99", P99_LIMIT)):
+        by_request, apart = (_spread([getattr(run, name) for run in runs]) for runs in found.values())
+        percentile = name.removeprefix("log_")
+        note = f"one after the other {apart:.3g} %"
+        yield Row(f"loadgen/aa/{percentile}-spread-vs-limit", "%", (by_request,), (limit,), "<=", 1.0, note)
+
+
+def planted(clients: Clients, server_cpus: tuple[int, ...] | None) -> Iterator[Row]:
+    """A few microseconds of work in one of two servers: how often are they found?"""
+    added: list[float] = []
+    with reference_server(server_cpus) as plain, reference_server(server_cpus, PLANTED_US) as slower:
+        for seed in range(REPEATS):
+            added.append(share(clients, (plain, slower), "request", seed).added_us)
+    hits = sum(abs(one - PLANTED_US) <= TOLERANCE_US for one in added)
+    low, middle, high = min(added), statistics.median(added), max(added)
+    note = f"{PLANTED_US:g} us planted, {middle:.2f} us found in the median ({low:.2f} to {high:.2f})"
+    wanted = math.ceil(FOUND_SHARE * REPEATS)
+    yield Row("loadgen/planted/found-vs-wanted", "repeats", (float(hits),), (float(wanted),), ">=", 1.0, note)
+
+
+def as_run(result: dict[str, Any]) -> str:
+    """Both clocks of a run and what a request cost, for the end of a row."""
+    clocks = result["latency_us_by_clock"]
+    medians = [f"{clock} clock p50 {times['response']['p50']:.1f} us" for clock, times in clocks.items()]
+    used_s = result["generator"]["cpu_user_s"] + result["generator"]["cpu_system_s"]
+    return ", ".join([*medians, f"{used_s / max(1, result['requests']['completed']) * 1e6:.2f} us of CPU a request"])

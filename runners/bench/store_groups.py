@@ -1,0 +1,508 @@
+"""What `make bench-store` measures, in groups whose rows are known when their last round has ended.
+
+Each engine runs in Java processes of its own with the same heap, on the same keys. A round measures every engine once,
+so that what the machine does to one it does to all, and begins with another engine each time; medians over the rounds
+are compared. A name is an engine and its variations, as `lab.bench.Engines` knows them.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from runners.bench import stalls
+from runners.bench.course import Course, Part
+from runners.bench.programs import Programs, remove
+from runners.bench.row import Row
+from runners.bench.stalls import Puts, Stall, Witness
+from runners.errors import MeasureError
+
+Goal = tuple[Literal["<=", ">="], float]
+OURS, OURS_LEVELED = "lsm", "lsm+leveled"
+DEFAULTS, TUNED, LEVELDB = "rocksdb", "rocksdb-tuned", "leveldb"
+MMAP, UNIVERSAL, PACED = f"{TUNED}+mmap", f"{TUNED}+universal", f"{TUNED}+paced"
+OURS_SYNC, TUNED_SYNC = "lsm+sync", f"{TUNED}+sync"
+KEY_BYTES, SMALL_BYTES, USUAL_BYTES = 16, 128, 1200
+READS = ("getPresent", "getAbsent", "range")
+#: It writes, so it comes after all that reads the same store.
+MIXED = ("mixed",)
+#: A cache as large as the data holds what RocksDB keeps beside the values, too.
+ALL_OF_IT, CACHE_SHARE = 1.25, 4
+WRITERS = (1, 16)
+TAIL_RATE_RPS = 20_000
+TAILS = {"put-p99.9": 0.999, "put-p99.99": 0.9999}
+OPEN_BYTES, OPEN_ROUNDS = 1 << 30, 3
+NO_GROWTH = 1.01
+#: Memory beside the heap means something where all of the heap is resident, and where the second compiler is off, which
+#: takes 5 MB more or less by when it ran.
+PLAIN_MEMORY = ("-Xms128m", "-XX:+AlwaysPreTouch", "-XX:TieredStopAtLevel=1")
+#: How many times as fast as each peer, by work.
+TUNED_GOALS = {"put": 2.0, "getPresent": 2.0, "getAbsent": 1.5, "range": 3.0, "mixed": 1.5}
+SPEEDUPS = {
+    DEFAULTS: {"put": 2.0, "getPresent": 3.0, "getAbsent": 10.0, "range": 3.0},
+    TUNED: TUNED_GOALS,
+    LEVELDB: {"put": 1.0, "getPresent": 1.0, "getAbsent": 1.0, "range": 1.0, "mixed": 1.0},
+}
+LARGER_THAN_CACHE_SPEEDUP = 1.5
+AMPLIFICATION_OF_UNIVERSAL = 1.2
+JNI_SHARE = 0.1
+#: For the announcement: starting a program, a put and a byte of it, reading a store before its benchmark.
+START_S, PUT_S, BYTE_S, SCAN_S = 1.5, 4e-6, 5e-9, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured."""
+
+    rounds: int = 3
+    keys: int = 200_000
+    rewrites: int = 2
+    warmup_puts: int = 150_000
+    quiet_s: float = 5.0
+    jmh: tuple[str, ...] = ("-wi", "2", "-w", "600ms", "-i", "3", "-r", "400ms")
+    jmh_s: float = 2.4
+    leveldb: bool = False
+    larger_keys: int = 1_000_000
+    larger_works: tuple[str, ...] = ("getPresent",)
+    durable_warmup_s: float = 0.5
+    durable_s: float = 2.0
+    tail_rounds: int = 3
+    tail_warmup_s: int = 5
+    tail_s: int = 15
+    open_bytes: int = OPEN_BYTES
+
+    def fill_s(self, puts: int, value_bytes: int) -> float:
+        """About how long a fill takes."""
+        return START_S + self.quiet_s + (puts + self.warmup_puts) * (PUT_S + value_bytes * BYTE_S)
+
+    def read_s(self, works: int) -> float:
+        """About how long so many benchmarks of reads take."""
+        return works * (self.jmh_s + START_S + SCAN_S)
+
+
+FULL = Plan(
+    rounds=5,
+    keys=1_000_000,
+    warmup_puts=300_000,
+    quiet_s=6.0,
+    jmh=(),
+    jmh_s=6.0,
+    leveldb=True,
+    larger_works=("getPresent", "range"),
+    durable_warmup_s=2.0,
+    durable_s=10.0,
+    tail_rounds=7,
+    tail_warmup_s=25,
+    tail_s=60,
+)
+#: For a test of the harness itself: its figures mean nothing.
+SMOKE = Plan(
+    rounds=1,
+    keys=2_000,
+    rewrites=1,
+    warmup_puts=2_000,
+    quiet_s=0.2,
+    jmh=("-f", "0", "-wi", "0", "-i", "1", "-r", "20ms"),
+    jmh_s=0.1,
+    larger_keys=4_000,
+    durable_warmup_s=0.0,
+    durable_s=0.1,
+    tail_rounds=1,
+    tail_warmup_s=0,
+    tail_s=1,
+    open_bytes=1 << 20,
+)
+
+
+@dataclass(slots=True)
+class Samples:
+    """Figures by name and engine, one a round."""
+
+    figures: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+
+    def add(self, name: str, engine: str, value: float) -> None:
+        self.figures.setdefault((name, engine), []).append(value)
+
+    def of(self, name: str, engine: str) -> tuple[float, ...]:
+        return tuple(self.figures.get((name, engine), ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A figure of ours beside a peer's, and the goal for their ratio. The peer's figure may have another name."""
+
+    name: str
+    figure: str
+    unit: str
+    ours: str
+    peer: str
+    goal: Goal
+    peer_figure: str = ""
+
+    def row(self, samples: Samples, note: str = "") -> Row | None:
+        """Make the row; None where a side was not measured."""
+        ours, peer = samples.of(self.figure, self.ours), samples.of(self.peer_figure or self.figure, self.peer)
+        return Row(self.name, self.unit, ours, peer, *self.goal, note) if ours and peer else None
+
+
+@dataclass(slots=True)
+class Bench:
+    """What all groups work with."""
+
+    programs: Programs
+    plan: Plan
+    course: Course
+    say: Callable[[str], None]
+    samples: Samples = field(default_factory=Samples)
+    cpu: int | None = None
+    witness: Witness | None = None
+    no_witness: str = ""
+
+    def store(self, name: str) -> Path:
+        return self.programs.folder / name
+
+    def fill(self, engine: str, keys: int, value_bytes: int, rewrites: int) -> Path:
+        """Fill a store anew and keep the figures of its puts."""
+        store, size = self.store(f"{engine}-{value_bytes}"), f"{value_bytes}B"
+        remove(store)
+        with self.course.part("put", f"fill {engine}, {keys} values of {size}"):
+            warmup, quiet_s = self.plan.warmup_puts, self.plan.quiet_s
+            filled = self.programs.result("Fill", engine, store, keys, value_bytes, rewrites, warmup, quiet_s)
+        self.samples.add(f"put/{size}", engine, filled["put_ns"] / 1e3)
+        self.samples.add(f"write-amplification/{size}", engine, filled["written_bytes"] / filled["put_bytes"])
+        self.samples.add(f"space/{size}", engine, filled["allocated_bytes"] / 1e6)
+        self.samples.add(f"tables/{size}", engine, filled["table_bytes"] / 1e6)
+        self.samples.add(f"live/{size}", engine, filled["live_bytes"] / 1e6)
+        self.say(f"  {filled}")
+        return store
+
+    def read(self, engine: str, store: Path, keys: int, value_bytes: int, works: Sequence[str], prefix: str) -> None:
+        """Measure reads of a filled store."""
+        with self.course.part("reads", f"read {engine}, {keys} values of {value_bytes}B: {', '.join(works)}"):
+            parameters = {"engine": engine, "folder": store, "keys": keys, "valueBytes": value_bytes}
+            found = self.programs.microseconds(f"lab.bench.Reads.({'|'.join(works)})$", self.plan.jmh, parameters)
+        for work, microseconds in found.items():
+            self.samples.add(f"{prefix}{work}/{value_bytes}B", engine, microseconds)
+        self.say("  " + ", ".join(f"{work} {microseconds:.4g} us" for work, microseconds in found.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that are measured together: how long it takes in parts, its engines, and how its rows are found."""
+
+    parts: Callable[[Plan], list[Part]]
+    engines: Callable[[Plan], list[str]]
+    rows: Callable[[Bench], list[Row]]
+
+
+def label(engine: str) -> str:
+    """Give an engine's name in a row: the size of a cache follows from the keys."""
+    return re.sub(r"cache=\d+", "cache", engine)
+
+
+def rotated(engines: Sequence[str], number: int) -> Iterator[str]:
+    """Give the engines of a round, each round beginning with the next."""
+    first = number % len(engines)
+    yield from (*engines[first:], *engines[:first])
+
+
+def faster(times: float) -> Goal:
+    """Give the goal for a ratio of durations: to be so many times as fast is to take so small a part of the time."""
+    return "<=", round(1 / times, 4)
+
+
+def bytes_of(keys: int) -> int:
+    """Give the bytes of so many entries with values of the usual size."""
+    return keys * (KEY_BYTES + USUAL_BYTES)
+
+
+def cached(keys: int, share: float) -> str:
+    """Give the tuned peer with a cache of this share of the data."""
+    return f"{TUNED}+cache={int(bytes_of(keys) * share)}"
+
+
+# --- values of one size: puts, reads, amplification
+
+
+def _fills(plan: Plan, value_bytes: int) -> list[str]:
+    more = [UNIVERSAL, OURS_LEVELED] if value_bytes == USUAL_BYTES else []
+    return [OURS, DEFAULTS, TUNED, *([LEVELDB] if plan.leveldb else []), *more]
+
+
+def _reads(plan: Plan, value_bytes: int) -> list[tuple[str, str]]:
+    """Who reads whose store."""
+    found = [(engine, engine) for engine in _fills(plan, value_bytes)]
+    if value_bytes == USUAL_BYTES:
+        found += [(MMAP, TUNED), (cached(plan.keys, ALL_OF_IT), TUNED)]
+    return found
+
+
+def _works(engine: str) -> tuple[str, ...]:
+    """What is read: all of the engines proper, of their variations what shows the difference."""
+    return READS if "+" not in engine else ("getPresent", "range")
+
+
+def _mixing(plan: Plan) -> list[str]:
+    return [OURS, TUNED, *([LEVELDB] if plan.leveldb else [])]
+
+
+def _values_parts(plan: Plan, value_bytes: int) -> list[Part]:
+    puts = plan.keys * (1 + plan.rewrites)
+    one = [Part("put", plan.fill_s(puts, value_bytes)) for _ in _fills(plan, value_bytes)]
+    one += [Part("reads", plan.read_s(len(_works(engine)))) for engine, _ in _reads(plan, value_bytes)]
+    one += [Part("reads", plan.read_s(len(MIXED))) for _ in _mixing(plan)]
+    if value_bytes == SMALL_BYTES:
+        one.append(Part("JNI", plan.jmh_s + START_S))
+    return one * plan.rounds
+
+
+def _values_comparisons(plan: Plan, value_bytes: int) -> Iterator[Comparison]:
+    size = f"{value_bytes}B"
+    pairs = [(OURS, peer, goals) for peer, goals in SPEEDUPS.items()]
+    if value_bytes == USUAL_BYTES:
+        pairs += [(OURS, peer, TUNED_GOALS) for peer in (MMAP, cached(plan.keys, ALL_OF_IT), UNIVERSAL)]
+        pairs.append((OURS_LEVELED, TUNED, TUNED_GOALS))
+    for ours, peer, goals in pairs:
+        versus = f"{size}-vs-{label(peer)}"
+        who = "store" if ours == OURS else f"store/{ours}"
+        for work, times in goals.items():
+            yield Comparison(f"{who}/{work}/{versus}", f"{work}/{size}", "us", ours, peer, faster(times))
+        most = AMPLIFICATION_OF_UNIVERSAL if peer == UNIVERSAL else 1.0
+        name = f"write-amplification/{size}"
+        yield Comparison(f"{who}/write-amplification/{versus}", name, "x", ours, peer, ("<=", most))
+        yield Comparison(f"{who}/space-with-logs/{versus}", f"space/{size}", "MB", ours, peer, ("<=", 1.0))
+    yield Comparison(
+        f"store/space-after-settling/{size}-vs-live", f"tables/{size}", "MB", OURS, OURS, ("<=", 1.15), f"live/{size}"
+    )
+    if value_bytes != SMALL_BYTES:
+        return
+    get, less = f"getPresent/{size}", f"getPresent-less-jni/{size}"
+    yield Comparison(f"store/jni-vs-getPresent/{size}-of-{TUNED}", "jni", "us", "jni", TUNED, ("<=", JNI_SHARE), get)
+    goal = faster(TUNED_GOALS["getPresent"])
+    yield Comparison(f"store/getPresent-less-jni/{size}-vs-{TUNED}", get, "us", OURS, TUNED, goal, less)
+
+
+def _values_rows(bench: Bench, value_bytes: int) -> list[Row]:
+    plan, samples = bench.plan, bench.samples
+    size = f"{value_bytes}B"
+    for number in range(plan.rounds):
+        bench.say(f"values of {size}, round {number + 1} of {plan.rounds}")
+        engines = _fills(plan, value_bytes)
+        stores = {
+            engine: bench.fill(engine, plan.keys, value_bytes, plan.rewrites) for engine in rotated(engines, number)
+        }
+        reads = {engine: stores[whose] for engine, whose in _reads(plan, value_bytes)}
+        for engine in rotated(list(reads), number):
+            bench.read(engine, reads[engine], plan.keys, value_bytes, _works(engine), "")
+        for engine in rotated(_mixing(plan), number):
+            bench.read(engine, stores[engine], plan.keys, value_bytes, MIXED, "")
+        if value_bytes == SMALL_BYTES:
+            with bench.course.part("JNI", "a call through JNI alone"):
+                jni = bench.programs.microseconds("lab.bench.Jni.call$", plan.jmh, {})["call"]
+            bench.say(f"  {jni:.4g} us")
+            samples.add("jni", "jni", jni)
+            samples.add(f"getPresent-less-jni/{size}", TUNED, samples.of(f"getPresent/{size}", TUNED)[-1] - jni)
+        for store in stores.values():
+            remove(store)
+    return _rows(samples, _values_comparisons(plan, value_bytes))
+
+
+def _rows(samples: Samples, comparisons: Iterable[Comparison], note: str = "") -> list[Row]:
+    return [row for comparison in comparisons if (row := comparison.row(samples, note)) is not None]
+
+
+# --- data of several times the cache
+
+
+def _larger_engines(plan: Plan) -> list[str]:
+    return [OURS, cached(plan.larger_keys, 1 / CACHE_SHARE)]
+
+
+def _larger_parts(plan: Plan) -> list[Part]:
+    engines = _larger_engines(plan)
+    reads = [Part("reads", plan.read_s(len(plan.larger_works)))] * (len(engines) * plan.rounds)
+    return [Part("put", plan.fill_s(plan.larger_keys, USUAL_BYTES))] * len(engines) + reads
+
+
+def _larger_rows(bench: Bench) -> list[Row]:
+    plan = bench.plan
+    engines = _larger_engines(plan)
+    # Reading changes nothing, so each is filled once; its puts are no figure of this group.
+    apart = replace(bench, samples=Samples())
+    stores = {engine: apart.fill(engine, plan.larger_keys, USUAL_BYTES, 0) for engine in engines}
+    for number in range(plan.rounds):
+        for engine in rotated(engines, number):
+            bench.read(engine, stores[engine], plan.larger_keys, USUAL_BYTES, plan.larger_works, "larger-than-cache/")
+    for store in stores.values():
+        remove(store)
+    ours, peer = engines
+    data_gb = bytes_of(plan.larger_keys) / 1e9
+    goal = faster(LARGER_THAN_CACHE_SPEEDUP)
+    comparisons = (
+        Comparison(f"store/{figure}-vs-{label(peer)}", figure, "us", ours, peer, goal)
+        for figure in (f"larger-than-cache/{work}/{USUAL_BYTES}B" for work in plan.larger_works)
+    )
+    note = f"{data_gb:.3g} GB, {CACHE_SHARE} times the block cache; both have the page cache of the machine"
+    return _rows(bench.samples, comparisons, note)
+
+
+# --- each put on the disk before it returns
+
+
+def _durable_parts(plan: Plan) -> list[Part]:
+    seconds = START_S + len(WRITERS) * (plan.durable_warmup_s + plan.durable_s)
+    return [Part("durable", seconds)] * (2 * plan.rounds)
+
+
+def _durable_rows(bench: Bench) -> list[Row]:
+    plan = bench.plan
+    for number in range(plan.rounds):
+        for engine in rotated((OURS_SYNC, TUNED_SYNC), number):
+            store = bench.store(engine)
+            with bench.course.part("durable", f"durable puts into {engine}, writers: {', '.join(map(str, WRITERS))}"):
+                times = plan.durable_warmup_s, plan.durable_s
+                found = bench.programs.result("Durable", engine, store, plan.keys, SMALL_BYTES, *times, *WRITERS)
+            for writers in WRITERS:
+                bench.samples.add(f"durable-put/{writers}-writers", engine, found[f"writers_{writers}_rps"])
+            bench.say(f"  {found}")
+            remove(store)
+    return _rows(
+        bench.samples,
+        (
+            Comparison(f"store/{figure}-vs-{TUNED_SYNC}", figure, "/s", OURS_SYNC, TUNED_SYNC, (">=", 1.0))
+            for figure in (f"durable-put/{writers}-writers" for writers in WRITERS)
+        ),
+    )
+
+
+# --- the tail of puts while tables are merged
+
+
+TAIL_ENGINES = (OURS, TUNED, PACED)
+
+
+def _tail_parts(plan: Plan) -> list[Part]:
+    seconds = START_S + 2 * plan.keys * (PUT_S + USUAL_BYTES * BYTE_S) + plan.tail_warmup_s + plan.tail_s + 1
+    return [Part("tail", seconds)] * (len(TAIL_ENGINES) * plan.tail_rounds)
+
+
+def add_tail(samples: Samples, engine: str, puts: Puts, found: Sequence[Stall]) -> None:
+    """Keep the percentiles of one run, with and without the puts that stalls of the core delayed."""
+    kept = ~stalls.delayed(puts, found)
+    if not kept.any():
+        raise MeasureError("puts while merging", "the core stood still all the time", "run on a quiet machine")
+    for name, share in TAILS.items():
+        samples.add(f"{name}-while-merging", engine, stalls.percentile(puts.response_us[kept], share))
+        samples.add(f"{name}-call-while-merging", engine, stalls.percentile(puts.service_us[kept], share))
+        samples.add(f"{name}-with-stalls", engine, stalls.percentile(puts.response_us, share))
+    samples.add("left-out", engine, 1 - float(np.mean(kept)))
+    samples.add("longest-stall", engine, max((stall.late_ns for stall in found), default=0) / 1e6)
+
+
+def tail_note(samples: Samples, name: str, peer: str, no_witness: str) -> str:
+    """Say what was left out of both, and what the figures are with it."""
+    if no_witness:
+        return f"nothing left out, no stall witness: {no_witness}"
+    with_it, share, longest = (
+        [statistics.median(samples.of(figure, who)) for who in (OURS, peer)]
+        for figure in (f"{name}-with-stalls", "left-out", "longest-stall")
+    )
+    return (
+        f"left out where the core stood still: {share[0]:.2%} of ours, {share[1]:.2%} of the peer's, longest "
+        f"{longest[0]:.2g} and {longest[1]:.2g} ms; response with them {with_it[0]:.4g} and {with_it[1]:.4g} us"
+    )
+
+
+def _tail_run(bench: Bench, engine: str) -> None:
+    plan, records, late = bench.plan, bench.store("puts"), bench.store("stalls.txt")
+    store = bench.store(engine)
+    cpu = -1 if bench.cpu is None else bench.cpu
+    arguments = (plan.keys, USUAL_BYTES, TAIL_RATE_RPS, plan.tail_warmup_s, plan.tail_s, cpu, records)
+    with bench.course.part("tail", f"put into {engine} while it merges"):
+        if bench.witness is None:
+            found = bench.programs.result("Tail", engine, store, *arguments)
+        else:
+            with bench.witness.watching(cpu, late):
+                found = bench.programs.result("Tail", engine, store, *arguments)
+    during = stalls.read_stalls(late) if bench.witness else []
+    puts = stalls.read_puts(records)
+    during = [stall for stall in during if puts.due_ns[0] <= stall.woke_ns <= puts.returned_ns[-1]]
+    add_tail(bench.samples, engine, puts, during)
+    stood_ms = sum(stall.late_ns for stall in during) / 1e6
+    bench.say(f"  {found}; the core stood still {len(during)} times, {stood_ms:.3g} ms in all")
+    records.unlink()
+    remove(store)
+
+
+def _tail_rows(bench: Bench) -> list[Row]:
+    for number in range(bench.plan.tail_rounds):
+        for engine in rotated(TAIL_ENGINES, number):
+            _tail_run(bench, engine)
+    found: list[Row] = []
+    for peer in TAIL_ENGINES[1:]:
+        for name in TAILS:
+            note = tail_note(bench.samples, name, peer, bench.no_witness)
+            for figure in (f"{name}-while-merging", f"{name}-call-while-merging"):
+                comparison = Comparison(f"store/{figure}-vs-{peer}", figure, "us", OURS, peer, ("<=", 1.0))
+                found += _rows(bench.samples, [comparison], note)
+    return found
+
+
+# --- opening
+
+
+def _open_keys(plan: Plan) -> dict[str, int]:
+    whole = plan.open_bytes // (KEY_BYTES + USUAL_BYTES)
+    return {"quarter": whole // 4, "whole": whole}
+
+
+def _open_parts(plan: Plan) -> list[Part]:
+    fills = [Part("put", plan.fill_s(keys, USUAL_BYTES)) for keys in _open_keys(plan).values()]
+    return fills + [Part("open", 2 * (START_S + 1))] * (2 * OPEN_ROUNDS)
+
+
+def _open_rows(bench: Bench) -> list[Row]:
+    """1 GiB beside a quarter of it: how long opening takes, and what grows with the data."""
+    samples, stores = bench.samples, {}
+    apart = replace(bench, samples=Samples())  # its puts are no figure of this group
+    for name, keys in _open_keys(bench.plan).items():
+        stores[name] = apart.fill(OURS, keys, USUAL_BYTES, 0).rename(bench.store(f"open-{name}")), keys
+    for name, store in list(stores.items()) * OPEN_ROUNDS:
+        with bench.course.part("open", f"open a {name} GiB" if name == "quarter" else "open 1 GiB"):
+            opened, resident = (
+                bench.programs.result("Open", OURS, *store, flags=flags) for flags in ((), PLAIN_MEMORY)
+            )
+        samples.add(f"open/{name}", OURS, opened["open_s"])
+        samples.add(f"beside-heap/{name}", OURS, resident["beside_heap_bytes"] / 1e6)
+        bench.say(f"  {opened['open_s']} s, beside the heap {resident['beside_heap_bytes']} B")
+    for folder, _ in stores.values():
+        remove(folder)
+    opened_s = samples.of("open/whole", OURS)
+    whole, quarter = samples.of("beside-heap/whole", OURS), samples.of("beside-heap/quarter", OURS)
+    return [
+        Row("store/open-1GiB-vs-one-second", "s", opened_s, (1.0,) * len(opened_s), "<=", 1.0),
+        Row("store/memory-of-1GiB-vs-a-quarter", "MB", whole, quarter, "<=", NO_GROWTH),
+    ]
+
+
+def _of_values(value_bytes: int) -> Group:
+    def engines(plan: Plan) -> list[str]:
+        return list(dict.fromkeys([*_fills(plan, value_bytes), *(engine for engine, _ in _reads(plan, value_bytes))]))
+
+    return Group(lambda plan: _values_parts(plan, value_bytes), engines, lambda bench: _values_rows(bench, value_bytes))
+
+
+GROUPS = {
+    "durable": Group(_durable_parts, lambda _plan: [OURS_SYNC, TUNED_SYNC], _durable_rows),
+    "128B": _of_values(SMALL_BYTES),
+    "1200B": _of_values(USUAL_BYTES),
+    "larger": Group(_larger_parts, _larger_engines, _larger_rows),
+    "tail": Group(_tail_parts, lambda _plan: list(TAIL_ENGINES), _tail_rows),
+    "open": Group(_open_parts, lambda _plan: [OURS], _open_rows),
+}

@@ -1,0 +1,148 @@
+//! What is generated from the flags: the end of `--help`, the manual page, and the completions of shells.
+
+use super::args::Args;
+use crate::error::{Error, Result};
+use clap::CommandFactory;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::io::Write;
+
+/// Command lines, each with what it does.
+const EXAMPLES: [(&str, &str); 6] = [
+    ("loadgen -R 2000 -c 64 -d 30s -L http://127.0.0.1:8080/", "Offer 2000 requests/s for 30 s and print the spectrum"),
+    ("loadgen -c 64 -d 30s -L http://127.0.0.1:8080/", "Load in a closed loop, as wrk does"),
+    (
+        "loadgen -R 2000 -s put.lua --json out.json http://127.0.0.1:8080/ -- 100",
+        "Let a script make the requests, with 100 as its argument, and write the results as JSON",
+    ),
+    (
+        "loadgen -R 2000 -d 30s --slo p99=10ms,errors=0 http://127.0.0.1:8080/",
+        "End with code 3 unless the 99th percentile is at most 10 ms and nothing failed",
+    ),
+    (
+        "loadgen -R 4000 -c 1 --target old=http://127.0.0.1:8080/ --target new=http://127.0.0.1:8081/",
+        "Compare two servers in one schedule, each request to one or the other",
+    ),
+    (
+        "loadgen -R 1000:9000 -d 2m --hlog ramp.hlog http://127.0.0.1:8080/",
+        "Raise the rate evenly, and log each second",
+    ),
+];
+
+/// Exit codes, each with its meaning.
+const EXIT_CODES: [(u8, &str); 5] = [
+    (0, "The run ended as planned"),
+    (1, "A flag, the URL or the script is wrong, or the script failed during the run (reports are written)"),
+    (2, "The run could not be done: nothing listens, a file cannot be written, the system refuses a resource"),
+    (3, "An objective of --slo was missed"),
+    (130, "The run was ended by SIGINT or SIGTERM (reports are written; a second signal ends it without them)"),
+];
+
+/// Format the examples and exit codes that end `--help`.
+pub(super) fn after_help() -> String {
+    let examples = EXAMPLES.iter().map(|(line, what)| format!("  {what}:\n    {line}\n"));
+    let codes = EXIT_CODES.iter().map(|(code, meaning)| format!("  {code:>3}  {meaning}\n"));
+    format!("Examples:\n{}\nExit codes:\n{}", examples.collect::<String>(), codes.collect::<String>())
+}
+
+/// Format the manual page.
+fn page() -> std::io::Result<Vec<u8>> {
+    let man = Man::new(Args::command()).manual("User Commands");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut end = Roff::new();
+    end.control("SH", ["EXAMPLES"]);
+    for (line, what) in EXAMPLES {
+        end.control("TP", []).text([roman(what)]).text([bold(line)]);
+    }
+    end.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in EXIT_CODES {
+        end.control("TP", []).text([bold(code.to_string())]).text([roman(meaning)]);
+    }
+    end.to_writer(&mut page)?;
+    man.render_version_section(&mut page)?;
+    Ok(page)
+}
+
+/// Print the manual page.
+///
+/// # Errors
+/// [`Error::CouldNotRun`] when standard output cannot be written.
+pub(super) fn print_page() -> Result<()> {
+    print(page(), "manual page")
+}
+
+/// Print the completions of a shell.
+///
+/// # Errors
+/// [`Error::CouldNotRun`] when standard output cannot be written.
+pub(super) fn print_completions(shell: Shell) -> Result<()> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "loadgen", &mut text);
+    print(Ok(text), "completions")
+}
+
+fn print(text: std::io::Result<Vec<u8>>, what: &str) -> Result<()> {
+    let mut stdout = std::io::stdout();
+    text.and_then(|text| stdout.write_all(&text)).and_then(|()| stdout.flush()).map_err(|error| {
+        Error::CouldNotRun(format!("cannot write the {what} to standard output: {error}; direct it to a file"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> String {
+        String::from_utf8(page().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_flag_is_in_a_group() {
+        let command = Args::command();
+        for flag in command.get_arguments() {
+            assert_eq!(flag.get_help_heading().is_none(), flag.is_positional(), "{}", flag.get_id());
+        }
+    }
+
+    #[test]
+    fn every_example_is_a_valid_command_line() {
+        for (line, what) in EXAMPLES {
+            let command = line.split(' ').map(str::to_owned).collect();
+            if let Err(error) = crate::cli::parse(command) {
+                panic!("{what}: {line}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_manual_page_has_every_flag_example_and_exit_code() {
+        // Roff escapes a hyphen that is to stay one.
+        let page = text().replace("\\-", "-");
+        for flag in Args::command().get_arguments().filter_map(|arg| arg.get_long()) {
+            assert!(page.contains(&format!("--{flag}")), "--{flag} is missing in {page}");
+        }
+        for (line, what) in EXAMPLES {
+            assert!(page.contains(line) && page.contains(what), "{line} is missing in {page}");
+        }
+        for (code, meaning) in EXIT_CODES {
+            assert!(page.contains(&format!("\\fB{code}\\fR\n{meaning}")), "{code} is missing in {page}");
+        }
+    }
+
+    #[test]
+    fn the_manual_page_has_its_sections_in_order() {
+        let page = text();
+        let sections: Vec<_> =
+            page.lines().filter_map(|line| line.strip_prefix(".SH ")).map(|name| name.trim_matches('"')).collect();
+        let groups = ["LOAD", "TARGETS", "MEASUREMENT", "SCRIPTS", "REPORTS", "SYSTEM"];
+        let expected =
+            [&["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS"][..], &groups, &["EXAMPLES", "EXIT STATUS", "VERSION"]];
+        assert_eq!(sections, expected.concat());
+    }
+}

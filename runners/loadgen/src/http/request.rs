@@ -1,0 +1,235 @@
+//! The requests in a text that a script gives: how many it holds, one after the other (pipelined), and of which kind.
+//!
+//! Each text is divided by its framing alone (RFC 9112 section 6), which costs little; that names and values are valid is
+//! looked at on request ([`check`]), since a script's texts are alike in that.
+
+use super::MAX_HEADERS;
+use super::body::{Body, Chunk};
+use super::header::defect;
+use memchr::memchr;
+
+/// What a response depends on in its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestKind {
+    /// Only headers are asked for: the response has no body.
+    pub head: bool,
+}
+
+/// Where a head and its body end.
+struct Extent {
+    head: usize,
+    end: usize,
+    /// No header says how long the body is.
+    undeclared: bool,
+}
+
+/// Divides a text into its requests.
+///
+/// # Errors
+/// Why it is not a row of whole requests, to follow the words "request()".
+#[inline]
+pub fn divide(text: &[u8], kinds: &mut Vec<RequestKind>) -> Result<(), String> {
+    kinds.clear();
+    each(text, |request, _| {
+        kinds.push(RequestKind { head: request.starts_with(b"HEAD ") });
+        Ok(())
+    })
+}
+
+/// Checks the request line and every header of each request in a text.
+///
+/// # Errors
+/// As [`divide`], with the header and its line in the text.
+pub fn check(text: &[u8]) -> Result<(), String> {
+    let mut first_line = 1;
+    each(text, |request, head| {
+        check_head(&request[..head], first_line)?;
+        first_line += request.iter().filter(|byte| **byte == b'\n').count();
+        Ok(())
+    })
+}
+
+/// Calls `found` with each request and the length of its head.
+#[inline]
+fn each(text: &[u8], mut found: impl FnMut(&[u8], usize) -> Result<(), String>) -> Result<(), String> {
+    let mut rest = text;
+    loop {
+        let Extent { head, end, undeclared } = extent(rest)?;
+        found(&rest[..end], head)?;
+        let after = &rest[end..];
+        // Empty lines after a request without a body are no body: servers skip them (RFC 9112 section 2.2).
+        let blank = if undeclared { blank_lines(after) } else { 0 };
+        if blank == after.len() {
+            return Ok(());
+        }
+        if !begins_request(&after[blank..]) {
+            let (body, declared) = (rest.len() - head, end - head);
+            return Err(format!(
+                "gave a body of {body} bytes under Content-Length {declared}; wrk.format sets it right"
+            ));
+        }
+        rest = &after[blank..];
+    }
+}
+
+fn blank_lines(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()
+}
+
+fn begins_request(text: &[u8]) -> bool {
+    is_request_line(&text[..memchr(b'\n', text).unwrap_or(text.len())])
+}
+
+#[inline]
+fn is_request_line(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    line.ends_with(b" HTTP/1.1") || line.ends_with(b" HTTP/1.0")
+}
+
+/// Finds the ends of the first request.
+#[inline]
+fn extent(text: &[u8]) -> Result<Extent, String> {
+    let (mut head, mut length, mut chunked) = (0, None, false);
+    loop {
+        let Some(found) = memchr(b'\n', &text[head..]) else {
+            return Err("gave no whole request: the empty line after the headers is missing".into());
+        };
+        let line = &text[head..head + found];
+        if head == 0 && !is_request_line(line) {
+            return Err(format!("gave no HTTP request: '{}' is no request line", line.trim_ascii().escape_ascii()));
+        }
+        head += found + 1;
+        match line.first() {
+            None | Some(b'\r') => break,
+            Some(b'c' | b'C') => {
+                if let Some(value) = value_of(line, b"content-length") {
+                    length = std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok());
+                }
+            }
+            Some(b't' | b'T') => chunked |= value_of(line, b"transfer-encoding").is_some(),
+            _ => {}
+        }
+    }
+    let body = &text[head..];
+    let end = if chunked {
+        let (taken, complete) = Body::Chunked(Chunk::START)
+            .take(body, |_| {})
+            .map_err(|_| "gave a malformed chunk under Transfer-Encoding".to_owned())?;
+        if !complete {
+            return Err("gave no whole body under Transfer-Encoding: its last chunk is missing".into());
+        }
+        taken
+    } else {
+        let declared: usize = length.unwrap_or(0);
+        if declared > body.len() {
+            let given = body.len();
+            return Err(format!(
+                "gave a body of {given} bytes under Content-Length {declared}; wrk.format sets it right"
+            ));
+        }
+        declared
+    };
+    Ok(Extent { head, end: head + end, undeclared: length.is_none() && !chunked })
+}
+
+/// The value of the header in a line, if it is the one named.
+#[inline]
+fn value_of<'a>(line: &'a [u8], lower_name: &[u8]) -> Option<&'a [u8]> {
+    let (name, value) = line.split_at_checked(lower_name.len())?;
+    (name.eq_ignore_ascii_case(lower_name) && value.first() == Some(&b':')).then(|| value[1..].trim_ascii())
+}
+
+fn check_head(head: &[u8], first_line: usize) -> Result<(), String> {
+    let mut slots = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let Err(error) = httparse::Request::new(&mut slots).parse(head) else { return Ok(()) };
+    let lines = head.split(|byte| *byte == b'\n').enumerate().skip(1);
+    let found = lines.into_iter().find_map(|(index, line)| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        defect(line).filter(|_| !line.is_empty()).map(|why| (first_line + index, why))
+    });
+    Err(match found {
+        Some((line, why)) => format!("gave a header that servers refuse, in line {line} of its text: {why}"),
+        None => format!("gave no HTTP request: {error}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heads(text: &str) -> Result<Vec<bool>, String> {
+        let mut kinds = vec![RequestKind { head: true }; 9];
+        divide(text.as_bytes(), &mut kinds)?;
+        check(text.as_bytes())?;
+        Ok(kinds.iter().map(|kind| kind.head).collect())
+    }
+
+    const GET: &str = "GET /a HTTP/1.1\r\nHost: it\r\n\r\n";
+    const HEAD: &str = "HEAD /b HTTP/1.1\r\nHost: it\r\n\r\n";
+    const PUT: &str = "PUT /c HTTP/1.1\r\ncontent-LENGTH:  3 \r\nContent-Type: x\r\n\r\na\nb";
+    const POST: &str = "POST /d HTTP/1.0\nTransfer-Encoding: chunked\n\n3\r\nabc\r\n0\r\n\r\n";
+
+    #[test]
+    fn one_request_is_one() {
+        for (text, head) in [(GET, false), (HEAD, true), (PUT, false), (POST, false)] {
+            assert_eq!(heads(text), Ok(vec![head]), "{text}");
+        }
+        assert_eq!(heads(&format!("{GET}\r\n\r\n")), Ok(vec![false]), "empty lines are skipped by servers");
+        assert_eq!(heads("GET / HTTP/1.1\r\nTransfer: x\r\nContent-Lengthy: 4\r\n\r\n"), Ok(vec![false]));
+    }
+
+    #[test]
+    fn several_requests_are_counted_in_order() {
+        assert_eq!(heads(&[GET, HEAD, GET].concat()), Ok(vec![false, true, false]));
+        assert_eq!(heads(&[PUT, POST, HEAD, PUT].concat()), Ok(vec![false, false, true, false]));
+        assert_eq!(heads(&[GET, "\r\n", HEAD].concat()), Ok(vec![false, true]));
+        // A body that looks like a request is a body.
+        let inner = format!("PUT / HTTP/1.1\r\nContent-Length: {}\r\n\r\n{GET}", GET.len());
+        assert_eq!(heads(&inner), Ok(vec![false]));
+    }
+
+    #[test]
+    fn what_is_no_row_of_whole_requests_is_refused_with_the_cause() {
+        for (text, part) in [
+            ("", "no whole request"),
+            ("GET /", "no whole request"),
+            ("GET / HTTP/1.1\r\nHost: it\r\n", "the empty line after the headers is missing"),
+            ("GET /\r\n\r\n", "'GET /' is no request line"),
+            ("PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\nab", "a body of 2 bytes under Content-Length 9"),
+            ("PUT / HTTP/1.1\r\nContent-Length: 2\r\n\r\nabc\r\n", "a body of 5 bytes under Content-Length 2"),
+            ("GET / HTTP/1.1\r\n\r\nabc", "a body of 3 bytes under Content-Length 0"),
+            ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", "its last chunk is missing"),
+            ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nabc", "its last chunk is missing"),
+            ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx", "malformed chunk"),
+        ] {
+            for before in ["", GET] {
+                let found = heads(&[before, text].concat());
+                if before.is_empty() || !text.is_empty() {
+                    let refused = found.expect_err(text);
+                    let surplus = refused.contains("bytes under Content-Length 0");
+                    assert!(refused.contains(part) || (!before.is_empty() && surplus), "{text}: {refused}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_header_that_servers_refuse_is_named_with_its_line() {
+        for (header, parts) in [
+            ("X-Bell: a\u{7}b", ["'X-Bell'", "0x07"]),
+            ("X Blank: a", ["'X Blank'", "name"]),
+            ("X-Space : a", ["'X-Space '", "name"]),
+            ("no colon", ["'no colon'", "colon"]),
+        ] {
+            let request = format!("GET / HTTP/1.1\r\nHost: it\r\n{header}\r\n\r\n");
+            for (before, line) in [("", "line 3 "), (GET, "line 6 ")] {
+                let refused = heads(&format!("{before}{request}")).expect_err(header);
+                for part in parts.iter().copied().chain([line]) {
+                    assert!(refused.contains(part), "'{part}' is missing in: {refused}");
+                }
+            }
+        }
+        assert_eq!(heads("GET / HTTP/1.1\r\nX-Text: t\u{e4}b\tx\r\n\r\n"), Ok(vec![false]));
+        assert!(heads("GE\u{1}T / HTTP/1.1\r\n\r\n").unwrap_err().contains("no HTTP request"));
+    }
+}

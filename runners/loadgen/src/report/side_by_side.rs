@@ -1,0 +1,78 @@
+//! Targets beside each other, on the console: what each came to, their ratios, and what their order did.
+
+use super::Run;
+use super::console::{PREFIX, short};
+use crate::cli::Config;
+use std::fmt::Write;
+
+/// Writes what several targets came to; nothing for one.
+pub(super) fn write(out: &mut String, config: &Config, run: &Run) -> std::fmt::Result {
+    if run.targets.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{PREFIX} {} targets in one schedule, interleave {}, seed {}",
+        run.targets.len(),
+        config.interleave.name(),
+        config.seed
+    )?;
+    let name = |index: usize| config.targets[index].name.as_str();
+    for (index, outcome) in run.targets.iter().enumerate() {
+        let counts = &outcome.collected.total.counts;
+        let offered = outcome.offered_rps.map_or(String::new(), |rate| format!(" of {rate:.2} offered"));
+        writeln!(
+            out,
+            "{PREFIX} {}: {:.2} requests/s{offered} in {:.2} s, scheduled {}, completed {}, failed {}, censored {}, errors {}",
+            name(index),
+            outcome.achieved_rps,
+            outcome.loaded_s,
+            outcome.scheduled(),
+            counts.completed,
+            counts.failed,
+            counts.censored,
+            counts.errors.total()
+        )?;
+        writeln!(
+            out,
+            "{PREFIX} {}: response time {}; service time {}",
+            name(index),
+            short(&outcome.response),
+            short(&outcome.service)
+        )?;
+        writeln!(out, "{PREFIX} {}: {}", name(index), outcome.verdict.sentence)?;
+        for objective in &outcome.objectives {
+            writeln!(out, "{PREFIX} {}: {objective}", name(index))?;
+        }
+    }
+    let Some(comparison) = &run.comparison else { return Ok(()) };
+    let (stretches, stretch_s) = comparison.stretches();
+    for one in comparison.ratios() {
+        let interval = match one.interval {
+            Some(interval) => format!("95 % {:.4} to {:.4}", interval.low, interval.high),
+            None => "no interval: too few stretches of all targets".to_owned(),
+        };
+        writeln!(
+            out,
+            "{PREFIX} {} over {}, {} p{}: {:.4} ({interval}; {stretches} stretches of {stretch_s:.2} s)",
+            name(one.target),
+            name(0),
+            one.quantity,
+            one.percent,
+            one.ratio
+        )?;
+    }
+    for one in comparison.carry_over() {
+        writeln!(
+            out,
+            "{PREFIX} {} after {}: service p50 {:.2} us (95 % {:.2} to {:.2}) of {} requests",
+            name(one.target),
+            name(one.predecessor),
+            one.p50_us,
+            one.interval.low,
+            one.interval.high,
+            one.count
+        )?;
+    }
+    Ok(())
+}

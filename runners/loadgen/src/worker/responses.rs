@@ -1,0 +1,362 @@
+//! What comes back: responses, failures, time-outs.
+
+use super::connection::State;
+use super::{TICK_NS, Worker};
+use crate::clock::monotonic_ns;
+use crate::http::Answer;
+use crate::io::{Arrived, Event, ReceiveClock};
+use crate::record::{CHUNK_REQUESTS, Fate, Measured, Request};
+
+/// With `-n`, which may have no other end: so many time-outs without any response end the run.
+const GIVE_UP_AFTER_TIMEOUTS: u64 = 10;
+
+/// How a request or a connection came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    Connect,
+    Read,
+    Write,
+    Parse,
+    /// Given up after the time-out (only with `-n`); it was already counted as timed out.
+    GivenUp,
+}
+
+/// What an event means, once the bytes are looked at.
+enum Meaning {
+    Connected,
+    /// Bytes came, and as many whole responses as are listed.
+    Read {
+        surplus: bool,
+        failed: bool,
+    },
+    Closed,
+    Failed(Failure),
+}
+
+/// When a response came, by each clock.
+#[derive(Debug, Clone, Copy)]
+struct Came {
+    clock: ReceiveClock,
+    /// By the clock that the report is by.
+    at_ns: u64,
+    /// By the kernel's stamp, if there is one, else once it was read.
+    stamped_ns: u64,
+    read_ns: u64,
+    stamped: bool,
+}
+
+impl Worker {
+    #[inline]
+    pub(super) fn handle(&mut self, event: usize) {
+        let Some((index, event)) = self.io.event(event) else { return };
+        let connection = &mut self.connections[index];
+        let lane = &mut self.lanes[connection.target];
+        let responses = &mut self.responses;
+        responses.clear();
+        let mut script_failure = None;
+        let (mut bytes, mut arrived) = (0, Arrived::default());
+        let meaning = match event {
+            Event::Data { bytes: data, arrived: at } => {
+                bytes = data.len() as u64;
+                arrived = at;
+                let outstanding = connection.outstanding();
+                let mut rest = data;
+                loop {
+                    match connection.parser.feed_next(rest) {
+                        Ok((taken, found)) => {
+                            rest = &rest[taken..];
+                            let Some(response) = found else { break Meaning::Read { surplus: false, failed: false } };
+                            if lane.capture {
+                                let parser = &connection.parser;
+                                let looked =
+                                    lane.source.script().response(response.status, parser.headers(), parser.body());
+                                script_failure = script_failure.or(looked.err());
+                            }
+                            responses.push(response);
+                            if responses.len() >= outstanding || !response.keep_alive {
+                                let surplus = response.keep_alive && !rest.is_empty();
+                                break Meaning::Read { surplus, failed: false };
+                            }
+                            let next = connection.requests[connection.responded + responses.len()];
+                            connection.parser.expect_answer(next.head);
+                        }
+                        Err(_) => break Meaning::Read { surplus: false, failed: true },
+                    }
+                }
+            }
+            Event::Connected => Meaning::Connected,
+            Event::Closed => match connection.parser.closed() {
+                // Its end is that of the connection, which no stamp is of.
+                Some(response) => {
+                    if lane.capture {
+                        let parser = &connection.parser;
+                        let looked = lane.source.script().response(response.status, parser.headers(), parser.body());
+                        script_failure = looked.err();
+                    }
+                    responses.push(response);
+                    Meaning::Read { surplus: false, failed: false }
+                }
+                None => Meaning::Closed,
+            },
+            Event::ConnectFailed(_) => Meaning::Failed(Failure::Connect),
+            Event::ReadFailed(_) => Meaning::Failed(Failure::Read),
+            Event::WriteFailed(_) => Meaning::Failed(Failure::Write),
+        };
+        let now = monotonic_ns();
+        // A stamp from before the send or from the future means that the wall clock was set meanwhile.
+        let stamp = arrived.kernel_ns.filter(|at| (connection.since_ns..=now).contains(at));
+        let stamped_ns = stamp.unwrap_or(now);
+        let clock = self.io.receive_clock();
+        let at_ns = if clock == ReceiveClock::Kernel { stamped_ns } else { now };
+        let came = Came { clock, at_ns, stamped_ns, read_ns: now, stamped: stamp.is_some() };
+        connection.received = connection.received.saturating_add(bytes as u32);
+        let target = connection.target;
+        self.rest.seen(bytes);
+        if now >= self.window.start_ns {
+            self.intervals[target].counts.bytes_read += bytes;
+        }
+        if let Some(error) = script_failure {
+            self.fail_for(error);
+        }
+        match meaning {
+            Meaning::Read { surplus, failed } => self.read(index, came, surplus, failed),
+            Meaning::Connected => {
+                if std::mem::replace(&mut self.connections[index].stood, true) {
+                    self.intervals[target].counts.reconnects += 1;
+                }
+                self.connections[index].ideal_free_ns = 0;
+                self.free(index, now);
+            }
+            Meaning::Closed => {
+                // A server may close a connection on which nothing is due.
+                if self.connections[index].state == State::Busy {
+                    self.fail(index, Failure::Read, now);
+                } else {
+                    self.retire(index, now);
+                }
+            }
+            Meaning::Failed(failure) => self.fail(index, failure, now),
+        }
+    }
+
+    /// Bytes were read, and responses with them.
+    #[inline]
+    fn read(&mut self, index: usize, came: Came, surplus: bool, failed: bool) {
+        let now = came.read_ns;
+        for number in 0..self.responses.len() {
+            let response = self.responses[number];
+            self.record(index, response, came);
+        }
+        if failed {
+            return self.fail(index, Failure::Parse, now);
+        }
+        let Some(last) = self.responses.last().copied() else { return };
+        if self.connections[index].outstanding() > 0 && last.keep_alive {
+            return;
+        }
+        if self.captures && self.lanes[self.connections[index].target].control.stopped() {
+            self.window.end_ns = self.window.end_ns.min(now);
+        }
+        if surplus {
+            let connection = &self.connections[index];
+            let counted = self.window.records(connection.intended_ns);
+            self.intervals[connection.target].counts.errors.parse += u64::from(counted);
+        }
+        if self.connections[index].outstanding() > 0 {
+            // The server closes after this response, and those to the requests behind it will never come.
+            self.fail(index, Failure::Read, now);
+        } else if last.keep_alive && !surplus && !self.was_moved(index) {
+            self.free(index, now);
+        } else {
+            self.io.close(index);
+            self.connect(index, now);
+        }
+    }
+
+    /// Records one response.
+    #[inline]
+    fn record(&mut self, index: usize, response: Answer, came: Came) {
+        self.last_response_ns = came.read_ns;
+        let connection = &mut self.connections[index];
+        connection.succeeded();
+        connection.responded += 1;
+        let received = std::mem::take(&mut connection.received);
+        let (intended_ns, sent_ns) = (connection.intended_ns, connection.since_ns);
+        connection.ideal_free_ns = connection.ideal_sent_ns + (came.stamped_ns - sent_ns);
+        let interval = &mut self.intervals[connection.target];
+        if !self.window.records(intended_ns) {
+            interval.counts.warmup_completed += 1;
+            return;
+        }
+        let (response_ns, service_ns) = (came.at_ns.saturating_sub(intended_ns), came.at_ns - sent_ns);
+        interval.count_response(response.status);
+        let counts = &mut interval.counts;
+        counts.completed_late += u64::from(connection.late);
+        counts.rested += u64::from(self.rest.rested);
+        counts.unstamped += u64::from(!came.stamped && came.clock == ReceiveClock::Kernel);
+        counts.errors.timeout += u64::from(service_ns > self.plan.timeout_ns && !connection.timed_out);
+        let other_ns = match came.clock {
+            ReceiveClock::Kernel => Some(came.read_ns),
+            ReceiveClock::User => came.stamped.then_some(came.stamped_ns),
+        };
+        let last = connection.responded == connection.requests.len();
+        let timed = intended_ns >= self.window.start_ns + self.plan.calibration_ns;
+        if timed && (last || !self.plan.times_batches) {
+            interval.record_times(&Measured {
+                status: response.status,
+                tag: connection.tag,
+                offset_ns: self.window.since_second(came.at_ns, interval.index),
+                response_ns,
+                service_ns,
+                other_service_ns: other_ns.map(|at| at - sent_ns),
+            });
+        }
+        let request = Request {
+            slot: connection.slot,
+            intended_ns: intended_ns - self.window.start_ns,
+            wait_ns: sent_ns - intended_ns,
+            service_ns,
+            read_ns: came.read_ns - sent_ns,
+            written: connection.written,
+            read: received,
+            target: connection.target as u8,
+            tag: connection.tag,
+            status: response.status,
+            fate: Fate::Completed,
+        };
+        self.hand_over(request);
+    }
+
+    /// Requests under way come to nothing: they count with the time that they have waited.
+    pub(super) fn give_up_requests(&mut self, index: usize, fate: Fate, now: u64) {
+        let connection = &self.connections[index];
+        let count = connection.outstanding() as u64;
+        if count == 0 || !self.window.records(connection.intended_ns) {
+            return;
+        }
+        let (intended_ns, sent_ns) = (connection.intended_ns, connection.since_ns);
+        let (response_ns, service_ns) = (now.saturating_sub(intended_ns), now.saturating_sub(sent_ns));
+        let request = Request {
+            slot: connection.slot,
+            intended_ns: intended_ns - self.window.start_ns,
+            wait_ns: sent_ns - intended_ns,
+            service_ns,
+            read_ns: service_ns,
+            written: connection.written,
+            read: connection.received,
+            target: connection.target as u8,
+            tag: connection.tag,
+            status: 0,
+            fate,
+        };
+        let interval = &mut self.intervals[connection.target];
+        let counts = &mut interval.counts;
+        *if fate == Fate::Failed { &mut counts.failed } else { &mut counts.censored } += count;
+        interval.record_waiting(count, response_ns, Some(service_ns));
+        (0..count).for_each(|_| self.hand_over(request));
+    }
+
+    /// Hands a request over by itself, if that is wanted.
+    #[inline]
+    pub(super) fn hand_over(&mut self, request: Request) {
+        if !self.plan.each_request {
+            return;
+        }
+        if self.chunk.is_none() {
+            self.chunk = self.shared.chunks.take();
+        }
+        let Some(chunk) = &mut self.chunk else {
+            self.requests_dropped += 1;
+            return;
+        };
+        chunk.push(request);
+        if chunk.len() == CHUNK_REQUESTS {
+            self.hand_over_chunk();
+        }
+    }
+
+    /// A request (or a connect) came to nothing: count it, close, and try again after a pause.
+    pub(super) fn fail(&mut self, index: usize, failure: Failure, now: u64) {
+        let connection = &self.connections[index];
+        let target = connection.target;
+        let had_request = connection.state == State::Busy;
+        let counted = if had_request { self.window.records(connection.intended_ns) } else { !self.in_warmup(now) };
+        self.give_up_requests(index, Fate::Failed, now);
+        if counted {
+            let errors = &mut self.intervals[target].counts.errors;
+            match failure {
+                Failure::Connect => errors.connect += 1,
+                Failure::Read => errors.read += 1,
+                Failure::Write => errors.write += 1,
+                Failure::Parse => errors.parse += 1,
+                Failure::GivenUp => {}
+            }
+        }
+        self.retire(index, now);
+    }
+
+    /// Closes and connects again after a pause.
+    fn retire(&mut self, index: usize, now: u64) {
+        self.settle(index);
+        self.io.close(index);
+        let connection = &mut self.connections[index];
+        connection.state = State::Backoff;
+        let pause_ns = connection.next_backoff_ns();
+        self.set_timer(index, now + pause_ns);
+    }
+
+    pub(super) fn connect(&mut self, index: usize, now: u64) {
+        self.settle(index);
+        let connection = &mut self.connections[index];
+        let control = &self.lanes[connection.target].control;
+        connection.state = State::Connecting;
+        connection.since_ns = now;
+        connection.moves = control.moves();
+        if self.io.connect(index, control.address()).is_err() {
+            self.fail(index, Failure::Connect, now);
+        }
+    }
+
+    /// A script has set another address since this connection was made.
+    #[inline]
+    pub(super) fn was_moved(&self, index: usize) -> bool {
+        let connection = &self.connections[index];
+        connection.moves != self.lanes[connection.target].control.moves()
+    }
+
+    fn in_warmup(&self, now: u64) -> bool {
+        self.running && now < self.window.start_ns
+    }
+
+    /// A few times a second: stops and time-outs.
+    pub(super) fn tick(&mut self, now: u64) {
+        if now < self.next_tick_ns {
+            return;
+        }
+        self.next_tick_ns = now + TICK_NS;
+        self.pace(now);
+        let given_up = self.plan.bounded
+            && now.saturating_sub(self.last_response_ns) > GIVE_UP_AFTER_TIMEOUTS * self.plan.timeout_ns;
+        if self.running && (given_up || self.told_to_stop()) {
+            self.window.end_ns = self.window.end_ns.min(now);
+        }
+        for index in 0..self.connections.len() {
+            let connection = &mut self.connections[index];
+            let late = now.saturating_sub(connection.since_ns) > self.plan.timeout_ns;
+            match connection.state {
+                State::Connecting if late => self.fail(index, Failure::Connect, now),
+                State::Busy if late && !connection.timed_out => {
+                    connection.timed_out = true;
+                    if self.window.records(connection.intended_ns) {
+                        let count = connection.outstanding() as u64;
+                        self.intervals[connection.target].counts.errors.timeout += count;
+                    }
+                    if self.plan.bounded {
+                        self.fail(index, Failure::GivenUp, now);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Every system interface gives the same results.
+
+use crate::support::{OK, Server, run};
+use std::io::Write;
+use std::time::Duration;
+
+/// Runs with each interface that this machine has.
+fn with_each(
+    behaviour: impl Fn(&mut std::net::TcpStream, &crate::support::Seen) -> bool + Send + Sync + Clone + 'static,
+    line: &str,
+    check: impl Fn(&crate::support::Run),
+) {
+    for io in ["epoll", "uring", "portable"] {
+        let server = Server::start(behaviour.clone());
+        let run = run(&format!("--io {io} {line} {}", server.url("/")));
+        if run.code == Some(2) && run.stderr.contains("this system refuses")
+            || run.stderr.contains("exists on Linux only")
+        {
+            eprintln!("skipped: {}", run.stderr);
+            continue;
+        }
+        assert_eq!(run.code, Some(0), "{io}: {}", run.stderr);
+        run.assert_nothing_vanished();
+        check(&run);
+    }
+}
+
+/// Written or not, the server closes next.
+fn then_close(_: std::io::Result<()>) -> bool {
+    false
+}
+
+#[test]
+fn a_rate_is_kept() {
+    with_each(
+        |stream, _| stream.write_all(OK).is_ok(),
+        "-t2 -c8 -R 2000 -d 1s",
+        |run| {
+            // A machine that stands still at the end leaves some without an answer; they are counted.
+            assert_eq!(run.count("/requests/scheduled"), 2000, "{}", run.json["requests"]);
+            assert_eq!(run.count("/requests/completed") + run.count("/requests/censored"), 2000, "{}", run.json);
+            assert!(run.count("/requests/completed") > 1800, "{}", run.json["generator"]);
+            assert!(run.number("/latency_us/service/p50") > 1.0);
+        },
+    );
+}
+
+#[test]
+fn a_closed_loop_runs() {
+    with_each(
+        |stream, _| stream.write_all(OK).is_ok(),
+        "-t1 -c4 -n 5000",
+        |run| assert_eq!(run.count("/requests/completed"), 5000),
+    );
+}
+
+#[test]
+fn large_bodies_come_whole() {
+    let body = |stream: &mut std::net::TcpStream, _: &crate::support::Seen| {
+        let body = vec![b'z'; 3_000_000];
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n").is_ok()
+            && stream.write_all(&body).is_ok()
+    };
+    with_each(body, "-t1 -c2 -n 20", |run| {
+        assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (20, 0));
+        assert!(run.count("/bytes/read") > 60_000_000);
+    });
+}
+
+#[test]
+fn large_requests_go_whole() {
+    let scratch = crate::support::Scratch::new();
+    let script = scratch.file("big.lua", "wrk.method = 'PUT'\nwrk.body = string.rep('x', 2000000)\n");
+    let slow = |stream: &mut std::net::TcpStream, seen: &crate::support::Seen| {
+        assert_eq!(seen.body.len(), 2_000_000);
+        stream.write_all(OK).is_ok()
+    };
+    with_each(slow, &format!("-t1 -c2 -n 20 -s {}", script.display()), |run| {
+        assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (20, 0));
+    });
+}
+
+#[test]
+fn closed_connections_are_made_again() {
+    let closing = |stream: &mut std::net::TcpStream, seen: &crate::support::Seen| match seen.number % 4 {
+        0 => then_close(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nuntil the end")),
+        1 => then_close(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")),
+        2 => then_close(stream.write_all(b"what?\r\n")),
+        _ => stream.write_all(OK).is_ok(),
+    };
+    with_each(closing, "-t1 -c1 -R 200 -n 200 --timeout 10s", |run| {
+        assert_eq!(run.count("/requests/completed"), 100, "{}", run.json["errors"]);
+        assert_eq!((run.count("/errors/read"), run.count("/errors/parse")), (50, 50));
+    });
+}
+
+#[test]
+fn a_frozen_server_ends_in_time() {
+    let frozen = |stream: &mut std::net::TcpStream, seen: &crate::support::Seen| {
+        if seen.number >= 100 {
+            std::thread::sleep(Duration::from_secs(4));
+        }
+        stream.write_all(OK).is_ok()
+    };
+    with_each(frozen, "-t1 -c1 -R 200 -d 1s --drain 100ms", |run| {
+        assert!(run.took < Duration::from_secs(3));
+        assert_eq!((run.count("/requests/completed"), run.count("/requests/censored")), (100, 100));
+    });
+}

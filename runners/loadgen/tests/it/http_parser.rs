@@ -1,0 +1,201 @@
+//! The parser's outcome depends on the bytes alone, and no bytes make it panic.
+//! Bytes after the end of an answer are an error in this file, in whichever piece they come.
+
+use loadgen::http::{Answer, MAX_HEAD_BYTES, ParseError, Parser};
+use proptest::prelude::*;
+
+type Outcome = Result<Vec<Answer>, ParseError>;
+
+/// Feeds pieces; after every complete answer the next one is expected.
+fn feed<'a>(pieces: impl Iterator<Item = &'a [u8]>, close: bool) -> (Outcome, Vec<u8>) {
+    let mut parser = Parser::new(true);
+    parser.expect_answer(false);
+    let mut answers = Vec::new();
+    for piece in pieces {
+        match parser.feed(piece) {
+            Ok(Some(_)) if parser.has_surplus() => return (Err(ParseError::Unexpected), Vec::new()),
+            Ok(Some(answer)) => answers.push(answer),
+            Ok(None) => {}
+            Err(error) => return (Err(error), Vec::new()),
+        }
+    }
+    if close {
+        answers.extend(parser.closed());
+    }
+    (Ok(answers), parser.body().to_vec())
+}
+
+fn whole(bytes: &[u8], close: bool) -> (Outcome, Vec<u8>) {
+    feed(std::iter::once(bytes), close)
+}
+
+fn ok(status: u16, keep_alive: bool) -> Outcome {
+    Ok(vec![Answer { status, keep_alive }])
+}
+
+#[test]
+fn bodies_end_by_length_by_chunks_or_with_the_connection() {
+    let (outcome, body) = whole(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false);
+    assert_eq!((outcome, body.as_slice()), (ok(200, true), &b"hello"[..]));
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;x=y\r\nhello\r\nA\r\n0123456789\r\n0\r\nT: v\r\n\r\n";
+    let (outcome, body) = whole(chunked, false);
+    assert_eq!((outcome, body.as_slice()), (ok(200, true), &b"hello0123456789"[..]));
+    let (outcome, body) = whole(b"HTTP/1.1 200 OK\r\n\r\nto the end", true);
+    assert_eq!((outcome, body.as_slice()), (ok(200, false), &b"to the end"[..]));
+}
+
+#[test]
+fn answers_without_a_body_are_complete_at_their_head() {
+    for head in [
+        "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
+        "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n",
+    ] {
+        assert!(matches!(whole(head.as_bytes(), false).0, Ok(answers) if answers.len() == 1), "{head}");
+    }
+    let mut parser = Parser::new(false);
+    parser.expect_answer(true);
+    assert!(parser.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n").unwrap().is_some());
+}
+
+#[test]
+fn identity_is_no_coding() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding:";
+    for coding in ["identity", " Identity ", "", "identity\r\nTransfer-Encoding: identity"] {
+        let (outcome, body) = whole(format!("{head}{coding}\r\n\r\nhello").as_bytes(), false);
+        assert_eq!((outcome, body.as_slice()), (ok(200, true), &b"hello"[..]), "{coding}");
+    }
+    for coding in ["identity, chunked", "chunked, identity", "chunked\r\nTransfer-Encoding: identity"] {
+        let (outcome, body) = whole(format!("{head}{coding}\r\n\r\n2\r\nhe\r\n0\r\n\r\n").as_bytes(), false);
+        assert_eq!((outcome, body.as_slice()), (ok(200, true), &b"he"[..]), "{coding}");
+    }
+    let (outcome, body) = whole(format!("{head}gzip, identity\r\n\r\nto the end").as_bytes(), true);
+    assert_eq!((outcome, body.as_slice()), (ok(200, false), &b"to the end"[..]));
+}
+
+#[test]
+fn blanks_before_a_colon_are_no_part_of_the_name() {
+    for header in ["Content-Length : 5", "Content-Length\t: 5", "Content-Length  \t :5"] {
+        let (outcome, body) = whole(format!("HTTP/1.1 200 OK\r\n{header}\r\nX : y\r\n\r\nhello").as_bytes(), false);
+        assert_eq!((outcome, body.as_slice()), (ok(200, true), &b"hello"[..]), "{header}");
+    }
+    let mut parser = Parser::new(true);
+    parser.expect_answer(false);
+    parser.feed(b"HTTP/1.1 200 OK\r\nX-Own : v\r\nContent-Length: 0\r\n\r\n").unwrap();
+    assert_eq!(parser.headers()[0], ("X-Own".to_owned(), b"v".to_vec()));
+    // Blanks within a name, or before the first one of a line, still make no header.
+    for header in ["Content Length: 5", " Content-Length: 5"] {
+        let (outcome, _) = whole(format!("HTTP/1.1 200 OK\r\n{header}\r\n\r\nhello").as_bytes(), false);
+        assert_eq!(outcome, Err(ParseError::BadHead), "{header}");
+    }
+}
+
+#[test]
+fn interim_answers_are_skipped() {
+    let bytes = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!";
+    assert_eq!(whole(bytes, false).0, ok(200, true));
+}
+
+#[test]
+fn connection_header_and_version_decide_keep_alive() {
+    assert_eq!(whole(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", false).0, ok(200, false));
+    assert_eq!(whole(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false).0, ok(200, false));
+    assert_eq!(
+        whole(b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n", false).0,
+        ok(200, true)
+    );
+}
+
+#[test]
+fn what_is_no_answer_is_named() {
+    for (bytes, error) in [
+        (&b"SSH-2.0-OpenSSH\r\n"[..], ParseError::NotHttp),
+        (b"HTTP/2.0 200\r\n\r\n", ParseError::NotHttp),
+        (b"HTTP/1.1 abc\r\n\r\n", ParseError::BadHead),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello", ParseError::BadLength),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", ParseError::BadLength),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n", ParseError::BadLength),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", ParseError::BadChunk),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n", ParseError::BadChunk),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab", ParseError::Unexpected),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", ParseError::Unexpected),
+    ] {
+        assert_eq!(whole(bytes, false).0, Err(error), "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[test]
+fn a_head_has_a_limit_however_it_arrives() {
+    let mut bytes = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
+    bytes.resize(MAX_HEAD_BYTES * 2, b'a');
+    assert_eq!(whole(&bytes, false).0, Err(ParseError::HeadTooLarge));
+    assert_eq!(feed(bytes.chunks(1000), false).0, Err(ParseError::HeadTooLarge));
+    let many: String = (0..500).map(|index| format!("H{index}: v\r\n")).collect();
+    assert_eq!(whole(format!("HTTP/1.1 200 OK\r\n{many}\r\n").as_bytes(), false).0, Err(ParseError::HeadTooLarge));
+}
+
+#[test]
+fn bodies_larger_than_any_buffer_are_counted() {
+    let mut bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n".to_vec();
+    bytes.resize(bytes.len() + 1_000_000, b'z');
+    let (outcome, body) = feed(bytes.chunks(65_536), false);
+    assert_eq!((outcome, body.len()), (ok(200, true), 1_000_000));
+}
+
+/// Bytes near real answers: fragments of them in any order, with some noise.
+fn almost_http() -> impl Strategy<Value = Vec<u8>> {
+    let fragment = prop_oneof![
+        Just(b"HTTP/1.1 200 OK\r\n".to_vec()),
+        Just(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec()),
+        Just(b"HTTP/1.0 404 Not Found\n".to_vec()),
+        Just(b"Content-Length: 3\r\n".to_vec()),
+        Just(b"Transfer-Encoding: chunked\r\n".to_vec()),
+        Just(b"\r\n".to_vec()),
+        Just(b"3\r\nabc\r\n".to_vec()),
+        Just(b"0\r\n\r\n".to_vec()),
+        Just(b"abc".to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..8),
+    ];
+    proptest::collection::vec(fragment, 0..8).prop_map(|fragments| {
+        let mut bytes = b"HTTP/1.1 200 OK\r\n".to_vec();
+        bytes.extend(fragments.concat());
+        bytes
+    })
+}
+
+fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+    places.sort_unstable();
+    let mut start = 0;
+    let mut pieces = Vec::new();
+    for place in places {
+        pieces.push(&bytes[start..place]);
+        start = place;
+    }
+    pieces.push(&bytes[start..]);
+    pieces
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_cut_gives_the_same_outcome(bytes in almost_http(), cuts in proptest::collection::vec(any::<usize>(), 0..10), close: bool) {
+        let expected = whole(&bytes, close).0;
+        let actual = feed(pieces(&bytes, &cuts).into_iter(), close).0;
+        prop_assert_eq!(actual, expected);
+    }
+
+    #[test]
+    fn byte_by_byte_gives_the_same_outcome(bytes in almost_http(), close: bool) {
+        prop_assert_eq!(feed(bytes.chunks(1), close).0, whole(&bytes, close).0);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), close: bool) {
+        let _ = whole(&bytes, close);
+        let mut started = b"HTTP/1.1 200 OK\r\n".to_vec();
+        started.extend(&bytes);
+        let _ = feed(started.chunks(3), close);
+    }
+}

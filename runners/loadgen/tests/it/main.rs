@@ -1,0 +1,30 @@
+//! The integration tests, one crate so that they link once; each module is a subject.
+
+mod accounting;
+mod backends;
+mod coalescing;
+mod command_line;
+mod documented;
+mod exact;
+mod faults;
+mod fuzz;
+mod http_parser;
+mod https;
+mod interruption;
+mod layouts;
+mod manual;
+mod many;
+mod objectives;
+mod operations;
+mod originals;
+mod published;
+mod rates;
+mod reference;
+mod scripts;
+mod scripts_found;
+mod sharing;
+#[cfg(target_os = "linux")]
+mod stall_witness;
+mod stalls;
+mod support;
+mod terminal;

@@ -1,0 +1,145 @@
+//! A stall of the server shows in full: requests that waited for their connection count from their intended start,
+//! and those without an answer at the end are counted, not dropped.
+
+use crate::support::{OK, Server, agrees, held, run};
+use std::io::Write;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// Answers at once, but not between `from` and `to` after the first request.
+fn freezing(from: Duration, to: Duration) -> Server {
+    let first: OnceLock<Instant> = OnceLock::new();
+    Server::start(move |stream, _| {
+        let start = *first.get_or_init(Instant::now);
+        let since = start.elapsed();
+        if since >= from && since < to {
+            std::thread::sleep(to - since);
+        }
+        stream.write_all(OK).is_ok()
+    })
+}
+
+#[test]
+fn a_freeze_in_the_middle_is_in_the_distribution() {
+    agrees(|| {
+        let server = freezing(Duration::from_millis(500), Duration::from_millis(1000));
+        let run = run(&format!("-t1 -c1 -R 1000 -d 2s -L -U {}", server.url("/")));
+        run.assert_nothing_vanished();
+        let longest_ms = run.number("/latency_us/response/max") / 1000.0;
+        // 500 requests were due during the freeze, evenly: half of them waited longer than half of it. Measured from the
+        // send, only the one that was under way saw it.
+        let waited = above(&run, "response", 250_000.0);
+        let saw = above(&run, "service", 250_000.0);
+        let told = (498.0..530.0).contains(&longest_ms) && (235..=300).contains(&waited) && saw == 1;
+        let answered = run.count("/requests/completed");
+        if told && answered == 2000 {
+            return Ok(());
+        }
+        Err(format!(
+            "500 ms seen as {longest_ms} ms; {waited} waited over 250 ms, {saw} from the send; {answered} answered"
+        ))
+    });
+}
+
+#[test]
+fn a_freeze_stands_in_the_slices_when_its_answers_came() {
+    let scratch = crate::support::Scratch::new();
+    let file = scratch.0.join("out.slices");
+    let server = freezing(Duration::from_millis(500), Duration::from_millis(1000));
+    let run = run(&format!("-t1 -c1 -R 1000 -d 2s --slices {} {}", file.display(), server.url("/")));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let head = format!("#loadgen-slices/1 start_unix_us={} slices_per_s=10", run.count("/start_unix_us"));
+    assert_eq!(text.lines().next(), Some(head.as_str()));
+    let slices: Vec<(usize, u64, f64)> = text.lines().skip(1).map(slice).collect();
+    assert_eq!(slices.iter().map(|(index, ..)| *index).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+    assert_eq!(slices.iter().map(|(_, count, _)| count).sum::<u64>(), 2000);
+    assert!(slices[6..9].iter().all(|(_, count, _)| *count == 0), "{slices:?}");
+    let longest = slices.iter().max_by(|one, other| one.2.total_cmp(&other.2)).unwrap();
+    assert!((9..12).contains(&longest.0) && longest.2 > 460_000.0, "{longest:?}");
+}
+
+/// A line as its slice, its answers, and the longest of them in microseconds.
+fn slice(line: &str) -> (usize, u64, f64) {
+    let mut fields = line.split(' ');
+    let index = fields.next().unwrap().parse().unwrap();
+    let bins: Vec<(f64, u64)> = fields
+        .map(|field| field.split_once(':').map(|(us, count)| (us.parse().unwrap(), count.parse().unwrap())).unwrap())
+        .collect();
+    (index, bins.iter().map(|(_, count)| count).sum(), bins.iter().map(|(us, _)| *us).fold(0.0, f64::max))
+}
+
+/// Requests slower than `us`, from the spectrum.
+fn above(run: &crate::support::Run, kind: &str, us: f64) -> u64 {
+    let spectrum = run.json["spectrum"][kind].as_array().unwrap();
+    let total = spectrum.last().unwrap()[2].as_u64().unwrap();
+    let below = spectrum.iter().rfind(|point| point[0].as_f64().unwrap() < us);
+    total - below.map_or(0, |point| point[2].as_u64().unwrap())
+}
+
+#[test]
+fn a_freeze_at_the_end_is_censored_and_bounds_the_percentiles() {
+    agrees(|| {
+        let server = freezing(Duration::from_millis(1000), Duration::from_secs(10));
+        let run = run(&format!("-t1 -c2 -R 1000 -d 1500ms {}", server.url("/")));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        held(run.took < Duration::from_secs(4), format!("{:?}", run.took))?;
+        run.assert_nothing_vanished();
+        let censored = run.count("/requests/censored");
+        held((490..=510).contains(&censored), censored)?;
+        assert_eq!(run.count("/requests/unsent"), censored - 2);
+        assert_eq!(run.count("/latency_us/response/count"), 1500);
+        assert_eq!(run.count("/latency_us/response/censored"), censored);
+        assert!(run.number("/latency_us/response/max") >= 500_000.0);
+        assert!(run.number("/latency_us/response/p99") >= 400_000.0);
+        let bounds = run.json["latency_us"]["response"]["at_least"].to_string();
+        assert!(bounds.contains("p99") && bounds.contains("max") && !bounds.contains("p50"), "{bounds}");
+        assert!(run.stderr.contains("loadgen: bound 99.000% >= "), "{}", run.stderr);
+        Ok(())
+    });
+}
+
+#[test]
+fn an_overloaded_server_shows_as_waiting_not_as_a_lower_rate_only() {
+    let server = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_millis(5));
+        stream.write_all(OK).is_ok()
+    });
+    let run = run(&format!("-t1 -c1 -R 1000 -d 1s {}", server.url("/")));
+    run.assert_nothing_vanished();
+    assert_eq!(run.count("/requests/scheduled"), 1000);
+    assert!(run.count("/requests/unsent") > 700, "{}", run.json["requests"]);
+    assert!(run.number("/achieved_rps") < 220.0);
+    assert!(run.number("/latency_us/response/p90") > 500_000.0);
+}
+
+#[test]
+fn what_an_overloaded_warmup_left_unsent_does_not_push_the_window_aside() {
+    agrees(|| {
+        let server = Server::start(|stream, _| {
+            std::thread::sleep(Duration::from_millis(5));
+            stream.write_all(OK).is_ok()
+        });
+        let run = run(&format!("-t1 -c1 -R 1000 -d 1s --warmup 2s {}", server.url("/")));
+        run.assert_nothing_vanished();
+        let of = |name: &str| run.count(&format!("/requests/{name}"));
+        assert_eq!(of("warmup_sent") + of("warmup_unsent"), 2000);
+        assert!(of("warmup_unsent") > 1000, "{}", run.json["requests"]);
+        assert_eq!(of("scheduled"), 1000);
+        held((100..=220).contains(&of("completed")), &run.json["requests"])?;
+        Ok(())
+    });
+}
+
+#[test]
+fn slow_answers_are_counted_as_timed_out_and_still_measured() {
+    let server = Server::start(|stream, seen| {
+        if seen.number == 50 {
+            std::thread::sleep(Duration::from_millis(600));
+        }
+        stream.write_all(OK).is_ok()
+    });
+    let run = run(&format!("-t1 -c1 -R 100 -d 2s --timeout 300ms {}", server.url("/")));
+    assert_eq!(run.count("/requests/completed"), 200);
+    assert_eq!(run.count("/errors/timeout"), 1);
+    assert!(run.number("/latency_us/service/max") >= 600_000.0);
+}

@@ -1,0 +1,171 @@
+"""What the audit read wrong, or called wrong, in published documents: each pattern in small, and the right reading."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.audit.audit import examine
+from runners.audit.rule import Remark
+from runners.explain.words import Severity
+from runners.read.documents import text_document
+from runners.read.outputs import Output, outputs_of
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY
+
+BARE = HEALTHY.partition("\n")[2]  # no command above it
+
+
+def outputs(text: str, path: str = "-") -> tuple[Output, ...]:
+    return outputs_of(text_document(text, Path(path))).outputs
+
+
+def remarks(text: str, path: str = "-") -> dict[str, Remark]:
+    return {remark.code: remark for remark in examine(outputs(text, path))}
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "rate"),
+    [
+        (f"## R 3000, eight connections\n{BARE}", "-", 3_000),
+        (f"## PUT at 4'000 RPS\n{BARE}", "-", 4_000),
+        (f"rate = 3000\n{BARE}", "-", 3_000),
+        (f"-Rate 5000 for PUT\n{BARE}", "-", 5_000),
+        (BARE, "get18000.txt", 18_000),
+        (BARE, "t4_c500_R22000.txt", 22_000),
+        (BARE, "put-3500rps(3-3).txt", 3_500),
+        (BARE, "wrk-get-64-connections.txt", None),
+        (BARE, "put_1000.txt", None),  # it achieved twice as many
+        (f"# 9000 RPS\n\n## Later\n{BARE}", "-", 9_000),
+        (f"5000 RPS went well.\n\n## Another section\n{BARE}", "-", None),
+        (f"![](https://host/images/15000 rps.png)\n{BARE}", "-", None),
+        (
+            "The rate was found by going from a low one upwards in steps of 10 000 RPS until the latency of the server "
+            f"grew.\n{BARE}",
+            "-",
+            None,
+        ),
+    ],
+)
+def test_the_offered_rate_is_read_where_it_stands_and_nowhere_else(text: str, path: str, rate: float | None) -> None:
+    (output,) = outputs(text, path)
+    assert output.offered_rps == rate
+
+
+def test_a_heading_goes_before_a_sentence_that_names_another_rate() -> None:
+    text = f"### PUT 2500 RPS\nWith some 15000 RPS responses take much longer.\n{BARE}"
+    assert outputs(text)[0].offered_rps == 2_500
+
+
+def test_a_rate_that_a_terminal_wrapped_is_read_whole() -> None:
+    (output,) = outputs("$ wrk2 -t1 -c8 -d60 -s put.lua -L http://localhost:8080 -R 20\n00\n" + BARE)
+    assert output.offered_rps == 2_000
+    assert "RAT001" not in remarks("$ wrk2 -t1 -c8 -d60 -s put.lua -L http://localhost:8080 -R 20\n00\n" + BARE)
+
+
+SPECTRUM_OF_MANY = HEALTHY.replace(
+    "      61.311     1.000000        99920          inf\n",
+    "      50.000     1.000000        99919   2097152.00\n      61.311     1.000000        99920          inf\n",
+)
+
+
+def test_a_row_printed_as_one_is_not_the_maximum() -> None:
+    assert "1.000000        99919" in SPECTRUM_OF_MANY
+    assert "SUM003" not in remarks(SPECTRUM_OF_MANY)
+
+
+def test_a_third_column_of_another_percentile_is_not_a_maximum() -> None:
+    text = HEALTHY.replace("Stdev     Max   +/-", "Stdev     99%   +/-").replace("61.30ms", "20.10ms")
+    assert outputs(text)[0].report.latency is not None
+    assert "SUM003" not in remarks(text)
+
+
+def test_a_caption_between_two_pieces_does_not_make_them_one_output() -> None:
+    table = "  Latency     2.37ms    1.12ms   7.68ms   68.17%\n"
+    text = f"{table}\nThen for a minute:\n\n 50.000%   20.00ms\n 99.000%   90.00ms\n"
+    assert len(outputs(text)) == 2
+    assert "SUM003" not in remarks(text)
+
+
+def test_connections_that_open_late_explain_a_small_shortfall() -> None:
+    text = HEALTHY.replace("-R2000", "-R2030").replace("-c8", "-c64").replace("8 connections", "64 connections")
+    assert {"RAT001", "RAT006"} & set(remarks(text)) == set()
+    assert "RAT006" in remarks(HEALTHY.replace("-R2000", "-R2600"))
+
+
+def test_a_rate_that_was_held_has_no_growing_queue() -> None:
+    slow = BARE.replace(" 90.000%    9.30ms", " 90.000%    1.78s ").replace("100.000%   61.31ms", "100.000%   2.33s ")
+    text = "$ wrk2 -t1 -c8 -d60 -R2000 -s put.lua -L http://localhost:8080\n" + slow
+    found = remarks(text)
+    assert "RAT002" not in found
+    assert "RAT007" in found
+
+
+def test_dead_connections_are_counted_by_the_checks_of_two_seconds() -> None:
+    errors = "  Socket errors: connect 0, read 0, write 0, timeout 46079\nRequests/sec"
+    text = HEALTHY.replace("-d60", "-d120").replace("Running 1m", "Running 2m").replace("in 1.00m", "in 2.00m")
+    text = text.replace("120000 requests", "240000 requests").replace("Requests/sec", errors)
+    text = text.replace("-c8", "-c1024").replace("8 connections", "1024 connections")
+    assert "about 781 connections of 1\u202f024" in remarks(text)["ERR004"].seen.text
+
+
+def test_connections_that_never_opened_leave_the_latency_to_the_others() -> None:
+    errors = "  Socket errors: connect 11, read 0, write 0, timeout 22649\nRequests/sec"
+    text = HEALTHY.replace("-c8", "-c1024").replace("8 connections", "1024 connections")
+    found = remarks(text.replace("Requests/sec", errors))
+    assert "latency is of 243 of 1\u202f024 connections" in found["RAT006"].seen.text
+    assert "SUM003" not in found
+
+
+def test_a_run_that_is_too_short_has_no_warm_up_to_be_left_out() -> None:
+    found = remarks(HEALTHY.replace("-d60", "-d10").replace("Running 1m", "Running 10s"))
+    assert "RUN001" in found
+    assert "RUN004" not in found
+
+
+@pytest.mark.parametrize("line", ["***", "99%", "[Mean = 5.9, StdDeviation = 3.4]", "Req/Sec 4.25k 0.00 4.25k"])
+def test_formatting_between_the_lines_is_no_diagnostic(line: str) -> None:
+    assert "RUN003" not in remarks(HEALTHY.replace("  Detailed", f"{line}\n  Detailed"))
+
+
+def test_a_bare_record_of_the_console_is_not_called_unrepeated() -> None:
+    assert "SMP004" not in remarks(HEALTHY)
+
+
+def test_a_percentile_of_few_samples_matters_where_somebody_quotes_it() -> None:
+    few = HEALTHY.replace("100.000%   61.31ms", " 99.990%   55.20ms\n100.000%   61.31ms")
+    assert remarks(few)["SMP001"].severity is Severity.NOTE
+    assert remarks(f"{few}\n\nThe 99.99% of 55.20 ms is fine.\n")["SMP001"].severity is Severity.WARNING
+
+
+def test_three_points_on_a_line_are_mostly_the_timer() -> None:
+    three = " 50.000%  650us\n 75.000%  960us\n 90.000%  1.14ms\n"
+    assert "mostly the generator's timer" in remarks(three)["TIM001"].seen.text
+
+
+def test_a_median_at_the_timer_is_beside_the_point_where_the_tail_is_far_away() -> None:
+    text = " 50.000%  1.60ms\n 75.000%  6.00ms\n 90.000%  29.90ms\n"
+    assert "TIM002" not in remarks(text)
+    assert "RAT007" in remarks(text)
+
+
+def test_of_a_queue_nothing_is_said_about_the_maximum() -> None:
+    assert "SMP003" in remarks(CLOSED.replace("48.51ms", " 1.98s "))
+    text = (
+        "$ wrk2 -t1 -c8 -d60 -R100000 -s put.lua -L http://localhost:8080\nRunning 1m test @ http://localhost:8080\n"
+        "  1 threads and 8 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+        "    Latency    33.70s    16.00s    59.90s    60.00%\n    Req/Sec    40.00     1.00    41.00     70.00%\n"
+        "  9600 requests in 1.00m, 7.53MB read\nRequests/sec:    160.00\nTransfer/sec:    128.52KB\n"
+    )
+    assert {"RAT001", "RAT002"} <= set(remarks(text))
+    assert "SMP003" not in remarks(text)
+
+
+def test_a_comparison_in_russian_is_read() -> None:
+    said = "# Отчёт\n\nСервер нагружен дважды.\n\nПо сравнению с прошлым этапом задержка выросла вдвое.\n\n"
+    assert "CMP003" in remarks(said + HEALTHY)
+
+
+def test_a_figure_with_the_wrong_unit_is_named() -> None:
+    said = "# Отчёт\n\nНагрузка ровная.\n\nНе более 99.9% запросов занимают 40.20 секунд.\n\n"
+    assert "40.2" in remarks(said + HEALTHY)["DOC002"].seen.text

@@ -1,0 +1,88 @@
+"""`make bench-store` in its smallest form: every row has a line, and a signal leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.launch.toolchain import ROOT
+
+BENCH = [sys.executable, "-m", "runners.bench.store"]
+ROW = re.compile(r"^(\S+) ours=\S+ peer=\S+ ratio=\d+\.\d+ goal=(?:<=|>=)\S+ (?:met|short)(?: within noise)? \(", re.M)
+WAIT_S = 120.0
+
+
+@pytest.mark.e2e
+def test_a_smoke_run_prints_its_rows_group_by_group_and_keeps_them(tmp_path: Path) -> None:
+    kept, data = tmp_path / "runs", tmp_path / "data"
+    done = subprocess.run(
+        [*BENCH, "--smoke", "--folder", str(data), "durable", "tail"],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "LAB_RUNS": str(kept)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    names = ROW.findall(done.stdout)
+    assert len(names) == 2 + 8
+    lines = done.stdout.splitlines()
+    durable, tail = (
+        next(i for i, line in enumerate(lines) if line.startswith(name)) for name in ("store/d", "store/p")
+    )
+    assert any("put into lsm while it merges" in line for line in lines[durable:tail])
+    assert "configuration of lsm+sync: wal=sync" in done.stdout
+    assert re.search(r"configuration of rocksdb-tuned\+paced: .*bytes_per_sync=1048576", done.stdout)
+    (file,) = kept.iterdir()
+    found = json.loads(file.read_text())
+    assert [row["name"] for row in found["rows"]] == names
+    assert found["about"]["configurations"]["rocksdb-tuned+sync"]["wal"] == "sync"
+    assert list(data.iterdir()) == []
+
+
+def _java(folder: Path) -> list[psutil.Process]:
+    """The JVMs that work in a folder."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if (command := process.info["cmdline"])
+        and command[0].endswith("java")
+        and any(str(folder) in part for part in command)
+    ]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_no_process_and_no_data(number: signal.Signals, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        # So many keys that it is still filling when the signal comes.
+        [*BENCH, "--smoke", "--keys", "5000000", "--folder", str(tmp_path), "128B"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "LAB_RUNS": str(tmp_path / "runs")},
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "] fill lsm" in line:
+                break
+        until_s = time.monotonic() + WAIT_S
+        while not list(tmp_path.glob("bench-store-*/lsm-128/*")):
+            assert time.monotonic() < until_s, "no store was made"
+            time.sleep(0.02)
+        assert _java(tmp_path)
+        process.send_signal(number)
+        process.stdout.read()
+        assert process.wait() == 128 + number
+    assert _java(tmp_path) == []
+    assert [path.name for path in tmp_path.iterdir()] == []

@@ -1,0 +1,210 @@
+package lab.storage.lsm;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+import lab.storage.Bytes;
+import lab.storage.MultiGet;
+import lab.storage.ValueReader;
+import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.table.Lookup;
+import lab.storage.lsm.table.Run;
+
+/** Looks keys up: in the memtables of a view, in the cache, in its runs. */
+final class Lookups {
+
+    private final Tree tree;
+    private final Counters counters;
+    private final RowCache cache;
+    private final ThreadLocal<Lookup> perThread = ThreadLocal.withInitial(Lookup::new);
+
+    /**
+     * @param cache null if there is none
+     */
+    Lookups(Tree tree, Counters counters, RowCache cache) {
+        this.tree = tree;
+        this.counters = counters;
+        this.cache = cache;
+    }
+
+    private Lookup take() {
+        Lookup lookup = perThread.get();
+        return lookup.busy() ? new Lookup() : lookup;
+    }
+
+    /** Looks a key up as it is now. */
+    <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) throws X {
+        Lookup lookup = take();
+        lookup.begin(Bytes.array(key));
+        try {
+            while (true) {
+                View view = tree.peek();
+                int held = view.lease.enter();
+                if (held == Lease.RETIRED) {
+                    tree.awaitNextView();
+                    continue;
+                }
+                try {
+                    return find(view, lookup) && show(lookup, reader);
+                } finally {
+                    view.lease.exit(held);
+                }
+            }
+        } finally {
+            lookup.end();
+        }
+    }
+
+    /**
+     * Looks a key up as it was at a moment. The cache is not asked: it may know what came later.
+     *
+     * @param view     held by the caller
+     * @param sequence the last write that is seen
+     */
+    <X extends Exception> boolean get(View view, long sequence, MemorySegment key, ValueReader<X> reader) throws X {
+        Lookup lookup = take();
+        lookup.begin(Bytes.array(key));
+        try {
+            return (findInMemory(view, lookup, sequence) || hasRuns(view) && findInRuns(view, lookup))
+                    && show(lookup, reader);
+        } finally {
+            lookup.end();
+        }
+    }
+
+    private static <X extends Exception> boolean show(Lookup lookup, ValueReader<X> reader) throws X {
+        if (lookup.valueLength == EntryCursor.TOMBSTONE) {
+            return false;
+        }
+        reader.accept(lookup.segment.asSlice(lookup.valueOffset, lookup.valueLength));
+        return true;
+    }
+
+    private boolean find(View view, Lookup lookup) {
+        if (findInMemory(view, lookup, tree.writes().visible())) {
+            return true;
+        }
+        if (!hasRuns(view)) {
+            return false;
+        }
+        if (cache == null) {
+            return findInRuns(view, lookup);
+        }
+        if (findInCache(lookup)) {
+            return true;
+        }
+        boolean found = findInRuns(view, lookup);
+        if (found && lookup.valueLength != EntryCursor.TOMBSTONE) {
+            cache.put(lookup, () -> tree.peek() == view);
+        }
+        return found;
+    }
+
+    private boolean findInMemory(View view, Lookup lookup, long sequence) {
+        if (view.active.find(lookup, sequence) || view.frozen != null && view.frozen.find(lookup, sequence)) {
+            counters.readsFromMemory.increment();
+            return true;
+        }
+        return false;
+    }
+
+    private boolean hasRuns(View view) {
+        if (view.runs.isEmpty()) {
+            counters.readsOfNothing.increment();
+            return false;
+        }
+        return true;
+    }
+
+    private boolean findInCache(Lookup lookup) {
+        MemorySegment cached = cache.get(lookup);
+        if (cached == null) {
+            counters.cacheMisses.increment();
+            return false;
+        }
+        counters.cacheHits.increment();
+        lookup.found(cached, 0, (int) cached.byteSize());
+        return true;
+    }
+
+    private boolean findInRuns(View view, Lookup lookup) {
+        List<Run> runs = view.runs;
+        boolean found = false;
+        for (int i = 0; i < runs.size() && !found; i++) {
+            found = runs.get(i).find(lookup);
+        }
+        counters.readOfRuns(lookup, 1, found ? 1 : 0);
+        return found;
+    }
+
+    /**
+     * Looks keys up as they were at a moment. One run after the other is asked for all keys that newer ones do not have,
+     * in the order of the keys, so that keys next to each other share a block and the way to it.
+     *
+     * @param view     held by the caller
+     * @param sequence the last write that is seen
+     */
+    <X extends Exception> void get(View view, long sequence, List<MemorySegment> keys, MultiGet.Reader<X> reader)
+            throws X {
+        Wanted[] open = new Wanted[keys.size()];
+        for (int i = 0; i < open.length; i++) {
+            open[i] = new Wanted(Bytes.array(keys.get(i)), i);
+        }
+        Arrays.sort(open);
+        Lookup lookup = take();
+        try {
+            int left = keepMissing(open, open.length, lookup, reader, () -> findInMemory(view, lookup, sequence));
+            if (cache != null) {
+                // What the cache has is from the tables of this view as long as it is the current one.
+                left = keepMissing(open, left, lookup, reader, () -> findInCache(lookup) && tree.peek() == view);
+            }
+            int asked = left;
+            lookup.beginInOrder();
+            for (int i = 0; i < view.runs.size() && left > 0; i++) {
+                Run run = view.runs.get(i);
+                left = keepMissing(open, left, lookup, reader, () -> run.find(lookup));
+            }
+            if (view.runs.isEmpty()) {
+                counters.readsOfNothing.add(asked);
+            } else {
+                counters.readOfRuns(lookup, asked, asked - left);
+            }
+        } finally {
+            lookup.end();
+        }
+    }
+
+    /** A key that is looked for, and its place in the caller's list. */
+    private record Wanted(byte[] key, int index) implements Comparable<Wanted> {
+
+        @Override
+        public int compareTo(Wanted other) {
+            return Arrays.compareUnsigned(key, other.key);
+        }
+    }
+
+    /** Looks into one place. */
+    private interface Place {
+        boolean find();
+    }
+
+    /**
+     * Looks into a place for keys and shows what is found.
+     *
+     * @return the number of keys that it does not have; they are the first ones afterwards, in their order
+     */
+    private static <X extends Exception> int keepMissing(Wanted[] open, int count, Lookup lookup,
+            MultiGet.Reader<X> reader, Place place) throws X {
+        int missing = 0;
+        for (int i = 0; i < count; i++) {
+            Wanted wanted = open[i];
+            lookup.wants(wanted.key);
+            if (place.find()) {
+                show(lookup, value -> reader.accept(wanted.index, value));
+            } else {
+                open[missing++] = wanted;
+            }
+        }
+        return missing;
+    }
+}

@@ -1,0 +1,128 @@
+package lab.storage.lsm;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.LongSupplier;
+import lab.storage.Bytes;
+import lab.storage.lsm.memtable.Memtable;
+
+/**
+ * The open snapshots, oldest first. They keep memtables after these were written out; more than one threshold's worth
+ * is taken back, oldest snapshot first, so that slow readers do not fill the memory.
+ */
+final class OpenSnapshots {
+
+    /** What keeps memtables. */
+    interface Kept {
+
+        /** Memtables that it keeps. */
+        List<Memtable> memtables();
+
+        /** Takes the memtables back; who uses it afterwards fails. Called by any thread, waits for none. */
+        void expire();
+    }
+
+    /** With tiny memtables even a reader that only waits for its turn on a core would be slow. */
+    private static final long LEAST_KEPT_BYTES = 4 << 20;
+
+    private final long keptBytes;
+    private final Tree tree;
+    private final LongSupplier visible;
+    private final Set<Kept> open = new LinkedHashSet<>();
+
+    /**
+     * @param tree    has the current view
+     * @param visible gives the number of the last write that a snapshot sees
+     */
+    OpenSnapshots(long thresholdBytes, Tree tree, LongSupplier visible) {
+        this.tree = tree;
+        this.visible = visible;
+        this.keptBytes = Math.max(thresholdBytes, LEAST_KEPT_BYTES);
+    }
+
+    /**
+     * Does something with the store as it is at a moment.
+     *
+     * @param <R> what comes of it
+     * @param <X> what it may throw
+     */
+    interface Moment<R, X extends Exception> {
+        /**
+         * Does it.
+         *
+         * @param view     held during this call
+         * @param sequence the last write that is to be seen; all up to it are in the view
+         */
+        R use(View view, long sequence) throws X;
+    }
+
+    /** Does something with the store as it is at this moment. */
+    <R, X extends Exception> R atOneMoment(Moment<R, X> moment) throws X {
+        while (true) {
+            View view = tree.peek();
+            int held = view.lease.enter();
+            if (held == Lease.RETIRED) {
+                tree.awaitNextView();
+                continue;
+            }
+            try {
+                long sequence = visible.getAsLong();
+                // Every write up to this number is in the memtables and tables of this view, if it still is the view.
+                if (tree.peek() == view) {
+                    return moment.use(view, sequence);
+                }
+            } finally {
+                view.lease.exit(held);
+            }
+        }
+    }
+
+    /** Opens a cursor over the store as it is at this moment. */
+    SnapshotCursor cursor(MemorySegment from, MemorySegment to, boolean reverse) {
+        return atOneMoment((view, sequence) -> cursor(view, sequence, from, to, reverse));
+    }
+
+    /** Opens a cursor over the store as it is at a moment. */
+    SnapshotCursor cursor(View view, long sequence, MemorySegment from, MemorySegment to, boolean reverse) {
+        return add(new SnapshotCursor(view, from == null ? null : Bytes.array(from),
+                to == null ? null : Bytes.array(to), reverse, sequence, this::closed));
+    }
+
+    /** Keeps this moment. */
+    StoreSnapshot snapshot(Lookups lookups) {
+        return atOneMoment((view, sequence) -> add(new StoreSnapshot(view, sequence, lookups, this)));
+    }
+
+    private synchronized <K extends Kept> K add(K kept) {
+        open.add(kept);
+        return kept;
+    }
+
+    /** Forgets what is not kept any more. */
+    synchronized void closed(Kept kept) {
+        open.remove(kept);
+    }
+
+    private synchronized List<Kept> all() {
+        return List.copyOf(open);
+    }
+
+    /** Takes memtables back that are no longer in the view, until no more is kept than may be. */
+    void expireSlow(View view) {
+        List<Kept> kept = all();
+        for (Kept oldest : kept) {
+            Set<Memtable> dead = Collections.newSetFromMap(new IdentityHashMap<>());
+            kept.forEach(one -> dead.addAll(one.memtables()));
+            dead.remove(view.active);
+            dead.remove(view.frozen);
+            if (dead.stream().mapToLong(Memtable::sizeBytes).sum() <= keptBytes) {
+                return;
+            }
+            oldest.expire();
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/** Changes of files, and the encoding of numbers in them. */
+package lab.storage.lsm.disk;

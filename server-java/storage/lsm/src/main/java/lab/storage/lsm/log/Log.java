@@ -1,0 +1,336 @@
+package lab.storage.lsm.log;
+
+import static lab.storage.lsm.disk.Encoding.INT;
+import static lab.storage.lsm.disk.Encoding.LONG;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.zip.CRC32C;
+import lab.storage.Batch;
+import lab.storage.lsm.disk.Disk;
+import lab.storage.lsm.disk.Encoding;
+import lab.storage.lsm.table.EntryCursor;
+
+/**
+ * A write-ahead log, one for each memtable. Records are written into a mapping of the file: that costs no system call,
+ * and the kernel has the bytes as soon as they are stored, so a killed process loses nothing.
+ *
+ * <p>A mapping must not touch a page for which the disk has no room, or the process gets a signal instead of an error. So
+ * zeros are written ahead, in the ordinary way, and only what they cover is used. {@link #reserveAhead} does it before it
+ * is needed.
+ */
+public final class Log {
+
+    private static final int STEPS_AHEAD = 4;
+    /** So full a memtable tells how large its log becomes. */
+    private static final double TELLING_FILL = 0.1;
+    private static final int PAGE_BYTES = 4096;
+    private static final VarHandle ADD = ValueLayout.JAVA_INT.varHandle();
+    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(256 * 1024);
+
+    private final Disk disk;
+    private final Path file;
+    private final long number;
+    /** Changed by {@link #reopen}. */
+    private volatile FileChannel channel;
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment map;
+    private final ByteBuffer view;
+    private final long stepBytes;
+    private final CRC32C crc = new CRC32C();
+    /** Held while the file is forced to disk; taken before {@link #reserves}. */
+    private final Object syncs = new Object();
+    private final Object reserves = new Object();
+    private final Object reopens = new Object();
+    private volatile long reserved;
+    /** Written by the one writer, after the record that they tell of. */
+    private final AtomicLong lastSequence = new AtomicLong();
+    private final AtomicLong position = new AtomicLong();
+    private long synced;
+    private long syncedSequence;
+    private IOException broken;
+    private boolean closed;
+
+    private Log(Disk disk, Path file, long number, FileChannel channel, long capacity, long stepBytes)
+            throws IOException {
+        this.disk = disk;
+        this.file = file;
+        this.number = number;
+        this.channel = channel;
+        this.stepBytes = stepBytes;
+        this.map = channel.map(FileChannel.MapMode.READ_WRITE, 0, capacity, arena);
+        this.view = map.asByteBuffer();
+    }
+
+    /**
+     * Makes a log and reserves its first bytes.
+     *
+     * @param capacity  bytes that it can have; fewer than 2 GiB
+     * @param stepBytes so many bytes are reserved at a time
+     */
+    public static Log create(Disk disk, Path file, long number, long capacity, long stepBytes) throws IOException {
+        FileChannel channel = disk.create(file);
+        Log log = null;
+        try {
+            log = new Log(disk, file, number, channel, capacity, stepBytes);
+            log.reserve(stepBytes);
+            return log;
+        } catch (Throwable e) {
+            if (log == null) {
+                channel.close();
+            } else {
+                log.close();
+            }
+            disk.delete(file);
+            throw e;
+        }
+    }
+
+    /** Says that it comes into use: its first record will have this number. */
+    public void begin(long firstSequence) {
+        map.set(LONG, LogFormat.HEADER_MAGIC, LogFormat.MAGIC);
+        map.set(INT, LogFormat.HEADER_VERSION, LogFormat.VERSION);
+        map.set(LONG, LogFormat.HEADER_NUMBER, number);
+        map.set(LONG, LogFormat.HEADER_FIRST_SEQUENCE, firstSequence);
+        map.set(INT, LogFormat.HEADER_CHECKSUM, Encoding.checksum(map, 0, LogFormat.HEADER_CHECKSUM));
+        lastSequence.set(firstSequence - 1);
+        position.set(LogFormat.HEADER_BYTES);
+    }
+
+    /** Whether a record of so many bytes has room; the next log takes what has not. */
+    public boolean fits(long recordBytes) {
+        return position.getPlain() + recordBytes <= map.byteSize();
+    }
+
+    /**
+     * Appends one record. For one thread at a time.
+     *
+     * @param value null for a delete
+     * @return position after it, for {@link #sync}
+     * @throws IOException if the disk has no room for it; then nothing was written
+     */
+    public long append(byte[] key, MemorySegment value, long sequence) throws IOException {
+        int valueLength = value == null ? EntryCursor.TOMBSTONE : (int) value.byteSize();
+        long at = position.getPlain();
+        long end = at + LogFormat.recordBytes(key.length, valueLength);
+        if (end > reserved) {
+            reserve(end + stepBytes / STEPS_AHEAD);
+        }
+        map.set(INT, at + LogFormat.RECORD_VALUE_LENGTH, valueLength);
+        MemorySegment.copy(key, 0, map, ValueLayout.JAVA_BYTE, at + LogFormat.RECORD_HEADER_BYTES, key.length);
+        if (valueLength > 0) {
+            MemorySegment.copy(value, 0, map, at + LogFormat.RECORD_HEADER_BYTES + key.length, valueLength);
+        }
+        map.set(INT, at + LogFormat.RECORD_KEY_LENGTH, key.length);
+        return finish(at, end, sequence);
+    }
+
+    /**
+     * Appends a batch as one record, so that all of it is read again or nothing. For one thread at a time.
+     *
+     * @param entryBytes bytes of its entries, as {@link LogFormat#entryBytes} gives them; below 2 GiB
+     * @param sequence   number of its last write
+     * @return position after it, for {@link #sync}
+     * @throws IOException if the disk has no room for it; then nothing was written
+     */
+    public long append(Batch batch, long entryBytes, long sequence) throws IOException {
+        long at = position.getPlain();
+        long end = at + LogFormat.RECORD_HEADER_BYTES + entryBytes;
+        if (end > reserved) {
+            reserve(end + stepBytes / STEPS_AHEAD);
+        }
+        map.set(INT, at + LogFormat.RECORD_VALUE_LENGTH, (int) entryBytes);
+        long entry = at + LogFormat.RECORD_HEADER_BYTES;
+        for (int i = 0; i < batch.size(); i++) {
+            MemorySegment key = batch.key(i);
+            MemorySegment value = batch.value(i);
+            int valueLength = value == null ? EntryCursor.TOMBSTONE : (int) value.byteSize();
+            map.set(INT, entry, (int) key.byteSize());
+            map.set(INT, entry + Integer.BYTES, valueLength);
+            MemorySegment.copy(key, 0, map, entry + LogFormat.ENTRY_HEADER_BYTES, key.byteSize());
+            if (valueLength > 0) {
+                MemorySegment.copy(value, 0, map, entry + LogFormat.ENTRY_HEADER_BYTES + key.byteSize(), valueLength);
+            }
+            entry += LogFormat.entryBytes((int) key.byteSize(), valueLength);
+        }
+        map.set(INT, at + LogFormat.RECORD_KEY_LENGTH, LogFormat.BATCH);
+        return finish(at, end, sequence);
+    }
+
+    /** Seals a record with its checksum and moves on behind it. */
+    private long finish(long at, long end, long sequence) {
+        crc.reset();
+        crc.update(view.clear().limit((int) end).position((int) at + LogFormat.RECORD_KEY_LENGTH));
+        map.set(INT, at + LogFormat.RECORD_CHECKSUM, (int) crc.getValue());
+        lastSequence.setRelease(sequence);
+        position.setRelease(end);
+        return end;
+    }
+
+    /**
+     * Whether it is time to reserve more; the answer costs nothing.
+     *
+     * @param fill how full the memtable is: when it is full, what the log has reserved beyond that was written in vain
+     */
+    public boolean runsLow(double fill) {
+        long at = position.getPlain();
+        long needed = fill < TELLING_FILL ? map.byteSize() : Math.min(map.byteSize(), (long) (at / fill));
+        return reserved - at < stepBytes * STEPS_AHEAD && reserved < needed;
+    }
+
+    /** Reserves some bytes more, and touches their pages so that the writer need not wait for the kernel. */
+    public void reserveAhead(double fill) throws IOException {
+        while (runsLow(fill)) {
+            long from = reserved;
+            reserve(from + stepBytes);
+            synchronized (reserves) {
+                for (long page = from; page < reserved && !closed; page += PAGE_BYTES) {
+                    // Adds nothing, but as a write, and without getting in the way of the writer.
+                    ADD.getAndAdd(map, page, 0);
+                }
+            }
+        }
+    }
+
+    /** Reserves whole pages. */
+    private void reserve(long atLeast) throws IOException {
+        long end = Math.min(map.byteSize(), atLeast + PAGE_BYTES - 1 & -PAGE_BYTES);
+        synchronized (reserves) {
+            while (reserved < end && !closed) {
+                ByteBuffer zeros = ZEROS.duplicate().limit((int) Math.min(ZEROS.capacity(), end - reserved));
+                int bytes = zeros.remaining();
+                long from = reserved;
+                uninterruptibly(open -> disk.write(open, zeros.duplicate(), from));
+                reserved = from + bytes;
+            }
+        }
+    }
+
+    /**
+     * Returns when the log is on disk up to a position. Whoever comes first does it for all that have appended by then,
+     * so many writers share one wait for the disk.
+     *
+     * @return number of the last write that is known to be on disk
+     * @throws IOException if that failed, now or before; the log is of no use any more
+     */
+    public long sync(long upTo) throws IOException {
+        synchronized (syncs) {
+            if (broken != null) {
+                throw broken;
+            }
+            if (synced < upTo && !closed) {
+                LogSyncEvent event = new LogSyncEvent();
+                event.begin();
+                // In this order: what the number says is stored in the mapping before the number is, and forcing takes
+                // all that is stored by then.
+                long sequence = lastSequence.get();
+                long target = position.get();
+                try {
+                    uninterruptibly(disk::force);
+                } catch (IOException e) {
+                    // The kernel may have thrown the bytes away and would say yes the next time.
+                    broken = e;
+                    throw e;
+                }
+                event.bytes = target - synced;
+                event.log = number;
+                event.commit();
+                synced = target;
+                syncedSequence = sequence;
+                // After the force, so that what it says is true whether it reaches the disk itself or not.
+                map.set(LONG, LogFormat.HEADER_MARK, LogFormat.mark(number, target));
+            }
+            return syncedSequence;
+        }
+    }
+
+    /** Work on the file that may be done again. */
+    private interface Work {
+        void on(FileChannel open) throws IOException;
+    }
+
+    /**
+     * Does something with the file although the thread is interrupted, which closes its channel, or although another
+     * thread is that uses it at the same time: writers share the log, and one that is interrupted must not take it from
+     * the others.
+     */
+    private void uninterruptibly(Work work) throws IOException {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                FileChannel used = channel;
+                try {
+                    work.on(used);
+                    return;
+                } catch (ClosedChannelException e) {
+                    interrupted |= Thread.interrupted();
+                    reopen(used);
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private void reopen(FileChannel closedOne) throws IOException {
+        synchronized (reopens) {
+            if (channel == closedOne) {
+                channel = disk.open(file);
+            }
+        }
+    }
+
+    /** Returns when all that was appended is on disk. */
+    public long syncAll() throws IOException {
+        return sync(position.get());
+    }
+
+    /** Returns the number in the name of its file. */
+    public long number() {
+        return number;
+    }
+
+    /** Bytes of records so far. */
+    long sizeBytes() {
+        return position.get();
+    }
+
+    /** Ends its use. The file stays. */
+    public void close() {
+        synchronized (syncs) {
+            synchronized (reserves) {
+                if (closed) {
+                    return;
+                }
+                closed = true;
+                syncedSequence = lastSequence.get();
+                arena.close();
+            }
+            try {
+                channel.close();
+            } catch (IOException e) {
+                // Nothing depends on it: what must be on disk was synced.
+            }
+        }
+    }
+
+    /** Ends its use and removes the file. */
+    public void delete() {
+        close();
+        try {
+            disk.delete(file);
+        } catch (IOException e) {
+            // The manifest no longer asks for it, so the next start removes it.
+        }
+    }
+}

@@ -1,0 +1,2 @@
+/** Memory outside the heap. */
+package lab.storage.lsm.memory;

@@ -1,0 +1,292 @@
+package lab.storage.lsm.memtable;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
+import lab.storage.lsm.memory.NativeMemory;
+import lab.storage.lsm.table.Keys;
+import lab.storage.lsm.table.Lookup;
+
+/**
+ * The writes that are not in tables yet, sorted, outside the heap: so they cost the collector nothing, and their bytes
+ * are what they take.
+ *
+ * <p>A {@linkplain Nodes node} for each key hangs in a {@linkplain SkipList skip list} for order and in a hash chain for
+ * lookups; from it hang the key's versions, newest first. Nothing is ever changed or freed but the references that lead to
+ * new nodes and versions, so readers need no lock and a snapshot finds what it saw. One thread writes at a time.
+ *
+ * <p>Life cycle: made with one reference; the one that gives the last reference back hands it to the disposer, which calls
+ * {@link #end()}. A segment of it used later throws instead of showing other bytes.
+ */
+public final class Memtable {
+
+    private static final int HASH_SHIFT = 20;
+    private static final int BYTES_A_BUCKET = 128;
+    private static final int FEWEST_BUCKETS = 64;
+    /** So much of the memory of one that was filled over its threshold is kept for the next one. */
+    private static final long KEPT_SLACK_BYTES = 32 * 1024;
+
+    private final NativeMemory memory;
+    private final Arena arena = Arena.ofShared();
+    private final Nodes nodes;
+    private final SkipList order;
+    private final KeySample sample = new KeySample();
+    private final Consumer<Memtable> disposer;
+    private final AtomicInteger references = new AtomicInteger(1);
+    private final int bucketMask;
+    private final long start;
+    private final long thresholdBytes;
+    private long firstLog;
+    // Written by the one writer; those who ask without its lock can do with a figure of a moment ago.
+    private long end;
+    private long count;
+    private long tombstones;
+    private long lastSequence;
+
+    /**
+     * @param memory         {@link #capacity} bytes, of which the first ones are made zero here
+     * @param thresholdBytes it is full when its entries take this much; an empty one takes any entry
+     * @param firstLog       number of the oldest log that holds what will be in it
+     * @param disposer       told when nobody uses it any more
+     */
+    public Memtable(NativeMemory memory, long thresholdBytes, long firstLog, Consumer<Memtable> disposer) {
+        this.memory = memory;
+        this.thresholdBytes = thresholdBytes;
+        this.firstLog = firstLog;
+        this.disposer = disposer;
+        this.nodes = new Nodes(memory.during(arena));
+        int buckets = buckets(thresholdBytes);
+        this.bucketMask = buckets - 1;
+        long head = (long) buckets * Integer.BYTES;
+        this.order = new SkipList(nodes, head);
+        this.start = head + Nodes.headBytes();
+        this.end = start;
+        nodes.data().asSlice(0, start).fill((byte) 0);
+    }
+
+    private static int buckets(long thresholdBytes) {
+        return Integer.highestOneBit(Math.clamp(thresholdBytes / BYTES_A_BUCKET, FEWEST_BUCKETS, 1 << 28));
+    }
+
+    /** Bytes of memory for a memtable: one that is nearly empty takes an entry of any size. */
+    public static long capacity(long thresholdBytes, long maxKeyBytes, long maxValueBytes) {
+        return buckets(thresholdBytes) * (long) Integer.BYTES + Nodes.headBytes() + thresholdBytes
+                + bytesFor((int) maxKeyBytes, (int) maxValueBytes);
+    }
+
+    /** Most bytes that an entry takes. */
+    public static long bytesFor(int keyLength, int valueLength) {
+        return Nodes.mostBytes(keyLength, valueLength);
+    }
+
+    /** Bytes that an entry usually takes. */
+    public static long usualBytes(int keyLength, int valueLength) {
+        return Nodes.usualBytes(keyLength, valueLength);
+    }
+
+    /** Whether there is room for an entry of so many bytes. */
+    public boolean fits(long bytes) {
+        long taken = end - start;
+        return taken == 0 || taken + bytes <= thresholdBytes;
+    }
+
+    /**
+     * Writes one version. For one thread at a time.
+     *
+     * @param value    null for a delete
+     * @param sequence greater than that of every write before
+     * @return whether the key is new here
+     */
+    public boolean put(byte[] key, long hash, MemorySegment value, long sequence) {
+        lastSequence = sequence;
+        long prefix = Keys.prefix(key, 0, key.length);
+        long bucket = bucket(hash);
+        long node = nodes.inChain(bucket, key, key.length, hash, prefix);
+        if (node != 0) {
+            boolean wasDelete = nodes.isDeleted(node);
+            end = nodes.addVersion(node, end, value, sequence);
+            if (wasDelete != (value == null)) {
+                tombstones += value == null ? 1 : -1;
+            }
+            return false;
+        }
+        addNode(key, hash, prefix, bucket, value, sequence);
+        return true;
+    }
+
+    private void addNode(byte[] key, long hash, long prefix, long bucket, MemorySegment value, long sequence) {
+        int height = order.nextHeight();
+        long node = end;
+        end = nodes.writeNode(node, height, key, hash, prefix, value, sequence);
+        nodes.prepareChain(node, bucket);
+        order.insert(node, height, key, prefix);
+        nodes.beginChain(node, bucket);
+        count++;
+        if (value == null) {
+            tombstones++;
+        }
+    }
+
+    private long bucket(long hash) {
+        return ((int) (hash >>> HASH_SHIFT) & bucketMask) * (long) Integer.BYTES;
+    }
+
+    /**
+     * Looks a key up; if it was written, also as a delete, tells the lookup where the value lies.
+     *
+     * @param sequence writes after this one are not seen
+     */
+    public boolean find(Lookup lookup, long sequence) {
+        long node = nodes.inChain(bucket(lookup.hash), lookup.key, lookup.keyLength, lookup.hash, lookup.prefix);
+        long version = node == 0 ? 0 : nodes.versionAt(node, sequence);
+        if (version == 0) {
+            return false;
+        }
+        lookup.found(nodes.data(), nodes.valueOffset(version), nodes.valueLength(version));
+        return true;
+    }
+
+    /** The first node whose key is not smaller, or with null the first of all; 0 if there is none. */
+    long seek(byte[] key) {
+        return order.seek(key);
+    }
+
+    /** The last node whose key is smaller, or with null the last of all; 0 if there is none. */
+    long seekBefore(byte[] key, int keyLength) {
+        return order.seekBefore(key, keyLength);
+    }
+
+    /**
+     * Estimates the bytes of keys and newest values of a part: exactly up to 1,024 keys, and from at least as many of them
+     * where there are more.
+     *
+     * @param from first key, or null
+     * @param to   key after the last one, or null
+     */
+    public long approximateBytes(byte[] from, byte[] to) {
+        return order.approximateBytes(from, to);
+    }
+
+    /** What a node consists of. */
+    Nodes nodes() {
+        return nodes;
+    }
+
+    /** Keys, deleted ones included. */
+    public long count() {
+        return count;
+    }
+
+    /** Keys whose newest version is a delete. */
+    public long tombstones() {
+        return tombstones;
+    }
+
+    /** Number of the last write in it; 0 if there is none. */
+    public long lastSequence() {
+        return lastSequence;
+    }
+
+    /** Whether a key that was new is to be looked for in tables. */
+    public boolean isSampled(long hash) {
+        return sample.wants(hash, count);
+    }
+
+    /** Says whether tables have a key of the sample too. */
+    public void sampled(boolean old) {
+        sample.add(old);
+    }
+
+    /** Keys that tables have too, as far as the sample tells. */
+    public long oldEntries() {
+        return sample.oldAmong(count);
+    }
+
+    /** Bytes that the entries take, older versions and overhead included. */
+    public long sizeBytes() {
+        return end - start;
+    }
+
+    /** How full it is, 1 and more for one that takes no further entry. */
+    public double fill() {
+        return (double) sizeBytes() / thresholdBytes;
+    }
+
+    /** Whether it is time to {@link #touchAhead()}; the answer costs nothing. */
+    public boolean runsLow() {
+        return memory.runsLow(end, start + thresholdBytes);
+    }
+
+    /** Has the kernel give the pages that come next, so that the writer need not wait for it. */
+    public void touchAhead() {
+        memory.touchAhead(end, start + thresholdBytes);
+    }
+
+    /** Says that a log holds a part of it, before it does. */
+    public void loggedIn(long log) {
+        firstLog = Math.min(firstLog, log);
+    }
+
+    /** Number of the oldest log that holds a part of it. */
+    public long firstLog() {
+        return firstLog;
+    }
+
+    /** Takes a reference. Only for one who knows that somebody else holds one. */
+    public void retain() {
+        references.getAndIncrement();
+    }
+
+    /** Gives a reference back. */
+    public void release() {
+        if (references.decrementAndGet() == 0) {
+            disposer.accept(this);
+        }
+    }
+
+    /** For the disposer: ends the life of every segment of it, and gives its memory. */
+    public NativeMemory end() {
+        long touched = end;
+        arena.close();
+        long kept = Math.min(memory.byteSize(), start + thresholdBytes + KEPT_SLACK_BYTES - 1 & -KEPT_SLACK_BYTES);
+        if (touched > kept) {
+            // A value larger than the threshold: the next memtable will hardly need these pages.
+            memory.discard(kept);
+        }
+        return memory;
+    }
+
+    /**
+     * Which share of a memtable's keys tables have too, from a sample of them: looking for every new key in the tables
+     * would cost a write more than the write itself.
+     */
+    private static final class KeySample {
+
+        private static final int ALL_SAMPLED = 1024;
+        private static final int SAMPLE_MASK = 15;
+
+        private final LongAdder asked = new LongAdder();
+        private final LongAdder old = new LongAdder();
+
+        /** Whether a new key belongs to the sample: each of the first, then one in sixteen. */
+        boolean wants(long hash, long count) {
+            return count <= ALL_SAMPLED || (hash & SAMPLE_MASK) == 0;
+        }
+
+        /** Says whether tables have a key of the sample too. */
+        void add(boolean isOld) {
+            asked.increment();
+            if (isOld) {
+                old.increment();
+            }
+        }
+
+        /** How many of so many keys tables have too, as far as the sample tells. */
+        long oldAmong(long count) {
+            long all = asked.sum();
+            return all == 0 ? 0 : count * old.sum() / all;
+        }
+    }
+}

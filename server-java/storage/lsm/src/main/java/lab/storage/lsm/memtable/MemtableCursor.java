@@ -1,0 +1,134 @@
+package lab.storage.lsm.memtable;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.table.Keys;
+
+/**
+ * Walks over a memtable as a snapshot sees it, forwards or from its end to its start: nodes lead forwards alone, so each step
+ * backwards is a search. Holds a reference to it until it is closed.
+ */
+public final class MemtableCursor implements EntryCursor {
+
+    private static final int FIRST_KEY_BYTES = 64;
+
+    private final Memtable memtable;
+    private final Nodes nodes;
+    private final long sequence;
+    private final byte[] from;
+    private final byte[] to;
+    private final boolean reverse;
+    private long nextNode;
+    private long version;
+    private long prefix;
+    private byte[] key = new byte[FIRST_KEY_BYTES];
+    private int keyLength;
+    private long passed;
+
+    /**
+     * @param from     first key, or null
+     * @param to       key after the last one, or null
+     * @param sequence the last write that is seen
+     */
+    public MemtableCursor(Memtable memtable, byte[] from, byte[] to, long sequence) {
+        this(memtable, from, to, sequence, false);
+    }
+
+    /**
+     * @param from     first key, or null
+     * @param to       key after the last one, or null
+     * @param sequence the last write that is seen
+     * @param reverse  whether the largest key comes first
+     */
+    public MemtableCursor(Memtable memtable, byte[] from, byte[] to, long sequence, boolean reverse) {
+        this.memtable = memtable;
+        this.nodes = memtable.nodes();
+        this.sequence = sequence;
+        this.from = from;
+        this.to = to;
+        this.reverse = reverse;
+        memtable.retain();
+        this.nextNode = !reverse ? memtable.seek(from) : memtable.seekBefore(to, to == null ? 0 : to.length);
+    }
+
+    @Override
+    public boolean next() {
+        while (nextNode != 0) {
+            long node = nextNode;
+            passed++;
+            version = nodes.versionAt(node, sequence);
+            if (version == 0 && !reverse) {
+                nextNode = nodes.next(node, 0);
+                continue;
+            }
+            keyLength = nodes.keyLength(node);
+            if (keyLength > key.length) {
+                key = new byte[keyLength * 2];
+            }
+            Keys.copy(nodes.data(), nodes.keyOffset(node), key, 0, keyLength);
+            nextNode = reverse ? memtable.seekBefore(key, keyLength) : nodes.next(node, 0);
+            if (version == 0) {
+                continue;
+            }
+            prefix = nodes.prefix(node);
+            if (isBehind()) {
+                nextNode = 0;
+                return false;
+            }
+            return true;
+        }
+        return false;
+    }
+
+    /** Whether the key lies behind the range. */
+    private boolean isBehind() {
+        return reverse ? from != null && Arrays.compareUnsigned(key, 0, keyLength, from, 0, from.length) < 0
+                : to != null && Arrays.compareUnsigned(key, 0, keyLength, to, 0, to.length) >= 0;
+    }
+
+    /** Share of the memtable's keys that it has passed. */
+    public double passedShare() {
+        return (double) passed / Math.max(1, memtable.count());
+    }
+
+    /** Memory that this cursor keeps. */
+    public Memtable memtable() {
+        return memtable;
+    }
+
+    @Override
+    public byte[] key() {
+        return key;
+    }
+
+    @Override
+    public int keyLength() {
+        return keyLength;
+    }
+
+    @Override
+    public long prefix() {
+        return prefix;
+    }
+
+    @Override
+    public MemorySegment valueSegment() {
+        return valueLength() == EntryCursor.TOMBSTONE ? null : nodes.data();
+    }
+
+    @Override
+    public long valueOffset() {
+        return nodes.valueOffset(version);
+    }
+
+    @Override
+    public int valueLength() {
+        return nodes.valueLength(version);
+    }
+
+    @Override
+    public void close() {
+        memtable.release();
+    }
+}

@@ -1,0 +1,129 @@
+package lab.storage.lsm.memtable;
+
+import lab.storage.lsm.table.Keys;
+
+/** The order of a memtable's keys: a skip list (Pugh, 1990). One thread at a time inserts; readers need no lock. */
+final class SkipList {
+
+    /** So many nodes stand for all the others of a part. */
+    static final int SAMPLE = 1024;
+
+    /** Each level has a quarter of the nodes of the one below it. */
+    private static final int LEVEL_BITS = 2;
+
+    private final Nodes nodes;
+    private final long head;
+    private final long[] before = new long[Nodes.MAX_HEIGHT];
+    private int height = 1;
+    private int random = 0x2545f491;
+
+    /**
+     * @param head node of zeros, of {@link Nodes#headBytes()}
+     */
+    SkipList(Nodes nodes, long head) {
+        this.nodes = nodes;
+        this.head = head;
+    }
+
+    /** How high the next node is to be. */
+    int nextHeight() {
+        random ^= random << 13;
+        random ^= random >>> 17;
+        random ^= random << 5;
+        return Math.min(Nodes.MAX_HEIGHT, 1 + Integer.numberOfTrailingZeros(random | 1 << 30) / LEVEL_BITS);
+    }
+
+    /** Puts a node, which is written but for its links, into its place. Its key must be new. */
+    void insert(long node, int levels, byte[] key, long prefix) {
+        findBefore(key, prefix);
+        for (int level = height; level < levels; level++) {
+            before[level] = head;
+        }
+        height = Math.max(height, levels);
+        for (int level = 0; level < levels; level++) {
+            nodes.insert(node, prefix, before[level], level);
+        }
+    }
+
+    /** Finds, on each level, the last node before a key. */
+    private void findBefore(byte[] key, long prefix) {
+        long node = head;
+        long notBefore = 0;
+        for (int level = height - 1; level >= 0; level--) {
+            long next = nodes.next(node, level);
+            while (next != 0 && next != notBefore && isBefore(next, nodes.nextPrefix(node, level), key, prefix)) {
+                node = next;
+                next = nodes.next(node, level);
+            }
+            notBefore = next;
+            before[level] = node;
+        }
+    }
+
+    private boolean isBefore(long node, long nodePrefix, byte[] key, long prefix) {
+        return nodePrefix != prefix ? Long.compareUnsigned(nodePrefix, prefix) < 0
+                : nodes.compareWhole(node, key, key.length) < 0;
+    }
+
+    /** The first node whose key is not smaller, or with null the first of all; 0 if there is none. */
+    long seek(byte[] key) {
+        if (key == null) {
+            return nodes.next(head, 0);
+        }
+        long prefix = Keys.prefix(key, 0, key.length);
+        long node = head;
+        long next = 0;
+        for (int level = Nodes.MAX_HEIGHT - 1; level >= 0; level--) {
+            next = nodes.next(node, level);
+            while (next != 0 && nodes.compare(next, key, key.length, prefix) < 0) {
+                node = next;
+                next = nodes.next(node, level);
+            }
+        }
+        return next;
+    }
+
+    /** The last node whose key is smaller, or with null the last of all; 0 if there is none. */
+    long seekBefore(byte[] key, int keyLength) {
+        long prefix = key == null ? 0 : Keys.prefix(key, 0, keyLength);
+        long node = head;
+        for (int level = Nodes.MAX_HEIGHT - 1; level >= 0; level--) {
+            long next = nodes.next(node, level);
+            while (next != 0 && (key == null || nodes.compare(next, key, keyLength, prefix) < 0)) {
+                node = next;
+                next = nodes.next(node, level);
+            }
+        }
+        return node == head ? 0 : node;
+    }
+
+    /**
+     * Estimates the bytes of keys and newest values of a part. The nodes of the highest level that has {@link #SAMPLE} of
+     * them there stand for the others; a part with fewer nodes is summed up.
+     *
+     * @param from first key, or null
+     * @param to   key after the last one, or null
+     */
+    long approximateBytes(byte[] from, byte[] to) {
+        long toPrefix = to == null ? 0 : Keys.prefix(to, 0, to.length);
+        long fromPrefix = from == null ? 0 : Keys.prefix(from, 0, from.length);
+        long before = head;
+        for (int level = Nodes.MAX_HEIGHT - 1; ; level--) {
+            long node = nodes.next(before, level);
+            while (from != null && node != 0 && nodes.compare(node, from, from.length, fromPrefix) < 0) {
+                before = node;
+                node = nodes.next(node, level);
+            }
+            long count = 0;
+            long bytes = 0;
+            while (node != 0 && (to == null || nodes.compare(node, to, to.length, toPrefix) < 0)) {
+                count++;
+                bytes += nodes.entryBytes(node);
+                node = nodes.next(node, level);
+            }
+            if (count >= SAMPLE || level == 0) {
+                return bytes << LEVEL_BITS * level;
+            }
+        }
+    }
+}

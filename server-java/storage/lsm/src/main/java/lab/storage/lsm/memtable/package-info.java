@@ -1,0 +1,2 @@
+/** The sorted writes that are not in tables yet. */
+package lab.storage.lsm.memtable;

@@ -1,0 +1,143 @@
+package lab.storage.lsm.table;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.zip.CRC32C;
+import lab.storage.StorageException;
+import lab.storage.lsm.CorruptionException;
+import lab.storage.lsm.disk.Disk;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Checks the parts of one table file against their checksums, and remembers which are damaged.
+ *
+ * <p>It reads in the ordinary way, not through the mapping: a disk that cannot read a page is an {@link IOException}
+ * here, and afterwards the page is in the kernel's memory, where the mapping finds it.
+ */
+final class Checks {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Checks.class);
+    private static final int BLOCKS_PER_WORD = 64;
+    private static final int PIECE_BYTES = 16 * 1024;
+    private static final ThreadLocal<ByteBuffer> PIECE =
+            ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(PIECE_BYTES));
+
+    private final Disk disk;
+    private final Path file;
+    private final AtomicLongArray right;
+    private final ConcurrentSkipListMap<Long, DamagedRange> damaged = new ConcurrentSkipListMap<>();
+    private volatile FileChannel channel;
+    private boolean closed;
+
+    Checks(Disk disk, Path file, FileChannel channel, long blocks) {
+        this.disk = disk;
+        this.file = file;
+        this.channel = channel;
+        this.right = new AtomicLongArray((int) (blocks / BLOCKS_PER_WORD + 1));
+    }
+
+    /** Whether a block was found right once. */
+    boolean knownRight(long block) {
+        return (right.getPlain((int) (block / BLOCKS_PER_WORD)) & 1L << block % BLOCKS_PER_WORD) != 0;
+    }
+
+    /**
+     * Checks a part of the file against a checksum.
+     *
+     * @param part     what it is called
+     * @param number   number of the block, or a negative one for another part
+     * @param expected the checksum
+     * @param range    keys that cannot be read if it is damaged
+     */
+    void check(String part, long number, long from, long to, int expected, DamagedRange range) {
+        int got;
+        try {
+            got = checksum(from, to);
+        } catch (IOException e) {
+            found(number, range, e.toString());
+            throw new StorageException("The keys " + range + " cannot be read: the " + part + " at offset " + from
+                    + " of the file " + file + " gives " + e + ". Other keys can be read. Check the disk; it is tried "
+                    + "again with each read.", e);
+        }
+        if (got != expected) {
+            CorruptionException wrong = CorruptionException.checksum(file, from, part, expected, got, range);
+            found(number, range, wrong.getMessage());
+            throw wrong;
+        }
+        if (!damaged.isEmpty() && damaged.remove(number) != null) {
+            LOG.info("The keys {} of {} can be read again", range, file);
+        }
+        if (number >= 0) {
+            right.getAndUpdate((int) (number / BLOCKS_PER_WORD), old -> old | 1L << number % BLOCKS_PER_WORD);
+        }
+    }
+
+    private void found(long number, DamagedRange range, String what) {
+        if (damaged.putIfAbsent(number, range) == null) {
+            LOG.error("The keys {} cannot be read; their table is left out of merges. {}", range, what);
+        }
+    }
+
+    /** What was found damaged, and not found right since. */
+    Collection<DamagedRange> damaged() {
+        return damaged.values();
+    }
+
+    private int checksum(long from, long to) throws IOException {
+        CRC32C crc = new CRC32C();
+        ByteBuffer piece = PIECE.get();
+        for (long at = from; at < to; at += PIECE_BYTES) {
+            read(piece.clear().limit((int) Math.min(PIECE_BYTES, to - at)), at);
+            crc.update(piece.flip());
+        }
+        return (int) crc.getValue();
+    }
+
+    /** Reads also on a thread that is interrupted, which closes the channel under all who read. */
+    private void read(ByteBuffer piece, long at) throws IOException {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                FileChannel used = channel;
+                try {
+                    disk.read(used, piece, at);
+                    return;
+                } catch (ClosedChannelException e) {
+                    interrupted |= Thread.interrupted();
+                    piece.rewind();
+                    reopen(used);
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private synchronized void reopen(FileChannel closedOne) throws IOException {
+        if (closed) {
+            throw new ClosedChannelException();
+        }
+        if (channel == closedOne) {
+            channel = disk.openToRead(file);
+        }
+    }
+
+    /** Closes the file. */
+    synchronized void close() {
+        closed = true;
+        try {
+            channel.close();
+        } catch (IOException e) {
+            // Nothing was written to it.
+        }
+    }
+}

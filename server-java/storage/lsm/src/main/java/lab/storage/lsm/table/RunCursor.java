@@ -1,0 +1,82 @@
+package lab.storage.lsm.table;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+
+/** Walks over the tables of a run, one after the other, forwards or from their end to their start. */
+final class RunCursor implements EntryCursor {
+
+    private final List<Table> tables;
+    private final boolean reverse;
+    private final byte[] from;
+    private final byte[] to;
+    private final boolean verifies;
+    private int nextTable;
+    private EntryCursor entries;
+
+    /**
+     * @param tables   those to walk over, in this order; what lies outside the range at their end does no harm
+     * @param verifies whether each block is checked again; not in reverse
+     */
+    RunCursor(List<Table> tables, boolean reverse, boolean verifies, byte[] from, byte[] to) {
+        this.verifies = verifies;
+        this.tables = tables;
+        this.reverse = reverse;
+        this.from = from;
+        this.to = to;
+    }
+
+    @Override
+    public boolean next() {
+        while (entries == null || !entries.next()) {
+            if (nextTable == tables.size()) {
+                return false;
+            }
+            Table table = tables.get(nextTable++);
+            if (isBehind(table)) {
+                nextTable = tables.size();
+                return false;
+            }
+            entries = reverse ? table.reverseCursor(from, to)
+                    : verifies ? table.verifiedCursor(from, to) : table.cursor(from, to);
+        }
+        return true;
+    }
+
+    /** Whether a table lies behind the range. */
+    private boolean isBehind(Table table) {
+        return reverse ? from != null && Arrays.compareUnsigned(table.lastKey(), from) < 0
+                : to != null && Arrays.compareUnsigned(table.firstKey(), to) >= 0;
+    }
+
+    @Override
+    public byte[] key() {
+        return entries.key();
+    }
+
+    @Override
+    public int keyLength() {
+        return entries.keyLength();
+    }
+
+    @Override
+    public long prefix() {
+        return entries.prefix();
+    }
+
+    @Override
+    public MemorySegment valueSegment() {
+        return entries.valueSegment();
+    }
+
+    @Override
+    public long valueOffset() {
+        return entries.valueOffset();
+    }
+
+    @Override
+    public int valueLength() {
+        return entries.valueLength();
+    }
+}

@@ -1,0 +1,71 @@
+package lab.storage.lsm.table;
+
+import java.lang.foreign.MemorySegment;
+import java.util.function.Consumer;
+import lab.storage.lsm.CorruptionException;
+
+/** Walks over those blocks of a table that are whole. */
+final class SalvageCursor implements EntryCursor {
+
+    private final Table table;
+    private final BlockwiseCursor entries;
+    private final Consumer<CorruptionException> damaged;
+    private long nextBlock;
+    private boolean entered;
+
+    /**
+     * @param damaged receives each block that is left out
+     */
+    SalvageCursor(Table table, Consumer<CorruptionException> damaged) {
+        this.table = table;
+        this.entries = table.blockwise();
+        this.damaged = damaged;
+    }
+
+    @Override
+    public boolean next() {
+        while (!entered || !entries.next()) {
+            if (nextBlock == table.blocks()) {
+                return false;
+            }
+            try {
+                entries.only(nextBlock++);
+                entered = true;
+            } catch (CorruptionException e) {
+                entered = false;
+                damaged.accept(e);
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public byte[] key() {
+        return entries.key();
+    }
+
+    @Override
+    public int keyLength() {
+        return entries.keyLength();
+    }
+
+    @Override
+    public long prefix() {
+        return entries.prefix();
+    }
+
+    @Override
+    public MemorySegment valueSegment() {
+        return entries.valueSegment();
+    }
+
+    @Override
+    public long valueOffset() {
+        return entries.valueOffset();
+    }
+
+    @Override
+    public int valueLength() {
+        return entries.valueLength();
+    }
+}

@@ -1,0 +1,51 @@
+package lab.storage.lsm.background;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+
+/** What writers wait for does not wait for what nobody waits for. */
+class HousekeeperTest {
+
+    private static final int TASKS = 5;
+
+    @Test
+    void preparesAgainAfterEachTask() throws InterruptedException {
+        List<String> done = Collections.synchronizedList(new ArrayList<>());
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch gate = new CountDownLatch(1);
+        CountDownLatch all = new CountDownLatch(TASKS);
+        try (Housekeeper housekeeper = new Housekeeper()) {
+            housekeeper.execute(() -> {
+                begun.countDown();
+                try {
+                    gate.await();
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
+            begun.await();
+            for (int i = 0; i < TASKS; i++) {
+                housekeeper.execute(() -> {
+                    done.add("task");
+                    all.countDown();
+                });
+            }
+            housekeeper.begin(() -> {
+                if (all.getCount() > 0) {
+                    done.add("prepare");
+                }
+                return Long.MAX_VALUE;
+            });
+            gate.countDown();
+            all.await();
+        }
+        for (int i = 0; i < TASKS; i++) {
+            assertEquals(List.of("prepare", "task"), done.subList(2 * i, 2 * i + 2), done.toString());
+        }
+    }
+}
