@@ -27,6 +27,7 @@ COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
 STATUS_TIMEOUT_S = 5.0
 LOG_TAIL_LINES = 15
 _END_OF_OUTPUT_S = 0.5
+_EXIT_CODE_S = 5.0
 #: Flags that every measured JVM gets: frames between safepoints for the profiler, and leave for it to attach.
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
@@ -158,7 +159,9 @@ class RunningServer:
         return told if isinstance(told, dict) else {}
 
     def death(self) -> ServerError:
-        """The error that tells how this server died, with its last log lines."""
+        """Describe how this server died, with its last log lines: for when its process is known to be gone."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.child.wait(_EXIT_CODE_S)  # its guard may not have collected the exit code yet
         return ServerError(
             f"server {self.engine} (pid {self.pid})",
             f"died with exit code {self.child.poll()}; its last lines:\n{log_tail(self.spec.log)}",
