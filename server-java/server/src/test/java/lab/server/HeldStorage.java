@@ -14,8 +14,11 @@ import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 import lab.storage.memory.MemoryStorage;
 
-/** A store in memory that holds every {@code get} of the key {@code held} until it is let go, and notes who uses it. */
-public final class HeldStorage implements Storage {
+/**
+ * A store in memory that holds every {@code get} of the key {@code held} until it is let go, and notes who uses it. Tests
+ * plant their own ranges in it.
+ */
+public class HeldStorage implements Storage {
 
     /** The key. */
     public static final String HELD = "held";

@@ -18,11 +18,15 @@ public interface Body extends AutoCloseable {
     }
 
     /**
-     * Puts the next bytes into a buffer, as many as there are or as fit.
+     * Puts the next bytes into a buffer: as many as fit, or fewer where finding more takes long, so that the thread can
+     * turn to others before it calls again.
      *
-     * @return number of bytes put; less than {@code length} only at the end, and 0 after it
+     * @return number of bytes put; may be 0 before the end too
      */
     int read(byte[] buffer, int offset, int length);
+
+    /** Whether everything was read. */
+    boolean isEnded();
 
     @Override
     void close();

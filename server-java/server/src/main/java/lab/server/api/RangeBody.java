@@ -1,22 +1,16 @@
 package lab.server.api;
 
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import lab.storage.Cursor;
 
 /** A range as a stream of records {@code key\nvalue}, with nothing between them. */
-public final class RangeBody implements Body {
+public final class RangeBody extends CursorBody {
 
-    private static final MemorySegment NEWLINE = MemorySegment.ofArray(new byte[] {'\n'});
     private static final int KEY = 0;
     private static final int VALUE = 2;
-    private static final int PARTS = 3;
 
-    private final Cursor cursor;
     private final boolean waits;
-    private MemorySegment part;
-    private long partRead;
-    private int partKind;
+    private final MemorySegment[] parts = {null, MemorySegment.ofArray(new byte[] {'\n'}), null};
 
     RangeBody(Cursor cursor) {
         this(cursor, false);
@@ -27,7 +21,7 @@ public final class RangeBody implements Body {
      * @param waits  whether moving the cursor may wait for other nodes
      */
     public RangeBody(Cursor cursor, boolean waits) {
-        this.cursor = cursor;
+        super(cursor);
         this.waits = waits;
     }
 
@@ -37,49 +31,9 @@ public final class RangeBody implements Body {
     }
 
     @Override
-    public long length() {
-        return UNKNOWN_LENGTH;
-    }
-
-    @Override
-    public int read(byte[] buffer, int offset, int length) {
-        int filled = 0;
-        while (filled < length) {
-            if (part == null && !startRecord()) {
-                break;
-            }
-            int bytes = (int) Math.min(length - filled, part.byteSize() - partRead);
-            MemorySegment.copy(part, ValueLayout.JAVA_BYTE, partRead, buffer, offset + filled, bytes);
-            filled += bytes;
-            partRead += bytes;
-            if (partRead == part.byteSize()) {
-                nextPart();
-            }
-        }
-        return filled;
-    }
-
-    private boolean startRecord() {
-        if (!cursor.next()) {
-            return false;
-        }
-        partKind = KEY;
-        part = cursor.key();
-        partRead = 0;
-        return true;
-    }
-
-    private void nextPart() {
-        partKind = (partKind + 1) % PARTS;
-        partRead = 0;
-        part = partKind == KEY ? null : partKind == VALUE ? cursor.value() : NEWLINE;
-        if (part != null && part.byteSize() == 0) {
-            nextPart();
-        }
-    }
-
-    @Override
-    public void close() {
-        cursor.close();
+    protected MemorySegment[] parts(Cursor entry) {
+        parts[KEY] = entry.key();
+        parts[VALUE] = entry.value();
+        return parts;
     }
 }

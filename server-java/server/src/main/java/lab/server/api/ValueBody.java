@@ -56,6 +56,11 @@ public final class ValueBody implements Body {
     }
 
     @Override
+    public boolean isEnded() {
+        return read == value.byteSize();
+    }
+
+    @Override
     public void close() {
         cursor.close();
     }

@@ -2,9 +2,10 @@ package lab.server.cluster;
 
 import java.lang.foreign.MemorySegment;
 import lab.storage.Cursor;
+import lab.storage.SteppingCursor;
 
 /** The values of a range of records: without tombstones and without prefixes. */
-final class ValueCursor implements Cursor {
+final class ValueCursor implements SteppingCursor {
 
     private final Cursor records;
 
@@ -16,13 +17,9 @@ final class ValueCursor implements Cursor {
     }
 
     @Override
-    public boolean next() {
-        while (records.next()) {
-            if (!StampedRecord.isTombstone(records.value())) {
-                return true;
-            }
-        }
-        return false;
+    public Step step() {
+        Step step = records.step();
+        return step == Step.ENTRY && StampedRecord.isTombstone(records.value()) ? Step.PASSED : step;
     }
 
     @Override

@@ -224,8 +224,9 @@ final class JdkExchange implements Exchange, Job {
                     : source.length());
             OutputStream out = exchange.getResponseBody();
             try {
-                for (; length > 0; length = source.read(buffer, 0, buffer.length)) {
-                    out.write(buffer, 0, length);
+                out.write(buffer, 0, length);
+                while (!source.isEnded()) {
+                    out.write(buffer, 0, source.read(buffer, 0, buffer.length));
                 }
             } catch (RuntimeException | Error e) {
                 cutShort();

@@ -27,10 +27,8 @@ final class StreamItem extends Session.QueueItem {
     private final Body body;
     private final boolean chunked;
     private final byte[] buffer = new byte[BUFFER_BYTES];
-    private long remainingBytes;
     private int from;
     private int to;
-    private boolean ended;
     private boolean closed;
 
     /**
@@ -41,7 +39,6 @@ final class StreamItem extends Session.QueueItem {
     StreamItem(byte[] head, Body body, boolean chunked) {
         this.body = body;
         this.chunked = chunked;
-        this.remainingBytes = body.length();
         System.arraycopy(head, 0, buffer, 0, head.length);
         to = head.length;
         try {
@@ -57,14 +54,7 @@ final class StreamItem extends Session.QueueItem {
             fillChunk();
             return;
         }
-        int bytes = body.read(buffer, to, buffer.length - to);
-        to += bytes;
-        if (remainingBytes == Body.UNKNOWN_LENGTH) {
-            ended = to < buffer.length;
-        } else {
-            remainingBytes -= bytes;
-            ended = remainingBytes == 0;
-        }
+        to += body.read(buffer, to, buffer.length - to);
     }
 
     private void fillChunk() {
@@ -81,16 +71,15 @@ final class StreamItem extends Session.QueueItem {
             buffer[to++] = '\r';
             buffer[to++] = '\n';
         }
-        if (bytes < room) {
+        if (body.isEnded()) {
             System.arraycopy(LAST_CHUNK, 0, buffer, to, LAST_CHUNK.length);
             to += LAST_CHUNK.length;
-            ended = true;
         }
     }
 
     @Override
     public int remaining() {
-        return from < to || !ended ? 1 : 0;
+        return from < to || !isEnded() ? 1 : 0;
     }
 
     @Override
@@ -117,7 +106,11 @@ final class StreamItem extends Session.QueueItem {
         }
     }
 
+    /** Sends what the socket takes. After an empty piece too the selector serves others before it asks for the next. */
     private int writeBuffer(Socket socket) throws IOException {
+        if (from == to) {
+            return 0;
+        }
         int written = socket.write(buffer, from, to - from, 0);
         if (written > 0) {
             from += written;
@@ -125,9 +118,9 @@ final class StreamItem extends Session.QueueItem {
         return written;
     }
 
-    /** Whether the end of the body is in the buffer. */
+    /** Whether the end of the body is in the buffer, or was sent. */
     boolean isEnded() {
-        return ended;
+        return body.isEnded();
     }
 
     /** What is in the buffer, to be sent by itself while another thread waits to read on. */

@@ -10,16 +10,13 @@ import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import lab.server.HeldStorage;
 import lab.server.RawClient;
 import lab.server.TestServer;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
-import lab.storage.Storage;
-import lab.storage.StorageStats;
-import lab.storage.ValueReader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -130,81 +127,27 @@ class ClusterRangeTest {
     }
 
     /** A store whose ranges wait at their first entry until they are let go. */
-    private static final class GatedStorage implements Storage {
+    private static final class GatedStorage extends HeldStorage {
 
         private final CountDownLatch reached = new CountDownLatch(1);
         private final CountDownLatch gate = new CountDownLatch(1);
         private final CountDownLatch closed = new CountDownLatch(1);
 
         @Override
-        public <X extends Exception> boolean get(MemorySegment key, ValueReader<X> reader) {
-            return false;
-        }
-
-        @Override
-        public void put(MemorySegment key, MemorySegment value) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void delete(MemorySegment key) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
         public Cursor range(MemorySegment from, MemorySegment to) {
-            return new Cursor() {
-
-                @Override
-                public boolean next() {
-                    reached.countDown();
-                    try {
-                        gate.await();
-                    } catch (InterruptedException e) {
-                        throw new IllegalStateException(e);
-                    }
-                    return false;
-                }
-
-                @Override
-                public MemorySegment key() {
-                    throw new UnsupportedOperationException();
-                }
-
-                @Override
-                public MemorySegment value() {
-                    throw new UnsupportedOperationException();
-                }
-
-                @Override
-                public void close() {
-                    // Holds nothing.
-                }
-            };
-        }
-
-        @Override
-        public void flush() {
-            // Holds nothing.
-        }
-
-        @Override
-        public String engine() {
-            return "gated";
-        }
-
-        @Override
-        public Map<String, Object> settings() {
-            return Map.of();
-        }
-
-        @Override
-        public StorageStats stats() {
-            return StorageStats.EMPTY;
+            Cursor range = super.range(from, to);
+            reached.countDown();
+            try {
+                gate.await();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+            return range;
         }
 
         @Override
         public void close() {
+            super.close();
             closed.countDown();
         }
     }

@@ -9,6 +9,16 @@ import java.lang.foreign.MemorySegment;
  */
 public interface Cursor extends AutoCloseable {
 
+    /** What one step of a cursor has come to. */
+    enum Step {
+        /** An entry, which is now the current one. */
+        ENTRY,
+        /** Something that is not shown, such as a delete; there may be entries behind it. */
+        PASSED,
+        /** The end. */
+        END
+    }
+
     /**
      * Moves to the next entry.
      *
@@ -16,6 +26,16 @@ public interface Cursor extends AutoCloseable {
      * @throws SnapshotExpiredException if the store took the snapshot back because a slow reader kept too much memory
      */
     boolean next();
+
+    /**
+     * Moves on by one stored entry, deletes included: {@link #next()} in bounded pieces, so that a thread on which others
+     * wait can turn to them in the middle of many deletes. Engines that cannot stop there move to the next entry.
+     *
+     * @throws SnapshotExpiredException as {@link #next()}
+     */
+    default Step step() {
+        return next() ? Step.ENTRY : Step.END;
+    }
 
     /** Key of the current entry, valid until {@link #next()} or {@link #close()}. */
     MemorySegment key();

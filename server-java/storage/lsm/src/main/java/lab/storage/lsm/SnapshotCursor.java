@@ -20,15 +20,15 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
 
     /** A value in memory up to this size is copied, so that it stays readable when the memtable is taken back. */
     private static final int COPIED_BYTES = 32 * 1024;
-    /** Deletes that are passed before the cursor looks whether its memtables are wanted back. */
+    /** Deletes that {@link #next()} passes before it looks whether its memtables are wanted back. */
     private static final int STEP_ENTRIES = 256;
 
     private final List<Table> tables;
     private final List<MemtableCursor> memtables = new ArrayList<>(2);
     private final Consumer<SnapshotCursor> onClose;
     /**
-     * Held while the cursor moves. Whoever wants the memtables back never waits for it: writers wait for that thread, and
-     * a move over a long row of deletes takes seconds.
+     * Held while the cursor moves. Whoever wants the memtables back never waits for it, because writers wait for that
+     * thread.
      */
     private final ReentrantLock moving = new ReentrantLock();
     private MergeCursor entries;
@@ -111,33 +111,48 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
 
     @Override
     public boolean next() {
+        Step step;
+        do {
+            step = advance(STEP_ENTRIES);
+        } while (step == Step.PASSED);
+        return step == Step.ENTRY;
+    }
+
+    @Override
+    public Step step() {
+        return advance(1);
+    }
+
+    private Step advance(int most) {
         if (memtables.isEmpty()) {
             // Nothing can be taken back, so there is nobody to lock out.
-            return advance();
+            return pass(most);
         }
         moving.lock();
         try {
-            return advance();
+            return pass(most);
         } finally {
             moving.unlock();
             giveBackIfExpired();
         }
     }
 
-    private boolean advance() {
-        for (int passed = 0; ; passed++) {
-            if (passed % STEP_ENTRIES == 0 && expired) {
-                throw new SnapshotExpiredException("This range read was cut short: it was so slow that it kept a "
-                        + "memtable in memory that writers needed. Read faster, or in smaller ranges.");
-            }
+    /** Passes at most so many deletes. */
+    private Step pass(int most) {
+        if (expired) {
+            throw new SnapshotExpiredException("This range read was cut short: it was so slow that it kept a memtable "
+                    + "in memory that writers needed. Read faster, or in smaller ranges.");
+        }
+        for (int passed = 0; passed < most; passed++) {
             if (closed || !entries.next()) {
-                return false;
+                return Step.END;
             }
             if (entries.valueLength() != EntryCursor.TOMBSTONE) {
                 show();
-                return true;
+                return Step.ENTRY;
             }
         }
+        return Step.PASSED;
     }
 
     private void show() {

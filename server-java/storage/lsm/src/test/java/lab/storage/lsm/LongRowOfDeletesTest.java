@@ -7,13 +7,17 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import lab.storage.Cursor;
 import lab.storage.SnapshotExpiredException;
 import lab.storage.lsm.memory.NativeMemory;
 import lab.storage.lsm.memtable.Memtable;
@@ -21,12 +25,40 @@ import lab.storage.lsm.table.GatedTable;
 import lab.storage.lsm.table.Keys;
 import lab.storage.lsm.table.Run;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** A range that passes a long row of deletes holds nobody up who wants its memtables back. */
+/** A range that passes a long row of deletes holds nobody up: neither who wants its memtables back, nor its thread. */
 class LongRowOfDeletesTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(20);
     private static final long THRESHOLD_BYTES = 1 << 20;
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void oneStepPassesOneDelete(boolean flushed, @TempDir Path folder) {
+        try (LsmStorage store = new LsmStorage(folder, LsmOptions.defaults())) {
+            store.put(utf8("first"), utf8("value"));
+            for (int key = 0; key < 10; key++) {
+                store.delete(utf8("gone" + key));
+            }
+            store.put(utf8("last"), utf8("value"));
+            if (flushed) {
+                store.flush();
+            }
+            List<Cursor.Step> steps = new ArrayList<>();
+            try (Cursor cursor = store.range(null, null)) {
+                do {
+                    steps.add(cursor.step());
+                } while (steps.getLast() != Cursor.Step.END);
+            }
+            List<Cursor.Step> expected = new ArrayList<>(Collections.nCopies(10, Cursor.Step.PASSED));
+            expected.addFirst(Cursor.Step.ENTRY);
+            expected.addAll(List.of(Cursor.Step.ENTRY, Cursor.Step.END));
+            assertEquals(expected, steps);
+        }
+    }
 
     @Test
     void memtablesAreTakenBackWhileTheRangePassesDeletes() throws Exception {

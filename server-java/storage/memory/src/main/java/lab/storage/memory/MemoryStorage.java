@@ -15,6 +15,7 @@ import lab.storage.Snapshot;
 import lab.storage.Snapshots;
 import lab.storage.Storage;
 import lab.storage.StorageException;
+import lab.storage.SteppingCursor;
 import lab.storage.StorageStats;
 import lab.storage.ValueReader;
 
@@ -207,7 +208,7 @@ public final class MemoryStorage implements Storage, Batches, Snapshots, Reverse
         // The heap is given back with the object.
     }
 
-    private final class SnapshotCursor implements Cursor {
+    private final class SnapshotCursor implements SteppingCursor {
 
         private VersionedCursor entries;
 
@@ -216,16 +217,11 @@ public final class MemoryStorage implements Storage, Batches, Snapshots, Reverse
         }
 
         @Override
-        public boolean next() {
-            if (entries == null) {
-                return false;
+        public Step step() {
+            if (entries == null || !entries.next()) {
+                return Step.END;
             }
-            while (entries.next()) {
-                if (entries.value() != null) {
-                    return true;
-                }
-            }
-            return false;
+            return entries.value() == null ? Step.PASSED : Step.ENTRY;
         }
 
         @Override
