@@ -13,7 +13,7 @@ from runners.errors import LabError
 
 if TYPE_CHECKING:
     from runners.audit.audit import Audit
-    from runners.store import RunFolder
+    from runners.storage.run_folder import RunFolder
 
 EXIT_PROBLEM = 1
 EXIT_USAGE = 2
@@ -29,7 +29,7 @@ def lab() -> None:
 @lab.command()
 def doctor() -> None:
     """Show what was found on this machine and what is missing; exit 1 only if the main job can't run."""
-    from runners.doctor import examine
+    from runners.execution.doctor import examine
 
     findings = examine()
     for finding in findings:
@@ -42,7 +42,7 @@ def doctor() -> None:
 @click.option("--force", is_flag=True, help="Build even when nothing changed.")
 def build(force: bool) -> None:
     """Build the server and the load generator."""
-    from runners.launch.workshop import prepare
+    from runners.toolchain.workshop import prepare
 
     shop = prepare("loadgen", click.echo, force)
     for name, version in shop.versions().items():
@@ -53,7 +53,7 @@ def build(force: bool) -> None:
 @click.option("--titles", is_flag=True, help="Their titles too.")
 def experiments(titles: bool) -> None:
     """List the experiments' numbers, one a line."""
-    from runners.plan.experiment import EXPERIMENTS
+    from runners.design.experiment import EXPERIMENTS
 
     for one in EXPERIMENTS.values():
         click.echo(f"{one.number}  {one.title}" if titles else one.number)
@@ -69,7 +69,7 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
 
     An interrupted run goes on with `--resume RUN`: what it has finished is not measured again.
     """
-    from runners.batch import run_notebook
+    from runners.execution.batch import run_notebook
 
     given = _given(parameters, {})
     if size is not None and given.setdefault("size", size) != size:
@@ -83,8 +83,8 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def report(run_folder: Path) -> None:
     """Write a run's report again from its folder: no server, no load."""
-    from runners.rewrite import write_report
-    from runners.store import RunFolder
+    from runners.report.rewrite import write_report
+    from runners.storage.run_folder import RunFolder
 
     folder = RunFolder.open(run_folder)
     write_report(folder)
@@ -97,10 +97,10 @@ def report(run_folder: Path) -> None:
 def keep(run_folder: Path) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
     from runners.audit.registry import PAGES
-    from runners.launch.toolchain import ROOT, shown
-    from runners.readme import refreshed
-    from runners.reference import keep_reference
-    from runners.store import REFERENCE, RunFolder
+    from runners.report.readme import refreshed
+    from runners.storage.reference import keep_reference
+    from runners.storage.run_folder import REFERENCE, RunFolder
+    from runners.toolchain.tools import ROOT, shown
 
     kept = keep_reference(RunFolder.open(run_folder))
     readme = ROOT / "README.md"
@@ -138,7 +138,7 @@ def audit(
     """
     from runners.audit import registry
     from runners.audit.audit import audit as examine
-    from runners.read.outputs import find_in
+    from runners.readers.outputs import find_in
 
     try:
         rules = registry.chosen(select, ignore)
@@ -174,7 +174,7 @@ def _written(found: Audit, form: str) -> str:
     }
     if form in writers:
         return writers[form](found)
-    from runners.show.audit import as_html  # here, because figures take longer to load than an audit takes
+    from runners.report.audit import as_html  # here, because figures take longer to load than an audit takes
 
     return as_html(found)
 
@@ -185,8 +185,8 @@ def _written(found: Audit, form: str) -> str:
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
 def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
     """List the runs below ROOTS (this project's, unless given), or ask them anything in SQL."""
-    from runners.read.history import RUN_LIST, open_history
-    from runners.store import REFERENCE, RUNS
+    from runners.readers.history import RUN_LIST, open_history
+    from runners.storage.run_folder import REFERENCE, RUNS
 
     history = open_history(roots or (RUNS, REFERENCE))
     for text in history.unreadable:

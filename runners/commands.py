@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runners.budget import affordable
+from runners.claims.between import compared, differing, sentences
+from runners.design.commands import COMPARE, KNEE
+from runners.design.parameter import validate
+from runners.design.workload import WORKLOADS
 from runners.errors import PlanError
-from runners.explain.between import compared, differing, sentences
+from runners.execution.budget import affordable
+from runners.execution.resume import of_plan
 from runners.lab import Lab
-from runners.plan.commands import COMPARE, KNEE
-from runners.plan.parameter import validate
-from runners.plan.workload import WORKLOADS
-from runners.read.reading import read_run
-from runners.resume import of_plan
-from runners.show.between import comparison_page
-from runners.show.report import write
-from runners.store import RunFolder
+from runners.readers.reading import read_run
+from runners.report.between import comparison_page
+from runners.report.report import replace_file
+from runners.storage.run_folder import RunFolder
 
 COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
 
@@ -108,7 +108,7 @@ def compare_folders(
     if output is not None:
         page = comparison_page(found, left, right, fields)
         try:
-            write(output, page.encode())
+            replace_file(output, page.encode())
         except OSError as error:
             raise PlanError(f"--output {output}", str(error.strerror), "name a file that can be written") from error
     return list(sentences(found))

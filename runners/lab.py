@@ -8,53 +8,73 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runners import show
-from runners.budget import affordable
-from runners.campaign import Campaign
-from runners.clusters import Clusters
+from runners import report
+from runners.analysis.facts import achieved_rps
+from runners.analysis.sentinel import judge as judge_sentinel
+from runners.claims.climbing import Ladder
+from runners.design import ablations, report_3, report_4, report_5, stores
+from runners.design.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
+from runners.design.commands import plan_of
+from runners.design.experiment import REPORT_S, Experiment
+from runners.design.parameter import Value, validate
+from runners.design.proof import PROOFS
+from runners.design.rate import Rate, choose_rate
+from runners.design.setting import Setting
+from runners.design.shape import Shape
+from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
+from runners.design.workload import GET, PUT, WORKLOADS, Workload
 from runners.errors import MeasureError, ToolError
-from runners.explain import words
-from runners.explain.climbing import Ladder
-from runners.explain.facts import achieved_rps
-from runners.explain.sentinel import judge as judge_sentinel
-from runners.finished import Finished
-from runners.launch import workshop
-from runners.launch.build import git_state
-from runners.launch.server import RunningServer
-from runners.looping import Looping
-from runners.measure import machine
-from runners.measure.generators import generators
-from runners.measure.profiler import ProfileSpec
-from runners.past import Past
-from runners.plan import ablations, report_3, report_4, report_5, stores
-from runners.plan.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
-from runners.plan.commands import plan_of
-from runners.plan.experiment import REPORT_S, Experiment
-from runners.plan.parameter import Value, validate
-from runners.plan.proof import PROOFS
-from runners.plan.rate import Rate, choose_rate
-from runners.plan.setting import Setting
-from runners.plan.shape import Shape
-from runners.plan.size import SENTINEL, SENTINEL_RPS, SIZES
-from runners.plan.workload import GET, PUT, WORKLOADS, Workload
-from runners.progress import Progress, sink
-from runners.proving import Proving
-from runners.read.history import sentinel_history
-from runners.read.published import published
-from runners.read.run import Run, Step
-from runners.resume import continued
-from runners.rewrite import write_report
-from runners.series import Series
-from runners.servers import Servers
-from runners.show.blocks import Concluded
-from runners.show.cell import draw, in_notebook
-from runners.side_by_side import SideBySide
-from runners.store import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
+from runners.execution.budget import affordable
+from runners.execution.campaign import Campaign
+from runners.execution.finished import Finished
+from runners.execution.looping import Looping
+from runners.execution.progress import Progress, sink
+from runners.execution.proving import Proving
+from runners.execution.resume import continued
+from runners.execution.series import Series
+from runners.execution.servers import Servers
+from runners.experiments.clusters import Clusters
+from runners.experiments.past import Past
+from runners.experiments.side_by_side import SideBySide
+from runners.generators.generators import generators
+from runners.readers import write
+from runners.readers.history import sentinel_history
+from runners.readers.published import published
+from runners.readers.run import Run, Step
+from runners.report.blocks import Concluded
+from runners.report.cell import draw, in_notebook
+from runners.report.rewrite import write_report
+from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
+from runners.targets.lab_server import RunningServer
+from runners.toolchain import workshop
+from runners.toolchain.build import git_state
+from runners.trial import machine
+from runners.trial.profiler import ProfileSpec
 
 __all__ = [
-    "AFTER", "BEFORE", "DELAYED", "FLAG", "GET", "NEW_JDK", "ONE_WRITE", "PUT", "WORKLOADS",
-    "Lab", "Ladder", "Past", "Run", "Setting", "Step", "Workload", "ablations", "published", "report_3",
-    "report_4", "report_5", "show", "stores",
+    "AFTER",
+    "BEFORE",
+    "DELAYED",
+    "FLAG",
+    "GET",
+    "NEW_JDK",
+    "ONE_WRITE",
+    "PUT",
+    "WORKLOADS",
+    "Lab",
+    "Ladder",
+    "Past",
+    "Run",
+    "Setting",
+    "Step",
+    "Workload",
+    "ablations",
+    "published",
+    "report",
+    "report_3",
+    "report_4",
+    "report_5",
+    "stores",
 ]  # fmt: skip
 
 
@@ -158,8 +178,8 @@ class Lab(SideBySide, Clusters):
         if not capacity_rps:
             raise MeasureError(f"probe of {workload.label}", "no engine answered", "read the reasons above")
         rate = choose_rate(workload.published_rate_rps, capacity_rps, float(self.parameters["rate_rps"]))
-        self._progress.say(f"{workload.label}: {words.rate(rate.rps)} will be offered: {rate.basis}")
-        draw(lambda: show.probes(probes, rate.rps, workload.published_rate_rps))
+        self._progress.say(f"{workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
+        draw(lambda: report.probes(probes, rate.rps, workload.published_rate_rps))
         return rate
 
     def _probes(self, workload: Workload) -> list[Step]:
@@ -183,7 +203,7 @@ class Lab(SideBySide, Clusters):
             return self._campaign.step(name, "floor", self.launch("noop"), workload, rate, shape=shape)
 
         step = self._finished.once(name, measure)
-        draw(lambda: show.spectrum(step))
+        draw(lambda: report.spectrum(step))
         return step
 
     def prove_floors(self, server: RunningServer) -> list[Step]:
@@ -195,20 +215,20 @@ class Lab(SideBySide, Clusters):
             return proving.floors(server)
 
         steps = self._finished.once("floors", measure, launched=True)
-        draw(lambda: show.floors(steps))
+        draw(lambda: report.floors(steps))
         return steps
 
     def prove_stalls(self, server: RunningServer) -> list[Step]:
         """Experiment 00: what every generator that is found says of a server that stands still at known times."""
         proving = self._proving()
         steps = self._finished.once("stalls", lambda: proving.stalls(server), launched=True)
-        draw(lambda: show.stall(steps))
+        draw(lambda: report.stall(steps))
         return steps
 
     def _proving(self) -> Proving:
         found, asked = generators(self._shop), _listed(self.parameters, "generators")
         if missing := [name for name in asked if name not in found]:
-            self._progress.say(f"Not on this machine, and so left out: {words.listed(missing)}")
+            self._progress.say(f"Not on this machine, and so left out: {write.listed(missing)}")
         chosen = {name: generator for name, generator in found.items() if name in asked}
         return Proving(self._campaign, PROOFS[self.size.name], chosen)
 
@@ -222,7 +242,7 @@ class Lab(SideBySide, Clusters):
             raise ToolError("load generator", "only ours can fill a store", "install Rust (rustup), then run again")
         looping = Looping(self._campaign, LOOP_SIZES[self.size.name], generator, self.events)
         steps = self._finished.once(f"loops of {stage.name}", lambda: looping.stage(stage, self.launch(stage.setting)))
-        draw(lambda: show.loop_rates(steps))
+        draw(lambda: report.loop_rates(steps))
         return steps
 
     def fill(self, server: RunningServer, workload: Workload) -> None:
@@ -247,7 +267,7 @@ class Lab(SideBySide, Clusters):
             name, lambda: self._campaign.step(name, "load", server, workload, rate, spec, shape), launched=True
         )
         reference = published(workload.published) if workload.published else None
-        draw(lambda: show.spectrum(step, published=reference, floor=self._nearest_floor(step)))
+        draw(lambda: report.spectrum(step, published=reference, floor=self._nearest_floor(step)))
         return step
 
     def conclude(self) -> Concluded:
@@ -258,7 +278,7 @@ class Lab(SideBySide, Clusters):
             conclusion = write_report(self.folder)
         self.close()
         print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
-        return show.conclusion(conclusion)
+        return report.conclusion(conclusion)
 
     def close(self) -> None:
         """Stop the server, drop the stores' data, and mark the run interrupted unless it was concluded."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from runners.audit.figures import is_report
 from runners.audit.registry import RULES
 from runners.audit.rule import Group, Remark, Rule
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read.documents import Problem
-from runners.read.outputs import Found, Output
+from runners.readers import write
+from runners.readers.documents import Problem
+from runners.readers.outputs import Found, Output
+from runners.readers.severity import Severity
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 #: What findings are about, by the beginning of their codes.
@@ -104,13 +104,13 @@ class Audit:
         clean = outputs - len({id(remark.output) for remark in self.remarks if remark.severity == Severity.ERROR})
         return (
             f"{_many(outputs, 'run')} in {_many(files, 'file')}: {counted}; "
-            f"{words.count(clean)} of {words.count(outputs)} without an error"
-            f"{f', {words.count(len(self.copies))} given twice' if self.copies else ''}."
+            f"{write.count(clean)} of {write.count(outputs)} without an error"
+            f"{f', {write.count(len(self.copies))} given twice' if self.copies else ''}."
         )
 
 
 def _many(count: int, noun: str) -> str:
-    return f"{words.count(count)} {noun}{'' if count == 1 else 's'}"
+    return f"{write.count(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def groups(outputs: Iterable[Output]) -> list[Group]:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from runners.audit.audit import Audit
 from runners.audit.listing import plain
 from runners.audit.rule import Remark
-from runners.explain.words import Severity
+from runners.readers.severity import Severity
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note", Severity.GOOD: "none"}

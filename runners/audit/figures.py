@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from runners.read.other_tools import CLOSED_LOOPS, OTHER_TOOLS
-from runners.read.outputs import Output
+from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS
+from runners.readers.outputs import Output
 
 _TYPED = re.compile(r"\$ |\bwrk2?\b.*\s-{1,2}[a-zA-Z]|loadgen: |^RX |^TX ")
 SAID_LINES = 3  # fewer lines of text are a title and a caption

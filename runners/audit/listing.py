@@ -11,12 +11,12 @@ from typing import Any
 from runners.audit.audit import THEMES, Audit, Digest, groups
 from runners.audit.figures import achieved_rps, fell_short, largest_us, samples
 from runners.audit.rule import Group, Remark
-from runners.explain import words
-from runners.explain.words import Value
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.outputs import Output
+from runners.readers.write import Value
 
 SCHEMA = "audit/1"
-_SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", words.MINUS: "-"})
+_SPACES = str.maketrans({write.THIN: " ", write.NBSP: " ", write.DASH: "-", write.MINUS: "-"})
 
 
 def as_text(audit: Audit) -> str:
@@ -41,7 +41,7 @@ def _line(digest: Digest) -> str:
     runs = Counter(remark.code for remark in digest.remarks)
     codes = [first.code, *(code for code in runs if code != first.code)]
     counted = ", ".join(f"{code} in {runs[code]}" if runs[code] > 1 else code for code in codes)
-    also = f"; also {words.listed(digest.also)}" if digest.also else ""
+    also = f"; also {write.listed(digest.also)}" if digest.also else ""
     return (
         f"{first.output.place}: {digest.theme} {first.severity.value}: {first.seen.text} - {first.rule.remedy} "
         f"[{counted}{also}]"
@@ -89,7 +89,7 @@ def as_json(audit: Audit) -> str:
             {"file": str(path), "line": problem.line, "text": problem.text} for path, problem in audit.unreadable
         ],
     }
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(_finite(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _document(group: Group) -> dict[str, Any]:
@@ -122,22 +122,21 @@ def _output(output: Output) -> dict[str, Any]:
         "command": output.command.text if output.command else None,
         "threads": output.threads,
         "connections": output.connections,
-        "duration_s": _finite(output.duration_s),
-        "offered_rps": _finite(output.offered_rps),
+        "duration_s": output.duration_s,
+        "offered_rps": output.offered_rps,
         "offered_by": output.offered_by or None,
         "achieved_rps": achieved_rps(output),
         "requests": output.report.requests,
         "non_2xx": output.report.non_2xx,
         "samples": count,
         "samples_counted": counted if count is not None else None,
-        "latency_us": {words.level(level): _finite(value) for level, value in output.report.latencies.rows},
+        "latency_us": {write.level(level): value for level, value in output.report.latencies.rows},
         "max_us": largest_us(output),
         "missing": list(output.missing),
     }
 
 
 def _remark(remark: Remark) -> dict[str, Any]:
-    evidence = {name: _finite(value) for name, value in remark.seen.evidence.items()}
     return {
         "file": str(remark.output.path),
         "line": remark.output.line,
@@ -148,10 +147,15 @@ def _remark(remark: Remark) -> dict[str, Any]:
         "name": remark.rule.name,
         "severity": remark.severity.value,
         "text": remark.seen.text.translate(_SPACES),
-        "evidence": evidence,
+        "evidence": dict(remark.seen.evidence),
         "remedy": remark.rule.remedy,
     }
 
 
-def _finite(value: Value) -> Value:
+def _finite(value: Any) -> Any:
+    """Replace each number that is not finite by null, in whatever JSON value it stands."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

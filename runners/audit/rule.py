@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from runners.explain.words import Severity, Value
-from runners.read.outputs import Output
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
+from runners.readers.write import Value
 
 #: The outputs of one report, in order. Most rules look at each alone.
 Group = Sequence[Output]

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from runners.bench.audit_corpus import lines
 from runners.bench.row import Row, keep
-from runners.measure import machine
-from runners.read.outputs import find_outputs
-from runners.read.published import ROOT
+from runners.readers.outputs import find_outputs
+from runners.readers.published import ROOT
+from runners.trial import machine
 
 OUTPUTS = 1_000
 BUDGET_S = 5.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.audit.audit import audit
-from runners.explain.words import Severity
-from runners.read.outputs import find_outputs
+from runners.readers.outputs import find_outputs
+from runners.readers.severity import Severity
 
 LABELS = Path(__file__).with_name("audit_labels.json")
 Labels = Mapping[str, tuple[str, ...]]

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from runners.bench.calm import Calm
-from runners.launch.server import RunningServer
-from runners.launch.supervisor import pinned
-from runners.launch.toolchain import LOADGEN, ROOT
-from runners.measure import machine
-from runners.plan.workload import SCRIPTS
-from runners.read.wrk_console import read_console
+from runners.design.workload import SCRIPTS
+from runners.process.supervisor import pinned
+from runners.readers.wrk_console import read_console
+from runners.targets.lab_server import RunningServer
+from runners.toolchain.tools import LOADGEN, ROOT
+from runners.trial import machine
 
 REFERENCE = LOADGEN.with_name("loadgen-reference")
 DURATION_S = 4

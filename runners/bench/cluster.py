@@ -14,8 +14,8 @@ from runners.bench import ladder
 from runners.bench.pairs import AROUND_A_LOAD_S, DURATION_S, ROUNDS, START_S, Comparison, Side, Takes, rps
 from runners.bench.row import NoFigure, Row
 from runners.bench.stand import CONNECTIONS, Result, Stand
-from runners.launch.server import RunningServer
-from runners.plan.workload import SCRIPTS
+from runners.design.workload import SCRIPTS
+from runners.targets.lab_server import RunningServer
 
 #: A cluster has more code to compile than one node, on the core that also serves.
 COMPILE_S = 10

@@ -14,7 +14,7 @@ from runners.bench import sharing
 from runners.bench.clients import DURATION_S, Clients, Result
 from runners.bench.row import Row
 from runners.bench.stand import stand
-from runners.launch.toolchain import find_wrk, find_wrk2
+from runners.toolchain.tools import find_wrk, find_wrk2
 
 ROUNDS = 7
 #: A tail is the machine's more than a median is: it takes more rounds to tell two of them apart. They are short so that

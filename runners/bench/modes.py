@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runners.bench.pairs import Comparison, Side, Takes, p99_us, rps
-from runners.launch.build import JDK17_DIST, JDK17_MAIN
-from runners.launch.server import ServerSpec
-from runners.launch.toolchain import Jdk
+from runners.targets.lab_server import ServerSpec
+from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
+from runners.toolchain.tools import Jdk
 
 #: Enough threads for all connections, so that a handler that waits holds nobody up.
 WAITING_THREADS = 64

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from runners.bench.row import Row
-from runners.launch.build import JDK17_DIST, JDK17_MAIN
-from runners.launch.server import RunningServer, ServerSpec
-from runners.launch.toolchain import Jdk, find_jdk
-from runners.measure import machine
+from runners.targets.lab_server import RunningServer, ServerSpec
+from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
+from runners.toolchain.tools import Jdk, find_jdk
+from runners.trial import machine
 
 ROUNDS = 7
 OLD = 17

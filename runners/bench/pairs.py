@@ -18,7 +18,7 @@ import psutil
 
 from runners.bench.row import Row
 from runners.bench.stand import CONNECTIONS, Result, Stand
-from runners.launch.server import MAIN, RunningServer, ServerSpec
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 
 #: Enough for an interval, and odd, so that a median is a round's.
 ROUNDS = 7

@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from runners.errors import ToolError
-from runners.launch.supervisor import start
-from runners.launch.toolchain import SERVER_JAVA, Jdk
+from runners.process.supervisor import start
+from runners.toolchain.tools import SERVER_JAVA, Jdk
 
 DIST = SERVER_JAVA / "bench" / "target" / "dist"
 #: No file of performance counters: the JVM maps it from a disk, which may hold a thread up.

@@ -15,9 +15,9 @@ from pathlib import Path
 from runners.bench.clients import Clients, Result
 from runners.bench.row import Row
 from runners.bench.stand import stand
-from runners.launch.server import RunningServer
-from runners.measure.activity import Activity
-from runners.measure.recording import Recorder
+from runners.targets.lab_server import RunningServer
+from runners.trial.activity import Activity
+from runners.trial.recording import Recorder
 
 ROUNDS = 15
 DURATION_S = 3

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from runners.explain.bounds import Bounded
-from runners.explain.rounds import ENOUGH_ROUNDS, over_rounds
-from runners.store import RUNS
+from runners.analysis.intervals import Bounded
+from runners.analysis.rounds import ENOUGH_ROUNDS, over_rounds
+from runners.storage.run_folder import RUNS
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from runners.bench.pairs import COMPILE_S as COMPILE_S
 from runners.bench.pairs import Comparison, compare, one_key
 from runners.bench.row import NoFigure, Row
 from runners.bench.stand import CONNECTIONS, DURATION_S, Result, Stand, stand
-from runners.launch.server import RunningServer, ServerSpec
-from runners.launch.toolchain import find_jdk
+from runners.targets.lab_server import RunningServer, ServerSpec
+from runners.toolchain.tools import find_jdk
 
 #: For telling how long they take.
 NODELAY_S, OVERLOAD_S = 110.0, 150.0

@@ -19,9 +19,9 @@ from typing import Any
 
 from runners.bench.clients import REFERENCE, Clients
 from runners.bench.row import Row
-from runners.launch.supervisor import pinned, start
-from runners.launch.toolchain import LOADGEN, ROOT
-from runners.measure import machine
+from runners.process.supervisor import pinned, start
+from runners.toolchain.tools import LOADGEN, ROOT
+from runners.trial import machine
 
 REPEATS = 20
 DURATION_S = 8

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.errors import MeasureError, ToolError
-from runners.launch.build import build_loadgen
-from runners.launch.supervisor import start
+from runners.process.supervisor import start
+from runners.toolchain.build import build_loadgen
 
 #: How often the witness wakes: a stall may have begun so long before it was due.
 PERIOD_NS = 1_000_000

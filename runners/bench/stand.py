@@ -13,11 +13,11 @@ from typing import Any
 
 from runners.bench.calm import Calm
 from runners.bench.row import NoFigure, Row, keep
-from runners.launch.server import MAIN, RunningServer, ServerSpec, launch
-from runners.launch.supervisor import pinned
-from runners.launch.toolchain import LOADGEN, ROOT
-from runners.launch.workshop import Workshop, prepare
-from runners.measure import machine
+from runners.process.supervisor import pinned
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch
+from runners.toolchain.tools import LOADGEN, ROOT
+from runners.toolchain.workshop import Workshop, prepare
+from runners.trial import machine
 
 DURATION_S = 3
 WARMUP_S = 1

@@ -21,11 +21,11 @@ from runners.bench.row import NoFigure, Row, keep
 from runners.bench.stalls import find_witness
 from runners.bench.stand import stand
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
-from runners.launch.build import build_server
-from runners.launch.cores import usable_cpus
-from runners.launch.toolchain import require_jdk
-from runners.measure import machine
-from runners.store import RUNS
+from runners.process.cpu_placement import usable_cpus
+from runners.storage.run_folder import RUNS
+from runners.toolchain.build import build_server
+from runners.toolchain.tools import require_jdk
+from runners.trial import machine
 
 HTTP = "http"
 

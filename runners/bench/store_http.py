@@ -15,15 +15,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+from runners.analysis.rounds import ENOUGH_ROUNDS
 from runners.bench.bracket import Bracket, Outcome, outcome, seek
 from runners.bench.course import Course
 from runners.bench.row import Row
 from runners.bench.stand import CONNECTIONS, WARMUP_S, Result, Stand
+from runners.design.workload import SCRIPTS
 from runners.errors import ToolError
-from runners.explain.rounds import ENOUGH_ROUNDS
-from runners.launch.server import RunningServer
-from runners.measure.footprint import rest
-from runners.plan.workload import SCRIPTS
+from runners.targets.lab_server import RunningServer
+from runners.trial.footprint import rest
 
 STORE_BYTES = 1 << 30
 VALUE_BYTES = 1200

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.launch.toolchain import LOADGEN_CRATE, ROOT, SERVER_JAVA, require_jdk, require_tool
-from runners.launch.workshop import prepare
+from runners.toolchain.tools import LOADGEN_CRATE, ROOT, SERVER_JAVA, require_jdk, require_tool
+from runners.toolchain.workshop import prepare
 
 #: Surefire's line for a whole module; a class's own line goes on with its time.
 SUREFIRE_RESULT = re.compile(

@@ -10,7 +10,7 @@ import pytest
 from runners import commands
 from runners.errors import PlanError
 from runners.lab import Lab
-from runners.store import RunFolder, StoreError
+from runners.storage.run_folder import RunFolder, StoreError
 
 
 @pytest.fixture(autouse=True)

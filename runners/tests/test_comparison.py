@@ -10,21 +10,22 @@ from typing import Any
 import pytest
 
 import runners.lab
-from runners import batch, commands
-from runners.budget import PROBE_WARMUP_S, rounds_within
+from runners import commands
+from runners.analysis.comparison import FEWEST_ROUNDS
+from runners.design import comparison
+from runners.design.commands import plan_of
+from runners.design.experiment import experiment
+from runners.design.parameter import validate
+from runners.design.setting import Setting
+from runners.design.shape import Shape
+from runners.design.size import SIZES
+from runners.design.workload import PUT
 from runners.errors import PlanError
-from runners.explain.compare import FEWEST_ROUNDS
-from runners.launch.toolchain import ROOT
-from runners.plan import comparison
-from runners.plan.commands import plan_of
-from runners.plan.experiment import experiment
-from runners.plan.parameter import validate
-from runners.plan.setting import Setting
-from runners.plan.shape import Shape
-from runners.plan.size import SIZES
-from runners.plan.workload import PUT
-from runners.searches import Searches
-from runners.store import RunFolder
+from runners.execution import batch
+from runners.execution.budget import PROBE_WARMUP_S, rounds_within
+from runners.experiments.searches import Searches
+from runners.storage.run_folder import RunFolder
+from runners.toolchain.tools import ROOT
 
 PLAN = experiment("09")
 QUICK_S, SMOKE_S = 360.0, 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from runners.launch.toolchain import ROOT
+from runners.toolchain.tools import ROOT
 
 
 def test_the_rooms_keep_their_order() -> None:
@@ -17,7 +17,7 @@ def test_the_rooms_keep_their_order() -> None:
 def test_nothing_that_runs_beside_a_measurement_loads_frames_or_figures() -> None:
     code = (
         "import importlib, pkgutil, sys\n"
-        "for room in ('plan', 'launch', 'measure'):\n"
+        "for room in ('design', 'process', 'toolchain', 'targets', 'generators', 'trial'):\n"
         "    package = importlib.import_module('runners.' + room)\n"
         "    for module in pkgutil.iter_modules(package.__path__):\n"
         "        if module.name != 'guard':\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from runners.audit.figures import dead_connections, finite
 from runners.audit.rule import Group, Rule, Seen, each
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
 
 FEW = 0.001  # below this share errors hardly move a percentile up to p99; they still have to be named
 ONE_KIND = 0.05  # a mixed load with less than this share of one kind is no mix
@@ -24,12 +24,12 @@ def _errors_as_successes(output: Output) -> Iterator[Seen]:
     if not errors or not requests or errors > requests:
         return
     share = errors / requests
-    portion = words.percent(share) if share >= FEW else f"1 in {words.count(requests / errors)}"
+    portion = write.percent(share) if share >= FEW else f"1 in {write.count(requests / errors)}"
     text = (
-        f"{words.count(errors)} of {words.count(requests)} answers ({portion}) are not 2xx or 3xx, and "
+        f"{write.count(errors)} of {write.count(requests)} answers ({portion}) are not 2xx or 3xx, and "
         "stand in rate and latency like the others"
     )
-    evidence: dict[str, words.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
+    evidence: dict[str, write.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
     yield Seen(output, text, evidence, Severity.WARNING if share < FEW else None)
 
 
@@ -37,20 +37,20 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
     errors = output.report.socket_errors
     if errors is None:
         return
-    counts: dict[str, words.Value] = {
+    counts: dict[str, write.Value] = {
         "connect": errors.connect,
         "read": errors.read,
         "write": errors.write,
         "timeout": errors.timeout,
     }
-    seen = [f"{words.count(int(number or 0))} {name}" for name, number in counts.items() if number]
+    seen = [f"{write.count(int(number or 0))} {name}" for name, number in counts.items() if number]
     if not seen:
         return
-    text = f"socket errors: {words.listed(seen)}"
+    text = f"socket errors: {write.listed(seen)}"
     if errors.timeout:
         dead, connections = dead_connections(output), output.connections
-        waited = f"about {words.several(dead, 'connection')}" + (
-            f" of {words.count(connections)}" if connections else ""
+        waited = f"about {write.several(dead, 'connection')}" + (
+            f" of {write.count(connections)}" if connections else ""
         )
         text += f"; time-outs count connections at each check: {waited} waited, and no figure holds their wait"
     yield Seen(output, text, counts)
@@ -95,9 +95,9 @@ def _one_kind(group: Group) -> Iterator[Seen]:
         text = (
             f"the mixed load is {only.upper()} alone: its answers have {mixed.size:.1f} bytes, those of "
             f"{first.upper()} {first_size:.1f} and of {second.upper()} {second_size:.1f}, which makes a share of "
-            f"{words.percent(share)} {first.upper()}"
+            f"{write.percent(share)} {first.upper()}"
         )
-        evidence: dict[str, words.Value] = {
+        evidence: dict[str, write.Value] = {
             "bytes_an_answer": round(mixed.size, 2),
             f"bytes_an_answer_{first}": round(first_size, 2),
             f"bytes_an_answer_{second}": round(second_size, 2),

@@ -9,10 +9,10 @@ from itertools import pairwise
 from runners.audit.figures import achieved_rps, dead_connections, fell_short, finite
 from runners.audit.rule import Rule, Seen, each
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read.console_report import Latencies, SpectrumRow
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.console_report import Latencies, SpectrumRow
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
 BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
@@ -35,7 +35,7 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
     if abs(reckoned - rate) <= slack * reckoned + 0.01:
         return
     text = (
-        f"{words.count(requests)} requests in {words.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
+        f"{write.count(requests)} requests in {write.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
         f"{rate:.2f}"
     )
     yield Seen(output, text, {"requests": requests, "elapsed_s": elapsed, "requests_per_s": rate})
@@ -44,7 +44,7 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
 def _descents(latencies: Latencies) -> Iterator[str]:
     for (low, value), (high, next_value) in pairwise(latencies.rows):
         if next_value < value * (1 - 1e-9):
-            yield f"{words.level(high)} {words.latency(next_value)} below {words.level(low)} {words.latency(value)}"
+            yield f"{write.level(high)} {write.latency(next_value)} below {write.level(low)} {write.latency(value)}"
     for row, after in pairwise(latencies.spectrum):
         falls = after.value_ms < row.value_ms or after.total_count < row.total_count
         if falls or after.percentile < row.percentile:
@@ -58,19 +58,19 @@ def _not_monotonic(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, {"descents": len(found)})
 
 
-def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
+def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
     report, latencies = output.report, output.report.latencies
     if report.non_2xx is not None and report.requests is not None and report.non_2xx > report.requests:
         yield (
-            f"{words.count(report.non_2xx)} errors in {words.count(report.requests)} requests",
+            f"{write.count(report.non_2xx)} errors in {write.count(report.requests)} requests",
             {"non_2xx": report.non_2xx, "requests": report.requests},
         )
     footer, last = latencies.footer, latencies.spectrum[-1] if latencies.spectrum else None
     if footer and footer.total_count is not None and last and _is_row_of(last, 1.0):
         if footer.total_count != last.total_count:
             yield (
-                f"the spectrum ends with {words.count(last.total_count)} samples and its footer counts "
-                f"{words.count(footer.total_count)}",
+                f"the spectrum ends with {write.count(last.total_count)} samples and its footer counts "
+                f"{write.count(footer.total_count)}",
                 {"spectrum_count": last.total_count, "footer_count": footer.total_count},
             )
         largest = finite(footer.max_ms)
@@ -83,15 +83,15 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value
         there = next((row for row in latencies.spectrum if _is_row_of(row, level)), None)
         if there and _apart(value, there.value_ms * 1000) and not _beside(value, level, latencies):
             yield (
-                f"{words.level(level)} is {words.latency(value)} in the list and "
-                f"{words.latency(there.value_ms * 1000)} in the spectrum",
+                f"{write.level(level)} is {write.latency(value)} in the list and "
+                f"{write.latency(there.value_ms * 1000)} in the spectrum",
                 {"listed_us": value, "spectrum_us": there.value_ms * 1000},
             )
     stats = report.latency
     highest = max((value for _, value in latencies.rows), default=None)
     most = finite(stats.max) if stats else None
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
-        text = f"a percentile of {words.latency(highest)} lies above the maximum of {words.latency(most)}"
+        text = f"a percentile of {write.latency(highest)} lies above the maximum of {write.latency(most)}"
         yield text, {"percentile_us": highest, "max_us": most}
     if (
         most is not None
@@ -99,7 +99,10 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value
         and finite(stats.mean) is not None
         and (finite(stats.mean) or 0) > most * (1 + ROUNDED)
     ):
-        yield f"the mean of {words.latency(stats.mean)} lies above the maximum", {"mean_us": stats.mean, "max_us": most}
+        yield (
+            f"the mean of {write.latency(stats.mean)} lies above the maximum",
+            {"mean_us": stats.mean, "max_us": most},
+        )
     yield from _missing_from_histogram(output)
 
 
@@ -130,19 +133,19 @@ def _beside(value_us: float, level: float, latencies: Latencies) -> bool:
     return low <= value_us <= high or not _apart(value_us, low) or not _apart(value_us, high)
 
 
-def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
+def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
     lost, usual, requests = left_out(output), left_out_by_warm_up(output), output.report.requests
     if fell_short(output) or dead_connections(output):
         return  # what came late or never is in no histogram, and another rule's
     if lost is None or requests is None:
         return
     if lost < 0:
-        text = f"the histogram holds {words.count(-lost)} samples more than there were requests"
+        text = f"the histogram holds {write.count(-lost)} samples more than there were requests"
         yield text, {"requests": requests, "recorded": requests - lost}
     elif usual and lost > WARM_UP_SLACK * usual:
         text = (
-            f"{words.count(lost)} of {words.count(requests)} requests are not in the histogram; the warm-up explains "
-            f"{words.count(usual)} of them"
+            f"{write.count(lost)} of {write.count(requests)} requests are not in the histogram; the warm-up explains "
+            f"{write.count(usual)} of them"
         )
         yield text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)}
 
@@ -164,11 +167,11 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
     if reckoned >= rate * (1 - INVENTED):
         return
     text = (
-        f"{words.count(opened)} connections at a mean of {words.latency(mean)} can have {reckoned:.2f} answers a "
+        f"{write.count(opened)} connections at a mean of {write.latency(mean)} can have {reckoned:.2f} answers a "
         f"second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and the mean and the "
         "high percentiles hold them"
     )
-    evidence: dict[str, words.Value] = {
+    evidence: dict[str, write.Value] = {
         "connections": opened,
         "mean_us": mean,
         "reckoned_rps": round(reckoned, 2),

@@ -9,10 +9,10 @@ from itertools import pairwise, zip_longest
 
 from runners.audit.figures import achieved_rps, at, is_report
 from runners.audit.rule import Group, Rule, Seen
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read.documents import Line
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.documents import Line
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
 
 #: Runs of one setting on one machine seldom agree more closely; without repeats nothing smaller can be claimed.
 NOISE = 0.05
@@ -74,14 +74,14 @@ def _within_noise(group: Group) -> Iterator[Seen]:
             continue
         parts = []
         if median is not None:
-            parts.append(f"the median by {words.percent(median)}")
+            parts.append(f"the median by {write.percent(median)}")
         if rate is not None:
-            parts.append(f"the rate by {words.percent(rate)}")
+            parts.append(f"the rate by {write.percent(rate)}")
         text = (
-            f"it differs from {before.place} in {words.listed(parts)}, with one run of each: runs of one setting "
+            f"it differs from {before.place} in {write.listed(parts)}, with one run of each: runs of one setting "
             "may differ as much"
         )
-        evidence: dict[str, words.Value] = {
+        evidence: dict[str, write.Value] = {
             "before": before.place,
             "p50_change": None if median is None else round(median, 5),
             "rate_change": None if rate is None else round(rate, 5),
@@ -128,10 +128,10 @@ def _several_changes(group: Group) -> Iterator[Seen]:
         if len(changes) < SEVERAL:
             continue
         text = (
-            f"{words.count(len(changes))} changes are named between it and {same.place} at the same {words.rate(rate)} "
-            f"({words.listed(changes)}): which of them did it can't be told"
+            f"{write.count(len(changes))} changes are named between it and {same.place} at the same {write.rate(rate)} "
+            f"({write.listed(changes)}): which of them did it can't be told"
         )
-        evidence: dict[str, words.Value] = {"before": same.place, "changes": len(changes)}
+        evidence: dict[str, write.Value] = {"before": same.place, "changes": len(changes)}
         yield Seen(output, text, evidence)
 
 
@@ -148,7 +148,7 @@ def _settings_changed(group: Group) -> Iterator[Seen]:
         changed = [_changed(before, after) for before in others]
         before, names = min(zip(others, changed, strict=True), key=lambda each: len(each[1]))
         if len(names) >= SEVERAL:
-            text = f"besides the change itself, {words.listed(names)} differ from {before.place}"
+            text = f"besides the change itself, {write.listed(names)} differ from {before.place}"
             yield Seen(after, text, {"before": before.place, "settings_changed": len(names)})
 
 

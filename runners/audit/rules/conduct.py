@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from runners.audit.figures import WRK2_WARM_UP_S, achieved_rps, finite, warm_up_s
 from runners.audit.rule import Rule, Seen, each
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read.console_report import ConsoleReport
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.console_report import ConsoleReport
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
 
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80
@@ -43,9 +43,9 @@ def _too_short(output: Output) -> Iterator[Seen]:
         return
     parts = []
     if short and duration is not None:
-        parts.append(f"{words.seconds(duration)} is no longer than wrk2's calibration of {WRK2_WARM_UP_S:g} s")
+        parts.append(f"{write.seconds(duration)} is no longer than wrk2's calibration of {WRK2_WARM_UP_S:g} s")
     if broken:
-        parts.append(f"{words.listed(broken)} {'is' if len(broken) == 1 else 'are'} -nan")
+        parts.append(f"{write.listed(broken)} {'is' if len(broken) == 1 else 'are'} -nan")
     text = f"{'; '.join(parts)}: the warm-up is in the figures, or nothing is"
     yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
 
@@ -56,8 +56,8 @@ def _lost_connections(output: Output) -> Iterator[Seen]:
         return
     opened = connections // threads * threads
     text = (
-        f"{words.count(connections)} connections over {words.count(threads)} threads: the generator rounds down and "
-        f"opens {words.count(opened)}"
+        f"{write.count(connections)} connections over {write.count(threads)} threads: the generator rounds down and "
+        f"opens {write.count(opened)}"
     )
     yield Seen(output, text, {"connections": connections, "threads": threads, "opened": opened})
 
@@ -68,7 +68,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
     if not lines and not late:
         return
     shown = [line[:SHOWN_CHARACTERS] for line in (*lines, *late)[:SHOWN_LINES]]
-    text = f"between the lines of the output stands: {words.listed(repr(line) for line in shown)}"
+    text = f"between the lines of the output stands: {write.listed(repr(line) for line in shown)}"
     yield Seen(output, text, {"lines": len(lines) + len(late)})
 
 
@@ -92,8 +92,8 @@ def _warm_up(output: Output) -> Iterator[Seen]:
     if short or not lost or lost < 0 or not usual or not requests or lost > WARM_UP_SLACK * usual:
         return
     text = (
-        f"{words.count(lost)} of {words.count(requests)} requests, about the first "
-        f"{words.seconds(lost / usual * warm_up_s(output))}, are in the rate and not in the percentiles"
+        f"{write.count(lost)} of {write.count(requests)} requests, about the first "
+        f"{write.seconds(lost / usual * warm_up_s(output))}, are in the rate and not in the percentiles"
     )
     yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
 
@@ -101,7 +101,7 @@ def _warm_up(output: Output) -> Iterator[Seen]:
 def _cut(output: Output) -> Iterator[Seen]:
     if not output.missing or output.columns > 1 or _only_percentiles(output.report):
         return  # a bare table of percentiles is SMP002
-    yield Seen(output, f"the output lacks {words.listed(output.missing)}", {"missing": len(output.missing)})
+    yield Seen(output, f"the output lacks {write.listed(output.missing)}", {"missing": len(output.missing)})
 
 
 def _only_percentiles(report: ConsoleReport) -> bool:

@@ -8,11 +8,10 @@ from itertools import combinations
 
 from runners.audit.figures import is_report
 from runners.audit.rule import Group, Rule, Seen
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read import context, units
-from runners.read.documents import Line
-from runners.read.outputs import Output
+from runners.readers import context, units, write
+from runners.readers.documents import Line
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
 
 OTHER_RATE = 0.1  # a heading rounds its rate by less
 SAME_FIGURE = 0.02
@@ -48,7 +47,7 @@ def _conditions(group: Group) -> Iterator[Seen]:
     wanted = [*_CONDITIONS, *(_OF_THE_JVM if _JVM.search(text) else ())]
     missing = [name for name in wanted if not _STATED[name].search(text)]
     if missing:
-        yield Seen(first, f"nowhere is said: {words.listed(missing)}", {"conditions_missing": len(missing)})
+        yield Seen(first, f"nowhere is said: {write.listed(missing)}", {"conditions_missing": len(missing)})
 
 
 def _other_rate(group: Group) -> Iterator[Seen]:
@@ -60,7 +59,7 @@ def _other_rate(group: Group) -> Iterator[Seen]:
             continue
         rate = said.rates_rps[0]
         if abs(rate - asked) > OTHER_RATE * asked:
-            text = f"the heading says {words.rate(rate)}, the command -R {asked:g}"
+            text = f"the heading says {write.rate(rate)}, the command -R {asked:g}"
             yield Seen(output, text, {"heading_rps": rate, "command_rps": asked})
 
 
@@ -74,8 +73,8 @@ def _same_output(group: Group) -> Iterator[Seen]:
     for first, second in combinations(known, 2):
         if _rows(first) == _rows(second) and first.offered_rps != second.offered_rps:
             text = (
-                f"it is the output of {first.place} once more, given there for {words.rate(first.offered_rps or 0)} "
-                f"and here for {words.rate(second.offered_rps or 0)}"
+                f"it is the output of {first.place} once more, given there for {write.rate(first.offered_rps or 0)} "
+                f"and here for {write.rate(second.offered_rps or 0)}"
             )
             yield Seen(second, text, {"first": first.place})
 
@@ -100,8 +99,8 @@ def _misquoted(group: Group) -> Iterator[Seen]:
             if found := _contradicted(group, level, value):
                 output, at_level = found
                 text = (
-                    f"line {line.number} gives {words.latency(value)} as {words.level(level)}, which is "
-                    f"{words.latency(at_level)} in the output"
+                    f"line {line.number} gives {write.latency(value)} as {write.level(level)}, which is "
+                    f"{write.latency(at_level)} in the output"
                 )
                 yield Seen(output, text, {"quoted_us": value, "printed_us": at_level, "said_at_line": line.number})
 

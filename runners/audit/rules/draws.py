@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from runners.audit.rule import Group, Rule, Seen, each
 from runners.audit.rules.luajit import fractions, integers
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
 
 MOST_DRAWS = 4_500_000  # of one thread; a longer replay costs more than it tells
 LIKELY_ACCIDENT = 0.1
@@ -65,20 +65,20 @@ def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
     """
     known = ranges or ROUND
     found = [
-        Hypothesis(f"key 1 of {words.count(keys)}, which was never written", 1 / keys, below=True) for keys in known
+        Hypothesis(f"key 1 of {write.count(keys)}, which was never written", 1 / keys, below=True) for keys in known
     ]
     if ranges:
         written = sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys})
         return found + [
             Hypothesis(
-                f"keys above {words.count(top)} of {words.count(keys)}, which were never written",
+                f"keys above {write.count(top)} of {write.count(keys)}, which were never written",
                 top / keys,
                 below=False,
             )
             for top, keys in written
         ]
     return found + [
-        Hypothesis(f"keys that were never written, if only 1 in {words.count(one)} was", 1 / one, below=False)
+        Hypothesis(f"keys that were never written, if only 1 in {write.count(one)} was", 1 / one, below=False)
         for one in (10, 100, 1_000)
     ]
 
@@ -122,10 +122,10 @@ def _unseeded(output: Output) -> Iterator[Seen]:
     if found is None:
         return
     text = (
-        f"{words.count(errors)} is exactly how often the script's unseeded random numbers ask for "
-        f"{found.hypothesis.words}, in {words.count(requests)} requests: every run repeats the count"
+        f"{write.count(errors)} is exactly how often the script's unseeded random numbers ask for "
+        f"{found.hypothesis.words}, in {write.count(requests)} requests: every run repeats the count"
     )
-    evidence: dict[str, words.Value] = {
+    evidence: dict[str, write.Value] = {
         "non_2xx": errors,
         "requests": requests,
         "absent_share": round(found.hypothesis.chance, 6),
@@ -224,11 +224,11 @@ def _agreeing(solved: Sequence[tuple[int, Output]]) -> list[list[tuple[int, Outp
 def _two_draw_finding(output: Output, own: int, writes: int, keys: int, writer: Output, agreeing: int) -> Seen:
     errors, requests = output.report.errors, output.report.requests or 0
     text = (
-        f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script draws two "
-        f"unseeded numbers a request (key and value) and the read script one: after {words.count(own)} writes of a "
+        f"{write.count(errors)} of {write.count(requests)} reads found nothing because the write script draws two "
+        f"unseeded numbers a request (key and value) and the read script one: after {write.count(own)} writes of a "
         f"thread the replayed sequence gives this count, and the same number explains {agreeing} outputs"
     )
-    evidence: dict[str, words.Value] = {
+    evidence: dict[str, write.Value] = {
         "non_2xx": errors,
         "requests": requests,
         "keys": keys,

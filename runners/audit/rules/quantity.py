@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from runners.audit.figures import fell_short, has_queue, is_report, largest_us, samples
 from runners.audit.rule import Group, Rule, Seen, each
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read.levels import ENOUGH_BEYOND, beyond
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.levels import ENOUGH_BEYOND, beyond
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
 
 WRK_TIMEOUT_S = 2.0  # wrk's default; a request that takes longer is counted as a time-out and not recorded
 AT_BOUND = 0.98
@@ -28,11 +28,11 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     thin = [(level, left) for level, left in thin if left < ENOUGH_BEYOND]
     if not thin:
         return
-    each_level = words.listed(f"{left} beyond {words.level(level)}" for level, left in thin)
-    of = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
+    each_level = write.listed(f"{left} beyond {write.level(level)}" for level, left in thin)
+    of = f"{'' if counted else 'about '}{write.several(count, 'sample')}"
     text = f"{of}, {each_level}: that is an anecdote, not a percentile"
-    evidence: dict[str, words.Value] = {"samples": count, "counted": counted}
-    evidence |= {f"beyond_{words.level(level)}": left for level, left in thin}
+    evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
+    evidence |= {f"beyond_{write.level(level)}": left for level, left in thin}
     quoted = {level for line in output.prose for level in _quoted(line.text)}
     yield Seen(output, text, evidence, None if quoted & {level for level, _ in thin} else Severity.NOTE)
 
@@ -50,7 +50,7 @@ def _no_count(output: Output) -> Iterator[Seen]:
     if highest is None:
         return
     text = (
-        f"percentiles without their number of samples: whether {words.level(highest)} rests on ten answers or on one "
+        f"percentiles without their number of samples: whether {write.level(highest)} rests on ten answers or on one "
         "can't be told"
     )
     yield Seen(output, text, {"highest_percentile": highest, "rows": len(report.latencies.rows)})
@@ -60,7 +60,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     largest = largest_us(output)
     censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
     if censored and censored[0]:
-        text = f"{words.several(censored[0], 'request')} had no answer when the run ended: the maximum is a lower bound"
+        text = f"{write.several(censored[0], 'request')} had no answer when the run ended: the maximum is a lower bound"
         yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
         return
     if largest is None or largest <= 0 or fell_short(output) or has_queue(output):
@@ -69,13 +69,13 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     timeout_s = asked or WRK_TIMEOUT_S
     if output.tool == "wrk" and AT_BOUND * timeout_s <= largest / 1e6 <= timeout_s:
         text = (
-            f"the maximum of {words.latency(largest)} lies at wrk's time-out of {words.seconds(timeout_s)}: what took "
+            f"the maximum of {write.latency(largest)} lies at wrk's time-out of {write.seconds(timeout_s)}: what took "
             "longer is not in it"
         )
         yield Seen(output, text, {"max_us": largest, "timeout_s": timeout_s})
     elif output.duration_s and largest / 1e6 >= WHOLE_RUN * output.duration_s:
         text = (
-            f"the maximum of {words.latency(largest)} is as long as the run of {words.seconds(output.duration_s)}: "
+            f"the maximum of {write.latency(largest)} is as long as the run of {write.seconds(output.duration_s)}: "
             "longer waits could not be seen"
         )
         yield Seen(output, text, {"max_us": largest, "duration_s": output.duration_s})
@@ -91,7 +91,7 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
     text = (
         "the document's one output is not repeated"
         if len(group) == 1
-        else f"of {words.count(len(group))} outputs at most half repeat a setting"
+        else f"of {write.count(len(group))} outputs at most half repeat a setting"
     )
     yield Seen(
         group[0], f"{text}: nothing tells how much a figure would differ in the next run", {"outputs": len(group)}

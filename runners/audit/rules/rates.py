@@ -19,9 +19,9 @@ from runners.audit.figures import (
     never_offered,
 )
 from runners.audit.rule import Group, Rule, Seen, each
-from runners.explain import words
-from runners.explain.words import Severity
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
 
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
 IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
@@ -40,7 +40,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     if not fell_short(output) or never_offered(output) or offered is None or achieved is None:
         return
     text = (
-        f"{words.rate(achieved)} of {words.rate(offered)} was answered, {words.percent(achieved / offered)}"
+        f"{write.rate(achieved)} of {write.rate(offered)} was answered, {write.percent(achieved / offered)}"
         f" (offered: {output.offered_by})"
     )
     yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": round(achieved / offered, 4)})
@@ -52,15 +52,15 @@ def _never_offered(output: Output) -> Iterator[Seen]:
     errors = output.report.socket_errors
     if never_offered(output) and offered and achieved is not None and largest is not None:
         text = (
-            f"{words.rate(achieved)} of {words.rate(offered)} was achieved, yet nobody waited longer than "
-            f"{words.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
+            f"{write.rate(achieved)} of {write.rate(offered)} was achieved, yet nobody waited longer than "
+            f"{write.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
         )
         held = round(achieved / offered, 4)
         yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": held, "max_us": largest})
     elif errors and errors.connect and errors.timeout and output.connections:
         live = max(0, output.connections - dead_connections(output))
         text = (
-            f"latency is of {words.count(live)} of {words.count(output.connections)} connections: the others are dead"
+            f"latency is of {write.count(live)} of {write.count(output.connections)} connections: the others are dead"
         )
         yield Seen(output, text, {"connections": output.connections, "live": live, "timeout": errors.timeout})
 
@@ -75,10 +75,10 @@ def _saturation(output: Output) -> Iterator[Seen]:
     if value is None or value < QUEUED * largest:
         return
     text = (
-        f"the latency is the length of a queue, not the time of a response: {named} {words.latency(value)} of at most "
-        f"{words.latency(largest)}; it grows with the length of the run"
+        f"the latency is the length of a queue, not the time of a response: {named} {write.latency(value)} of at most "
+        f"{write.latency(largest)}; it grows with the length of the run"
     )
-    evidence: dict[str, words.Value] = {f"{named}_us": value, "max_us": largest}
+    evidence: dict[str, write.Value] = {f"{named}_us": value, "max_us": largest}
     if duration := finite(output.duration_s):
         evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
     yield Seen(output, text, evidence)
@@ -98,10 +98,10 @@ def _bursts(output: Output) -> Iterator[Seen]:
         return
     known = "p50" if median is not None else "p90"
     text = (
-        f"{words.level(level)} of {words.latency(value)} is {value / base:.0f} times the {known} of "
-        f"{words.latency(base)}: the server stood still in bursts, and percentiles are the share of the time in them"
+        f"{write.level(level)} of {write.latency(value)} is {value / base:.0f} times the {known} of "
+        f"{write.latency(base)}: the server stood still in bursts, and percentiles are the share of the time in them"
     )
-    yield Seen(output, text, {f"{known}_us": base, f"{words.level(level)}_us": value})
+    yield Seen(output, text, {f"{known}_us": base, f"{write.level(level)}_us": value})
 
 
 def _start_up_backlog(output: Output) -> Iterator[Seen]:
@@ -113,7 +113,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
     if first < BACKLOG_US or first < BACKLOG * mean or first > IMPOSSIBLE_US:
         return
     text = (
-        f"the calibration saw a mean of {words.latency(first)}, the run {words.latency(mean)}: the server began with a "
+        f"the calibration saw a mean of {write.latency(first)}, the run {write.latency(mean)}: the server began with a "
         "backlog or cold, and what of that the run still holds is not known"
     )
     yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean})
@@ -135,10 +135,10 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
     if connections == 1:
         each_waits = "the connection sends its next request only after an answer"
     else:
-        several = words.count(connections) + " connections" if connections else "connections"
+        several = write.count(connections) + " connections" if connections else "connections"
         each_waits = f"each of the {several} sends its next request only after an answer"
     text = f"closed loop: {each_waits}, so no latency under a given load can be read from it"
-    evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": achieved_rps(output)}
+    evidence: dict[str, write.Value] = {"connections": connections, "requests_per_s": achieved_rps(output)}
     rate = achieved_rps(output)
     if largest and rate and connections:
         unsent = max(0, round(rate / connections * largest / 1e6) - 1)
@@ -156,11 +156,11 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
             continue
         if fast >= RATE_STEP * slow and after <= LATENCY_STEP * before:
             text = (
-                f"the median falls from {words.latency(before)} to {words.latency(after)} while the rate rises from "
-                f"{words.rate(slow)} to {words.rate(fast)}: something else than the load changed, or the generator's "
+                f"the median falls from {write.latency(before)} to {write.latency(after)} while the rate rises from "
+                f"{write.rate(slow)} to {write.rate(fast)}: something else than the load changed, or the generator's "
                 "own waiting is measured"
             )
-            evidence: dict[str, words.Value] = {
+            evidence: dict[str, write.Value] = {
                 "rate_rps_before": slow,
                 "rate_rps": fast,
                 "p50_us_before": before,

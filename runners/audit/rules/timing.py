@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from runners.audit.figures import WRK2_TICK_US, at, finite, never_offered, typical_us
 from runners.audit.rule import Rule, Seen, each
-from runners.explain import words
-from runners.explain.timer import TICK_US, TimerFit, straight_line
-from runners.explain.words import Severity
-from runners.read.outputs import Output
+from runners.readers import write
+from runners.readers.outputs import Output
+from runners.readers.severity import Severity
+from runners.readers.timer import TICK_US, TimerFit, straight_line
 
 ROW_LEVELS = (0.5, 0.75, 0.9)
 ROWS_R2 = 0.998  # three rounded figures fit a line more easily than a hundred
@@ -40,10 +40,10 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
     rest = ", not the server" if output.report.latencies.spectrum else ""  # three points show the shape and no more
     whose = f"{'' if rest else 'mostly '}the generator's timer{rest}"
     text = (
-        f"the median of {words.latency(median)} is {whose}: up to p90 the latency "
-        f" grows evenly over {words.latency(line.width_us)}"
+        f"the median of {write.latency(median)} is {whose}: up to p90 the latency "
+        f" grows evenly over {write.latency(line.width_us)}"
     )
-    evidence: dict[str, words.Value] = {
+    evidence: dict[str, write.Value] = {
         "p50_us": round(median, 1),
         "width_us": round(line.width_us, 1),
         "r_squared": round(line.r_squared, 5),
@@ -61,8 +61,8 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
         return  # true, and beside the point: the tail is not the timer's
     which = "median" if at(output, 0.5) is not None else "mean"
     text = (
-        f"a {which} of {words.latency(typical)} is no more than {NEAR_TICKS:g} ticks of wrk2's timer of "
-        f"{words.latency(WRK2_TICK_US)}: how much of it is the server can't be told"
+        f"a {which} of {write.latency(typical)} is no more than {NEAR_TICKS:g} ticks of wrk2's timer of "
+        f"{write.latency(WRK2_TICK_US)}: how much of it is the server can't be told"
     )
     yield Seen(output, text, {f"{which}_us": round(typical, 1), "tick_us": WRK2_TICK_US})
 
@@ -79,10 +79,10 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
     if median is None or not low <= median <= high or (upper is not None and upper > median * (1 + PLATEAU_WIDTH)):
         return
     text = (
-        f"the median of {words.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "
+        f"the median of {write.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "
         "the server writes an answer in two parts, and Nagle's algorithm keeps the second one"
     )
-    evidence: dict[str, words.Value] = {"p50_us": round(median, 1)}
+    evidence: dict[str, write.Value] = {"p50_us": round(median, 1)}
     if upper is not None:
         evidence["p75_us"] = round(upper, 1)
     if output.report.requests_per_s and output.connections:

@@ -8,9 +8,9 @@ import pytest
 
 from runners.audit.audit import examine
 from runners.audit.rule import Remark
-from runners.explain.words import Severity
-from runners.read.documents import text_document
-from runners.read.outputs import Output, outputs_of
+from runners.readers.documents import text_document
+from runners.readers.outputs import Output, outputs_of
+from runners.readers.severity import Severity
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 BARE = HEALTHY.partition("\n")[2]  # no command above it

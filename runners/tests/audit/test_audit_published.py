@@ -9,9 +9,9 @@ import pytest
 from runners.audit.audit import audit
 from runners.audit.registry import RULES
 from runners.audit.rule import Remark
-from runners.explain.words import Severity
-from runners.read.outputs import find_in
-from runners.read.published import ROOT
+from runners.readers.outputs import find_in
+from runners.readers.published import ROOT
+from runners.readers.severity import Severity
 
 #: Codes that must be seen in at least one output of a report; every other code must be seen in none.
 EXPECTED = {

@@ -8,9 +8,9 @@ import pytest
 
 from runners.audit.audit import audit, examine
 from runners.audit.registry import PAGES, RULES, UnknownRuleError, chosen, page
-from runners.explain.words import Severity
-from runners.read.documents import text_document
-from runners.read.outputs import find_in, outputs_of
+from runners.readers.documents import text_document
+from runners.readers.outputs import find_in, outputs_of
+from runners.readers.severity import Severity
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 QUIET = {"RUN004"}  # wrk2 leaves its warm-up out

@@ -10,8 +10,8 @@ from runners.bench import cluster, pairs, stand
 from runners.bench.overload import MIN_ACHIEVED
 from runners.bench.row import NoFigure, Row
 from runners.bench.stand import Result
-from runners.launch.server import RunningServer
-from runners.plan.workload import SCRIPTS
+from runners.design.workload import SCRIPTS
+from runners.targets.lab_server import RunningServer
 
 
 class _Server(RunningServer):

@@ -13,7 +13,7 @@ import pytest
 from runners.bench import calm, cluster, modes, pairs, row, server
 from runners.bench.pairs import Asked, Comparison
 from runners.bench.server import compared
-from runners.launch.toolchain import Jdk
+from runners.toolchain.tools import Jdk
 
 JDK = Jdk(Path("jdk"), "17.0.1", "nobody")
 COMPARISONS: tuple[Comparison, ...] = (

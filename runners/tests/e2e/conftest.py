@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.store import RunFolder
+from runners.storage.run_folder import RunFolder
 
 LAB = [sys.executable, "-m", "runners.cli"]
 

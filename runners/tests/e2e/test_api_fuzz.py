@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import status_code_conformance
 
-from runners.launch.server import RunningServer, ServerSpec, launch
-from runners.launch.toolchain import SERVER_JAVA
-from runners.launch.workshop import prepare
+from runners.targets.lab_server import RunningServer, ServerSpec, launch
+from runners.toolchain.tools import SERVER_JAVA
+from runners.toolchain.workshop import prepare
 
 pytestmark = pytest.mark.e2e
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from runners.launch.supervisor import Child, start
-from runners.launch.workshop import Workshop, prepare
-from runners.plan.proof import GENERATORS
-from runners.read.wrk_console import read_console
+from runners.design.proof import GENERATORS
+from runners.process.supervisor import Child, start
+from runners.readers.wrk_console import read_console
 from runners.tests.e2e.bad_server import EVERY, SPOILT
+from runners.toolchain.workshop import Workshop, prepare
 
 pytestmark = pytest.mark.e2e
 LIMIT_S = 20.0

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from runners.launch.toolchain import find_jdk
-from runners.plan.closed_loop import OLD_JDK, STAGES
-from runners.read.reading import read_run
-from runners.store import RunFolder
+from runners.design.closed_loop import OLD_JDK, STAGES
+from runners.readers.reading import read_run
+from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab
+from runners.toolchain.tools import find_jdk
 
 pytestmark = pytest.mark.e2e
 

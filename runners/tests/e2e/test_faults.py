@@ -14,22 +14,22 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.campaign import Campaign
+from runners.design.rate import Rate
+from runners.design.size import Size
+from runners.design.workload import GET, PUT
 from runners.errors import LabError, MeasureError, ServerError
-from runners.launch.server import RunningServer, ServerSpec, launch
-from runners.launch.workshop import Workshop, prepare
-from runners.measure.generators import Loadgen
-from runners.measure.load import LoadFiles, LoadSpec, run_load
-from runners.measure.profiler import Profiler, ProfileSpec
-from runners.measure.recording import Recorder
-from runners.measure.telemetry import Telemetry
-from runners.plan.rate import Rate
-from runners.plan.size import Size
-from runners.plan.workload import GET, PUT
-from runners.progress import Progress
-from runners.store import RunFolder, StepFolder
+from runners.execution.campaign import Campaign
+from runners.execution.progress import Progress
+from runners.generators.generators import Loadgen
+from runners.generators.load import LoadFiles, LoadSpec, run_load
+from runners.storage.run_folder import RunFolder, StepFolder
+from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.tests.e2e.conftest import LAB, lab
-from runners.tests.test_progress import Memory
+from runners.tests.execution.test_progress import Memory
+from runners.toolchain.workshop import Workshop, prepare
+from runners.trial.profiler import Profiler, ProfileSpec
+from runners.trial.recording import Recorder
+from runners.trial.telemetry import Telemetry
 
 pytestmark = pytest.mark.e2e
 SHORT = Size("test", warmup_s=0.2, duration_s=2.0, probe_s=0.5, floor_s=0.5)
@@ -224,7 +224,7 @@ def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyP
     def no_cargo(*_: object) -> Path:
         raise LabError("cargo", "it is not on PATH", "install Rust (rustup)")
 
-    monkeypatch.setattr("runners.launch.workshop.build_loadgen", no_cargo)
-    monkeypatch.setattr("runners.launch.workshop.find_wrk2", lambda: None)
+    monkeypatch.setattr("runners.toolchain.workshop.build_loadgen", no_cargo)
+    monkeypatch.setattr("runners.toolchain.workshop.find_wrk2", lambda: None)
     with pytest.raises(LabError, match=r"neither ours .* nor wrk2.*install Rust"):
         prepare("loadgen", print)

@@ -16,27 +16,27 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.campaign import Campaign
-from runners.explain import facts
-from runners.explain.stall import Stall, stall
-from runners.launch.server import RunningServer, ServerSpec, launch
-from runners.launch.supervisor import start
-from runners.launch.workshop import Workshop, prepare
-from runners.measure import machine
-from runners.measure.generators import generators
-from runners.measure.load import Generator, LoadFiles, LoadSpec, run_load
-from runners.plan.proof import GENERATORS, Freeze, Proof
-from runners.plan.size import SIZES
-from runners.progress import Progress
-from runners.proving import Proving
-from runners.read.load_json import read_load_json
-from runners.read.run import Step
-from runners.read.wrk_console import read_console
-from runners.store import RunFolder
+from runners.analysis import facts
+from runners.analysis.stall import Stall, stall
+from runners.design.proof import GENERATORS, Freeze, Proof
+from runners.design.size import SIZES
+from runners.execution.campaign import Campaign
+from runners.execution.progress import Progress
+from runners.execution.proving import Proving
+from runners.generators.generators import generators
+from runners.generators.load import Generator, LoadFiles, LoadSpec, run_load
+from runners.process.supervisor import start
+from runners.readers.load_json import read_load_json
+from runners.readers.run import Step
+from runners.readers.wrk_console import read_console
+from runners.storage.run_folder import RunFolder
+from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.tests.e2e.disturbance import undisturbed
 from runners.tests.e2e.known_delays import ALONE, LEVELS, SUSPECT, KnownDelays, cycle_us
 from runners.tests.e2e.waking import waking
-from runners.tests.test_progress import Memory
+from runners.tests.execution.test_progress import Memory
+from runners.toolchain.workshop import Workshop, prepare
+from runners.trial import machine
 
 pytestmark = pytest.mark.e2e
 EXACT = ("blocking", "epoll", "loadgen")  # paced without a tick, response time from the intended start

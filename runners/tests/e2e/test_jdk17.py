@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from runners.launch.build import JDK17_DIST, JDK17_MAIN
-from runners.launch.server import ServerSpec, launch
-from runners.launch.toolchain import Jdk, find_jdks
-from runners.launch.workshop import prepare
+from runners.targets.lab_server import ServerSpec, launch
+from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
+from runners.toolchain.tools import Jdk, find_jdks
+from runners.toolchain.workshop import prepare
 
 pytestmark = pytest.mark.e2e
 

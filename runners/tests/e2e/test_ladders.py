@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from runners.explain import client_lock, outages, passing, turns
-from runners.explain.ablations import ablations
-from runners.explain.compare import FEWEST_ROUNDS
-from runners.explain.comparing import repeats_of
-from runners.explain.stores import stores
-from runners.plan import report_5
-from runners.read.reading import read_run
-from runners.read.run import Run
-from runners.store import RunFolder
+from runners.analysis import outages
+from runners.analysis.comparison import FEWEST_ROUNDS
+from runners.claims import client_lock, passing, turns
+from runners.claims.ablations import ablations
+from runners.claims.comparing import repeats_of
+from runners.claims.stores import stores
+from runners.design import report_5
+from runners.readers.reading import read_run
+from runners.readers.run import Run
+from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab
 
 pytestmark = [

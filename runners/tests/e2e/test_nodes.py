@@ -10,12 +10,12 @@ import httpx
 import psutil
 import pytest
 
+from runners.design import report_5
 from runners.errors import ServerError
-from runners.launch.nodes import RunningNodes, launch_nodes
-from runners.launch.ports import in_a_row
-from runners.launch.server import ServerSpec
-from runners.launch.workshop import prepare
-from runners.plan import report_5
+from runners.process.ports import in_a_row
+from runners.targets.cluster import RunningNodes, launch_nodes
+from runners.targets.lab_server import ServerSpec
+from runners.toolchain.workshop import prepare
 
 pytestmark = pytest.mark.e2e
 LAST = report_5.NODES - 1

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from runners.explain.excursions import find
-from runners.launch.build import build_loadgen
-from runners.launch.toolchain import find_jdks
-from runners.measure.activity import Activity, available
-from runners.measure.recording import Recorder
-from runners.read.activity import read_activity
-from runners.read.jfr import read_events
-from runners.read.slices import read_slices
+from runners.analysis.latency_spikes import find
+from runners.readers.activity import read_activity
+from runners.readers.jfr import read_events
+from runners.readers.slices import read_slices
+from runners.toolchain.build import build_loadgen
+from runners.toolchain.tools import find_jdks
+from runners.trial.activity import Activity, available
+from runners.trial.recording import Recorder
 
 pytestmark = pytest.mark.e2e
 PROGRAM = """

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.store import RunFolder
+from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import LAB, lab
 
 pytestmark = pytest.mark.e2e

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.read.reading import read_run
-from runners.store import RunFolder
+from runners.readers.reading import read_run
+from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab
 
 pytestmark = pytest.mark.e2e

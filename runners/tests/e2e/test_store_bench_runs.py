@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runners.launch.toolchain import ROOT
+from runners.toolchain.tools import ROOT
 
 BENCH = [sys.executable, "-m", "runners.bench.store"]
 ROW = re.compile(r"^(\S+) ours=\S+ peer=\S+ ratio=\d+\.\d+ goal=(?:<=|>=)\S+ (?:met|short)(?: within noise)? \(", re.M)

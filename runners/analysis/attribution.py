@@ -1,0 +1,204 @@
+"""Which causes made a tail: overlap in time, held against what chance overlaps.
+
+**Credit.** An excursion is credited to a cause by the capacity of those of its events that touch the excursion (a
+twentieth of a second of tolerance at its beginning), as a share of its slowest answer: events of 40 ms can't have made
+an answer wait for 100 ms, but may have made 40 % of it. Less than a quarter is no credit. Stops come first; what they
+leave is shared out among the other causes by their capacity.
+
+**Chance.** A cause that is active half of the time overlaps half of all excursions without making any. So its events
+are shifted around the whole window by many evenly spaced offsets, which keeps their number, lengths and order and
+breaks only their tie to the latencies (a circular shift test: P. Diggle, 1983, *Statistical Analysis of Spatial Point
+Patterns*, section 7; the toroidal shift of H. Lotwick and B. Silverman, 1982, J. Royal Stat. Soc. B 44). p is the share
+of offsets that give at least the credit of the true one. A cause is named when p is at most 5 % after Holm's correction
+for the number of causes that are asked (S. Holm, 1979, Scand. J. Stat. 6), and the credit that chance gives is taken
+off: (observed - chance) / (1 - chance) (W. S. Abbott, 1925, J. Econ. Entomology 18).
+
+**Stops.** While the JVM is stopped nothing is answered, so in an open loop every stop that is long enough *must* leave
+an excursion. A stop is therefore believed without a test when at least half of those that are long enough have left
+one; its p is shown all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from runners.analysis.causes import Cause
+from runners.analysis.intervals import Bounded
+from runners.analysis.latency_spikes import Tail
+
+TOLERANCE_S = 0.05
+LEAST_CREDIT = 0.25
+LEVEL = 0.05
+SHIFTS = 499
+LEAST_TRACED = 0.5
+#: A stop moves the p99 of a slice when it holds up more than a hundredth of its answers; with a margin.
+VISIBLE_PART = 0.02
+RESAMPLES = 1000
+FEWEST_EXCURSIONS = 5
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one cause explains.
+
+    `excursions` are those credited to it, `share` the part of the whole excess (chance taken off, 95 % bounds from
+    resampled excursions where there are enough), `chance` the part that shifted events would be credited with.
+    `named`: whether it is believed. `traced` and `visible` count stops, else None.
+    """
+
+    cause: Cause
+    excursions: int
+    share: Bounded
+    chance: float
+    p: float
+    named: bool
+    traced: int | None = None
+    visible: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """All causes of a step's tail, and for each excursion what it is credited to."""
+
+    tail: Tail
+    shares: tuple[Share, ...]
+    credited: tuple[dict[str, float], ...]
+
+    @property
+    def named(self) -> tuple[Share, ...]:
+        """The causes that are believed, those that explain most first."""
+        return tuple(sorted((s for s in self.shares if s.named), key=lambda s: (-s.share.value, s.cause.name)))
+
+    @property
+    def unexplained(self) -> float:
+        """The part of the excess without a named cause."""
+        return max(0.0, 1.0 - sum(share.share.value for share in self.named))
+
+
+def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
+    """Ask every cause."""
+    excess = np.array([each.excess_ms for each in tail.excursions])
+    credit = {one.name: _credit(tail, one, np.zeros(1))[0] for one in causes}
+    tests = {one.name: _test(tail, one, excess) for one in causes}
+    traces = {one.name: _traces(tail, one) for one in causes if one.stops}
+    named = {name for name, (traced, visible) in traces.items() if visible and traced >= LEAST_TRACED * visible}
+    named |= _holm({one.name: tests[one.name][0] for one in causes if not one.stops})
+    named = {name for name in named if (credit[name] > 0).any()}
+    final = _shared_out(credit, named, {one.name for one in causes if one.stops})
+    shares = []
+    for one in causes:
+        p, chance = tests[one.name]
+        off = 0.0 if one.stops else chance
+        part = final.get(one.name, credit[one.name])
+        shares.append(
+            Share(
+                one,
+                int((part > 0).sum()),
+                _bounded(part, excess, tail.excess_ms, off),
+                chance,
+                p,
+                one.name in named,
+                *traces.get(one.name, (None, None)),
+            )
+        )
+    credited = tuple(
+        {name: float(part[j]) for name, part in final.items() if part[j] > 0} for j in range(len(tail.excursions))
+    )
+    return Attribution(tail, tuple(shares), credited)
+
+
+def _credit(tail: Tail, one: Cause, offsets_s: Floats) -> Floats:
+    """Credit of each excursion at each offset of the events: an array of offsets by excursions, 0 to 1."""
+    if not tail.excursions or not len(one):
+        return np.zeros((len(offsets_s), len(tail.excursions)))
+    first = np.array([each.begin_s for each in tail.excursions]) - TOLERANCE_S
+    last = np.array([each.end_s for each in tail.excursions])
+    peak_ms = np.array([each.peak_us for each in tail.excursions]) / 1000
+    length = np.maximum(one.end_s - one.begin_s, 1e-6)
+    found = np.empty((len(offsets_s), len(first)))
+    for row, offset in enumerate(offsets_s):
+        begin = (one.begin_s + offset) % tail.length_s if offset else one.begin_s
+        part = np.zeros((len(begin), len(first)))
+        for around in (0.0, -tail.length_s) if offset else (0.0,):
+            start = begin[:, None] + around
+            overlap = np.minimum(start + length[:, None], last) - np.maximum(start, first)
+            part += np.clip(overlap, 0, None) / length[:, None]
+        found[row] = (np.minimum(part, 1) * one.capacity_ms[:, None]).sum(axis=0) / peak_ms
+    found = np.minimum(found, 1)
+    enough: Floats = np.where(found >= LEAST_CREDIT, found, 0.0)
+    return enough
+
+
+def _test(tail: Tail, one: Cause, excess: Floats) -> tuple[float, float]:
+    """p of the observed credit, and the share of the whole excess that shifted events are credited with."""
+    if not tail.excursions or not len(one) or not tail.excess_ms:
+        return 1.0, 0.0
+    observed = float(_credit(tail, one, np.zeros(1))[0] @ excess)
+    shifted = _credit(tail, one, (np.arange(SHIFTS) + 0.5) / SHIFTS * tail.length_s) @ excess
+    p = (1 + int((shifted >= observed - 1e-9).sum())) / (1 + SHIFTS)
+    return p, float(shifted.mean()) / tail.excess_ms
+
+
+def _traces(tail: Tail, one: Cause) -> tuple[int, int]:
+    """Of the stops that are long enough to be seen: how many lie in an excursion, and how many there are."""
+    least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
+    traced = visible = 0
+    for begin, end, length_ms in zip(one.begin_s, one.end_s, one.capacity_ms, strict=True):
+        if length_ms < least_ms or begin < 0 or end > tail.length_s:
+            continue
+        visible += 1
+        traced += any(
+            begin <= each.end_s and end >= each.begin_s - TOLERANCE_S and end <= each.end_s for each in tail.excursions
+        )
+    return traced, visible
+
+
+def _holm(tested: dict[str, float]) -> set[str]:
+    """Causes whose p stands Holm's correction."""
+    passed: set[str] = set()
+    for rank, (name, p) in enumerate(sorted(tested.items(), key=lambda item: item[1])):
+        if p > LEVEL / (len(tested) - rank):
+            break
+        passed.add(name)
+    return passed
+
+
+def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
+    """Credits that add up to at most 1 in each excursion, stops first."""
+    final: dict[str, Floats] = {}
+    left: Floats | None = None
+    for group in (named & stops, named - stops):
+        parts = {name: credit[name] for name in sorted(group)}
+        if not parts:
+            continue
+        total = np.sum(list(parts.values()), axis=0)
+        room = np.ones_like(total) if left is None else left
+        scale = np.where(total > room, room / np.where(total > 0, total, 1), 1.0)
+        final |= {name: part * scale for name, part in parts.items()}
+        left = room - np.minimum(total, room)
+    return final
+
+
+def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
+    """The share of the whole excess with the bounds that resampled excursions give (B. Efron, 1979, Ann. Stat. 7)."""
+    if not whole_ms or not len(excess):
+        return Bounded(0.0)
+
+    def share(chosen: npt.NDArray[np.int64]) -> Floats:
+        scattered = whole_ms - excess.sum()
+        part = (credit * excess)[chosen].sum(axis=-1) / (excess[chosen].sum(axis=-1) + scattered)
+        corrected: Floats = np.clip((part - chance) / (1 - chance) if chance < 1 else part * 0, 0, 1)
+        return corrected
+
+    value = float(share(np.arange(len(excess))))
+    if len(excess) < FEWEST_EXCURSIONS:
+        return Bounded(value)
+    again = share(np.random.default_rng(1).integers(0, len(excess), (RESAMPLES, len(excess))))
+    low, high = np.percentile(again, [2.5, 97.5])
+    return Bounded(value, min(float(low), value), max(float(high), value))

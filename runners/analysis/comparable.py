@@ -1,0 +1,112 @@
+"""May percentiles be compared? Not as those of two stores or settings, where something else made one of them.
+
+Two things do. A measurement that never became steady (see steady), or whose server was still compiling when it ended
+(see compiling), has no percentile of its own: it depends on when the measurement ended. And a tail that the machine
+made (see machine_tail) is not that of what ran on it: what is left of a difference is not known. No difference is told
+then, and the sentence says why.
+
+Of repeats, more than half of a side's have to be so. Fewer are what repeats are for: they fall on both sides by chance,
+and that chance is in the interval. Repeats are too short to tell whether they are steady, and their spread is in the
+interval too, so of them only the machine is asked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+
+from runners.analysis import facts
+from runners.analysis.comparison import LEVELS, Difference, Verdict
+from runners.analysis.compilation import not_warm
+from runners.analysis.finding import Finding
+from runners.analysis.intervals import Bounded
+from runners.analysis.machine_tail import P99, made
+from runners.analysis.steady_state import steadiness
+from runners.readers import write
+from runners.readers.run import Step
+from runners.readers.severity import Severity
+
+MACHINE, UNSTEADY = "W05", "S03"
+QUIETER = "Measure again on a quieter machine, in interleaved rounds: lab compare."
+LONGER = "Warm up longer, or run a larger size."
+
+#: A side of a comparison: what it is called, and its measurements.
+Side = tuple[str, Sequence[Step]]
+
+
+def why(level: float, *sides: Side) -> str:
+    """Why a percentile of these sides is not compared, in words that stand behind a colon; empty where it can be."""
+    return _listed(_unsteady(side) or _machine(level, side) for side in sides)
+
+
+def unbounded(change: Bounded) -> str:
+    """Why a difference is not told that is not known to lie on one side of zero, nor to hold it; empty where it is."""
+    return "" if change.bounded or change.sign else "too few of the slowest requests to bound it"
+
+
+def refusals(refused: Mapping[float, str]) -> list[str]:
+    """Parts of a sentence on the levels that are not compared, each with its reason; those of one reason together."""
+    levels = {why: [write.level(level) for level in refused if refused[level] == why] for why in refused.values()}
+    return [f"{write.listed(named)} not compared ({why})" for why, named in levels.items()]
+
+
+def in_turn(first: Step, second: Step, level: float = P99) -> str:
+    """As `why`, of one measurement on each side."""
+    return why(level, *_sides(first, second))
+
+
+def not_compared(first: Step, second: Step, figure: str) -> Finding | None:
+    """The sentence in place of a difference in p99, where it is not that of what was measured."""
+    told = in_turn(first, second)
+    if not told:
+        return None
+    text = f"The p99 of {facts.title(first)} and {facts.title(second)} are not compared: {told}"
+    evidence: dict[str, write.Value] = {}
+    for step in (first, second):
+        one, value = made(step), facts.quoted(step, P99)
+        evidence[f"p99_us {step.subject}"] = value.value if value is not None else None
+        evidence[f"drift {step.subject}"] = steadiness(step).drift
+        evidence |= {f"{cause} {step.subject}": share for cause, share in (one.shares if one else {}).items()}
+    code, remedy = (UNSTEADY, LONGER) if any(map(_unsteady, _sides(first, second))) else (MACHINE, QUIETER)
+    return Finding(code, Severity.WARNING, write.sentence(text), evidence, (first.name, second.name), figure, remedy)
+
+
+def marked(found: Sequence[Difference], *sides: Side) -> list[Difference]:
+    """Differences of repeats, those marked that can be seen in a percentile that the machine made."""
+    return [
+        dataclasses.replace(each, machine=_listed(_machine(LEVELS[each.quantity.name], side) for side in sides))
+        if each.quantity.name in LEVELS and each.verdict in (Verdict.LOWER, Verdict.HIGHER)
+        else each
+        for each in found
+    ]
+
+
+def _listed(reasons: Iterable[str]) -> str:
+    return write.listed([reason for reason in reasons if reason])
+
+
+def _sides(first: Step, second: Step) -> tuple[Side, Side]:
+    return (facts.title(first), (first,)), (facts.title(second), (second,))
+
+
+def _unsteady(side: Side) -> str:
+    name, steps = side
+    if len(steps) != 1:
+        return ""
+    if (seen := steadiness(steps[0])).steady is False:
+        return f"{name} never became steady in {seen.seconds} seconds"
+    return f"the server of {name} was still compiling at its end" if not_warm(steps[0]) else ""
+
+
+def _machine(level: float, side: Side) -> str:
+    name, steps = side
+    found = [one for step in steps if (one := made(step, level)) is not None]
+    if 2 * len(found) <= len(steps):
+        return ""
+    if len(steps) == 1:
+        return f"{found[0].written} of the tail of {name}"
+    named = write.listed(dict.fromkeys(cause for one in found for cause in one.shares))
+    return (
+        f"in {write.count(len(found))} of {write.count(len(steps))} measurements of {name} the machine ({named}) "
+        "explains most of the tail"
+    )

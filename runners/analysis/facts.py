@@ -1,0 +1,263 @@
+"""What the rules ask of a step: its rate, its latencies, its errors, and whether its latencies may be quoted at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from runners.analysis import effective_samples
+from runners.analysis.intervals import Bounded
+from runners.analysis.validity import NOT_KEPT_UP
+from runners.readers import write
+from runners.readers.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
+from runners.readers.run import Run, Step
+
+HELD = 0.99  # a rate is held when at least this share of what was offered was answered
+RESPONSE, SERVICE = "response", "service"
+ENGINE_NAMES = {
+    "rocksdb": "RocksDB",
+    "rocksdb-tuned": "RocksDB tuned",
+    "lsm": "LSM",
+    "lsm-as-published": "LSM as published",
+    "lsm-all-on": "LSM with all on",
+    "leveldb": "LevelDB",
+    "files": "files",
+    "memory": "memory",
+    "noop": "noop",
+}
+
+
+def receive_clock(step: Step) -> str | None:
+    """Whose clock said when an answer came, `kernel` or `user`; None where the generator does not tell."""
+    column = step.frames["summary"].get("receive_clock")
+    value = None if column is None or column.empty else column.iloc[0]
+    return value if isinstance(value, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Sends that the generator held back so that they left with the next: their share, and for how long at most."""
+
+    share: float
+    most_us: float
+
+
+def held(step: Step) -> Held | None:
+    """None where no send was held back, and where the generator does not tell (frames before it did have no column)."""
+    summary = step.frames["summary"]
+    if summary.empty or not {"held", "coalesce_us"} <= set(summary.columns):
+        return None
+    count, sent, most_us = (number(step, column) for column in ("held", "sent", "coalesce_us"))
+    return Held(count / sent, most_us) if count > 0 and sent > 0 and write.known(most_us) else None
+
+
+def number(step: Step, column: str) -> float:
+    """A value of the step's summary; NaN when it is not there."""
+    summary = step.frames["summary"]
+    known = not summary.empty and column in summary  # older runs lack younger columns
+    value: Any = summary[column].iat[0] if known else math.nan
+    return math.nan if pd.isna(value) else float(value)
+
+
+def offered_rps(step: Step) -> float:
+    """The offered rate; NaN in closed loop."""
+    value = number(step, "offered_rps")
+    asked = step.meta.get("offered_rate_rps")
+    return float(asked) if math.isnan(value) and isinstance(asked, (int, float)) else value
+
+
+def achieved_rps(step: Step) -> float:
+    return number(step, "achieved_rps")
+
+
+def held_share(step: Step) -> float:
+    """Achieved over offered; NaN in closed loop."""
+    offered = offered_rps(step)
+    return achieved_rps(step) / offered if offered else math.nan
+
+
+def fell_short(step: Step) -> bool:
+    """Whether the step answered less than was offered, by its own word or by its figures."""
+    return step.saturated or held_share(step) < HELD
+
+
+def was_held_up(step: Step) -> bool:
+    """Whether the step fell short although at least half of its seconds carried the rate: a stall, not its capacity."""
+    answered = per_second(step)["completed"]
+    return fell_short(step) and len(answered) > 1 and float(answered.median()) >= HELD * offered_rps(step)
+
+
+def is_saturated(step: Step) -> bool:
+    """Whether the step was offered more than it can carry."""
+    return fell_short(step) and not was_held_up(step)
+
+
+def quotable(step: Step) -> bool:
+    """Whether the step's latencies mean anything: valid, at its rate, with samples.
+
+    In saturation a response time is the length of the queue, which grows with the length of the run.
+    """
+    return step.valid and not fell_short(step) and not step.frames["percentiles"].empty
+
+
+def why_not(step: Step) -> str:
+    """Why a step's latencies may not be quoted; empty when they may."""
+    if fell_short(step):
+        return "saturated" if is_saturated(step) else "held up"
+    if not step.valid:
+        return ", ".join(str(reason) for reason in step.meta.get("invalid_reasons") or ()) or "marked invalid"
+    return "" if quotable(step) else "no latencies recorded"
+
+
+def only_late(step: Step) -> bool:
+    """Whether nothing speaks against a step but that its generator sent late: its rate was answered all the same.
+
+    A response time counts from the intended start, so lateness is in it. And where requests are served in the order in
+    which they come, one that comes later is not answered earlier: it ends at the later of its arrival and the end of
+    the one before it, plus its service (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical
+    Proceedings of the Cambridge Philosophical Society 48). So the response times of such a step are upper bounds of
+    what a generator on time would have read.
+    """
+    reasons = {str(reason) for reason in step.meta.get("invalid_reasons") or ()}
+    return not step.valid and reasons == {NOT_KEPT_UP} and not fell_short(step)
+
+
+def at_most(step: Step, level: float) -> Bounded | None:
+    """A percentile of the response times that is an upper bound, since the generator was late; else None."""
+    value = at(step, level) if only_late(step) else None
+    return None if value is None or value.at_least else value
+
+
+def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
+    """A percentile (0..1) in microseconds with its bounds; None if it was not recorded.
+
+    Bounds of response times count neighbouring requests as dependent (see `effective`), where the log allows.
+    """
+    row = _percentile(step, level, kind)
+    if row is None:
+        return None
+    recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), _at_least(row))
+    return effective_samples.interval(step, level, recorded) if kind == RESPONSE else recorded
+
+
+def most_us(step: Step, level: float, kind: str = RESPONSE) -> float:
+    """What a percentile is at most, in microseconds, whenever the requests without an answer would have got one.
+
+    The percentile itself where they do not matter; NaN where nothing tells. It lies between its lower bound and this,
+    and nothing more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
+    """
+    row = _percentile(step, level, kind)
+    return math.nan if row is None else float(row["most_us" if _at_least(row) else "value_us"])
+
+
+def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
+    """The row of a percentile, or None."""
+    rows = step.frames["percentiles"]
+    if rows.empty:
+        return None
+    # a pandas mask takes six times as long, and a report asks thousands of times
+    asked = (rows["kind"].to_numpy() == kind) & (np.abs(rows["percentile"].to_numpy() - level) < 1e-9)
+    return rows.iloc[int(asked.argmax())] if asked.any() else None
+
+
+def _at_least(row: pd.Series) -> bool:
+    """Whether a percentile is a lower bound; what does not tell is taken for a figure."""
+    return not pd.isna(row["at_least"]) and bool(row["at_least"])
+
+
+def written(value: Bounded) -> str:
+    """A latency in words: with its interval, or as a lower bound where requests without an answer make it one."""
+    if value.at_least:
+        return f"at least {write.latency(value.value)}"
+    return write.latency_interval(value.value, value.low, value.high)
+
+
+def written_at_most(value: Bounded) -> str:
+    """An upper bound in words; the upper end of its own interval, where that is known."""
+    return f"at most {write.latency(value.high if value.bounded else value.value)}"
+
+
+def told(step: Step, level: float) -> str:
+    """A percentile of the response times in words: as quoted, as an upper bound, or why it is neither."""
+    if (value := quoted(step, level)) is not None:
+        return written(value)
+    bound = at_most(step, level)
+    return written_at_most(bound) if bound is not None else why_not(step) or write.UNKNOWN
+
+
+def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
+    """As `at`, but None from a step whose latencies mean nothing."""
+    return at(step, level, kind) if quotable(step) else None
+
+
+def samples(step: Step, kind: str = RESPONSE) -> int:
+    """How many latencies of a kind were recorded."""
+    rows = step.frames["spectrum"]
+    counts = rows[rows["kind"] == kind]["total_count"]
+    return int(counts.max()) if len(counts) and not pd.isna(counts.max()) else 0
+
+
+def thin_levels(step: Step, kind: str = RESPONSE) -> list[float]:
+    """Percentiles (not the maximum) with fewer than ten samples beyond them."""
+    rows = step.frames["percentiles"]
+    rows = rows[(rows["kind"] == kind) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
+    return [float(level) for level in rows["percentile"]]
+
+
+def per_second(step: Step, kind: str = RESPONSE) -> pd.DataFrame:
+    """The whole seconds of a step, in order; a last piece of a second with few requests is left out."""
+    rows = step.frames["intervals"]
+    rows = rows[rows["kind"] == kind].sort_values("t_s")
+    rows = rows[rows["count"] > 0]
+    if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
+        rows = rows.iloc[:-1]
+    return rows.reset_index(drop=True)
+
+
+def how_it_ended(run: Run) -> str:
+    """The run's status in words."""
+    status = str(run.manifest.get("status") or "")
+    known = {"complete": "the run is complete", "running": "the run has not ended", "failed": "the run failed"}
+    return known.get(status, f"the run was {status}" if status else "nothing tells how the run ended")
+
+
+def engines(steps: Iterable[Step]) -> list[str]:
+    """Engines in the order in which they were measured."""
+    return list(dict.fromkeys(step.subject for step in steps))
+
+
+def engine_name(engine: str) -> str:
+    return ENGINE_NAMES.get(engine, engine)
+
+
+def title(step: Step) -> str:
+    """A step as a reader calls it: RocksDB PUT."""
+    return f"{engine_name(step.subject)} {step.workload.upper()}".strip()
+
+
+def only(steps: list[Step]) -> Step | None:
+    """The last of the steps (a step that was run again is the one that counts), None without any."""
+    return steps[-1] if steps else None
+
+
+def clean(run: Run, engine: str, workload: str) -> Step | None:
+    """The measurement without a profiler."""
+    return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
+
+
+def profiled(run: Run, engine: str, workload: str) -> Step | None:
+    return only(run.find(kind="load", subject=engine, workload=workload, profiled=True))
+
+
+def floor(run: Run, workload: str) -> Step | None:
+    """The same load against a handler that does nothing."""
+    return only(run.find(kind="floor", workload=workload))
+
+
+def tool(step: Step) -> str:
+    return str((step.meta.get("generator") or {}).get("tool") or "loadgen")

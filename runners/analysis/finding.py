@@ -1,0 +1,69 @@
+"""Carry a conclusion with its evidence, and the place in a report that shows it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+
+from runners.readers.severity import Severity
+from runners.readers.write import Value
+
+
+class Anchor:
+    """Where in a report a finding's evidence is drawn."""
+
+    CHECKS = "checks"
+
+    @staticmethod
+    def spectrum(workload: str) -> str:
+        return f"spectrum-{workload}"
+
+    @staticmethod
+    def timeline(workload: str) -> str:
+        return f"timeline-{workload}"
+
+    @staticmethod
+    def causes(step: str) -> str:
+        return f"causes-{step}"
+
+    @staticmethod
+    def differential(workload: str, subject: str) -> str:
+        return f"differential-{workload}-{subject}"
+
+    @staticmethod
+    def shares(event: str) -> str:
+        return f"shares-{event}"
+
+    @staticmethod
+    def comparison(workload: str) -> str:
+        return f"comparison-{workload}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One conclusion: the rule that made it, a sentence, the numbers in it, and where they come from.
+
+    `code` names the rule (see rules.py), `steps` the measured steps or published outputs, `figure` the place in the
+    report that shows it (see Anchor), `remedy` what to do about it, if anything.
+    """
+
+    code: str
+    severity: Severity
+    sentence: str
+    evidence: dict[str, Value] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    figure: str | None = None
+    remedy: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The finding as plain JSON values; a number that is not finite becomes null."""
+        return {
+            **asdict(self),
+            "severity": self.severity.value,
+            "evidence": {name: _json(value) for name, value in self.evidence.items()},
+            "steps": list(self.steps),
+        }
+
+
+def _json(value: Value) -> Value:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

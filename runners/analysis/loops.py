@@ -1,0 +1,157 @@
+"""Closed loops as experiment 02 measures them: what each reached, and what the kernel and the script make of it.
+
+In closed loop a connection sends its next request when the last one was answered. So its rate is one over its latency,
+and its latency is that of a server which is never asked for more than it gives: no latency under load.
+
+The arithmetic of the wait. A server that writes head and body of an answer apart has the second write held back by
+Nagle's algorithm (J. Nagle, 1984, RFC 896) until the first is acknowledged. The client has nothing to send before it
+has the body, so it acknowledges when its delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN, include/net/tcp.h,
+HZ/25). Linux timers are rounded up to the next tick of 1/HZ (kernel/time/timer.c), and a closed loop sets each one just
+after a tick, at which the one before ended: the wait is 40 ms and one whole tick.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runners.analysis import facts
+from runners.analysis.intervals import Bounded
+from runners.audit.rules.luajit import integers
+from runners.readers.run import Run, Step
+
+KIND = "loop"
+REPORT = "report-2"
+#: Where in the report the evidence stands.
+CURVES, RATES, COUNTERS, ERRORS, TABLE = "delay-curves", "delay-rates", "delay-counters", "delay-errors", "delay-table"
+DELAYED_ACK_US = 40_000.0
+#: A median from here on waits for the timer; an answer of a JVM on this path takes a hundredth of it.
+WAITS_FROM_US = 0.9 * DELAYED_ACK_US
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One closed loop without a profiler."""
+
+    step: Step
+
+    @property
+    def stage(self) -> str:
+        return str(self.step.meta.get("stage") or self.step.subject)
+
+    @property
+    def title(self) -> str:
+        return str(self.step.meta.get("stage_title") or self.stage)
+
+    @property
+    def name(self) -> str:
+        return self.step.workload
+
+    @property
+    def connections(self) -> int:
+        return int(self.step.meta.get("connections") or 1)
+
+    @property
+    def published(self) -> str | None:
+        name = self.step.meta.get("published")
+        return str(name) if name else None
+
+    @property
+    def rate_rps(self) -> float:
+        return facts.achieved_rps(self.step)
+
+    def at(self, level: float) -> Bounded | None:
+        return facts.quoted(self.step, level)
+
+    @property
+    def median_us(self) -> float:
+        value = self.at(0.5)
+        return value.value if value is not None else math.nan
+
+    @property
+    def waits(self) -> bool:
+        """Whether half of its answers waited for the delayed acknowledgement."""
+        return self.median_us >= WAITS_FROM_US
+
+    @property
+    def completed(self) -> float:
+        return facts.number(self.step, "completed")
+
+    @property
+    def non_2xx(self) -> float:
+        return facts.number(self.step, "non_2xx")
+
+    def a_request(self, counter: str) -> float:
+        """What a counter of the kernel gained, a request; NaN where it was not counted. It counts the whole machine."""
+        gained: Mapping[str, Any] = self.step.meta.get("tcp") or {}
+        if counter not in gained or not self.completed > 0:
+            return math.nan
+        return float(gained[counter]) / self.completed
+
+    @property
+    def server_cores(self) -> float:
+        """Cores that the server kept busy, on average."""
+        telemetry = self.step.frames["telemetry"]
+        return float(telemetry["server_cpu_cores"].mean()) if not telemetry.empty else math.nan
+
+    @property
+    def absent_by_script(self) -> float:
+        """How many of its requests the script makes for keys that the store was not given; NaN where all are held."""
+        drawn, held = self.step.meta.get("drawn_keys"), self.step.meta.get("held_keys")
+        if not drawn or not held or held >= drawn or math.isnan(self.completed):
+            return math.nan
+        return float(absent(round(self.completed), int(self.step.meta.get("threads") or 1), int(drawn), int(held)))
+
+
+def of_run(run: Run) -> list[Loop]:
+    """The loops without a profiler whose figures may be quoted, in the order in which they were measured."""
+    return [Loop(step) for step in run.find(kind=KIND, profiled=False) if facts.quotable(step)]
+
+
+def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
+    """Those that match."""
+    return [
+        loop
+        for loop in loops
+        if loop.stage == stage
+        and (name is None or loop.name == name)
+        and (connections is None or loop.connections == connections)
+    ]
+
+
+def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
+    """A stage's loop on its fewest connections."""
+    return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
+
+
+def absent(requests: int, threads: int, drawn: int, held: int) -> int:
+    """How many of the requests ask for a key that is not held.
+
+    Each thread of an unseeded script draws the same numbers of 1..`drawn` from the same start, one a request; the
+    requests are shared out evenly. Keys 1..`held` are there.
+    """
+    hits = 0
+    for thread in range(threads):
+        share = (requests + thread) // threads
+        hits += int((integers(share, drawn) <= held).sum()) if share else 0
+    return requests - hits
+
+
+def expected_us(hz: float) -> float:
+    """What a wait for the delayed acknowledgement takes in closed loop on a kernel with this tick."""
+    return DELAYED_ACK_US + 1e6 / hz
+
+
+def times_as_many(slow: Loop, fast: Loop) -> float:
+    """Requests a second of one over those of the other."""
+    return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
+
+
+def pairs(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
+    """The same requests on the same connections in two stages."""
+    found = []
+    for slow in find(loops, stages[0], name):
+        found += [(slow, fast) for fast in find(loops, stages[1], name, slow.connections)]
+    return found

@@ -1,0 +1,115 @@
+"""Does a step meet an objective? And if not: is that the server's doing, or the generator's?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pandas as pd
+
+from runners.analysis import facts
+from runners.design.objective import Objective
+from runners.readers import write
+from runners.readers.run import Step
+
+ERROR_COLUMNS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors", "censored")
+
+
+LATE_MARGIN = 10.0  # the latest send may be that much later than the 99th percentile
+
+
+class Outcome(StrEnum):
+    """How a probe ended."""
+
+    MET = "met"
+    MISSED = "missed"
+    GENERATOR = "generator"  # it did not send what was asked: nothing is said on the server
+    INVALID = "invalid"  # no measurement at all
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """The outcome and the parts of the objective that were missed, in words.
+
+    `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`). `weighed`:
+    missed with such a generator, which alone says nothing on the server; a search weighs it with the others (`knee`).
+    """
+
+    outcome: Outcome
+    missed: tuple[str, ...] = ()
+    late: bool = False
+    weighed: bool = False
+
+
+def meets(step: Step, objective: Objective) -> Met:
+    """Judge one step.
+
+    What is missed while the generator did not keep up says nothing on the server, unless the rate was missed by more
+    than lateness explains. What is met all the same is met, for lateness only adds to a response time.
+    """
+    summary = step.frames["summary"]
+    late = not summary.empty and not pd.isna(summary["kept_up"].iloc[0]) and not bool(summary["kept_up"].iloc[0])
+    if late and not _short_by_itself(step):
+        outcome = _judged(step, objective).outcome if facts.only_late(step) else Outcome.INVALID
+        if outcome == Outcome.MET:
+            return Met(outcome, late=True)
+        return Met(Outcome.GENERATOR, ("the generator did not keep up",), weighed=outcome == Outcome.MISSED)
+    return _judged(step, objective)
+
+
+def _short_by_itself(step: Step) -> bool:
+    """Whether the rate was missed by far more than its generator's lateness explains.
+
+    What left late by L is missing at the end by the requests of L at most. Runs of generators that did not record their
+    latest send have a margin on its 99th percentile instead.
+    """
+    latest_us = facts.number(step, "lag_max_us")
+    if not write.known(latest_us):
+        latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
+    lag_s, length_s = latest_us / 1e6, float(step.meta.get("duration_s") or 0)
+    missing = 1 - facts.held_share(step)
+    return lag_s >= 0 and length_s > 0 and missing > 1 - facts.HELD + lag_s / length_s
+
+
+def _judged(step: Step, objective: Objective) -> Met:
+    """A step by its figures."""
+    if not step.valid and not facts.fell_short(step) and not facts.only_late(step):
+        return Met(Outcome.INVALID, (facts.why_not(step),))
+    held = facts.held_share(step)
+    if not write.known(held):
+        return Met(Outcome.INVALID, ("no rate was recorded",))
+    missed = []
+    if held < objective.achieved:
+        missed.append(f"achieved {write.percent(held)} of what was offered")
+    for level, limit_us in objective.latencies:
+        value = facts.at(step, level)
+        if value is None:
+            return Met(Outcome.INVALID, (f"{write.level(level)} was not recorded",))
+        if value.value > limit_us:
+            missed.append(f"{write.level(level)} {write.latency(value.value)}")
+    lost = lost_share(step, objective)
+    if lost > objective.errors:
+        missed.append(f"errors {write.percent(lost)}")
+    return Met(Outcome.MISSED if missed else Outcome.MET, tuple(missed))
+
+
+def refused_share(step: Step) -> float:
+    """Answers other than 2xx and 3xx over all answers."""
+    refused, answered = facts.number(step, "non_2xx"), facts.number(step, "completed")
+    return refused / answered if write.known(refused) and write.known(answered) and answered else 0.0
+
+
+def lost_share(step: Step, objective: Objective) -> float:
+    """Requests that failed, were answered with an error, or were not answered, over those that were due.
+
+    Requests that had no answer yet when the run ended count only beyond those that may be under way at any moment: one
+    a connection, or what falls due within the longest latency that the objective allows.
+    """
+    counts = {column: facts.number(step, column) for column in ERROR_COLUMNS}
+    limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
+    within = facts.offered_rps(step) * limit_s
+    under_way = max(float(step.meta.get("connections") or 1), within if write.known(within) else 0.0)
+    counts["censored"] = max(0.0, counts["censored"] - under_way)
+    due = facts.number(step, "scheduled")
+    total = sum(value for value in counts.values() if write.known(value))
+    return total / due if write.known(due) and due else 0.0

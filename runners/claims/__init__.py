@@ -1,0 +1,1 @@
+"""State findings: what the numbers of a run mean, each with its evidence."""

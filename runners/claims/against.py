@@ -1,0 +1,240 @@
+"""The published report beside this run: a table, what differs, and what its authors did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from runners.analysis import facts
+from runners.analysis.finding import Anchor, Finding
+from runners.analysis.intervals import expected_hits
+from runners.claims.conclusion import Comparison, ComparisonRow
+from runners.readers import write
+from runners.readers.console_report import ConsoleReport
+from runners.readers.run import Run, Step
+from runners.readers.samples import beyond
+from runners.readers.severity import Severity
+from runners.readers.timer import fit
+
+LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
+KEYS = 10_000  # report 1's GET asks for random(1..10000)
+SILENT_ON_ERRORS = ("report-1/get",)  # reports whose text says nothing on the errors in their output
+_NOT_TOLD = "not told"
+
+
+def comparison(run: Run, workload: str, name: str, published: ConsoleReport, steps: Sequence[Step]) -> Comparison:
+    """One workload: the published output and the clean step of each engine."""
+    rows = [
+        ComparisonRow(
+            "offered rate",
+            (write.rate(published.rate_rps), *(write.rate(facts.offered_rps(s)) for s in steps)),
+        ),
+        ComparisonRow(
+            "achieved rate",
+            (write.rate(published.requests_per_s), *(write.rate(facts.achieved_rps(s)) for s in steps)),
+        ),
+    ]
+    for level in LEVELS:
+        rows.append(
+            ComparisonRow(
+                write.level(level),
+                (write.latency(published.latencies.at(level)), *(_cell(step, level) for step in steps)),
+            )
+        )
+    rows += [
+        ComparisonRow(
+            "samples",
+            (write.count(published.latencies.count), *(write.count(facts.samples(s)) for s in steps)),
+        ),
+        ComparisonRow("errors", (write.count(published.errors), *(write.count(_errors(s)) for s in steps))),
+        ComparisonRow("duration", (write.seconds(published.duration_s), *(write.seconds(_elapsed(s)) for s in steps))),
+        ComparisonRow("generator", (published.tool or _NOT_TOLD, *(facts.tool(s) for s in steps))),
+        ComparisonRow("transport", (_NOT_TOLD, *(_ready(s).get("transport") or _NOT_TOLD for s in steps))),
+        ComparisonRow("machine", (_NOT_TOLD, *(_machine(run) for _ in steps))),
+    ]
+    columns = ("published", *(facts.engine_name(step.subject) for step in steps))
+    return Comparison(workload, name, columns, tuple(rows), tuple(_differs(run, published, steps)))
+
+
+def _cell(step: Step, level: float) -> str:
+    value = facts.quoted(step, level)
+    if value is None:
+        return facts.why_not(step) or _NOT_TOLD
+    return facts.written(value)
+
+
+def _errors(step: Step) -> float:
+    columns = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
+    counts = [facts.number(step, column) for column in columns]
+    known = [value for value in counts if write.known(value)]
+    return sum(known) if known else float("nan")
+
+
+def _elapsed(step: Step) -> float:
+    return facts.number(step, "elapsed_s")
+
+
+def _ready(step: Step) -> dict[str, Any]:
+    return (step.meta.get("server") or {}).get("ready") or {}
+
+
+def _machine(run: Run) -> str:
+    machine = run.manifest.get("machine") or {}
+    parts = [str(machine.get("cpu_model") or ""), f"{machine['cores']} cores" if machine.get("cores") else ""]
+    return ", ".join(part for part in parts if part) or _NOT_TOLD
+
+
+def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Iterator[str]:
+    if not steps:
+        return
+    tools = list(dict.fromkeys(facts.tool(step) for step in steps))
+    if published.tool and tools != [published.tool]:
+        yield write.sentence(f"The generator: {published.tool} there, {write.listed(tools)} here")
+    rates = list(dict.fromkeys(write.rate(facts.offered_rps(step)) for step in steps))
+    if published.rate_rps and rates != [write.rate(published.rate_rps)]:
+        basis = next((str(step.meta["rate_basis"]) for step in steps if step.meta.get("rate_basis")), "")
+        why = f" ({basis})" if basis else ""
+        yield write.sentence(f"The rate: {write.rate(published.rate_rps)} there, {write.listed(rates)} here{why}")
+    lengths = list(dict.fromkeys(write.seconds(_elapsed(step)) for step in steps))
+    if published.duration_s and lengths != [write.seconds(published.duration_s)]:
+        yield write.sentence(f"The length: {write.seconds(published.duration_s)} there, {write.listed(lengths)} here")
+    yield write.sentence(
+        f"The machine: the published output does not tell it, here it is {_machine(run)}; "
+        "so absolute figures can't be compared, shapes and causes can"
+    )
+
+
+def missed(workload: str, name: str, published: ConsoleReport, ours: Sequence[Step]) -> Iterator[Finding]:
+    """What can be read in the published output and its authors did not say."""
+    rules = (
+        _timer(workload, name, published, ours),
+        _absent(workload, name, published),
+        _left_out(workload, name, published),
+    )
+    yield from (finding for finding in rules if finding)
+    thin = _thin(workload, name, published)
+    if thin:
+        yield thin
+
+
+def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[Step]) -> Finding | None:
+    spectrum = published.spectrum_frame()
+    line = fit(spectrum[spectrum["kind"] == facts.RESPONSE])
+    median = published.latencies.at(0.5)
+    if line is None or median is None or not line.is_millisecond_timer:
+        return None
+    text = (
+        f"The published {workload.upper()} median of {write.latency(median)} is the generator's timer, not the server: "
+        f"up to p90 the latency grows in a straight line (R\u00b2 {line.r_squared:.4f}) over "
+        f"{write.latency(line.width_us)}, as it does when requests leave on a millisecond tick"
+    )
+    evidence: dict[str, write.Value] = {
+        "published_p50_us": median,
+        "width_us": line.width_us,
+        "r_squared": line.r_squared,
+        "deviation": line.deviation,
+    }
+    for step in ours:
+        own = facts.quoted(step, 0.5)
+        rows = step.frames["spectrum"]
+        own_line = fit(rows[rows["kind"] == facts.RESPONSE])
+        most = facts.quoted(step, 0.9)
+        if own is None or most is None or own_line is None or facts.tool(step) != "loadgen":
+            continue
+        if own_line.is_millisecond_timer:
+            continue
+        text += (
+            f". Here, timed without a tick, {facts.title(step)} at {write.rate(facts.offered_rps(step))} has a median "
+            f"of {write.latency(own.value)} and 90{write.NBSP}% of its answers within {write.latency(most.value)}"
+        )
+        evidence |= {
+            f"p50_us {step.name}": own.value,
+            f"p90_us {step.name}": most.value,
+            f"width_us {step.name}": own_line.width_us,
+            f"r_squared {step.name}": own_line.r_squared,
+        }
+        break
+    steps = (name, *(step.name for step in ours))
+    remedy = (
+        "Measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) beside it."
+    )
+    return Finding("M01", Severity.ERROR, write.sentence(text), evidence, steps, Anchor.spectrum(workload), remedy)
+
+
+def _absent(workload: str, name: str, published: ConsoleReport) -> Finding | None:
+    """Random keys out of a known number: how many absent ones would give the published errors?"""
+    if workload != "get" or not published.errors or not published.requests:
+        return None
+    draws, seen = published.requests, published.errors
+    keys = max(1, round(seen * KEYS / draws))
+    one_less, exact, one_more = (expected_hits(draws, KEYS, chosen) for chosen in (keys - 1, keys, keys + 1))
+    if not exact.low <= seen <= exact.high or seen <= one_less.high or seen >= one_more.low:
+        return None
+    several = "key" if keys == 1 else "keys"
+    text = (
+        f"The published GET has {write.count(seen)} answers other than 2xx in {write.count(draws)} requests, which "
+        f"agrees with exactly {write.count(keys)} absent {several} of {write.count(KEYS)}: that gives "
+        f"{write.count(exact.value)} ({write.count(exact.low)}{write.DASH}{write.count(exact.high)}), one more would "
+        f"give {write.count(one_more.value)}"
+    )
+    if name in SILENT_ON_ERRORS:
+        text += ". The report does not mention them"
+    evidence: dict[str, write.Value] = {
+        "non_2xx": seen,
+        "requests": draws,
+        "absent_keys": keys,
+        "expected": exact.value,
+        "expected_low": exact.low,
+        "expected_high": exact.high,
+    }
+    remedy = "Fill every key that is read, and report answers by status code."
+    return Finding(
+        "M02", Severity.WARNING, write.sentence(text), evidence, (name,), Anchor.comparison(workload), remedy
+    )
+
+
+def _left_out(workload: str, name: str, published: ConsoleReport) -> Finding | None:
+    """wrk2 answers more requests than its histogram holds: its warm-up is counted and not recorded."""
+    recorded = published.latencies.count
+    if published.requests is None or recorded is None or published.requests <= recorded or not published.requests_per_s:
+        return None
+    lost = published.requests - recorded
+    text = (
+        f"The published {workload.upper()} percentiles leave out {write.count(lost)} of "
+        f"{write.count(published.requests)} requests, about the first "
+        f"{write.seconds(lost / published.requests_per_s)}: the generator counts them and does not record them"
+    )
+    evidence: dict[str, write.Value] = {"requests": published.requests, "recorded": recorded, "left_out": lost}
+    return Finding("M03", Severity.NOTE, write.sentence(text), evidence, (name,), Anchor.comparison(workload))
+
+
+def _thin(workload: str, name: str, published: ConsoleReport) -> Finding | None:
+    count = published.latencies.count
+    highest = max((level for level, _ in published.latencies.rows if level < 1), default=None)
+    if count is None or highest is None:
+        return None
+    left = beyond(count, highest)
+    text = (
+        f"The published {workload.upper()} states no number of samples: {write.level(highest)} rests on "
+        f"{write.count(left)} of {write.count(count)}"
+    )
+    severity = Severity.WARNING if left < facts.ENOUGH_BEYOND else Severity.NOTE
+    evidence: dict[str, write.Value] = {"samples": count, "samples_beyond": left, "percentile": highest}
+    return Finding("M04", severity, write.sentence(text), evidence, (name,), Anchor.comparison(workload))
+
+
+def not_repeated(published: dict[str, ConsoleReport]) -> Finding | None:
+    """One output a workload: nothing is known on the spread from run to run."""
+    if not published:
+        return None
+    text = "Each published figure comes from one run, so nothing tells how much it would differ in the next"
+    names = tuple(sorted(published))
+    return Finding(
+        "M05",
+        Severity.NOTE,
+        write.sentence(text),
+        {"outputs": len(published)},
+        names,
+        None,
+        "Repeat and give the spread.",
+    )

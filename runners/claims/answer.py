@@ -1,0 +1,199 @@
+"""The headline: does each engine hold the rate, and with which p99? Then what the server adds to the instrument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from runners.analysis import comparable, effective_samples, facts, machine_tail
+from runners.analysis.compilation import not_warm
+from runners.analysis.finding import Anchor, Finding
+from runners.analysis.intervals import difference
+from runners.analysis.steady_state import steadiness
+from runners.readers import write
+from runners.readers.run import Run, Step
+from runners.readers.severity import Severity
+
+
+def answer(run: Run, engine: str, workload: str) -> Finding:
+    """One engine under one workload: held, saturated, invalid or missing."""
+    step = facts.clean(run, engine, workload)
+    name = f"{facts.engine_name(engine)} {workload.upper()}"
+    figure = Anchor.spectrum(workload)
+    if step is None:
+        why = "" if run.manifest.get("status") == "complete" else f": {facts.how_it_ended(run)}"
+        text = write.sentence(f"{name} was not measured{why}")
+        return Finding("A04", Severity.ERROR, text, {}, (), Anchor.CHECKS, str(run.manifest.get("rerun") or "") or None)
+    achieved, offered = facts.achieved_rps(step), facts.offered_rps(step)
+    evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved}
+    if facts.is_saturated(step):
+        text = (
+            f"{name} does not carry {write.rate(offered)} on {_connections(step)}: it answered {write.rate(achieved)}, "
+            f"{write.percent(facts.held_share(step))} of what was offered. That is saturation, so its response times "
+            "are the length of a queue and none is quoted"
+        )
+        remedy = "Offer less: 70 % of what the closed-loop probe reached."
+        return Finding("A02", Severity.ERROR, write.sentence(text), evidence, (step.name,), figure, remedy)
+    if facts.was_held_up(step):
+        text = (
+            f"{name} answered {write.rate(achieved)} of {write.rate(offered)}, "
+            f"{write.percent(facts.held_share(step))}. Most of its seconds carried the rate, so it was held up for a "
+            "while rather than out of capacity; no latency is quoted"
+        )
+        remedy = "Run the step again, on a quieter machine."
+        return Finding(
+            "A06", Severity.ERROR, write.sentence(text), evidence, (step.name,), Anchor.timeline(workload), remedy
+        )
+    if not facts.quotable(step):
+        text = f"{name} is invalid ({facts.why_not(step)}), so none of its figures is quoted"
+        return Finding(
+            "A03", Severity.ERROR, write.sentence(text), {}, (step.name,), Anchor.CHECKS, "Run the step again."
+        )
+    p99 = facts.at(step, 0.99)
+    text = f"{name} holds {write.rate(offered if write.known(offered) else achieved)}"
+    if p99:
+        text += f" with p99 {facts.written(p99)}"
+        evidence |= {"p99_us": p99.value, "p99_low_us": p99.low, "p99_high_us": p99.high}
+        if by := machine_tail.made(step):
+            text += f", but {by.written} of that tail"
+            evidence |= by.shares
+        if steadiness(step).steady is False:
+            text += f"{';' if by else ', but'} it never became steady"
+        elif not_warm(step):
+            text += f"{';' if by else ', but'} its server was still compiling"
+    return Finding("A01", Severity.GOOD, write.sentence(text), evidence, (step.name,), figure)
+
+
+def _connections(step: Step) -> str:
+    return write.connections(step.meta.get("connections"))
+
+
+def headline(answers: list[tuple[str, str, Finding]]) -> str:
+    """The answers of all engines and workloads in a few sentences, an engine each."""
+    lines = []
+    for engine in dict.fromkeys(engine for engine, _, _ in answers):
+        name = facts.engine_name(engine)
+        begins = write.sentence(f"{name} ").removesuffix(".") + " "  # a sentence begins with a capital
+        parts = [finding.sentence.removesuffix(".").removeprefix(begins) for of, _, finding in answers if of == engine]
+        lines.append(f"{name}: {'; '.join(parts)}.")
+    return " ".join(lines)
+
+
+def capacity(run: Run, engine: str, workload: str) -> Finding | None:
+    """What the closed-loop probe reached: the most that this number of connections can carry."""
+    step = facts.only(run.find(kind="probe", subject=engine, workload=workload))
+    if step is None or not step.valid or not write.known(facts.achieved_rps(step)):
+        return None
+    achieved = facts.achieved_rps(step)
+    text = (
+        f"In closed loop {_connections(step)} carr{'ies' if step.meta.get('connections') == 1 else 'y'} "
+        f"{write.rate(achieved)} of {facts.title(step)} here"
+    )
+    if step.meta.get("compiler_threads"):
+        text += ", while the server's compiler might use the generator's cores too"
+    return Finding(
+        "A05",
+        Severity.NOTE,
+        write.sentence(text),
+        {"achieved_rps": achieved},
+        (step.name,),
+        Anchor.comparison(workload),
+    )
+
+
+#: wrk2 rounds each wait up to a whole millisecond (its event loop's timer, ae.c).
+WRK2_TICK_US = 1_000
+
+
+def over_floor(step: Step, floor: Step | None) -> Finding | None:
+    """What the server adds to the median of the same load against a handler that does nothing."""
+    if floor is None or not facts.quotable(step) or not facts.quotable(floor):
+        return None
+    measured, instrument = facts.at(step, 0.5), facts.at(floor, 0.5)
+    if measured is None or instrument is None:
+        return None
+    added = difference(measured, instrument)
+    pair = f"{write.latency(measured.value)} against {write.latency(instrument.value)} for a handler that does nothing"
+    if facts.tool(step) == "wrk2" and abs(added.value) < WRK2_TICK_US:
+        text = f"What {facts.title(step)} adds to the instrument's median is lost in wrk2's tick of 1 ms: {pair}"
+    elif added.sign == 0:
+        text = f"{facts.title(step)} adds nothing that can be seen to the instrument's median: {pair}"
+    elif added.sign < 0:
+        text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
+    else:
+        amount = write.latency_interval(added.value, added.low, added.high)
+        text = f"{facts.title(step)} adds {amount} to the instrument's median: {pair}"
+    evidence: dict[str, write.Value] = {
+        "p50_us": measured.value,
+        "floor_p50_us": instrument.value,
+        "added_us": added.value,
+        "added_low_us": added.low,
+        "added_high_us": added.high,
+    }
+    steps = (step.name, floor.name)
+    return Finding("L01", Severity.NOTE, write.sentence(text), evidence, steps, Anchor.spectrum(step.workload))
+
+
+def one_excursion(step: Step, level: float = 0.99) -> Finding | None:
+    """Says so when a percentile is that of one second, and so tells when something happened rather than how often."""
+    value = facts.quoted(step, level)
+    seen = effective_samples.excursion(step, level) if value is not None else None
+    if value is None or seen is None:
+        return None
+    text = (
+        f"One second, {write.seconds(seen.t_s)} after the start, makes the {write.level(level)} of "
+        f"{facts.title(step)}: without it {write.latency(seen.without_us)} in place of {write.latency(value.value)}"
+    )
+    blocks = effective_samples.blocks_of(step)
+    evidence: dict[str, write.Value] = {
+        "value_us": value.value,
+        "without_us": seen.without_us,
+        "t_s": seen.t_s,
+        "samples": facts.samples(step),
+        "worth_independent": effective_samples.worth(blocks, level) if blocks is not None else None,
+    }
+    remedy = "Measure longer, or repeat: one run can't tell how often this happens."
+    return Finding(
+        "L03",
+        Severity.WARNING,
+        write.sentence(text),
+        evidence,
+        (step.name,),
+        Anchor.timeline(step.workload),
+        remedy,
+    )
+
+
+def engines_apart(steps: list[Step]) -> Iterator[Finding]:
+    """Pairs of engines at the same rate whose p99 intervals do not overlap, and whether that is theirs at all."""
+    for first, second in combinations([step for step in steps if facts.quotable(step)], 2):
+        a, b = facts.at(first, 0.99), facts.at(second, 0.99)
+        same_rate = abs(facts.offered_rps(first) - facts.offered_rps(second)) < 1
+        if a is None or b is None or not same_rate or not a.apart_from(b):
+            continue
+        if not_compared := comparable.not_compared(first, second, Anchor.spectrum(first.workload)):
+            yield not_compared
+            continue
+        fast, slow = (first, second) if a.value < b.value else (second, first)
+        low, high = (a, b) if a.value < b.value else (b, a)
+        less = difference(high, low)
+        text = (
+            f"At {write.rate(facts.offered_rps(first))} the p99 of {facts.title(fast)} is lower than that of "
+            f"{facts.title(slow)} by {write.latency_interval(less.value, less.low, less.high)}, in one run of each"
+        )
+        evidence: dict[str, write.Value] = {
+            f"p99_us {first.subject}": a.value,
+            f"p99_us {second.subject}": b.value,
+            "difference_us": less.value,
+        }
+        steps_named = (first.name, second.name)
+        remedy = "Repeat both, interleaved, before relying on it: one run shows no spread between runs."
+        yield Finding(
+            "L02",
+            Severity.NOTE,
+            write.sentence(text),
+            evidence,
+            steps_named,
+            Anchor.spectrum(first.workload),
+            remedy,
+        )

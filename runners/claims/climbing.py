@@ -1,0 +1,290 @@
+"""Ladders of a run: one load at several rates, each rung a step; with an objective, a search for the knee."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runners.analysis import facts
+from runners.analysis.finding import Finding
+from runners.analysis.knee import Answer, Kind, Probe, Search, finish, probe_of
+from runners.analysis.meets import Met, Outcome, meets
+from runners.claims.checks import PROFILED as PROFILED
+from runners.claims.checks import RUNG
+from runners.claims.knee_words import asked, together
+from runners.claims.knee_words import rate_interval as rate_interval
+from runners.claims.probe_checks import checks
+from runners.claims.telling import Telling
+from runners.design.objective import Objective
+from runners.readers import write
+from runners.readers.run import Run, Step
+from runners.readers.severity import Severity
+
+MOST_IN_ANSWER = 3  # more ladders than that are told side by side, see executions
+JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What the rungs are shares of: the knee as a search found it, or what a closed loop reached."""
+
+    rps: float
+    what: str
+    knee: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The rungs of one server under one load, in the order in which they were measured."""
+
+    name: str
+    steps: tuple[Step, ...]
+    objective: Objective | None
+    search: Search | None
+    published: tuple[str, ...] = ()
+    base: Base | None = None
+
+    @property
+    def rungs(self) -> list[Step]:
+        """One step a rate, lowest first: a rung that was offered again counts by its repeat."""
+        last = {facts.offered_rps(step): step for step in self.steps}
+        return [last[rps] for rps in sorted(last)]
+
+    @property
+    def anchor(self) -> str:
+        return f"ladder-{self.name}"
+
+    @property
+    def judged(self) -> list[Met]:
+        """Each rung against the objective, or against the rate alone."""
+        objective = self.objective or Objective(latencies=(), errors=1.0)
+        return [meets(step, objective) for step in self.steps]
+
+    @property
+    def probes(self) -> list[Probe]:
+        pairs = zip(self.steps, self.judged, strict=True)
+        return [probe_of(facts.offered_rps(step), met) for step, met in pairs]
+
+    @property
+    def answer(self) -> Answer | None:
+        """The knee that these rungs show, or for rungs at shares of it the one that was found before; else None."""
+        if self.search is not None:
+            return finish(self.probes, self.search)
+        return self.base.knee if self.base else None
+
+    @property
+    def title(self) -> str:
+        connections = self.steps[0].meta.get("connections")
+        return f"{facts.title(self.steps[0])} on {write.connections(connections)}"
+
+
+def ladders(run: Run) -> list[Ladder]:
+    """The ladders of a run, in order."""
+    by_name: dict[str, list[Step]] = {}
+    for step in run.find(kind=RUNG):
+        by_name.setdefault(str((step.meta.get("ladder") or {}).get("name") or step.subject), []).append(step)
+    return [ladder_of(name, steps) for name, steps in by_name.items()]
+
+
+def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
+    """One ladder from its rungs, as their metadata describe it."""
+    about = steps[0].meta.get("ladder") or {}
+    return Ladder(
+        name,
+        tuple(steps),
+        Objective.parse(about["objective"]) if about.get("objective") else None,
+        Search(**about["search"]) if about.get("search") else None,
+        tuple(about.get("published") or ()),
+        _base(about.get("base")),
+    )
+
+
+def _base(about: Mapping[str, Any] | None) -> Base | None:
+    if not about:
+        return None
+    knee = None
+    if about.get("knee"):
+        rps, low, high = (float(value) for value in about["knee"])
+        knee = Answer(Kind.FOUND, rps, low, high, True, math.inf)
+    return Base(float(about["rps"]), str(about["what"]), knee)
+
+
+def tell(run: Run) -> Telling | None:
+    """What the ladders of a run say; None when it has none."""
+    found = ladders(run)
+    if not found:
+        return None
+    findings = [finding for ladder in found for finding in _findings(ladder)]
+    beside = {ladder.anchor for ladder in found if ladder.base is not None and ladder.base.knee is not None}
+    told = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in beside]
+    answer = _answer([ladder for ladder in found if ladder.anchor not in beside], told)
+    nexts = tuple(finding for ladder in found for finding in _next(ladder))
+    return Telling(answer, tuple(findings), next_steps=nexts, checks=tuple(checks(found)))
+
+
+def _answer(found: Sequence[Ladder], told: Sequence[Finding]) -> str:
+    """Few ladders in their own words; settings under one load are told side by side, see executions."""
+    searched = [ladder for ladder in found if ladder.search is not None]
+    known = [ladder for ladder in searched if ladder.answer is not None and ladder.answer.kind == Kind.FOUND]
+    if max(Counter(ladder.steps[0].workload for ladder in known).values(), default=0) > 1:
+        return ""
+    if (text := together(found)) or len(told) <= MOST_IN_ANSWER:
+        return text or " ".join(finding.sentence for finding in told)
+    return "" if known or not searched else f"None of the {write.count(len(searched))} searches found a knee."
+
+
+def _findings(ladder: Ladder) -> Iterator[Finding]:
+    answer = ladder.answer
+    if answer is None or ladder.objective is None or ladder.search is None:
+        yield _fixed(ladder)
+    else:
+        yield _knee(ladder, ladder.objective, answer)
+        if finding := _missed_first(ladder, answer):
+            yield finding
+        if answer.kind in (Kind.FOUND, Kind.OPEN) and not answer.precise:
+            yield _not_precise(ladder, answer)
+    if finding := _generator(ladder):
+        yield finding
+
+
+def _evidence(ladder: Ladder, answer: Answer) -> dict[str, write.Value]:
+    counted = Counter(probe.outcome.value for probe in ladder.probes)
+    counted["met, late"] = sum(met.late for met in ladder.judged)
+    return {
+        "ladder": facts.title(ladder.steps[0]),
+        "kind": answer.kind.value,
+        "objective": ladder.objective.text if ladder.objective else None,
+        "knee_rps": answer.rps,
+        "low_rps": answer.low_rps,
+        "high_rps": answer.high_rps,
+        **{f"probes {name}": number for name, number in counted.items()},
+    }
+
+
+def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
+    keeps, count = asked(objective), len(ladder.steps)
+    length = write.seconds(ladder.steps[-1].meta.get("duration_s"))
+    probes = f"{write.count(count)} probe{'' if count == 1 else 's'} of {length}"
+    severity = Severity.NOTE
+    if answer.kind == Kind.FOUND:
+        severity = Severity.GOOD
+        text = f"{ladder.title} keeps {keeps} up to {rate_interval(answer)}, by {probes}"
+    elif answer.kind == Kind.ABOVE:
+        why = "the most that the generator could send" if write.known(answer.ceiling_rps) else "the highest rate asked"
+        above = f"its knee lies above {write.rate(answer.low_rps)}"
+        text = f"{ladder.title} keeps {keeps} up to {why}: {above}, by {probes}"
+    elif answer.kind == Kind.BELOW:
+        severity = Severity.WARNING
+        text = f"{ladder.title} does not keep {keeps} even at {write.rate(answer.high_rps)}, the lowest rate asked"
+    elif answer.kind == Kind.OPEN:
+        severity = Severity.WARNING
+        low = f"met at {write.rate(answer.low_rps)}" if write.known(answer.low_rps) else "met at no rate that was tried"
+        high = f"missed at {write.rate(answer.high_rps)}" if write.known(answer.high_rps) else "missed at none"
+        text = f"The knee of {ladder.title} was not found in {probes}: the objective ({keeps}) was {low} and {high}"
+    else:
+        severity = Severity.ERROR
+        reasons = [reason for met in ladder.judged[-1:] for reason in met.missed]
+        text = f"The knee of {ladder.title} could not be measured: {write.listed(reasons) or 'probes failed'}"
+    steps = tuple(step.name for step in ladder.steps)
+    return Finding("K01", severity, write.sentence(text), _evidence(ladder, answer), steps, ladder.anchor)
+
+
+def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], list[Step]]:
+    """What was missed in the probes just above the knee, by how many of them, and those probes."""
+    if answer.kind != Kind.FOUND:
+        return Counter(), []
+    near = [
+        (step, met)
+        for step, met in zip(ladder.steps, ladder.judged, strict=True)
+        if met.outcome == Outcome.MISSED and answer.low_rps <= facts.offered_rps(step) <= JUST_ABOVE * answer.rps
+    ]
+    return Counter(reason.split(" ")[0] for _, met in near for reason in met.missed), [step for step, _ in near]
+
+
+def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
+    """What was missed in the probes just above the knee."""
+    kinds, near = missed_above(ladder, answer)
+    if not near:
+        return None
+    parts = [f"{kind} in {write.count(number)}" for kind, number in kinds.most_common()]
+    count = len(near)
+    each = "the one probe" if count == 1 else f"the {write.count(count)} probes"
+    text = f"Just above the knee of {facts.title(ladder.steps[0])}, {each} that missed the objective missed "
+    text += write.listed(parts) if count > 1 else write.listed(kinds)
+    evidence: dict[str, write.Value] = {f"missed {kind}": number for kind, number in kinds.items()}
+    names = tuple(step.name for step in near)
+    return Finding("K02", Severity.NOTE, write.sentence(text), evidence, names, ladder.anchor)
+
+
+def _generator(ladder: Ladder) -> Finding | None:
+    late = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.GENERATOR]
+    if not late:
+        return None
+    text = (
+        f"The generator did not keep up in {write.count(len(late))} of {write.count(len(ladder.steps))} probes of "
+        f"{facts.title(ladder.steps[0])}, from {write.rate(min(late))} on, and the objective was missed: nobody can "
+        "tell by whose fault"
+    )
+    evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(late)}
+    evidence |= {"of_probes": len(ladder.steps), "lowest_rps": min(late)}
+    remedy = "Give the generator more cores or threads, or more machines, to look further."
+    names = tuple(s.name for s, p in zip(ladder.steps, ladder.probes, strict=True) if p.outcome == Outcome.GENERATOR)
+    return Finding("K03", Severity.WARNING, write.sentence(text), evidence, names, ladder.anchor, remedy)
+
+
+def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
+    search = ladder.search
+    assert search is not None  # only a search has an answer
+    if answer.kind == Kind.FOUND:
+        width = answer.width
+        told = f"its interval is {write.percent(width)} wide, {write.percent(search.precision)} was asked"
+    else:
+        width, told = float("nan"), "it is not yet between a rate that meets the objective and one that misses it"
+    text = f"The budget ended before the knee of {facts.title(ladder.steps[0])} was known as well as asked: {told}"
+    remedy = "Give more minutes: lab knee --resume with this run goes on where it ended."
+    evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(ladder.steps)}
+    evidence |= {"width": width, "asked": search.precision}
+    return Finding("K04", Severity.NOTE, write.sentence(text), evidence, (), ladder.anchor, remedy)
+
+
+def _fixed(ladder: Ladder) -> Finding:
+    met = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET]
+    missed = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED]
+    count = len({*met, *missed})
+    if met and not [rps for rps in missed if rps < max(met)]:
+        text = f"{ladder.title} {_does(ladder)} {write.rate(max(met))}"
+        text += f" and falls short of {write.rate(min(missed))}" if missed else ", the highest rate that was offered"
+    elif met:
+        carried = f"{write.count(len(set(met)))} of {write.count(count)} rates"
+        text = f"{ladder.title} {_does(ladder)} {carried}, not in their order"
+    elif not missed:
+        text = f"{ladder.title}: nothing can be told of the {write.several(len(ladder.rungs), 'rate')} offered: "
+        text += write.listed(dict.fromkeys(reason for each in ladder.judged for reason in each.missed))
+    else:
+        text = f"{ladder.title} {_does(ladder)} none of the {write.count(count)} rates that tell something"
+        if count == 1:
+            not_so = f"does not keep {asked(ladder.objective)} at" if ladder.objective else "does not carry"
+            text = f"{ladder.title} {not_so} the one rate that tells something"
+    severity = Severity.GOOD if met else Severity.WARNING
+    evidence: dict[str, write.Value] = {"rungs": count, "highest_carried_rps": max(met, default=float("nan"))}
+    steps = tuple(step.name for step in ladder.steps)
+    return Finding("K05", severity, write.sentence(text), evidence, steps, ladder.anchor)
+
+
+def _does(ladder: Ladder) -> str:
+    """The verb for a rate that met what was asked."""
+    return f"keeps {asked(ladder.objective)} at" if ladder.objective else "carries"
+
+
+def _next(ladder: Ladder) -> Iterator[Finding]:
+    answer = ladder.answer
+    if answer is None or answer.kind != Kind.FOUND or ladder.search is None:
+        return
+    rate = 0.7 * answer.low_rps
+    name, offered = facts.title(ladder.steps[0]), write.rate(float(f"{rate:.2g}"))
+    text = f"Measure the latency of {name} at {offered}, 70{write.NBSP}% of its knee"
+    evidence: dict[str, write.Value] = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
+    yield Finding("K06", Severity.NOTE, write.sentence(text), evidence, (), ladder.anchor)

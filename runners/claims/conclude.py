@@ -1,0 +1,168 @@
+"""The conclusion of a run: every rule asked once, the findings in the order in which a reader wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from runners.analysis import facts, profile, tail
+from runners.analysis.finding import Anchor, Finding
+from runners.analysis.steady_state import Steadiness, head, steadiness
+from runners.claims import against, answer, comparing, differential
+from runners.claims.checks import NOTHING_TO_LOOK_AT, RUNG, checks
+from runners.claims.conclusion import Check, Conclusion
+from runners.claims.next_steps import next_steps
+from runners.claims.tellers import tellings
+from runners.claims.telling import Telling
+from runners.readers import write
+from runners.readers.console_report import ConsoleReport
+from runners.readers.run import Run, Step
+from runners.readers.severity import Severity
+
+WORKLOADS = ("put", "get")
+HEAD_MATTERS = 0.1  # of the p99: a smaller change is within what a run tells
+
+
+def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
+    """Explain a run beside the published outputs, named as in data/published (`report-1/put`).
+
+    Any run can be given: interrupted, with failed or missing steps, or made with another generator. What is not there
+    is said to be missing; from a step that is invalid or saturated no latency is quoted.
+    """
+    workloads, engines = _workloads(run, published), _engines(run)
+    told = tellings(run)
+    asked = bool(run.find(kind="load")) or not _tells_itself(run)
+    answers = [(engine, work, answer.answer(run, engine, work)) for engine in engines for work in workloads if asked]
+    outputs = {work: _of(published, work) for work in workloads}
+    missed: list[Finding] = []
+    comparisons = []
+    for work in workloads:
+        name, output = outputs[work]
+        if output is None:
+            continue
+        steps = _clean_steps(run, engines, work)
+        comparisons.append(against.comparison(run, work, name, output, steps))
+        missed += against.missed(work, name, output, steps)
+    if repeated := against.not_repeated({name: out for name, out in outputs.values() if out is not None}):
+        missed.append(repeated)
+    headlines = [telling.answer for telling in told if telling.answer]
+    if answers:
+        headlines.append(answer.headline(answers))
+    return Conclusion(
+        title=str(run.manifest.get("title") or run.name),
+        answer=" ".join(headlines) or "Nothing was measured.",
+        findings=(
+            *(finding for telling in told for finding in telling.findings),
+            *_findings(run, engines, workloads, [finding for _, _, finding in answers]),
+        ),
+        checks=_checks(run, told, asked),
+        comparison=tuple(comparisons),
+        missed=(*(finding for telling in told for finding in telling.missed), *missed),
+        next_steps=(*(finding for telling in told for finding in telling.next_steps), *next_steps(run)),
+    )
+
+
+def _checks(run: Run, told: list[Telling], asked: bool) -> tuple[Check, ...]:
+    own = tuple(check for telling in told for check in telling.checks)
+    every = checks(run)
+    return (*own, *every) if asked else (*own, *(check for check in every if check.text != NOTHING_TO_LOOK_AT))
+
+
+def _tells_itself(run: Run) -> bool:
+    """Whether this run is a ladder or a comparison: it is not asked for loads."""
+    return any(step.kind in (RUNG, comparing.REPEAT) for step in run.steps)
+
+
+def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:
+    """Workloads that were measured, and those that were published and so should have been."""
+    climbed = {step.workload for step in run.steps if step.kind == RUNG}  # a ladder's warm-up is a probe too
+    seen = {step.workload for step in run.steps if step.kind in ("load", "floor")}
+    seen |= {step.workload for step in run.steps if step.kind == "probe"} - climbed
+    seen |= {name.rpartition("/")[2] for name in published}
+    return [work for work in WORKLOADS if work in seen] + sorted(seen - set(WORKLOADS) - {""})
+
+
+def _engines(run: Run) -> list[str]:
+    """Engines that were asked for, then others that were measured."""
+    asked = str((run.manifest.get("parameters") or {}).get("engines") or "")
+    named = [engine.strip() for engine in asked.split(",") if engine.strip()]
+    return list(dict.fromkeys([*named, *facts.engines(run.find(kind="load"))]))
+
+
+def _of(published: Mapping[str, ConsoleReport], workload: str) -> tuple[str, ConsoleReport | None]:
+    for name, output in published.items():
+        if name.rpartition("/")[2] == workload:
+            return name, output
+    return "", None
+
+
+def _clean_steps(run: Run, engines: list[str], workload: str) -> list[Step]:
+    return [step for engine in engines if (step := facts.clean(run, engine, workload)) is not None]
+
+
+def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[Finding]) -> Iterator[Finding]:
+    yield from answers
+    for work in workloads:
+        steps = _clean_steps(run, engines, work)
+        for each in steps:
+            if finding := answer.over_floor(each, facts.floor(run, work)):
+                yield finding
+            if finding := answer.one_excursion(each):
+                yield finding
+        yield from answer.engines_apart(steps)
+    for work in workloads:
+        profiles = [step for engine in engines if (step := facts.profiled(run, engine, work)) is not None]
+        for step in profiles:
+            yield from profile.where(step)
+        yield from profile.differences(profiles)
+    yield from differential.findings(run)
+    for work in workloads:
+        for step in _clean_steps(run, engines, work):
+            yield from tail.findings(step)
+    for work in workloads:
+        for engine in engines:
+            if finding := profile.cost(facts.clean(run, engine, work), facts.profiled(run, engine, work)):
+                yield finding
+            if finding := answer.capacity(run, engine, work):
+                yield finding
+    yield from _unsteady(run, engines, workloads)
+
+
+def _unsteady(run: Run, engines: list[str], workloads: list[str]) -> Iterator[Finding]:
+    """What never became steady, and a head that moves the p99; the rest is a line in the checks."""
+    for work in workloads:
+        for step in _clean_steps(run, engines, work):
+            seen = steadiness(step)
+            if facts.quotable(step) and (finding := _head(step, seen)):
+                yield finding
+            if facts.quotable(step) and seen.steady is False:
+                text = (
+                    f"{facts.title(step)} never became steady in {seen.seconds} seconds: its median by the second "
+                    f"drifts by {write.percent(seen.drift)}"
+                )
+                evidence: dict[str, write.Value] = {"seconds": seen.seconds, "drift": seen.drift}
+                yield Finding(
+                    "S01",
+                    Severity.WARNING,
+                    write.sentence(text),
+                    evidence,
+                    (step.name,),
+                    Anchor.timeline(work),
+                    "Warm up longer, or run a larger size.",
+                )
+
+
+def _head(step: Step, seen: Steadiness) -> Finding | None:
+    before = head(step)
+    if before is None or abs(before.whole_us - before.steady_us) < HEAD_MATTERS * before.steady_us:
+        return None
+    text = (
+        f"The first {write.seconds(seen.from_s)} of {facts.title(step)} are not steady (its {seen.last_to_settle} "
+        f"settles last) and make its p99 {write.latency(before.whole_us)} in place of {write.latency(before.steady_us)}"
+    )
+    evidence: dict[str, write.Value] = {
+        "steady_from_s": seen.from_s,
+        "p99_us": before.whole_us,
+        "p99_steady_us": before.steady_us,
+    }
+    figure, remedy = Anchor.timeline(step.workload), "Warm up longer: the recorded window should begin steady."
+    return Finding("S02", Severity.WARNING, write.sentence(text), evidence, (step.name,), figure, remedy)

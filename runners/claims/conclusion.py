@@ -1,0 +1,99 @@
+"""What `explain` hands to `show`: plain data, each sentence with its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runners.analysis.finding import Finding
+
+WRONG_CODES = ("A02", "A03", "A04", "A06", "S01")
+TELLING_CODES = (
+    *("I03", "I01", "I05", "I06", "I04", "I07"),
+    *("D01", "D02", "D03", "D04", "D05", "D07", "D08", "D10"),
+    *("H02", "H03", "H08", "O01", "M13"),
+    *("M01", "L01", "L02", "P01", "P02", "W04", "W01", "M02", "P03"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of "Can these numbers be trusted?". `ok` is None where the run does not tell."""
+
+    name: str
+    ok: bool | None
+    text: str
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One quantity; `values` belong to the columns of the table, in order."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Published and reproduced, side by side, for one workload.
+
+    `columns` are the headings of the values ("published", then a measured step each); `differs` names in sentences
+    what was not the same, and so limits what a comparison can say.
+    """
+
+    workload: str
+    published: str
+    columns: tuple[str, ...]
+    rows: tuple[ComparisonRow, ...]
+    differs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The whole explanation of a run.
+
+    `answer` is one or a few sentences, `findings` come most telling first, `missed` are the findings on what the
+    published report did not see, `next_steps` what to try, each with the evidence for it.
+    """
+
+    title: str
+    answer: str
+    findings: tuple[Finding, ...]
+    checks: tuple[Check, ...]
+    comparison: tuple[Comparison, ...]
+    missed: tuple[Finding, ...]
+    next_steps: tuple[Finding, ...]
+
+    @property
+    def highlights(self) -> tuple[Finding, ...]:
+        """What belongs on the first screen: whatever is wrong, then the first of each telling rule, a few in all."""
+        wrong = [finding for finding in self.findings if finding.code in WRONG_CODES]
+        chosen: dict[str, Finding] = {}
+        for finding in (*self.missed, *self.findings):
+            if finding.code in TELLING_CODES:
+                chosen.setdefault(finding.code, finding)
+        return (*wrong, *(chosen[code] for code in TELLING_CODES if code in chosen))
+
+    def as_json(self) -> dict[str, object]:
+        """Plain JSON values, as kept in the run folder."""
+        return {
+            "title": self.title,
+            "answer": self.answer,
+            "findings": [finding.as_json() for finding in self.findings],
+            "checks": [
+                {"name": check.name, "ok": check.ok, "text": check.text, "steps": list(check.steps)}
+                for check in self.checks
+            ],
+            "comparison": [
+                {
+                    "workload": table.workload,
+                    "published": table.published,
+                    "columns": list(table.columns),
+                    "rows": [{"name": row.name, "values": list(row.values)} for row in table.rows],
+                    "differs": list(table.differs),
+                }
+                for table in self.comparison
+            ],
+            "missed": [finding.as_json() for finding in self.missed],
+            "next_steps": [finding.as_json() for finding in self.next_steps],
+        }

@@ -1,0 +1,197 @@
+"""Two profiles against each other: which frames changed their share of the work, and what that goes with.
+
+Each frame's shares are compared by a normal test whose variances know how the shares vary over time (see
+read/batches.py). Hundreds of frames are asked at once, so the false discovery rate is held at 5 % (Y. Benjamini and Y.
+Hochberg, 1995, *Controlling the false discovery rate*, J. Royal Stat. Soc. B 57; it holds under the positive dependence
+that frames of one stack have: Y. Benjamini and D. Yekutieli, 2001, Ann. Stat. 29). Frames that always stand together in
+a stack have the same shares and are one test, told by the name of the deepest.
+
+Shares of two profiles always add up to one, so what grows makes the rest shrink. What the work costs a request is told
+beside it: CPU time of the server over answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+from scipy.stats import norm, t
+
+from runners.analysis import comparable, facts
+from runners.analysis.finding import Anchor, Finding
+from runners.analysis.intervals import Bounded, difference
+from runners.analysis.profile import EVENT_NAMES, usable
+from runners.readers import write
+from runners.readers.batches import batches
+from runners.readers.run import Run, Step
+from runners.readers.severity import Severity
+from runners.readers.shares import UNIT_WEIGHT_EVENTS, by_frame
+
+RATE = 0.05
+LEAST_SHARE = 0.002
+TOP = 3
+FEWEST_SECONDS = 4
+FINEST_US = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A frame's share of the work in two profiles, and by how much it changed (95 % bounds)."""
+
+    frame: str
+    before: float
+    after: float
+    change: Bounded
+    p: float
+    beyond: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two profiled steps, with the clean ones that say what they cost; the second is told against the first."""
+
+    first: Step
+    second: Step
+    clean: tuple[Step, Step] | None = None
+
+
+def pairs(run: Run) -> Iterator[Pair]:
+    """Of each workload: the first engine's profile against each other's."""
+    for workload in dict.fromkeys(step.workload for step in run.find(kind="load", profiled=True)):
+        subjects = dict.fromkeys(step.subject for step in run.find(kind="load", workload=workload, profiled=True))
+        good = [step for name in subjects if usable(step := facts.profiled(run, name, workload)) and step is not None]
+        for other in good[1:]:
+            clean = [facts.clean(run, step.subject, workload) for step in (good[0], other)]
+            both = (clean[0], clean[1]) if clean[0] is not None and clean[1] is not None else None
+            yield Pair(good[0], other, both)
+
+
+def shares_of(step: Step, event: str) -> dict[str, tuple[float, float]]:
+    """Share and variance of each frame of one event; threads are no frames."""
+    seen = batches(step.frames["samples"], event, event not in UNIT_WEIGHT_EVENTS)
+    if seen is not None:
+        whole = float(seen.whole.sum())
+        found = {name: (float(part.sum()) / whole, seen.variance(part)) for name, part in by_frame(seen).items()}
+    else:
+        frame = step.frames["frames"]
+        rows = frame[frame["event"] == event]
+        found = {}
+        for name, share, samples in zip(rows["frame"], rows["share"], rows["samples"], strict=True):
+            resting_on = float(samples) / float(share) if share else math.nan
+            found[str(name)] = (float(share), float(share) * (1 - float(share)) / max(1.0, resting_on))
+    return {name: value for name, value in found.items() if not name.startswith("[")}
+
+
+def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
+    """Every frame with a share worth a look, the largest change first; `beyond`: chance does not make it."""
+    a, b = shares_of(first, event), shares_of(second, event)
+    depth = _depths(first, event) | _depths(second, event)
+    together: dict[tuple[float, float], str] = {}
+    for name in sorted(a.keys() | b.keys()):
+        key = (round(a.get(name, (0.0, 0.0))[0], 9), round(b.get(name, (0.0, 0.0))[0], 9))
+        if max(key) >= LEAST_SHARE and (key not in together or depth.get(name, 0) > depth.get(together[key], 0)):
+            together[key] = name
+    tested = [_change(name, a.get(name, (0.0, 0.0)), b.get(name, (0.0, 0.0))) for name in together.values()]
+    beyond = _discoveries([each.p for each in tested])
+    told = [
+        Change(each.frame, each.before, each.after, each.change, each.p, flag)
+        for each, flag in zip(tested, beyond, strict=True)
+    ]
+    return sorted(told, key=lambda each: (-abs(each.change.value), each.frame))
+
+
+def _depths(step: Step, event: str) -> dict[str, int]:
+    stacks = step.frames["stacks"]
+    depths: dict[str, int] = {}
+    for stack in stacks[stacks["event"] == event]["stack"]:
+        for level, name in enumerate(str(stack).split(";")):
+            depths[name] = max(level, depths.get(name, 0))
+    return depths
+
+
+def _change(name: str, before: tuple[float, float], after: tuple[float, float]) -> Change:
+    value, error = after[0] - before[0], math.sqrt(before[1] + after[1])
+    p = float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0)
+    reach = float(norm.ppf(0.975)) * error
+    return Change(name, before[0], after[0], Bounded(value, value - reach, value + reach), p)
+
+
+def _discoveries(p_values: list[float]) -> list[bool]:
+    """Which hypotheses are rejected with a false discovery rate of at most RATE."""
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    last = max((rank for rank, index in enumerate(order, 1) if p_values[index] <= RATE * rank / len(order)), default=0)
+    rejected = set(order[:last])
+    return [index in rejected for index in range(len(p_values))]
+
+
+def cpu_a_request(step: Step) -> Bounded | None:
+    """CPU time of the server's process over answers, in microseconds, with bounds from its seconds."""
+    telemetry: pd.DataFrame = step.frames["telemetry"]
+    rate = facts.achieved_rps(step)
+    cores = telemetry["server_cpu_cores"].dropna()
+    if len(cores) < FEWEST_SECONDS or not write.known(rate) or rate <= 0:
+        return None
+    middle = float(cores.mean())
+    reach = float(t.ppf(0.975, len(cores) - 1)) * float(cores.std(ddof=1)) / math.sqrt(len(cores))
+    scale = 1e6 / rate
+    return Bounded(scale * middle, scale * (middle - reach), scale * (middle + reach))
+
+
+def findings(run: Run) -> Iterator[Finding]:
+    """What changed from the first engine to the others, and which frames go with it."""
+    for pair in pairs(run):
+        event = "cpu"
+        if event not in pair.first.profiled or event not in pair.second.profiled:
+            continue
+        all_changes = changes(pair.first, pair.second, event)
+        beyond = [each for each in all_changes if each.beyond]
+        first, second = facts.title(pair.first), facts.title(pair.second)
+        measured, evidence = _measured(pair)
+        evidence |= {"frames_asked": len(all_changes), "frames_changed": len(beyond)}
+        text = f"From {first} to {second}: {write.listed([*measured, _frames(beyond, len(all_changes), event)])}"
+        evidence |= {each.frame: each.change.value for each in beyond[:TOP]}
+        steps = (pair.first.name, pair.second.name)
+        figure = Anchor.differential(pair.second.workload, pair.second.subject)
+        yield Finding("P04", Severity.NOTE, write.sentence(text), evidence, steps, figure)
+
+
+def _frames(beyond: list[Change], asked: int, event: str) -> str:
+    what = EVENT_NAMES.get(event, event)
+    if not beyond:
+        return f"none of {asked} frames changed its share of {what} beyond chance"
+    return f"{len(beyond)} of {asked} frames changed their share of {what} beyond chance"
+
+
+def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
+    """The measured differences of the clean steps, in words and as numbers."""
+    parts: list[str] = []
+    evidence: dict[str, write.Value] = {}
+    if pair.clean is None:
+        return parts, evidence
+    a, b = pair.clean
+    refused: dict[float, str] = {}
+    for level in (0.5, 0.99):
+        before, after = facts.quoted(a, level), facts.quoted(b, level)
+        if before is None or after is None:
+            continue
+        change = difference(after, before)
+        if why := comparable.in_turn(a, b, level) or comparable.unbounded(change):
+            refused[level] = why
+        else:
+            _add(parts, evidence, write.level(level), change)
+    parts += comparable.refusals(refused)
+    cost = cpu_a_request(a), cpu_a_request(b)
+    if cost[0] is not None and cost[1] is not None:
+        _add(parts, evidence, "CPU a request", difference(cost[1], cost[0]))
+    return parts, evidence
+
+
+def _add(parts: list[str], evidence: dict[str, write.Value], name: str, change: Bounded) -> None:
+    evidence[f"{name} change_us"] = change.value
+    if change.holds_zero:
+        reach = max(-change.low, change.high)
+        parts.append(f"{name} the same within {write.latency(reach)}" if reach >= FINEST_US else f"{name} the same")
+        return
+    parts.append(f"{name} {write.changed_by(change.value, change.low, change.high)}")

@@ -1,0 +1,130 @@
+"""Ways to run a request, side by side: the knee of each, and what a queue does when more is offered than fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from runners.analysis import comparable, facts, meets
+from runners.analysis.finding import Finding
+from runners.analysis.knee import Answer, Kind
+from runners.claims.climbing import Ladder, ladders
+from runners.claims.knee_words import ranked, rate_interval
+from runners.claims.telling import Telling
+from runners.design.stores import CEILING
+from runners.readers import write
+from runners.readers.run import Run, Step
+from runners.readers.severity import Severity
+
+FEWEST = 2
+QUEUE = "queue-"  # settings that differ in their queue are called so
+OVERLOADED = 1.2  # of the lower rate: from here on a rung is more than fits
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """One setting's knee under one workload, with its interval."""
+
+    ladder: Ladder
+    answer: Answer
+
+    @property
+    def name(self) -> str:
+        return facts.engine_name(self.ladder.steps[0].subject)
+
+
+def anchor(workload: str) -> str:
+    """Where the knees of a workload are drawn."""
+    return f"knees-{workload}"
+
+
+def knees(run: Run) -> dict[str, list[Knee]]:
+    """By workload, the knees of settings that were searched in this run; only where there are several."""
+    found: dict[str, list[Knee]] = {}
+    for ladder in ladders(run):
+        answer = ladder.answer
+        if ladder.search is not None and answer is not None and answer.kind == Kind.FOUND:
+            found.setdefault(ladder.steps[0].workload, []).append(Knee(ladder, answer))
+    return {workload: each for workload, each in found.items() if len({k.name for k in each}) >= FEWEST}
+
+
+def tell(run: Run) -> Telling | None:
+    """How the settings of a run compare; None for a run with fewer than two of one kind."""
+    found = knees(run)
+    findings = [_ranked(workload, each) for workload, each in found.items()]
+    for workload, each in found.items():
+        findings += _apart(workload, each)
+    findings += _queues(overloaded(run))
+    if not findings:
+        return None
+    return Telling(" ".join(_in_short(run, workload) for workload in found), tuple(findings))
+
+
+def _in_short(run: Run, workload: str) -> str:
+    """Who is ahead under one workload. A server that stores nothing is no store, so it is not in the race."""
+    searched = [each for each in ladders(run) if each.search is not None and each.steps[0].workload == workload]
+    return ranked(workload, [each for each in searched if each.steps[0].subject != CEILING])
+
+
+def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
+    order = sorted(found, key=lambda knee: -knee.answer.rps)
+    parts = [f"{knee.name} {rate_interval(knee.answer)}" for knee in order]
+    over = write.connections(order[0].ladder.steps[0].meta.get("connections"))
+    text = f"Knee of {workload.upper()} over {over}: {write.listed(parts)}"
+    evidence: dict[str, write.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order}
+    names = tuple(step.name for knee in order for step in knee.ladder.steps[-1:])
+    return Finding("E01", Severity.GOOD, write.sentence(text), evidence, names, anchor(workload))
+
+
+def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
+    """Each setting against the first, which is the published one."""
+    first, *others = found
+    for other in others:
+        a, b = first.answer, other.answer
+        low, high = b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1
+        between = f"{write.percent(low)} to {write.percent(high)}"
+        if low <= 0 <= high:
+            text = f"{workload.upper()}: no difference of the knees of {other.name} and {first.name} can be seen"
+            text += f" ({between})"
+        else:
+            word = "above" if low > 0 else "below"
+            sides = sorted((abs(low), abs(high)))
+            text = f"{workload.upper()}: the knee of {other.name} lies {word} that of {first.name} by "
+            text += f"{write.percent(sides[0])} to {write.percent(sides[1])}"
+        evidence: dict[str, write.Value] = {"low": low, "high": high, "of": other.name, "against": first.name}
+        remedy = "One search of each, one after the other; lab compare repeats both, interleaved."
+        yield Finding("E02", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload), remedy)
+
+
+def overloaded(run: Run) -> list[tuple[Step, Step]]:
+    """Pools by queue: a rung that fits and one that does not."""
+    pairs = []
+    for ladder in ladders(run):
+        steps = ladder.rungs
+        if steps[0].subject.startswith(QUEUE) and len(steps) >= FEWEST:
+            low, high = steps[0], steps[-1]
+            if facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):
+                pairs.append((low, high))
+    return pairs
+
+
+def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
+    for low, high in pairs:
+        refused = meets.refused_share(high)
+        text = (
+            f"{facts.engine_name(high.subject)}, offered {write.rate(facts.offered_rps(high))}, answers "
+            f"{write.rate(facts.achieved_rps(high))}, of which {write.percent(refused)} are refusals"
+        )
+        evidence: dict[str, write.Value] = {"offered_rps": facts.offered_rps(high), "refused": refused}
+        if facts.fell_short(high):
+            text += "; less than was offered, so its p99 is the length of its queue"
+        elif (after := facts.at(high, 0.99)) is not None and (before := facts.at(low, 0.99)) is not None:
+            text += f"; p99 of all answers {facts.told(high, 0.99)}, "
+            at = write.rate(facts.offered_rps(low))
+            short = facts.fell_short(low)
+            text += f"though {at} was not all answered" if short else f"against {facts.told(low, 0.99)} at {at}"
+            if why := "" if short else comparable.in_turn(low, high):
+                text += f"; they are not compared, for {why}"
+            evidence |= {"p99_us": after.value, "p99_low_us": before.value}
+        ladder = f"ladder-{(high.meta.get('ladder') or {}).get('name')}"
+        yield Finding("E03", Severity.NOTE, write.sentence(text), evidence, (low.name, high.name), ladder)

@@ -1,0 +1,281 @@
+"""What experiment 00 concludes: what each generator adds, resolves, sees of a stall, and costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from runners.analysis import comparable, facts, rounds
+from runners.analysis import resolution as resolving
+from runners.analysis import stall as stalling
+from runners.analysis.finding import Finding
+from runners.analysis.intervals import Bounded
+from runners.analysis.rounds import NAMES, Floor
+from runners.analysis.stall import Stall
+from runners.claims.conclusion import Check
+from runners.claims.telling import Telling
+from runners.readers import write
+from runners.readers.run import Run, Step
+from runners.readers.severity import Severity
+from runners.readers.timer import fit
+
+OURS = "loadgen"
+FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
+ALL = ("blocking", "epoll", "loadgen", "wrk2", "wrk")
+STALL_ORDER = ("loadgen", "wrk2", "wrk", "blocking", "epoll")
+LITTLE = 0.2  # of what the simplest client reads
+SEEN = (0.95, 1.05)  # of what the schedule expects: the whole of a stall
+
+
+def tell(run: Run) -> Telling | None:
+    """The conclusions of a run that holds rounds of generators or their stalls."""
+    found, stalls = rounds.of_run(run), stalling.stalls(run.find(kind="stall"))
+    if not found and not stalls:
+        return None
+    resolved = list(_resolved(found))
+    return Telling(
+        answer=_answer(found, stalls),
+        findings=(*resolved, *_added(found), *_timer(found), *_stalls(stalls), *_cpu(found)),
+        next_steps=tuple(_next(run, found)),
+        checks=tuple(_checks(run, found, resolved)),
+    )
+
+
+def name(tool: str) -> str:
+    return NAMES.get(tool, tool)
+
+
+def amount(value: Bounded) -> str:
+    return write.latency_interval(value.value, value.low, value.high)
+
+
+def adds(value: Bounded, quantity: str) -> str:
+    """What is added to a quantity, in words that say so when nothing is seen."""
+    if value.low <= 0 <= value.high:
+        between = f"{write.latency(value.low)} to {write.latency(value.high)}"
+        return f"adds nothing that this run can tell to {quantity} ({between})"
+    if value.value < 0:
+        return f"reads {amount(Bounded(-value.value, -value.high, -value.low))} less than {quantity}"
+    return f"adds {amount(value)} to {quantity}"
+
+
+def _point(floor: Floor) -> str:
+    return f"{write.rate(floor.rate_rps)} on {write.connections(floor.connections)}"
+
+
+def _lead(found: Sequence[Floor]) -> list[tuple[Floor, dict[str, Floor]]]:
+    """Ours and all others at the highest rate of each number of connections: the points of the answer."""
+    last = dict(rounds.points(found))  # rates ascend
+    points = [rounds.at_point(found, connections, rate) for connections, rate in last.items()]
+    return [(point[OURS], point) for point in points if OURS in point and point[OURS].good]
+
+
+def _answer(found: Sequence[Floor], stalls: Sequence[Stall]) -> str:
+    parts = []
+    for ours, point in _lead(found):
+        reference = rounds.reference_of(point)
+        more = rounds.added(ours, reference, resolving.MEDIAN) if reference else None
+        if reference is None or more is None:
+            continue
+        text = f"At {_point(ours)} {OURS} {adds(more, f'the median of {name(reference.tool)}')}"
+        wrk2 = point.get("wrk2")
+        ticks = rounds.added(wrk2, reference, resolving.MEDIAN) if wrk2 else None
+        if ticks is not None:
+            text += f", wrk2 {adds(ticks, 'it')}"
+        parts.append(text)
+    seen = {one.tool: one for one in stalls}
+    if OURS in seen:
+        text = f"Of what a frozen server makes wait, {OURS} counts {write.percent(seen[OURS].seen_share)}"
+        if "wrk2" in seen:
+            text += f", wrk2 {write.percent(seen['wrk2'].seen_share)}"
+        parts.append(text)
+    return " ".join(write.sentence(part) for part in parts) or "No generator gave a floor that may be quoted."
+
+
+def _resolved(found: Sequence[Floor]) -> Iterator[Finding]:
+    """The sentence that every report prints, at each point."""
+    for connections, rate in rounds.points(found):
+        point = rounds.at_point(found, connections, rate)
+        for tool in (OURS, "wrk2"):
+            resolved = rounds.resolved(point[tool], rounds.reference_of(point)) if tool in point else None
+            if resolved is not None:
+                evidence: dict[str, write.Value] = {"p50_us": resolved.p50_us, "p99_us": resolved.p99_us}
+                steps = tuple(step.name for step in point[tool].good)
+                sentence = resolved.sentence().replace("this instrument", f"This instrument ({tool})", 1) + "."
+                code = "I01" if tool == OURS else "I02"
+                yield Finding(code, Severity.NOTE, sentence, evidence, steps, FLOORS)
+
+
+def _added(found: Sequence[Floor]) -> Iterator[Finding]:
+    """What ours adds to the simplest client, in the median and in p99, at each point."""
+    for connections, rate in rounds.points(found):
+        point = rounds.at_point(found, connections, rate)
+        reference, ours = rounds.reference_of(point), point.get(OURS)
+        if reference is None or ours is None:
+            continue
+        p50, p99 = (rounds.added(ours, reference, level) for level in (resolving.MEDIAN, resolving.TAIL))
+        own, their = ours.at(resolving.MEDIAN), reference.at(resolving.MEDIAN)
+        if p50 is None or p99 is None or own is None or their is None:
+            continue
+        why = comparable.why(resolving.TAIL, (OURS, ours.good), (name(reference.tool), reference.good))
+        tail = f"its p99 is not compared, for {why}" if why and not p99.holds_zero else adds(p99, "its p99")
+        text = (
+            f"At {_point(ours)} {OURS} {adds(p50, f'the median of {name(reference.tool)}')}, "
+            f"{write.latency(own.value)} against {write.latency(their.value)}, and {tail}, "
+            f"over {write.count(len(ours.good))} interleaved rounds"
+        )
+        if p50.high < 0 and {facts.receive_clock(step) for step in ours.good} == {"kernel"}:
+            text += ". Its answers are stamped by the kernel as they come: its own waking is in no figure of it"
+        if held := next(filter(None, map(facts.held, ours.good)), None):
+            text += f". {write.percent(held.share)} of its sends it held back, each for at most "
+            text += f"{write.latency(held.most_us)}, so that they left with the next; that is in its figures"
+        evidence: dict[str, write.Value] = {
+            "p50_us": own.value,
+            "reference_p50_us": their.value,
+            "added_p50_us": p50.value,
+            "added_p99_us": p99.value,
+        }
+        severity = Severity.GOOD if p50.high <= LITTLE * their.value else Severity.NOTE
+        yield Finding("I03", severity, write.sentence(text), evidence, (), FLOORS)
+
+
+def _p99(step: Step) -> float:
+    value = facts.at(step, resolving.TAIL)
+    return value.value if value is not None else math.inf
+
+
+def _timer(found: Sequence[Floor]) -> Iterator[Finding]:
+    """wrk2's tick, in its own spectrum."""
+    for floor in found:
+        step = min(floor.good, key=_p99, default=None)
+        if floor.tool != "wrk2" or step is None:
+            continue
+        rows = step.frames["spectrum"]
+        line, median = fit(rows[rows["kind"] == facts.RESPONSE]), facts.at(step, resolving.MEDIAN)
+        if line is None or median is None or not line.is_millisecond_timer:
+            continue
+        text = (
+            f"the median of wrk2, {write.latency(median.value)} at {_point(floor)}, is its timer: it wakes once a "
+            f"millisecond, so up to p90 its latencies climb in a straight line (R\u00b2 {line.r_squared:.4f}) over "
+            f"{write.latency(line.width_us)}"
+        )
+        evidence: dict[str, write.Value] = {"width_us": line.width_us, "r_squared": line.r_squared}
+        yield Finding("I04", Severity.WARNING, write.sentence(text), evidence, (step.name,), STAIRCASE)
+        return
+
+
+def ordered(stalls: Sequence[Stall]) -> list[Stall]:
+    """Ours, those that it would take the place of, then the simplest clients."""
+    return sorted(stalls, key=lambda one: STALL_ORDER.index(one.tool) if one.tool in STALL_ORDER else math.inf)
+
+
+def _stalls(stalls: Sequence[Stall]) -> Iterator[Finding]:
+    for one in ordered(stalls):
+        evidence: dict[str, write.Value] = {
+            "counted": one.counted_above(one.long_s),
+            "expected": one.expected_above(one.long_s),
+            "max_us": one.max_us,
+            "censored": one.censored,
+        }
+        whole = SEEN[0] <= one.seen_share <= SEEN[1]
+        ours = one.tool == OURS
+        severity = (Severity.GOOD if whole else Severity.WARNING) if ours else Severity.NOTE
+        text = write.sentence(_account(one, whole))
+        yield Finding("I05" if ours else "I06", severity, text, evidence, (f"stall-{one.tool}",), STALL)
+
+
+def _account(one: Stall, whole: bool) -> str:
+    lengths = write.listed(write.seconds(round(freeze.length_s, 2)) for freeze in one.freezes)
+    frozen = f"of a server that stands still for {lengths}, the last to the end,"
+    if not write.known(one.rate_rps):
+        return (
+            f"{frozen} {one.tool} can say one thing, its longest answer of {write.latency(one.max_us)}: in closed "
+            "loop it sends nothing in the meantime, so nothing else had to wait"
+        )
+    text = (
+        f"{frozen} {name(one.tool)} counts {write.count(one.counted_above(one.long_s))} of the "
+        f"{write.count(one.expected_above(one.long_s))} requests that the schedule makes wait longer than "
+        f"{write.latency(one.long_s * 1e6)} ({write.percent(one.seen_share)}); its longest is "
+        f"{write.latency(one.max_us)}"
+    )
+    if write.known(one.censored):
+        return f"{text}, and it counts {write.count(one.censored)} that had no answer when the load ended"
+    return text if whole else f"{text}, and what had no answer when the load ended is in no figure of it"
+
+
+def _cpu(found: Sequence[Floor]) -> Iterator[Finding]:
+    """At the highest rate: what a million requests cost each."""
+    paced = [floor for floor in found if not floor.closed and floor.good]
+    if not paced:
+        return
+    top = max(paced, key=lambda floor: floor.rate_rps)
+    point = rounds.at_point(found, top.connections, top.rate_rps)
+    costs = {tool: cost for tool, floor in point.items() if (cost := floor.cpu_s_a_million()) is not None}
+    if len(costs) < 2:
+        return
+    parts = [f"{name(tool)} {write.seconds(cost.value)}" for tool, cost in costs.items()]
+    text = f"A million requests at {_point(top)} take {write.listed(parts)} of processor time"
+    evidence: dict[str, write.Value] = {f"cpu_s {tool}": cost.value for tool, cost in costs.items()}
+    yield Finding("I07", Severity.NOTE, write.sentence(text), evidence, (), CPU)
+
+
+def _next(run: Run, found: Sequence[Floor]) -> Iterator[Finding]:
+    asked = str((run.manifest.get("parameters") or {}).get("generators") or "").split(",")
+    missing = [tool for tool in ALL if tool in asked and tool not in {floor.tool for floor in found}]
+    if missing:
+        text = f"Put {write.listed(missing)} on PATH and run again: not found here, so nothing is said of them"
+        yield Finding("I08", Severity.NOTE, write.sentence(text), {}, (), "checks")
+    few = sorted({floor.tool for floor in found if 0 < len(floor.good) < rounds.ENOUGH_ROUNDS})
+    if few:
+        text = (
+            f"Run a larger size for intervals of 95 %: {write.listed(few)} had fewer than "
+            f"{rounds.ENOUGH_ROUNDS} rounds at some rate, so the smallest and largest are given"
+        )
+        yield Finding("I09", Severity.NOTE, write.sentence(text), {}, (), FLOORS)
+
+
+def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> Iterator[Check]:
+    tools = list(dict.fromkeys([*(floor.tool for floor in found), *(facts.tool(s) for s in run.find(kind="stall"))]))
+    missing = [tool for tool in ALL if tool not in tools]
+    text = f"found: {write.listed(tools)}" + (
+        f"; not found or not asked for: {write.listed(missing)}" if missing else ""
+    )
+    yield Check("generators", None if missing else True, write.sentence(text))
+    steps = [step for floor in found for step in floor.rounds]
+    bad = [step for step in steps if not facts.quotable(step) and write.known(facts.offered_rps(step))]
+    held = min((facts.held_share(step) for step in steps if write.known(facts.held_share(step))), default=math.nan)
+    text = f"{write.count(len(steps))} rounds, the least of them held {write.percent(held)} of its rate"
+    if bad:
+        text += "; left out: " + "; ".join(_left_out(found))
+    yield Check("rounds", not bad, write.sentence(text), tuple(step.name for step in bad))
+    yield _errors(steps)
+    ours = [step for step in steps if facts.tool(step) == OURS]
+    kept = [step for step in ours if bool(step.frames["summary"]["kept_up"].fillna(value=False).iloc[0])]
+    if ours:
+        text = (
+            f"{write.count(len(kept))} of {write.count(len(ours))} rounds of {OURS}; the other generators do not tell"
+        )
+        yield Check("generator kept up", len(kept) == len(ours), write.sentence(text))
+    mine = [finding for finding in resolved if finding.code == "I01"]
+    texts = " ".join(finding.sentence for finding in mine) or write.sentence(resolving.UNKNOWN)
+    yield Check("resolution", True if mine else None, texts)
+    sent = [samples for step in steps if (samples := facts.samples(step))]
+    if sent:
+        text = f"{write.count(min(sent))} to {write.count(max(sent))} samples a round"
+        yield Check("samples", min(sent) >= 1_000, write.sentence(text))
+
+
+def _left_out(found: Sequence[Floor]) -> Iterator[str]:
+    """What is not in the figures, a generator and a point at a time."""
+    for floor in found:
+        out = [step for step in floor.rounds if not facts.quotable(step)]
+        if out and not floor.closed:
+            reasons = write.listed(dict.fromkeys(facts.why_not(step) for step in out))
+            yield f"{len(out)} of {len(floor.rounds)} of {floor.tool} at {_point(floor)} ({reasons})"
+
+
+def _errors(steps: Sequence[Step]) -> Check:
+    columns = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
+    counts = {column: sum(v for s in steps if write.known(v := facts.number(s, column))) for column in columns}
+    parts = [f"{write.count(count)} {column.replace('_', ' ')}" for column, count in counts.items() if count]
+    return Check("errors", not parts, write.sentence(write.listed(parts) or "none"))

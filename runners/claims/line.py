@@ -1,0 +1,31 @@
+"""A step in one line: what a notebook's cell and a log say when it is done."""
+
+from __future__ import annotations
+
+from runners.analysis import facts
+from runners.readers import write
+from runners.readers.run import Step
+
+SHOWN_LEVELS = (0.5, 0.99)
+
+
+def line(step: Step) -> str:
+    """Rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
+    name = facts.title(step) + (" profiled" if step.profiled else "")
+    if not step.valid:
+        bound = facts.at_most(step, SHOWN_LEVELS[-1])
+        most = f"; {write.level(SHOWN_LEVELS[-1])} {facts.written_at_most(bound)}" if bound else ""
+        return f"{name}: NOT VALID: {facts.why_not(step)}{most}"
+    offered, achieved = facts.offered_rps(step), facts.achieved_rps(step)
+    if not write.known(offered):
+        many = step.meta.get("connections")
+        loop = f"closed loop on {write.connections(many)}" if many and many != 1 else "closed loop"
+        return f"{name}: {loop}, {write.rate(achieved)}"
+    rates = f"{write.rate(achieved)} of {write.rate(offered)}"
+    if facts.fell_short(step):
+        return f"{name}: {rates}, {facts.why_not(step)}: its latency is the length of a queue and is not shown"
+    values = [(level, facts.quoted(step, level)) for level in SHOWN_LEVELS]
+    latencies = [f"{write.level(level)} {facts.written(value)}" for level, value in values if value is not None]
+    errors = step.frames["summary"]["non_2xx"].iloc[0]
+    counted = f"{write.several(facts.samples(step), 'sample')}, {write.several(errors, 'error')}"
+    return f"{name}: {', '.join([rates, *latencies, counted])}"

@@ -1,0 +1,254 @@
+"""Stores side by side: what each carries, what it writes for a byte it is given, and what it takes.
+
+Written bytes are the kernel's (`write_bytes` of /proc/PID/io, counted when a page becomes dirty), so that they mean the
+same for every store, whether it writes by calls or through a mapping: log, tables, merging and all. A store's own
+counters are told beside them where it has any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runners.analysis import facts
+from runners.analysis.finding import Finding
+from runners.analysis.intervals import Bounded
+from runners.claims import executions
+from runners.claims.checks import PROFILED, RUNG
+from runners.claims.executions import Knee
+from runners.claims.telling import Telling
+from runners.design.stores import CEILING, REFERENCE
+from runners.readers import write
+from runners.readers.run import Run, Step
+from runners.readers.severity import Severity
+
+AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-table"
+FEWEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One store of a run: the step that filled it, its other steps, its knees by workload."""
+
+    subject: str
+    fill: Step | None
+    steps: tuple[Step, ...]
+    knees: Mapping[str, Knee]
+
+    @property
+    def name(self) -> str:
+        return facts.engine_name(self.subject)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether it keeps its data in files."""
+        return _number(self.fill, "data_bytes") > 0
+
+    @property
+    def written(self) -> float:
+        """Bytes that its process has written for each byte given; NaN without files, or where nothing tells."""
+        wrote = float(_process(self.fill, "process_after").get("written_bytes", math.nan))
+        return wrote / _number(self.fill, "given_bytes") if self.on_disk and wrote > 0 else math.nan
+
+    @property
+    def room(self) -> float:
+        """Bytes on the disk for each byte of the newest values and their keys, when the store is at rest."""
+        return _number(self.fill, "data_bytes") / _number(self.fill, "live_bytes") if self.on_disk else math.nan
+
+    @property
+    def tables(self) -> float:
+        """Files that a read may have to look into, after the fill."""
+        told = ((self.fill.meta.get("store_after") or {}) if self.fill is not None else {}).get("tables")
+        return float(told) if told is not None and self.on_disk else math.nan
+
+    @property
+    def searched(self) -> float:
+        """Tables that a read which goes to the tables searches, by the store's own count; NaN where it has none."""
+        read = [step for step in self.steps if step.workload == "get"]
+        told = (read[-1].meta.get("statistics_after") or {}).get("read_amplification") if read else None
+        return float(told) if told is not None else math.nan
+
+    @property
+    def rss(self) -> Mapping[str, float]:
+        """The most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes."""
+        found = [after for step in self.steps if (after := _process(step, "process_after"))]
+        return {
+            kind: max((float(each.get(f"rss_{kind}_bytes", math.nan)) for each in found), default=math.nan)
+            for kind in ("anon", "file")
+        }
+
+    @property
+    def heap_bytes(self) -> float:
+        """The limit of the server's heap."""
+        for step in self.steps:
+            told = ((step.meta.get("server") or {}).get("ready") or {}).get("heap_max_bytes")
+            if told is not None:
+                return float(told)
+        return math.nan
+
+
+def _number(step: Step | None, name: str) -> float:
+    told = step.meta.get(name) if step is not None else None
+    return float(told) if told is not None else math.nan
+
+
+def _process(step: Step | None, name: str) -> Mapping[str, Any]:
+    return (step.meta.get(name) or {}) if step is not None else {}
+
+
+def stores(run: Run) -> list[Store]:
+    """The stores of a run that were filled more than once over and climbed, in order; none for any other run."""
+    fills = {step.subject: step for step in run.find(kind="fill") if "given_bytes" in step.meta}
+    rungs = [step for step in run.steps if step.kind in (RUNG, PROFILED)]
+    subjects = [name for name in dict.fromkeys(step.subject for step in rungs) if name in fills]
+    if not subjects:
+        return []
+    known = executions.knees(run)
+    found = []
+    for subject in subjects:
+        own = {work: knee for work, each in known.items() for knee in each if knee.ladder.steps[0].subject == subject}
+        steps = tuple(step for step in run.steps if step.subject == subject)
+        found.append(Store(subject, fills.get(subject), steps, own))
+    return found
+
+
+def reference(found: Sequence[Store]) -> Store:
+    """What the others are held against: the published one, or where it was not measured the first."""
+    return next((store for store in found if store.subject == REFERENCE), found[0])
+
+
+def gain(store: Store, against: Store, workload: str) -> Bounded | None:
+    """How far a store's knee lies above another's, as a share, at the least and at the most; None without both."""
+    if workload not in store.knees or workload not in against.knees or store.subject == against.subject:
+        return None
+    a, b = against.knees[workload].answer, store.knees[workload].answer
+    return Bounded(b.rps / a.rps - 1, b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1)
+
+
+def tell(run: Run) -> Telling | None:
+    """What the stores of a run write and take; None for a run of other things."""
+    found = stores(run)
+    if not found:
+        return None
+    findings = [*_ceiling(found), *_amplification(found), *_reading(found), *_memory(found)]
+    verdicts = list(_verdicts(found))
+    return Telling(findings=(*verdicts, *findings), next_steps=tuple(_next(run, found)))
+
+
+def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:
+    """What of the server's own knee each store leaves."""
+    ceiling = next((store for store in found if store.subject == CEILING), None)
+    if ceiling is None:
+        return
+    for workload in ceiling.knees:
+        parts, evidence = [], dict[str, write.Value]()
+        for store in found:
+            more = gain(store, ceiling, workload)
+            if more is not None:
+                parts.append(f"{store.name} {write.percent_interval(1 + more.value, 1 + more.low, 1 + more.high)}")
+                evidence[f"{store.name} share"] = 1 + more.value
+        if parts:
+            text = (
+                f"Of the knee of {workload.upper()} that the server has when nothing is stored, {write.listed(parts)}"
+            )
+            text += " are left"
+            yield Finding("G01", Severity.NOTE, write.sentence(text), evidence, (), executions.anchor(workload))
+
+
+def _each(found: Sequence[Store], value: Callable[[Store], float]) -> tuple[list[str], dict[str, write.Value]]:
+    """`name value` of each store that tells, lowest first, and the same as evidence."""
+    known = sorted((value(store), store.name) for store in found if write.known(value(store)))
+    return [f"{name} {times(number)}" for number, name in known], {name: number for number, name in known}
+
+
+def times(value: float) -> str:
+    """A ratio: 1.04."""
+    return f"{value:.2f}" if write.known(value) else write.UNKNOWN
+
+
+def _amplification(found: Sequence[Store]) -> Iterator[Finding]:
+    fills = tuple(store.fill.name for store in found if store.fill is not None)
+    writes, evidence = _each(found, lambda store: store.written)
+    if len(writes) >= FEWEST:
+        given = write.size(next(_number(store.fill, "given_bytes") for store in found if store.fill is not None))
+        text = (
+            f"Bytes written to the disk for each byte given, until at rest: {write.listed(writes)}; {given} were given"
+        )
+        yield Finding("G02", Severity.NOTE, write.sentence(text), evidence, fills, AMPLIFICATION)
+    room, evidence = _each(found, lambda store: store.room)
+    if len(room) >= FEWEST:
+        text = f"Bytes on the disk for each byte that is live, at rest: {write.listed(room)}"
+        yield Finding("G03", Severity.NOTE, write.sentence(text), evidence, fills, AMPLIFICATION)
+    restless = [s.name for s in found if s.on_disk and s.fill is not None and s.fill.meta.get("settled_s") is None]
+    if restless:
+        text = f"{write.listed(restless)} still wrote when the wait for rest ended: what they wrote is a lower bound"
+        remedy = "Give the store more time, or a smaller one."
+        yield Finding("G04", Severity.WARNING, write.sentence(text), {}, fills, AMPLIFICATION, remedy)
+
+
+def _reading(found: Sequence[Store]) -> Iterator[Finding]:
+    """How many tables a read may have to look into, and how many it does."""
+    for store in found:
+        if write.known(store.searched) and write.known(store.tables):
+            several = store.tables != 1
+            text = (
+                f"{store.name} had {write.count(store.tables)} table{'s' if several else ''} after the fill, and a "
+                f"read that went to the tables searched {times(store.searched)}"
+            )
+            evidence: dict[str, write.Value] = {"tables": store.tables, "searched": store.searched}
+            yield Finding("G05", Severity.NOTE, write.sentence(text), evidence, (), AMPLIFICATION)
+
+
+def _memory(found: Sequence[Store]) -> Iterator[Finding]:
+    parts, evidence = [], dict[str, write.Value]()
+    for store in found:
+        anon = store.rss["anon"]
+        if write.known(anon) and write.known(store.heap_bytes):
+            parts.append(f"{store.name} {write.size(anon)} of its own beside {write.size(store.rss['file'])} of files")
+            evidence |= {f"{store.name} own_bytes": anon, f"{store.name} file_bytes": store.rss["file"]}
+    if parts:
+        heaps = dict.fromkeys(write.size(store.heap_bytes) for store in found if write.known(store.heap_bytes))
+        text = f"With a heap of {write.listed(heaps)}, the process takes at most: {'; '.join(parts)}"
+        yield Finding("G06", Severity.NOTE, write.sentence(text), evidence, (), MEMORY)
+
+
+def verdict(store: Store, against: Store) -> str:
+    """In a few words: is it ahead of the reference, behind it, or can't one see a difference?"""
+    if store.subject == against.subject:
+        return "held against"
+    parts = []
+    for workload in dict.fromkeys([*against.knees, *store.knees]):
+        more = gain(store, against, workload)
+        if more is None:
+            continue
+        word = "ahead" if more.low > 0 else "behind" if more.high < 0 else "no difference seen"
+        parts.append(f"{workload.upper()} {word}")
+    text = ", ".join(parts) or "knee not known"
+    return f"stores nothing: {text}" if store.subject == CEILING else text
+
+
+def _verdicts(found: Sequence[Store]) -> Iterator[Finding]:
+    against = reference(found)
+    rest = [store for store in found if store.subject not in (against.subject, CEILING)]
+    told = [f"{store.name}: {verdict(store, against)}" for store in rest if store.knees and against.knees]
+    if told:
+        text = f"Held against {against.name}: {'; '.join(told)}"
+        evidence: dict[str, write.Value] = {store.name: verdict(store, against) for store in rest}
+        yield Finding("G07", Severity.NOTE, write.sentence(text), evidence, (), TABLE)
+
+
+def _next(run: Run, found: Sequence[Store]) -> Iterator[Finding]:
+    """Knees that can't be told apart are worth interleaved rounds."""
+    against = reference(found)
+    for store in found:
+        for workload in store.knees:
+            more = gain(store, against, workload)
+            if more is not None and more.low <= 0 <= more.high:
+                text = (
+                    f"Compare {store.name} and {against.name} in interleaved rounds of {workload.upper()} (lab "
+                    f"compare): one search of each leaves {write.percent(more.low)} to {write.percent(more.high)}"
+                )
+                evidence: dict[str, write.Value] = {"low": more.low, "high": more.high}
+                yield Finding("G08", Severity.NOTE, write.sentence(text), evidence, (), executions.anchor(workload))

@@ -1,0 +1,135 @@
+"""What experiment 02 sends in closed loop to the JDK's HTTP server: report 2, and what cures it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runners.design.setting import JDK_FRONT, Setting
+from runners.design.workload import SCRIPTS
+
+#: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
+DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
+OLD_JDK = 17
+#: A store is filled over many connections at once: each answer takes 44 ms there. The JDK's server closes idle ones
+#: beyond 200 (sun.net.httpserver.maxIdleConnections).
+FILL_CONNECTIONS = 100
+FILL_BOUND_S = 60.0
+FILL_TRIES = 3
+_AROUND_A_LOOP_S = 1.2
+_AROUND_A_STAGE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Requests of one script. The store must hold key1 to key<held> before, and for `get-few` nothing else."""
+
+    name: str
+    script: Path
+    drawn: int
+    held: int = 0
+    arguments: tuple[str, ...] = ()
+
+
+PUT = Loop("put", SCRIPTS / "named_put.lua", DRAWN_KEYS)
+GET = Loop("get", SCRIPTS / "named_get.lua", DRAWN_KEYS, DRAWN_KEYS)
+GET_FEW = Loop("get-few", SCRIPTS / "named_get.lua", DRAWN_KEYS, HELD_KEYS)
+MIXED_ONCE = Loop("mixed-once", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("once",))
+MIXED = Loop("mixed", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
+FILL = Loop("fill", SCRIPTS / "fill.lua", DRAWN_KEYS, arguments=("own", "1", "key"))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Loops on one setting, in their order on one store. `published` maps a loop to the name of its published runs.
+
+    `few` connections only: a control needs no more than one.
+    """
+
+    name: str
+    title: str
+    setting: Setting
+    loops: tuple[Loop, ...]
+    published: dict[str, str] = field(default_factory=dict)
+    profiled: Loop | None = None
+    few: bool = False
+
+
+def _stage_setting(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
+    more = ("--answer-text",) if text else ()
+    return Setting(name, "files", ("--executor", executor, *more), jvm_flags, jdk=jdk, front=JDK_FRONT)
+
+
+NODELAY = "-Dsun.net.httpserver.nodelay=true"
+DELAY = "-Dsun.net.httpserver.nodelay=false"
+POOL = "cached-pool"
+BEFORE = Stage(
+    "before",
+    "JDK 17, dispatcher thread",
+    _stage_setting("before", OLD_JDK, "dispatcher"),
+    (MIXED_ONCE, GET, PUT),
+    {"put": "before-put", "get": "before-get", "mixed-once": "before-mixed"},
+    MIXED_ONCE,
+)
+AFTER = Stage(
+    "after",
+    "JDK 17, cached pool",
+    _stage_setting("after", OLD_JDK, POOL),
+    (GET_FEW, MIXED_ONCE, PUT, GET),  # PUT writes more keys, so it comes after the GETs that must not find them
+    {"put": "after-put", "get-few": "after-get", "mixed-once": "after-mixed"},
+    MIXED_ONCE,
+)
+FLAG = Stage(
+    "nodelay",
+    "JDK 17, cached pool, nodelay",
+    _stage_setting("nodelay", OLD_JDK, POOL, NODELAY),
+    (MIXED, GET, PUT),
+    profiled=MIXED,
+)
+NEW_JDK = Stage("jdk25", "JDK 25, cached pool", _stage_setting("jdk25", 0, POOL), (MIXED, GET, PUT), profiled=MIXED)
+#: Controls: the cure taken away from the new JDK, and an answer that is one write on the old one.
+DELAYED = Stage(
+    "delayed", "JDK 25, cached pool, delay", _stage_setting("delayed", 0, POOL, DELAY), (GET, PUT), few=True
+)
+ONE_WRITE = Stage(
+    "one-write",
+    "JDK 17, cached pool, one write",
+    _stage_setting("one-write", OLD_JDK, POOL, text=False),
+    (PUT,),
+    few=True,
+)
+STAGES = {stage.name: stage for stage in (BEFORE, AFTER, FLAG, NEW_JDK, DELAYED, ONE_WRITE)}
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSize:
+    """Seconds of a loop that was published, and of one that was not; and on how many connections each is run."""
+
+    published_s: float
+    other_s: float
+    connections: tuple[int, ...] = (1, 2, 4)
+
+    def seconds(self, stage: Stage, loop: Loop) -> float:
+        return self.published_s if loop.name in stage.published else self.other_s
+
+    def connections_of(self, stage: Stage) -> tuple[int, ...]:
+        return self.connections[:1] if stage.few else self.connections
+
+    def planned_s(self, stages: Sequence[Stage] = tuple(STAGES.values())) -> float:
+        """About how long it takes."""
+        total_s = 0.0
+        for stage in stages:
+            counts = self.connections_of(stage)
+            total_s += _AROUND_A_STAGE_S
+            total_s += sum(len(counts) * (self.seconds(stage, loop) + _AROUND_A_LOOP_S) for loop in stage.loops)
+            if stage.profiled:
+                total_s += self.seconds(stage, stage.profiled) + _AROUND_A_STAGE_S
+        return total_s
+
+
+LOOP_SIZES = {
+    "smoke": LoopSize(1.0, 1.0, (1,)),
+    "quick": LoopSize(4.0, 2.5),
+    "full": LoopSize(60.0, 60.0),
+}

@@ -1,0 +1,273 @@
+"""The experiments: each is a notebook, its title, and its parameters."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from runners.design import ablations, comparison, report_3, report_4, report_5, stores
+from runners.design.closed_loop import LOOP_SIZES
+from runners.design.parameter import Parameter, Value
+from runners.design.proof import GENERATORS as ALL
+from runners.design.proof import PROOFS
+from runners.design.setting import Setting
+from runners.design.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
+from runners.design.size import SIZES, Size
+from runners.design.workload import GET, PUT, WORKLOADS, Workload
+from runners.errors import PlanError
+
+ENGINES = ("rocksdb", "lsm", "leveldb", "memory", "noop")
+EVENTS = ("cpu", "alloc", "lock")
+REPORT_S = 12.0
+GENERATORS = ("loadgen", "wrk2")
+TREND_METRICS = ("p50", "p75", "p90", "p99", "p99.9", "p99.99", "achieved")
+
+#: What every experiment on one server understands.
+COMMON = (
+    Parameter("size", "quick", "how long it runs", choices=tuple(SIZES)),
+    Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
+    Parameter("engines", "rocksdb,lsm", "stores, first one as published", choices=ENGINES, several=True),
+    Parameter("profile", "cpu,alloc,lock", "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("generator", "loadgen", "who sends the load", choices=GENERATORS),
+    Parameter("heap_mb", 128, "the server's heap", "MiB", low=16, high=65_536),
+    Parameter("selectors", 0, "selector threads; 0: one a core", "threads", low=0, high=256),
+    Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
+)
+
+#: Experiment 00: no store and no workload, but every generator that is found.
+INSTRUMENT = (
+    *(parameter for parameter in COMMON if parameter.name == "size"),
+    Parameter("generators", ",".join(ALL), "who sends the load, as far as found", choices=ALL, several=True),
+    *(parameter for parameter in COMMON if parameter.name in ("heap_mb", "selectors", "port")),
+)
+
+#: Experiment 02: the JDK's HTTP server, in closed loop, so there is no rate to choose.
+CLOSED_LOOP = (
+    *(parameter for parameter in COMMON if parameter.name == "size"),
+    Parameter("profile", "cpu", "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("heap_mb", 1024, "the server's heap", "MiB", low=16, high=65_536),
+    *(parameter for parameter in COMMON if parameter.name == "port"),
+)
+
+
+#: Ladders: one engine, a number of connections, and what must be kept.
+LADDER = (
+    *(parameter for parameter in COMMON if parameter.name not in ("engines", "profile")),
+    Parameter("profile", "cpu,alloc", "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("p99_ms", 10.0, "p99 to keep, with 99 % of the rate achieved and no errors", "ms", low=0.01, high=60_000),
+)
+LADDER_4 = (
+    *LADDER,
+    Parameter("engine", "lsm", "the store", choices=ENGINES),
+    Parameter("connections", 1, "connections of the load; 1 as published", "connections", low=1, high=10_000),
+)
+_WAYS = tuple(report_3.EXECUTIONS)
+GET_WAYS = ("blocking-one", "selector")
+LADDER_3 = (
+    *(parameter for parameter in LADDER if parameter.name not in ("rate_rps", "profile", "selectors")),
+    Parameter("profile", ",".join(EVENTS), "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("put_executions", ",".join(_WAYS), "ways to run a PUT, first as published", choices=_WAYS, several=True),
+    Parameter("get_executions", ",".join(GET_WAYS), "ways to run a GET", choices=_WAYS, several=True),
+    Parameter("connections", report_3.CONNECTIONS, "connections of the ladders", "connections", low=1, high=10_000),
+)
+_STORES = tuple(stores.STORES)
+STORES_6 = (
+    *(parameter for parameter in LADDER if parameter.name != "rate_rps"),
+    Parameter("stores", ",".join(_STORES), "stores to measure", choices=_STORES, several=True),
+    Parameter("connections", 64, "connections of every load", "connections", low=1, high=10_000),
+)
+_SWITCHES = (ablations.FIT, *ablations.SWITCHES)
+SWITCHES_7 = (
+    *(parameter for parameter in LADDER if parameter.name not in ("rate_rps", "p99_ms")),
+    Parameter(
+        "switches", ablations.FIT, "what is switched; fit: what the size has time for", choices=_SWITCHES, several=True
+    ),
+    Parameter("connections", 64, "connections of every load", "connections", low=1, high=10_000),
+)
+
+
+#: Three nodes share one JVM, so its heap is larger than a single server's. Ports are free ones in a row.
+LADDER_5 = (
+    *(
+        parameter
+        for parameter in LADDER
+        if parameter.name not in ("rate_rps", "profile", "selectors", "heap_mb", "port")
+    ),
+    Parameter("profile", ",".join(EVENTS), "events, or none", choices=EVENTS, several=True, optional=True),
+    Parameter("connections", report_5.CONNECTIONS, "connections of the load", "connections", low=1, high=10_000),
+    Parameter("heap_mb", 256, "heap of the JVM that holds the nodes", "MiB", low=16, high=65_536),
+)
+
+
+def setting_of(text: str) -> Setting:
+    """The setting that a text stands for, of an engine that there is. Raises PlanError."""
+    return Setting.parse(text, ENGINES)
+
+
+#: One load, said in full, on servers that are settings: `lab knee`, and experiment 09.
+ONE_LOAD = (
+    *(parameter for parameter in COMMON if parameter.name not in ("rate_rps", "engines", "profile")),
+    Parameter("workload", "put", "what is sent", choices=tuple(WORKLOADS)),
+    Parameter("connections", 64, "connections of the load", "connections", low=1, high=10_000),
+    Parameter("threads", 1, "threads of the generator", "threads", low=1, high=256),
+)
+SETTINGS_9 = (
+    *ONE_LOAD,
+    Parameter("a", "lsm", "first setting: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of),
+    Parameter("b", "rocksdb", "second setting", read=setting_of),
+    Parameter(
+        "rate_rps", 0, "offered rate; 0: 70 % of what the weaker one carries", "requests/s", low=0, high=1_000_000
+    ),
+    Parameter("minutes", 0.0, "budget of all rounds; 0: what the size has for it", "minutes", low=0, high=600),
+    Parameter("see", 0.02, "smallest difference of interest, as a share", low=0.001, high=1.0),
+    Parameter("repeat_s", 5.0, "length of one repeat, without its warm-up", "s", low=0.5, high=600),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One numbered notebook, or with an empty `notebook` a command. `published` names the report that it reproduces."""
+
+    number: str
+    notebook: str
+    title: str
+    published: str
+    parameters: tuple[Parameter, ...]
+    workloads: tuple[Workload, ...]
+    #: Of an experiment that is not made of loads of engines: how long its own steps take.
+    own_planned_s: Callable[[Size], float] | None = None
+
+    def size_of(self, parameters: Mapping[str, Value]) -> str:
+        """What a run folder's name says of the size; an experiment that measures nothing has none."""
+        return str(parameters.get("size", "all"))
+
+    def planned_s(self, size: Size, engines: int, profiled: bool) -> float:
+        """About how long a run takes, for the progress bar."""
+        if self.own_planned_s is not None:
+            return self.own_planned_s(size) + REPORT_S
+        loads = len(self.workloads) * engines * (2 if profiled else 1) * (size.load_s() + AROUND_A_LOAD_S)
+        floors = len(self.workloads) * (size.warmup_s + size.floor_s + AROUND_A_LOAD_S)
+        probes = len(self.workloads) * engines * (size.probe_s + AROUND_A_LOAD_S)
+        fills = sum(workload.fill_s() for workload in self.workloads) * engines
+        return loads + floors + probes + fills + REPORT_S
+
+    def rerun_command(self, parameters: Mapping[str, Value]) -> str:
+        """The line that makes this run again: what differs from the defaults is spelled out."""
+        defaults = {parameter.name: parameter.default for parameter in self.parameters}
+        sized = ["--size", str(parameters["size"])] if "size" in parameters else []
+        changed = [
+            f"-p {shlex.quote(f'{name}={value}')}"
+            for name, value in parameters.items()
+            if name != "size" and value != defaults[name]
+        ]
+        verb = f"lab run {self.number}" if self.notebook else f"lab {self.number}"
+        return " ".join([verb, *sized, *changed])
+
+
+EXPERIMENTS = {
+    experiment.number: experiment
+    for experiment in (
+        Experiment(
+            "00",
+            "00_instrument.ipynb",
+            "The instrument: what it can resolve, and what it sees of a stall",
+            "report-1",
+            INSTRUMENT,
+            (),
+            lambda size: PROOFS[size.name].planned_s(),
+        ),
+        Experiment(
+            "01",
+            "01_single_connection.ipynb",
+            "One connection: PUT and GET at a stable rate",
+            "report-1",
+            COMMON,
+            (PUT, GET),
+        ),
+        Experiment(
+            "02",
+            "02_closed_loop_jdk.ipynb",
+            "Closed loop on the JDK's HTTP server: what the 44 ms are",
+            "report-2",
+            CLOSED_LOOP,
+            (),
+            lambda size: LOOP_SIZES[size.name].planned_s(),
+        ),
+        Experiment(
+            "03",
+            "03_executor_and_selectors.ipynb",
+            "Executors and selectors: who runs a request, and what the hand-off costs",
+            "report-3",
+            LADDER_3,
+            (),
+            lambda size: report_3.planned_s(size, len(_WAYS) + len(GET_WAYS)),
+        ),
+        Experiment(
+            "04",
+            "04_lsm_rate_ladder.ipynb",
+            "The rate ladder of the LSM store: cold, warm, and beyond the knee",
+            "report-4",
+            LADDER_4,
+            (report_4.PUT_COLD, report_4.PUT_WARM),
+            report_4.planned_s,
+        ),
+        Experiment(
+            "05",
+            "05_sharded_cluster.ipynb",
+            "Three nodes, 120 connections: what three changes at once had hidden",
+            "report-5",
+            LADDER_5,
+            (),
+            report_5.planned_s,
+        ),
+        Experiment(
+            "06",
+            "06_storage_engines.ipynb",
+            "The stores side by side: what each carries, writes and takes",
+            "",
+            STORES_6,
+            (),
+            stores.planned_s,
+        ),
+        Experiment(
+            "07",
+            "07_ablations.ipynb",
+            "What the authors proposed, one switch at a time",
+            "",
+            SWITCHES_7,
+            (),
+            ablations.planned_s,
+        ),
+        Experiment(
+            "08",
+            "08_history.ipynb",
+            "What many runs say together",
+            "",
+            (
+                Parameter("roots", "", "folders of runs, apart by commas; empty: this project's runs and references"),
+                Parameter("experiments", "", "experiments to look at, e.g. 01,04; empty: all"),
+                Parameter("metrics", "p50,p99,p99.9,achieved", "figures", choices=TREND_METRICS, several=True),
+            ),
+            (),
+        ),
+        Experiment(
+            "09",
+            "09_compare.ipynb",
+            "Two settings compared in interleaved repeats",
+            "",
+            SETTINGS_9,
+            (),
+            comparison.planned_s,
+        ),
+    )
+}
+
+
+def experiment(number: str) -> Experiment:
+    """The experiment of that number (`01` or `1`). Raises PlanError with the list of those there are."""
+    found = EXPERIMENTS.get(number.zfill(2))
+    if found is None:
+        known = ", ".join(f"{e.number} ({e.title})" for e in EXPERIMENTS.values())
+        raise PlanError(f"experiment {number!r}", "unknown", f"valid: {known}")
+    return found

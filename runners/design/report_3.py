@@ -1,0 +1,91 @@
+"""What report 3 ran: LevelDB behind a pool that the selector waits for; and the other ways to run a request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runners.design.climb import AROUND_A_RUNG_S, WARM_S, Climb, most_again
+from runners.design.setting import Setting
+from runners.design.size import Size
+from runners.design.workload import SCRIPTS, Workload, random_gets
+
+ENGINE = "leveldb"
+VALUE_BYTES = 12
+#: Numbers that keys are drawn from, by size; as published in the full one.
+KEYS = {"smoke": 2_000, "quick": 50_000, "full": 1_000_000}
+CONNECTIONS = 64
+#: Minutes and seconds of the comparison on one connection, by size.
+COMPARED_MINUTES = {"smoke": 1.1, "quick": 1.1, "full": 15.0}
+REPEAT_S = {"smoke": 0.5, "quick": 1.0, "full": 5.0}
+POOL = "pool"
+#: Offered to a pool, as shares of its knee: once what it carries, once what it can't.
+OVERLOAD_SHARES = (0.8, 1.5)
+CLIMBS = {
+    "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
+    "quick": Climb(0.24, 1.2, 0.3, (0.7,), (0.7,), 1.5, precision=0.15, published=1),
+    "full": Climb(6, 10.0, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0),
+}
+
+
+def _execution(name: str, *flags: str) -> Setting:
+    return Setting(name, ENGINE, flags)
+
+
+#: As the report says, then what one-nio does by default, then the ways that do not block a selector.
+EXECUTIONS = {
+    setting.name: setting
+    for setting in (
+        _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
+        _execution("blocking-many", "--execution=blocking-pool"),
+        _execution("selector", "--execution=selector"),
+        _execution(POOL, "--execution=pool"),
+        _execution("virtual", "--execution=virtual"),
+    )
+}
+#: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
+_QUEUES = (("array", 16), ("array", 1_024), ("lifo", 1_024), ("linked", 1_024))
+_TRIED = {"smoke": 1, "quick": 3, "full": len(_QUEUES)}
+#: Seconds to start a server, beside its warm-up.
+_START_S = 2.0
+_OUTPUTS = (
+    "one-selector-put-20000", "one-selector-put-40000", "one-selector-put-60000", "selectors-put-53000",
+    "selectors-put-55000", "selectors-put-60000", "selectors-put-65000", "one-selector-get-15000",
+    "one-selector-get-30000", "one-selector-get-60000", "selectors-get-46000", "selectors-get-50000",
+    "selectors-get-60000",
+)  # fmt: skip
+
+
+def executions(names: str) -> list[Setting]:
+    """The settings of a comma-separated list, in its order."""
+    return [EXECUTIONS[name] for name in names.split(",")]
+
+
+def queues(size: str) -> list[Setting]:
+    """The pools that a size has time for; all of them in the full one."""
+    return [
+        _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
+        for kind, length in _QUEUES[: _TRIED[size]]
+    ]
+
+
+def planned_s(size: Size, climbed: int) -> float:
+    """About how long a run with so many climbs takes."""
+    climb, rungs = CLIMBS[size.name], len(OVERLOAD_SHARES)
+    rung_s = climb.rung_s + climb.probe_warmup_s + AROUND_A_RUNG_S
+    overload_s = _START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
+    return climbed * climb.planned_s() + COMPARED_MINUTES[size.name] * 60 + len(queues(size.name)) * overload_s
+
+
+def _rungs(kind: str, outputs: Sequence[str] = _OUTPUTS) -> tuple[str, ...]:
+    return tuple(f"report-3/{name}" for name in outputs if f"-{kind}-" in name)
+
+
+def put(size: str) -> Workload:
+    """PUT of random keys and values, two draws a request."""
+    script = SCRIPTS / "put_random.lua"
+    return Workload("put", script, arguments=(str(KEYS[size]),), published_rungs=_rungs("put"))
+
+
+def get(size: str) -> Workload:
+    """GET of random keys that are all there, unlike the published ones."""
+    return random_gets(KEYS[size], VALUE_BYTES, _rungs("get"))

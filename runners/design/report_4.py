@@ -1,0 +1,46 @@
+"""What report 4 sent: PUT with large values, cold and warm; with small ones from 30 000/s on; GET on a filled store."""
+
+from __future__ import annotations
+
+from runners.design.climb import CLIMBS
+from runners.design.size import AROUND_A_LOAD_S, Size
+from runners.design.workload import SCRIPTS, Workload
+
+LARGE_BYTES, SMALL_BYTES = 1_200, 120
+PUBLISHED_RPS = 10_000
+LOADS, LADDERS = 3, 3  # cold, warm and warm with the profiler; PUT of large values, of small ones, GET
+#: Keys in the store and keys that GET asks for, by size: 3 GB in the full one, as published.
+STORED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 2_500_000}
+ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 300_000}
+_PUT, _GET = SCRIPTS / "put.lua", SCRIPTS / "get_random.lua"
+
+
+def _put(name: str, value_bytes: int, published: str | None = None, rungs: tuple[str, ...] = ()) -> Workload:
+    rate = PUBLISHED_RPS if published else None
+    return Workload(name, _PUT, published, rate, arguments=(str(value_bytes),), published_rungs=rungs)
+
+
+#: The first load of a server that was just started on an empty store, and the same again.
+PUT_COLD = _put("put-cold", LARGE_BYTES, "report-4/put-10000-cold")
+PUT_WARM = _put("put-warm", LARGE_BYTES, "report-4/put-10000-warm")
+PUT_LARGE = _put("put", LARGE_BYTES, rungs=("report-4/put-10000-warm", "report-4/put-20000"))
+PUT_SMALL = _put("put-small", SMALL_BYTES, rungs=("report-4/put-30000", "report-4/put-45000"))
+
+
+def get(size: str) -> Workload:
+    """GET of random keys; the store is as large as published in the full size, smaller in the others."""
+    return Workload(
+        "get",
+        _GET,
+        filled_keys=STORED_KEYS[size],
+        filled_value_bytes=LARGE_BYTES,
+        arguments=(str(ASKED_KEYS[size]),),
+        published_rungs=("report-4/get-20000", "report-4/get-25000"),
+    )
+
+
+def planned_s(size: Size) -> float:
+    """About how long the probe, the floor, the loads and the ladders take."""
+    probe, floor = size.probe_s + AROUND_A_LOAD_S, size.warmup_s + size.floor_s + AROUND_A_LOAD_S
+    loads = LOADS * (size.load_s() + AROUND_A_LOAD_S)
+    return probe + floor + loads + LADDERS * CLIMBS[size.name].planned_s() + get(size.name).fill_s()

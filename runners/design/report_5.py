@@ -1,0 +1,205 @@
+"""What report 5 ran: three nodes in one JVM, sharded, 120 connections to the first; and its changes one at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runners.design.climb import AROUND_A_RUNG_S, LIKELY_PUBLISHED, WARM_S, Climb, most_again
+from runners.design.setting import Setting
+from runners.design.size import WARM_UP_S, Size
+from runners.design.workload import SCRIPTS, Workload, random_gets
+
+ENGINE = "lsm"
+NODES = 3
+CONNECTIONS = 120
+VALUE_BYTES = 25
+#: Ids that the report wrote, from 0 on; GET asked for random ones of them.
+PUBLISHED_KEYS = 3_710_000
+KEYS = {"smoke": 2_000, "quick": 12_000, "full": PUBLISHED_KEYS}
+PUBLISHED_RPS = 12_000  # at which the report compares its two pools
+#: Threads of a node's pool, before and after. The report does not tell its number of cores.
+OLD_THREADS, NEW_THREADS = 20, 6
+THREADS_A_CORE = 2
+QUEUE = 128
+#: Replicated, a request of the first node is two calls; the blocking client has room for QUEUE of them.
+REPLICATED_CONNECTIONS = 60
+
+#: Seconds beside the loads, for progress: around the two of a turn, to start a cluster, for the profiles of two.
+AROUND_A_TURN_S, START_S, PROFILED_S = 0.3, 2.2, 12.0
+
+CLIMBS = {
+    "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
+    "quick": Climb(0.23, 1.0, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
+    "full": Climb(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
+}
+#: Share of the knee at which latency and profile are taken in depth, well below it.
+STEADY_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Interleaved rounds of settings whose servers all run: in each a closed loop, then a load at one rate for all.
+
+    A server is warmed up by a closed loop of `warm_s`, then by at most `rehearsals` turns that do not count: a load at
+    a rate is other code to it than a closed loop. Rounds end early where they last `overtime` times the planned time,
+    which counts no load that is taken again.
+    """
+
+    rounds: int
+    warm_s: float
+    rehearsals: int
+    closed_s: float
+    warmup_s: float
+    load_s: float
+    overtime: float = 1.25
+
+    def bound_s(self, settings: int) -> float:
+        """When a slow machine ends its rounds with what there is."""
+        return self.overtime * self.planned_s(settings)
+
+    def planned_s(self, settings: int) -> float:
+        """About how long they take."""
+        turn_s = self.closed_s + self.warmup_s + self.load_s + AROUND_A_TURN_S
+        rehearsal_s = 2 * self.closed_s + AROUND_A_TURN_S
+        return settings * (START_S + self.warm_s + self.rehearsals * rehearsal_s + self.rounds * turn_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A node's death within a load: seconds after the recorded window began."""
+
+    warm_s: float
+    warmup_s: float
+    load_s: float
+    kill_at_s: float
+    launch_at_s: float
+
+    def planned_s(self) -> float:
+        """About how long it takes."""
+        return self.warm_s + self.warmup_s + self.load_s + 8.0
+
+
+#: Of the settings of each group. A change of the report may be small and takes more rounds than a waiting thread.
+TURNS = {
+    "changes": {
+        "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
+        "quick": Turns(6, 1.2, 2, 0.4, 0.2, 0.6, overtime=1.1),
+        "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
+    },
+    "replication": {
+        "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
+        "quick": Turns(4, 1.2, 2, 0.4, 0.2, 0.6),
+        "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
+    },
+}
+OUTAGE_TIMES = {
+    "smoke": Outage(1.0, 0.3, 6.0, 1.5, 3.0),
+    "quick": Outage(2.0, 0.5, 6.0, 1.5, 3.0),
+    "full": Outage(10.0, 2.0, 60.0, 15.0, 30.0),
+}
+#: Warm-up and length of the load that is looked at in depth, in seconds.
+STEADY_S = {"smoke": (0.5, 2.0), "quick": (1.0, 5.0), "full": (15.0, 60.0)}
+
+OLD, NEW = "all-old", "all-new"
+#: The report's state before, each of its three changes alone, and its state after.
+CHANGES = (OLD, "fewer-threads", "no-lock", "murmur3", NEW)
+#: How many of three replicas must have answered, and whether a thread of the node waits for each.
+REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
+COPIES = {"smoke": REPLICATED[:2], "quick": REPLICATED, "full": REPLICATED}
+SHARDED = "sharded"
+#: What loses a node: keys on one node each, then copies of which two or all must answer. Each node is a process.
+OUTAGES = {
+    "smoke": (SHARDED,),
+    "quick": (SHARDED, "async-2of3"),
+    "full": (SHARDED, "async-2of3", "async-3of3"),
+}
+
+
+def planned_s(size: Size) -> float:
+    """About how long a run takes, without its report."""
+    climb, outage = CLIMBS[size.name], OUTAGE_TIMES[size.name]
+    rungs = len(climb.shares) + min(climb.published, LIKELY_PUBLISHED)
+    rung_s = climb.rung_s + climb.probe_warmup_s + AROUND_A_RUNG_S
+    rungs_s = START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
+    in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0) + WARM_UP_S[size.name]
+    settings = {"changes": len(CHANGES), "replication": len(COPIES[size.name])}
+    in_turns_s = sum(TURNS[group][size.name].planned_s(count) for group, count in settings.items())
+    whole_s = 2 * (climb.planned_s() + rungs_s) + in_depth_s + in_turns_s + PROFILED_S
+    return whole_s + len(OUTAGES[size.name]) * outage.planned_s()
+
+
+def threads(cores: int) -> tuple[int, int]:
+    """Threads of a node's pool before and after, for a machine with so many cores for the server.
+
+    Two a core and at most as published; the ratio of the two stays as published.
+    """
+    new = min(NEW_THREADS, THREADS_A_CORE * cores)
+    return round(new * OLD_THREADS / NEW_THREADS), new
+
+
+def sharded(name: str, cores: int) -> Setting:
+    """One of CHANGES: three nodes in one JVM, a key on one of them, one-nio's blocking client between them."""
+    old, new = threads(cores)
+    pool = new if name in ("fewer-threads", NEW) else old
+    hashing = "rendezvous" if name in ("murmur3", NEW) else "objects-hash"
+    lock = () if name in ("no-lock", NEW) else ("--client-lock",)
+    flags = (*_node(pool), "--replication-from=1", "--client=one-nio", f"--peer-threads={pool}", *lock)
+    return Setting(name, ENGINE, (*flags, f"--hashing={hashing}"), nodes=NODES)
+
+
+def replicated(name: str, cores: int) -> Setting:
+    """One of REPLICATED: the same three nodes with a copy of each key on all of them."""
+    client, _, acks = name.partition("-")
+    pool = threads(cores)[1]
+    between = ("--client=one-nio", f"--peer-threads={pool}") if client == "blocking" else ("--client=pipelined",)
+    return Setting(name, ENGINE, (*_node(pool), *_acks(acks), *between), nodes=NODES)
+
+
+def setting(name: str, cores: int) -> Setting:
+    """Any setting of three nodes in one JVM by its name."""
+    return replicated(name, cores) if name in REPLICATED else sharded(name, cores)
+
+
+def apart(name: str, cores: int) -> Setting:
+    """One of OUTAGES as one node of three processes; where the others are is added when they are started.
+
+    It keeps a log, so that a killed node loses nothing.
+    """
+    whole = sharded(NEW, cores) if name == SHARDED else replicated(name, cores)
+    return Setting(
+        name, ENGINE, tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", "--wal")))
+    )
+
+
+def _node(pool: int) -> tuple[str, ...]:
+    """A node as the report had it: a pool with a bounded queue that refuses, and a store that flushes at 1 MiB."""
+    queue = ("--execution=pool", f"--pool-threads={pool}", "--queue=array", f"--queue-size={QUEUE}")
+    store = ("--wal=off", "--flush-threshold-bytes=1048576")
+    return (f"--nodes={NODES}", "--selectors=1", *queue, *store)
+
+
+def _acks(acks: str) -> tuple[str, ...]:
+    ack, _, of = acks.partition("of")
+    return (f"--replication-from={of}", f"--replication-ack={ack}")
+
+
+def _columns(name: str, rates: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(f"report-5/{name}@{rate}" for rate in rates)
+
+
+def put(size: str) -> Workload:
+    """PUT of ids that count up, with small values; the same in every size."""
+    return Workload(
+        "put",
+        SCRIPTS / "put.lua",
+        arguments=(str(VALUE_BYTES),),
+        published_rungs=(
+            *_columns("put-ladder", (12_000, 20_000, 30_000, 35_000, 40_000, 45_000, 50_000, 60_000)),
+            *_columns("put-ladder-high", (70_000, 80_000, 90_000, 100_000)),
+        ),
+    )
+
+
+def get(size: str) -> Workload:
+    """GET of random ids that are all there; as many as published in the full size."""
+    return random_gets(KEYS[size], VALUE_BYTES, _columns("get-ladder", (10_000, 20_000, 30_000, 40_000, 50_000)))

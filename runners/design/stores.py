@@ -1,0 +1,76 @@
+"""The stores side by side: as published and as tuned, random writes and reads of the same keys."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from runners.design.climb import Climb
+from runners.design.setting import Setting
+from runners.design.size import AROUND_A_LOAD_S, Size
+from runners.design.workload import SCRIPTS, Workload, random_gets
+
+VALUE_BYTES = 1_200
+#: Keys of the store, by size: with their values 1 GiB in the full one.
+KEYS = {"smoke": 2_000, "quick": 30_000, "full": 860_000}
+#: How often the fill writes each key again, so that there is something to merge and to drop.
+REWRITES = 2
+#: About how fast the stores take them in the mean (measured on two cores, 35 000/s; files 11 000/s).
+FILL_RPS = 30_000
+#: A store on the heap needs one that holds the whole of it.
+MEMORY_HEAP_MB = {"full": 4_096}
+STORES = {
+    setting.name: setting
+    for setting in (
+        Setting("rocksdb", "rocksdb"),
+        Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",)),
+        Setting("lsm", "lsm"),
+        Setting("leveldb", "leveldb"),
+        Setting("files", "files"),
+        Setting("memory", "memory"),
+        Setting("noop", "noop"),
+    )
+}
+#: What the others are held against: the store of report 1, as published.
+REFERENCE = "rocksdb"
+#: What a store could carry if storing took no time.
+CEILING = "noop"
+#: Two stores whose profiles are set against each other, at one rate: this share of the lower knee.
+PROFILED = (STORES["rocksdb"], STORES["lsm"])
+PROFILED_SHARE = 0.7
+CLIMBS = {
+    "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
+    "quick": Climb(0.185, 0.6, 0.15, (), (), 1.5, precision=0.15),
+    "full": Climb(6, 10.0, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0),
+}
+#: Warm-up and length of the loads at one rate, in seconds, and of their floors, whose whole seconds tell what the
+#: instrument resolves.
+LOADS_S = {"smoke": (0.3, 1.0), "quick": (0.5, 2.5), "full": (10.0, 120.0)}
+FLOOR_S = {"smoke": 1.0, "quick": 4.0, "full": 60.0}
+#: Planned for the warm-up of the server of such a load.
+WARM_UP_S = {"smoke": 1.0, "quick": 3.0, "full": 15.0}
+
+
+def settings(names: str, size: str) -> list[Setting]:
+    """The stores of a comma-separated list, in its order."""
+    chosen = [STORES[name] for name in names.split(",")]
+    heap_mb = MEMORY_HEAP_MB.get(size, 0)
+    return [dataclasses.replace(each, heap_mb=heap_mb) if each.engine == "memory" else each for each in chosen]
+
+
+def put(size: str) -> Workload:
+    """PUT of random keys of a fixed set, so that a store on the heap has room for all of them."""
+    return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(KEYS[size]), str(VALUE_BYTES)))
+
+
+def get(size: str) -> Workload:
+    """GET of random keys that are all there, in a store where each was written several times."""
+    return random_gets(KEYS[size], VALUE_BYTES, rewrites=REWRITES)
+
+
+def planned_s(size: Size) -> float:
+    """About how long all stores take."""
+    climbs = 2 * len(STORES) * CLIMBS[size.name].planned_s()
+    load_s = sum(LOADS_S[size.name]) + AROUND_A_LOAD_S
+    loads = 2 * len(PROFILED) * (WARM_UP_S[size.name] + 2 * load_s)
+    floors = 2 * (LOADS_S[size.name][0] + FLOOR_S[size.name] + AROUND_A_LOAD_S)
+    return climbs + (len(STORES) + len(PROFILED)) * get(size.name).fill_s(FILL_RPS) + loads + floors

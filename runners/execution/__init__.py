@@ -1,0 +1,1 @@
+"""Run what an experiment plans: steps, searches, interleaved rounds, resume."""

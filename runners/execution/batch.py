@@ -1,0 +1,99 @@
+"""Run a notebook from the command line: papermill executes it, this shows how far it is and closes the run."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from runners.design.experiment import experiment
+from runners.design.parameter import Value, validate
+from runners.errors import LabError
+from runners.execution.budget import affordable
+from runners.execution.progress import ADDRESS, listening, sink
+from runners.execution.resume import begun, same_parameters
+from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
+from runners.toolchain.tools import ROOT
+
+KERNEL = "python3"
+
+
+class NotebookError(LabError):
+    """A cell that failed."""
+
+
+def run_notebook(number: str, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
+    """Execute an experiment's notebook with these parameters into a new run folder, or go on with one in `resume`.
+
+    The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
+    Raises PlanError for parameters that can't be or a run that can't be gone on with, NotebookError with the cell's
+    own error.
+    """
+    plan = experiment(number)
+    going_on = RunFolder.open(resume.resolve()) if resume is not None else None
+    parameters = validate(plan.parameters, begun(going_on, plan.number, given) if going_on else given)
+    affordable(plan.number, parameters)
+    if going_on:
+        same_parameters(going_on, parameters)
+    folder = going_on or RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
+    variable = RESUME_VARIABLE if going_on else RUN_VARIABLE
+    status = "failed"
+    try:
+        with listening(sink(sys.stderr)) as address:
+            os.environ.update({ADDRESS: address, variable: str(folder.path)})
+            execute(ROOT / "notebooks" / plan.notebook, folder, parameters)
+        status = "complete"
+    except KeyboardInterrupt:
+        status = "interrupted"
+        print(f"{_going_on(folder)} goes on with it", file=sys.stderr)
+        raise
+    finally:
+        if folder.manifest()["status"] == "running":
+            folder.finish(status if status != "complete" else "interrupted")
+    return folder
+
+
+def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
+    """Run a notebook in its own folder with a kernel of its own; the executed copy is kept in the run folder.
+
+    Nothing of the kernel is left behind: its sockets lie in a temporary folder that only this user may open.
+    Raises NotebookError when a cell fails or the kernel dies, KeyboardInterrupt when the kernel was interrupted.
+    """
+    # a grammar that takes two seconds to build, for a format that no notebook uses: jsonschema does without
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    import papermill  # slow to import, and only a run needs it
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+    from traitlets.config import Config
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="lab-") as sockets:
+            papermill.execute_notebook(
+                str(notebook),
+                str(folder.notebook),
+                parameters=dict(parameters),
+                kernel_name=KERNEL,
+                cwd=str(notebook.parent),
+                progress_bar=False,
+                log_output=False,
+                request_save_on_cell_execute=True,
+                # over ipc the "ip" is what the sockets' names begin with, in the notebook's folder where it isn't given
+                config=Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}}),
+            )
+    except DeadKernelError as error:
+        raise NotebookError(notebook.name, "its kernel died", f"{_going_on(folder)} goes on with it") from error
+    except PapermillExecutionError as error:
+        if error.ename == "KeyboardInterrupt":  # Ctrl-C reached the kernel first
+            raise KeyboardInterrupt from error
+        raise NotebookError(
+            f"{notebook.name}, cell {error.exec_count}",
+            f"{error.ename}: {error.evalue}",
+            f"its output is in {folder.notebook}; {_going_on(folder)} goes on with it",
+        ) from error
+
+
+def _going_on(folder: RunFolder) -> str:
+    """The command that does."""
+    return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"

@@ -1,0 +1,114 @@
+"""`lab doctor`: what is here, what is missing, and what to install."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runners.design.closed_loop import OLD_JDK
+from runners.errors import LabError
+from runners.toolchain.build import DIST
+from runners.toolchain.tools import (
+    LOADGEN,
+    REQUIRED_JDK,
+    find_jdk,
+    find_jdks,
+    find_tool,
+    find_wrk,
+    find_wrk2,
+    require_jdk,
+)
+from runners.trial import machine, probe
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the examination. `fatal`: without it the main job can't run."""
+
+    name: str
+    found: str | None
+    remedy: str = ""
+    fatal: bool = False
+    warning: bool = False
+
+    def line(self) -> str:
+        mark = "unusual" if self.warning else "ok     " if self.found else "MISSING" if self.fatal else "absent "
+        text = self.found or "not found"
+        return f"{mark}  {self.name:22} {text}" + (f"\n{'':33}{self.remedy}" if self.remedy else "")
+
+
+def examine() -> list[Finding]:
+    """Every finding, in the order in which a run needs them."""
+    return [*_toolchain(), *_machine(), *_transport()]
+
+
+def _toolchain() -> Iterator[Finding]:
+    jdks = find_jdks()
+    for jdk in jdks:
+        yield Finding(f"JDK {jdk.major}", f"{jdk.version} ({jdk.vendor}) at {jdk.home}")
+    try:
+        yield Finding(f"JDK >= {REQUIRED_JDK}", f"{require_jdk(jdks).home} will be used")
+    except LabError as error:
+        yield Finding(f"JDK >= {REQUIRED_JDK}", None, error.remedy, fatal=True)
+    if find_jdk(OLD_JDK, jdks) is None:
+        yield Finding(f"JDK {OLD_JDK}", None, "optional: the published stages of experiment 02")
+    maven, cargo, wrk2, wrk = find_tool("mvn"), find_tool("cargo"), find_wrk2(), find_wrk()
+    yield Finding(
+        "Maven", maven.version if maven else None, "" if maven else "install Maven 3.8 or newer", fatal=not maven
+    )
+    no_generator = cargo is None and wrk2 is None and not LOADGEN.exists()
+    yield Finding(
+        "cargo",
+        cargo.version if cargo else None,
+        "" if cargo else "install Rust (rustup) for our generator",
+        fatal=no_generator,
+    )
+    yield Finding(
+        "wrk2", f"{wrk2.version} at {wrk2.path}" if wrk2 else None, "" if wrk2 else "optional: a second generator"
+    )
+    yield Finding(
+        "wrk", f"{wrk.version} at {wrk.path}" if wrk else None, "" if wrk else "optional: the closed-loop peer"
+    )
+
+
+def _machine() -> Iterator[Finding]:
+    facts = machine.facts()
+    yield Finding("processor", f"{facts['cpu_model']}, {facts['cores']} cores, {facts['memory_bytes'] / 2**30:.0f} GiB")
+    yield Finding("system", f"{facts['os']}, kernel {facts['kernel']}, clock source {facts['clocksource']}")
+    yield Finding("virtual machine", facts["virtualised"] or "no")
+    yield Finding("frequency governor", facts["governor"] or "none shown by the kernel")
+    taskset = machine.taskset()
+    yield Finding(
+        "pinning", "taskset" if taskset else None, "" if taskset else "install util-linux; without it nothing is pinned"
+    )
+    paranoid = facts["perf_event_paranoid"]
+    yield Finding(
+        "perf_event_paranoid",
+        None if paranoid is None else str(paranoid),
+        ""
+        if paranoid is not None and paranoid <= 1
+        else "1 or less lets ordinary users profile the kernel's frames too",
+    )
+    yield Finding("kptr_restrict", None if facts["kptr_restrict"] is None else str(facts["kptr_restrict"]))
+    yield Finding("glibc", facts["glibc"], "" if facts["glibc"] else "one-nio's native transport needs it")
+    for warning in machine.noise(facts):
+        yield Finding(warning["code"], warning["text"], warning["remedy"], warning=True)
+
+
+def _transport() -> Iterator[Finding]:
+    """One-nio's transport and the profiler's engine, tried on a real server where one is built."""
+    if not DIST.exists():
+        yield Finding("transport, profiler", None, "run `lab build` first; then both are tried on a real server")
+        return
+    try:
+        tried = probe.try_server()
+    except LabError as error:
+        yield Finding("server", None, str(error), fatal=True)
+        return
+    native = tried.transport == "native"
+    yield Finding(
+        "one-nio transport",
+        f"{tried.transport} (one-nio {tried.one_nio})",
+        "" if native else "its native library did not load here; Java sockets are used, and reports say so",
+    )
+    yield Finding("async-profiler", tried.profiler, tried.profiler_remedy)

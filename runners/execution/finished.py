@@ -1,0 +1,73 @@
+"""What earlier sessions of a run have finished, so that an interrupted run goes on without measuring that again.
+
+What a word of the notebook measured is one entry of finished.json, written when it is whole. The loads of a server that
+the notebook itself launched become entries together, when that server is replaced: one that is launched again is cold
+and its store empty, so that none of its loads can be taken alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from runners.claims.climbing import Ladder, ladder_of
+from runners.execution.progress import Progress
+from runners.readers.reading import read_step
+from runners.readers.run import Step
+from runners.storage.run_folder import RunFolder
+
+T = TypeVar("T", Step, list[Step], Ladder)
+
+
+ENTRY = frozenset({"what", "steps", "took_s"})
+
+
+class Finished:
+    """The entries of one run; those that the folder holds when this is made are the earlier sessions'."""
+
+    def __init__(self, folder: RunFolder, progress: Progress) -> None:
+        self._folder, self._progress = folder, progress
+        self._earlier = folder.finished_words()
+        self._open: dict[str, dict[str, Any]] = {}
+
+    def once(self, key: str, measure: Callable[[], T], *, launched: bool = False) -> T:
+        """What an earlier session measured under this key, read back; else what `measure` gives now.
+
+        Each entry is given once: who asks again wants it measured again. `launched`: it is of a server that goes on.
+        """
+        entry = self._earlier.pop(key, None)
+        if entry is not None and (kept := self._read(entry)) is not None:
+            self._progress.say(f"{key}: measured in an earlier session of this run")
+            self._progress.shorten(float(entry["took_s"]))
+            return cast("T", kept)
+        began = time.monotonic()
+        found = measure()
+        self._open[key] = {**_written(found), "took_s": time.monotonic() - began}
+        if not launched:
+            self.settle()
+        return found
+
+    def settle(self) -> None:
+        """Write the entries down: the server that they are of is replaced, and no load will follow on it."""
+        if self._open:
+            self._folder.write_finished_words({**self._folder.finished_words(), **self._open})
+            self._open = {}
+
+    def _read(self, entry: dict[str, Any]) -> Step | list[Step] | Ladder | None:
+        """What the entry names, or None where a step of it is gone or the entry is not one of ours."""
+        there = {folder.name: folder for folder in self._folder.steps()}
+        if not entry.keys() >= ENTRY or not entry["steps"] or not all(name in there for name in entry["steps"]):
+            return None
+        steps = [read_step(there[name]) for name in entry["steps"]]
+        if entry["what"] == "ladder":
+            return ladder_of(str(entry["ladder"]), steps)
+        return steps[0] if entry["what"] == "step" else steps
+
+
+def _written(found: Step | list[Step] | Ladder) -> dict[str, Any]:
+    if isinstance(found, Ladder):
+        return {"what": "ladder", "ladder": found.name, "steps": [step.name for step in found.steps]}
+    if isinstance(found, list):
+        return {"what": "steps", "steps": [step.name for step in found]}
+    return {"what": "step", "steps": [found.name]}

@@ -1,0 +1,80 @@
+"""The servers of a run: how a setting is started on this machine, what is up now, and where its data lies."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+
+from runners.design.parameter import Value
+from runners.design.setting import JDK_FRONT, Setting
+from runners.errors import ToolError
+from runners.process.ports import in_a_row
+from runners.storage.run_folder import RunFolder
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
+from runners.targets.lab_server import launch as launch_server
+from runners.toolchain.build import JDK17_MAIN
+from runners.toolchain.workshop import Workshop
+from runners.trial import machine
+
+
+class Servers:
+    """One server that is loaded, or several beside each other; a new one takes the place of all."""
+
+    def __init__(
+        self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None
+    ) -> None:
+        self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
+        self._up: list[RunningServer] = []
+        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
+
+    def start(self, setting: Setting, keep_data: bool = False) -> RunningServer:
+        """Stop what is up, cleanly, then start a setting on an empty store, or on what its last server left."""
+        self.stop()
+        return self._launched(setting, keep_data)
+
+    def beside(self, setting: Setting) -> RunningServer:
+        """Start one more server on an empty store, beside those that are up."""
+        return self._launched(setting, keep_data=False)
+
+    def _launched(self, setting: Setting, keep_data: bool) -> RunningServer:
+        self._up.append(launch_server(self.specify(setting, keep_data)))
+        return self._up[-1]
+
+    def stop(self) -> None:
+        """Stop every server that is up, the last one first, with everything flushed."""
+        while self._up:
+            self._up.pop().stop()
+
+    def drop_data(self) -> None:
+        """Remove what the stores of all settings hold."""
+        for data in self._folder.path.glob("servers/*/data"):
+            shutil.rmtree(data, ignore_errors=True)
+
+    def specify(self, setting: Setting, keep_data: bool = False) -> ServerSpec:
+        """How a setting is started here, on an empty store or on what is there. Raises ToolError without its JDK."""
+        self._starts += 1
+        jdk = self._shop.jdk_of(setting.jdk)
+        if jdk is None:
+            remedy = f"install a JDK {setting.jdk}, then run again"
+            raise ToolError(f"JDK {setting.jdk}", f"setting {setting.name} needs it, and it was not found", remedy)
+        own = setting.front == JDK_FRONT
+        home = self._folder.server_folder(setting.name)
+        if not keep_data:
+            shutil.rmtree(home / "data", ignore_errors=True)
+        port = int(self._parameters.get("port", 0))
+        return ServerSpec(
+            java=jdk.java,
+            class_path=self._shop.server.jdk17_dist if own else self._shop.server.dist,
+            main_class=JDK17_MAIN if own else MAIN,
+            engine=setting.engine,
+            folder=home / f"start-{self._starts}",
+            data=home / "data",
+            heap_mb=setting.heap_mb or int(self._parameters["heap_mb"]),
+            selectors=int(self._parameters.get("selectors", 0)),
+            port=in_a_row(setting.nodes) if setting.nodes > 1 and not port else port,
+            cpus=self.cpus,
+            taskset=machine.taskset(),
+            server_flags=setting.server_flags,
+            more_jvm_flags=setting.jvm_flags,
+            subject=setting.name,
+        )

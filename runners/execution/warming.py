@@ -1,0 +1,101 @@
+"""Warm a server up: closed loops until its compiler has little left to do.
+
+Under a closed loop the compiler's threads share the server's cores with those that serve, and what they have to do
+piles up. So they may use the generator's cores too until the server is warm, and between two loops the server is left
+alone until they have worked it off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+
+from runners.analysis.compilation import not_warm
+from runners.design.rate import Rate
+from runners.design.shape import Shape
+from runners.design.size import BURST_S, WARM_BOUND
+from runners.design.workload import Workload
+from runners.execution.campaign import Campaign
+from runners.process.cpu_placement import compiling_anywhere
+from runners.readers.run import Step
+from runners.targets.lab_server import RunningServer
+from runners.trial.activity import available
+from runners.trial.compiling import await_rest, compiler_s
+
+KIND = "warm-up"
+#: In the metadata of each step of a warm-up: what it carries is not what a server does all of whose threads are pinned.
+COMPILER = {"compiler_threads": "any core"}
+#: For so long at most a server is left alone after one load.
+REST_S = 2.0
+
+
+def warm_up(
+    campaign: Campaign,
+    name: str,
+    server: RunningServer,
+    workload: Workload,
+    shape: Shape,
+    whole_s: float,
+    *,
+    kind: str = KIND,
+    more: Mapping[str, object] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Step:
+    """A closed loop on a warm server: the last of as many as it takes; those before are kept under steps/superseded/.
+
+    They end when the compiler rests at the end of one, or with the last that ends within WARM_BOUND times `whole_s`.
+    Where the kernel does not tell what threads use, it is one loop of `whole_s`.
+    """
+    loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
+    loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
+    more = {**(more or {}), **COMPILER}
+    with compiling_anywhere(server.pid):
+        while True:
+            step = campaign.step(name, kind, server, workload, None, shape=loop, more=more)
+            left_s = bound_s - (clock() - began) - loop_s
+            if not not_warm(step) or left_s < 0 or not server.alive():
+                return step
+            await_rest(lambda: compiler_s(server.pid), left_s)
+
+
+def rehearsal(
+    campaign: Campaign,
+    name: str,
+    server: RunningServer,
+    workload: Workload,
+    rate: Rate | None,
+    shape: Shape,
+    length_s: float,
+    kind: str = KIND,
+    more: Mapping[str, object] | None = None,
+) -> Step:
+    """One more load of a warm-up, at a rate or (None) as a closed loop: the two are different code to a server.
+
+    For servers that are warmed beside each other, within `all_compiling_anywhere`.
+    """
+    whole = dataclasses.replace(shape, duration_s=length_s, warmup_s=0.0)
+    return campaign.step(name, kind, server, workload, rate, shape=whole, more={**(more or {}), **COMPILER})
+
+
+@contextlib.contextmanager
+def all_compiling_anywhere(servers: Collection[RunningServer]) -> Iterator[None]:
+    """For a while, the compilers of several servers may use every core; it ends when they have nothing left to do."""
+    with contextlib.ExitStack() as freed:
+        for server in servers:
+            freed.enter_context(compiling_anywhere(server.pid))
+        yield
+        for server in servers:
+            await_rest(partial(compiler_s, server.pid), REST_S)
+
+
+def let_rest(server: RunningServer, step: Step) -> None:
+    """Where a server was still compiling when a step ended, leave it alone until its compiler has worked that off.
+
+    Else it would do so while another server is measured, or itself is measured next.
+    """
+    if not_warm(step) and server.alive():
+        with compiling_anywhere(server.pid):
+            await_rest(lambda: compiler_s(server.pid), REST_S)

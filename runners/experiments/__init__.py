@@ -1,0 +1,1 @@
+"""Drive the experiments that need steps of their own."""

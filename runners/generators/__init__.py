@@ -1,0 +1,1 @@
+"""Drive every load generator through one interface."""

@@ -1,0 +1,80 @@
+"""What lies beside an output and says what it does not: an index of published outputs, or the step of a run folder."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from runners.readers.command_line import TOOLS
+from runners.readers.documents import Problem
+from runners.storage.run_folder import RunFolder, StepFolder, StoreError
+
+INDEX = "index.toml"
+AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a probe
+
+
+def beside(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
+    """The facts on an output's file, with the keys that data/published/index.toml explains."""
+    step = StepFolder(path.parent)
+    if path == step.console and step.meta.is_file():
+        return _of_step(step)
+    for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
+        content, problem = _index(folder / INDEX)
+        if problem:
+            return None, problem
+        entry = content.get(name)
+        if isinstance(entry, dict):
+            return entry, None
+    return None, None
+
+
+def consoles(folder: Path) -> Iterator[Path] | None:
+    """The console outputs of a run folder's loads, in order; None for any other folder."""
+    run = RunFolder(folder)
+    if not run.manifest_path.is_file() or not run.steps_path.is_dir():
+        return None
+    return (step.console for step in map(StepFolder, sorted(run.steps_path.iterdir())) if _is_load(step))
+
+
+def _is_load(step: StepFolder) -> bool:
+    try:
+        return step.console.is_file() and step.read_meta().get("kind") in AUDITED_KINDS
+    except StoreError:
+        return step.console.is_file()
+
+
+def _of_step(step: StepFolder) -> tuple[Mapping[str, Any] | None, Problem | None]:
+    try:
+        meta = step.read_meta()
+    except StoreError as error:
+        return None, Problem(0, f"{error.thing}: {error.cause}")
+    generator = meta.get("generator")
+    generator = generator if isinstance(generator, dict) else {}
+    words = [str(word) for word in generator.get("command") or ()]
+    own = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
+    entry: dict[str, Any] = {"report": step.path.parent.parent.name, "tool": generator.get("tool")}
+    if words:
+        entry["command"] = shlex.join(words[own:])  # not what pins it to a core
+    if isinstance(meta.get("offered_rate_rps"), (int, float)):
+        entry["rates_rps"] = [meta["offered_rate_rps"]]
+    return entry, None
+
+
+@lru_cache(maxsize=64)
+def _index_at(path: Path, changed_ns: int) -> tuple[dict[str, Any], Problem | None]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")), None
+    except (OSError, ValueError) as error:
+        return {}, Problem(0, f"the {INDEX} beside it can't be read ({error})")
+
+
+def _index(path: Path) -> tuple[dict[str, Any], Problem | None]:
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        return {}, None
+    return _index_at(path, changed)

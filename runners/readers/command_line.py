@@ -1,0 +1,136 @@
+"""The command line of wrk, wrk2 or loadgen, as text to its flags."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from dataclasses import dataclass
+
+from runners.readers import units
+
+TOOLS = ("wrk", "wrk2", "loadgen")
+_SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
+_COMMAND = re.compile(r"(?:^|[\s$%#>`!])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|loadgen)\s+[^`]*?)`*\s*$")
+_LONG = {
+    "threads": "t",
+    "connections": "c",
+    "duration": "d",
+    "rate": "R",
+    "script": "s",
+    "header": "H",
+    "latency": "L",
+    "u_latency": "U",
+    "timeout": "T",
+    "warmup": "warmup",
+    "json": "json",
+    "hlog": "hlog",
+    "requests": "n",
+    "batch_latency": "B",
+    "version": "v",
+    "help": "h",
+}
+_SWITCHES = frozenset("LUBvh")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """What was asked of a generator. A flag that was not given is None (False for a switch)."""
+
+    text: str
+    program: str
+    threads: int | None = None
+    connections: int | None = None
+    duration_s: float | None = None
+    rate_rps: float | None = None
+    script: str | None = None
+    headers: tuple[str, ...] = ()
+    latency: bool = False
+    uncorrected: bool = False
+    timeout_s: float | None = None
+    url: str | None = None
+    script_args: tuple[str, ...] = ()
+
+    @property
+    def tool(self) -> str:
+        """wrk, wrk2 or loadgen, by name alone; a binary called `wrk` may well be wrk2."""
+        return self.program.rpartition("/")[2]
+
+
+def find_command(line: str) -> CommandLine | None:
+    """The command on a line of a terminal or of Markdown, with or without a prompt; None if there is none.
+
+    Prose that names a tool is no command: there must be a flag, and an address or a script.
+    """
+    for part in (*_SPAN.findall(line), line):
+        match = _COMMAND.search(part)
+        if match is None:
+            continue
+        command = parse_command(match["command"].strip())
+        has_flag = re.search(r"\s-{1,2}[a-zA-Z]", command.text) is not None
+        if has_flag and (command.url or command.script):
+            return command
+    return None
+
+
+def parse_command(text: str) -> CommandLine:
+    """Read the flags of a command; unknown ones are passed over."""
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quote that is never closed
+        words = text.split()
+    program, *rest = words or [""]
+    values: dict[str, list[str]] = {}
+    plain: list[str] = []
+    script_args: tuple[str, ...] = ()
+    position = 0
+    while position < len(rest):
+        word = rest[position]
+        position += 1
+        if word == "--":
+            script_args = tuple(rest[position:])
+            break
+        flag, inline = _flag(word)
+        if flag is None:
+            plain.append(word)
+        elif flag in _SWITCHES:
+            values.setdefault(flag, []).append("")
+        elif inline is not None:
+            values.setdefault(flag, []).append(inline)
+        elif position < len(rest):
+            values.setdefault(flag, []).append(rest[position])
+            position += 1
+
+    def last(flag: str) -> str:
+        return values.get(flag, [""])[-1]
+
+    return CommandLine(
+        text=text,
+        program=program,
+        threads=_whole(last("t")),
+        connections=_whole(last("c")),
+        duration_s=units.time_s(last("d")),
+        rate_rps=units.count(last("R")),
+        script=last("s") or None,
+        headers=tuple(values.get("H", ())),
+        latency="L" in values,
+        uncorrected="U" in values,
+        timeout_s=units.time_s(last("T")),
+        url=next((word for word in reversed(plain) if "://" in word), None),
+        script_args=script_args,
+    )
+
+
+def _whole(text: str) -> int | None:
+    value = units.count(text)
+    return int(value) if value is not None and math.isfinite(value) else None
+
+
+def _flag(word: str) -> tuple[str | None, str | None]:
+    """A word's flag in its short form and the value inside the same word, if any."""
+    if word.startswith("--"):
+        name, _, value = word[2:].partition("=")
+        return _LONG.get(name, name), value if "=" in word else None
+    if re.match(r"^-[a-zA-Z]", word):
+        return word[1], word[2:] or None
+    return None, None

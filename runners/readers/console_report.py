@@ -1,0 +1,218 @@
+"""What wrk, wrk2 and loadgen say on the console, typed. What was not printed is None; `-nan` is NaN.
+
+Latencies are in microseconds, except in the spectra, which the tools print in milliseconds and which are kept so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runners.readers.command_line import CommandLine
+from runners.readers.levels import LEVELS, beyond
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESPONSE, SERVICE = "response", "service"
+
+
+def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows as a frame of a step. Loaded when a frame is asked for: an output alone is read without pandas."""
+    from runners.readers import columns
+
+    return columns.frame(name, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """wrk2's calibration of one thread."""
+
+    mean_us: float | None
+    interval_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStats:
+    """A row of the table "Thread Stats": microseconds for Latency, requests a second for Req/Sec."""
+
+    mean: float | None
+    stdev: float | None
+    max: float | None
+    within_stdev_percent: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpectrumRow:
+    """A row of a detailed spectrum; `inverse` is 1/(1-percentile), infinite in the last row."""
+
+    value_ms: float
+    percentile: float
+    total_count: int
+    inverse: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """The lines `#[Mean = …]` below a spectrum."""
+
+    mean_ms: float | None = None
+    stdev_ms: float | None = None
+    max_ms: float | None = None
+    total_count: int | None = None
+    buckets: int | None = None
+    sub_buckets: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """One distribution: its rows (percentile 0..1, microseconds), its spectrum and the spectrum's footer."""
+
+    label: str | None = None
+    rows: tuple[tuple[float, float], ...] = ()
+    spectrum: tuple[SpectrumRow, ...] = ()
+    footer: Footer | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.spectrum or self.footer)
+
+    @property
+    def count(self) -> int | None:
+        """Number of recorded samples, where the output tells it."""
+        if self.footer and self.footer.total_count is not None:
+            return self.footer.total_count
+        return self.spectrum[-1].total_count if self.spectrum else None
+
+    def at(self, percentile: float) -> float | None:
+        """The latency in microseconds at a percentile (0..1): the printed row, else the next row of the spectrum."""
+        for level, value_us in self.rows:
+            if math.isclose(level, percentile, abs_tol=1e-9):
+                return value_us
+        return next((row.value_ms * 1000 for row in self.spectrum if row.percentile >= percentile - 1e-9), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SocketErrors:
+    connect: int
+    read: int
+    write: int
+    timeout: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleReport:
+    """One output of a generator.
+
+    `latencies` is the distribution from the intended start (wrk2, loadgen) or from the send (wrk); `uncorrected` is
+    wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
+    `extra` holds what loadgen adds, `diagnostics` lines inside the output that belong to no known part of it.
+    """
+
+    tool: str | None = None
+    command: CommandLine | None = None
+    duration_s: float | None = None
+    url: str | None = None
+    threads: int | None = None
+    connections: int | None = None
+    calibrations: tuple[Calibration, ...] = ()
+    latency: ThreadStats | None = None
+    requests_per_thread: ThreadStats | None = None
+    latencies: Latencies = Latencies()
+    uncorrected: Latencies = Latencies()
+    requests: int | None = None
+    elapsed_s: float | None = None
+    bytes_read: float | None = None
+    socket_errors: SocketErrors | None = None
+    non_2xx: int | None = None
+    requests_per_s: float | None = None
+    bytes_per_s: float | None = None
+    extra: tuple[str, ...] = ()
+    diagnostics: tuple[str, ...] = ()
+    first_line: int = 1
+    last_line: int = 1
+
+    @property
+    def complete(self) -> bool:
+        """Whether the output runs to its end, the line Requests/sec."""
+        return self.requests_per_s is not None
+
+    @property
+    def rate_rps(self) -> float | None:
+        """The offered rate, where the command line is known and names one."""
+        return self.command.rate_rps if self.command else None
+
+    @property
+    def errors(self) -> int:
+        """Answers other than 2xx and 3xx; the tools print the line only if there are any."""
+        return self.non_2xx or 0
+
+    @property
+    def max_us(self) -> float | None:
+        """The largest recorded latency: the spectrum's last row, the 100 % row or the table's maximum."""
+        if self.latencies.at(1.0) is not None:
+            return self.latencies.at(1.0)
+        return self.latency.max if self.latency else None
+
+    def _by_kind(self) -> dict[str, Latencies]:
+        return {kind: found for kind, found in ((RESPONSE, self.latencies), (SERVICE, self.uncorrected)) if found}
+
+    def spectrum_frame(self) -> pd.DataFrame:
+        """The `spectrum` frame, as a step has it; the uncorrected distribution is kind `service`."""
+        return frame(
+            "spectrum",
+            (
+                {
+                    "kind": kind,
+                    "value_us": row.value_ms * 1000,
+                    "percentile": row.percentile,
+                    "total_count": row.total_count,
+                }
+                for kind, latencies in self._by_kind().items()
+                for row in latencies.spectrum
+            ),
+        )
+
+    def percentiles_frame(self) -> pd.DataFrame:
+        """The `percentiles` frame; no bounds, for a console shows no samples."""
+        rows = []
+        for kind, latencies in self._by_kind().items():
+            for level in LEVELS:
+                value_us = latencies.at(level)
+                if value_us is None and level == 1.0 and kind == RESPONSE:
+                    value_us = self.max_us  # wrk names it in its table alone
+                if value_us is None:
+                    continue
+                count = latencies.count
+                rows.append(
+                    {
+                        "kind": kind,
+                        "percentile": level,
+                        "value_us": value_us,
+                        "samples_beyond": None if count is None else beyond(count, level),
+                    }
+                )
+        return frame("percentiles", rows)
+
+    def summary_frame(self) -> pd.DataFrame:
+        """The `summary` frame; what no console shows (censored requests, lag) is missing."""
+        errors = self.socket_errors
+        counted = self.requests is not None
+        return frame(
+            "summary",
+            [
+                {
+                    "offered_rps": self.rate_rps,
+                    "achieved_rps": self.requests_per_s,
+                    "elapsed_s": self.elapsed_s,
+                    "completed": self.requests,
+                    "non_2xx": self.errors if counted else None,
+                    "connect_errors": errors.connect if errors else (0 if counted else None),
+                    "read_errors": errors.read if errors else (0 if counted else None),
+                    "write_errors": errors.write if errors else (0 if counted else None),
+                    "timeouts": errors.timeout if errors else (0 if counted else None),
+                    "bytes_read": self.bytes_read,
+                }
+            ],
+        )

@@ -1,0 +1,174 @@
+"""What the text around an output says about it: the offered rate, its headings, and whether it is a before or an after.
+
+Read from numbers and a few words, so it works in any language where the words are the usual ones; what is not
+recognised is not known, never guessed. A rate on a command line always wins over one that the text names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.readers.documents import Line
+
+REACH_LINES = 40  # text further above than this is about something else
+LONGEST_LINE = 2_000
+LONGEST_LIST = 150  # characters; a longer list of rates is no list of columns
+_NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'_]\d{3})+(?!\w)|\d{1,9}(?:[.,]\d{1,3})?(?:\s?[kKкК])?(?!\w)(?![.,]\d))"
+_SEPARATOR = r"\s*(?:->|=>|\u2192|,|;|/|and|und|et|и)\s*"
+_LIST = rf"(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))*"
+_UNIT = (
+    r"(?:RPS|QPS|TPS|r/s|req(?:uest)?s?\s?/\s?s(?:ec(?:ond)?)?|requests per second|Anfragen/s"
+    r"|[\w']{0,20}\s?(?:/|в)\s?с(?:ек\w*)?(?!\w)|[a-zA-Z]{1,20} per second)"
+)
+_AFTER_UNIT = re.compile(rf"{_UNIT}(?!\w)\s*(?:=|:|\u2013|-)?\s*(?P<list>{_LIST})", re.IGNORECASE)
+_BEFORE_UNIT = re.compile(rf"(?<![\w.,-])(?P<list>{_LIST})\s*$", re.IGNORECASE)
+_UNIT_WORD = re.compile(rf"(?<![^\W\d]){_UNIT}(?!\w)", re.IGNORECASE)
+_ONLY_LIST = re.compile(rf"^\s*(?P<list>(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))+)\s*:?\s*$")
+_FLAG = re.compile(
+    rf"(?<![\w-])(?:-R\s?|--?[Rr]ate\s?[=:]?\s?|[Rr]ate\s?[=:]\s?|R\s?[=:]?\s?(?=\d{{3}}|\d+['k]))"
+    rf"(?P<rate>{_NUMBER}|\d{{1,9}}[mM](?!\w))"
+)
+_IN_A_NAME = re.compile(r"(?:(?<![a-zA-Z\d])R(?P<flag>\d{2,7})|(?P<unit>\d[\d_]{0,9}k?)[-_ ]?rp[sc])(?![a-zA-Z\d])")
+_BARE_IN_A_NAME = re.compile(r"(?<![\d.])(\d{3,7})(?![\d.]|\s?[a-zA-Z]|[-_](?:conn|thread|chan|file))")
+_ADDRESS = re.compile(r"\]\([^)\s]*(?:\s[^)]*)?\)|<img\s[^>]*>|https?://\S+")
+_NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
+LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants of several rates
+LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a time or a count of something
+BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
+_CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
+_HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
+_BEFORE = re.compile(r"\b(?:before|baseline|до|vorher|avant)\b", re.IGNORECASE)
+_AFTER = re.compile(r"\b(?:after|после|nachher|après)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Offered rates that the text names, one for each column, and the words that name them."""
+
+    rates_rps: tuple[float, ...]
+    words: str
+    line: int
+
+
+def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
+    """For each line, the Markdown headings that it stands under, outermost first."""
+    trail: list[tuple[int, str]] = []
+    result = []
+    fenced = False
+    for line in lines:
+        if line.text.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        match = _HEADING.match(line.text) if not fenced and "#" in line.text[:12] else None
+        if match:
+            trail = [*((depth, text) for depth, text in trail if depth < len(match[1])), (len(match[1]), match[2])]
+        result.append(tuple(text for _, text in trail))
+    return result
+
+
+def change(trail: Sequence[str]) -> str | None:
+    """Whether headings, or the label of a column, say `before` or `after`; the innermost that says one of them."""
+    for text in reversed(trail):
+        said = [name for name, pattern in (("before", _BEFORE), ("after", _AFTER)) if pattern.search(text)]
+        if said:
+            return said[0] if len(said) == 1 else None
+    return None
+
+
+def named(path: Path, achieved_rps: float | None) -> Stated | None:
+    """Read the offered rate out of a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`.
+
+    A bare number is one only where it stands alone in the name and the run could have been offered it.
+    """
+    marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
+    bare = [] if marked else [found for found in _BARE_IN_A_NAME.findall(path.stem) if float(found) >= LEAST_BARE_RPS]
+    if len({*marked, *bare}) != 1 or (bare and achieved_rps is None):
+        return None
+    rate = _numbers((marked or bare)[0])
+    return Stated(rate, f"the file's name, {path.name}", 0) if plausible(rate[0], achieved_rps) else None
+
+
+def plausible(rate_rps: float, achieved_rps: float | None) -> bool:
+    """Tell whether a run may have been offered a rate: it can't have achieved more."""
+    return rate_rps > 0 and (achieved_rps is None or achieved_rps <= BEYOND * rate_rps)
+
+
+def stated(
+    above: Sequence[Line],
+    columns: int,
+    duration_s: float | None,
+    achieved_rps: float | None = None,
+    trail: Sequence[str] = (),
+) -> Stated | None:
+    """Read the rate, or the rate of each column, that the nearest line above names; headings go before sentences.
+
+    A script called with two numbers counts if the first is the output's own duration in seconds. A rate below what
+    was achieved is that of something else.
+    """
+    near = above[-REACH_LINES:]
+    last = max((index for index, line in enumerate(near) if _HEADING.match(line.text)), default=0)
+    under = near[last:]  # text above the last heading is about something else
+    labels = [line for line in under if len(line.text) <= LONGEST_LABEL]
+    number = near[last].number if near else 0
+    calls = [line for line in labels if _FLAG.search(line.text) or _CALL.search(line.text)]
+    heading = [line for line in near[last : last + 1] if _HEADING.match(line.text)]
+    for lines in (calls, heading, labels, under, [Line(number, text) for text in trail]):
+        found = _stated(lines, columns, duration_s)
+        if found and (columns > 1 or plausible(found.rates_rps[0], achieved_rps)):
+            return found
+    return None
+
+
+def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> Stated | None:
+    for position in range(len(above) - 1, max(-1, len(above) - 1 - REACH_LINES), -1):
+        line = above[position]
+        text = _ADDRESS.sub("]()", line.text)
+        if len(text) > LONGEST_LABEL and _NO_RATE.search(text):
+            continue
+        if len(text) > LONGEST_LINE or not any(character.isdigit() for character in text):
+            continue
+        for match in reversed(list(_CALL.finditer(text))):
+            if columns == 1 and duration_s is not None and float(match["first"]) == duration_s:
+                return Stated((float(match["second"]),), match[0], line.number)
+        for match in reversed(list(_FLAG.finditer(text))):
+            return Stated(_numbers(match["rate"]) * columns, match[0], line.number)
+        found = _beside_unit(text)
+        named_unit = any(_UNIT_WORD.search(each.text) for each in above[max(0, position - 2) : position])
+        if not found and named_unit and len(text) <= LONGEST_LIST and (alone := _ONLY_LIST.match(text)):
+            found = [(alone["list"], alone[0])]
+        for listed, words in reversed(found):
+            rates = _numbers(listed)
+            if len(rates) == columns or len(rates) == 1:
+                return Stated(rates if len(rates) == columns else rates * columns, words.strip(), line.number)
+        if found:
+            return None  # rates, but not one a column: which is which is not said
+    return None
+
+
+def _beside_unit(text: str) -> list[tuple[str, str]]:
+    """Each list of numbers before or after a unit of rate, with the words that hold it, in the order of the text."""
+    found = []
+    for unit in _UNIT_WORD.finditer(text):
+        start = max(0, unit.start() - LONGEST_LIST)
+        if before := _BEFORE_UNIT.search(text, start, unit.start()):
+            found.append((before["list"], text[before.start() : unit.end()]))
+        elif after := _AFTER_UNIT.match(text, unit.start(), unit.end() + LONGEST_LIST):
+            found.append((after["list"], after[0]))
+    return found
+
+
+def is_call(words: str) -> bool:
+    """Whether words that state a rate are the call of a script."""
+    return _CALL.fullmatch(words) is not None
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    values = []
+    for match in re.finditer(_NUMBER, text):
+        bare = re.sub(r"[ \u00a0\u202f'_]", "", match[0])
+        scale = 1000.0 if bare[-1:] in "kKкК" else 1e6 if bare[-1:] in "mM" else 1.0
+        bare = bare.rstrip("kKкКmM").replace(",", ".")
+        values.append(float(bare) * scale)
+    return tuple(values)

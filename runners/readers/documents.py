@@ -1,0 +1,180 @@
+"""Any file to lines of text: plain text, Markdown, HTML, notebooks, in any encoding, of any size.
+
+Nothing in a file is an error. What can't be read is a `Problem` that names its line.
+"""
+
+from __future__ import annotations
+
+import codecs
+import html
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runners.readers.errors import why
+
+LARGEST_BYTES = 32 * 1024 * 1024  # a report is text that people read; a larger file is data
+_PEEK = 8_192
+_BREAK = re.compile(r"\r\n|\r|\n")
+_TAG = re.compile(
+    r"</?(?:pre|code|samp|kbd|p|div|span|b|i|u|em|strong|tt|font|ul|ol|li|blockquote|details|summary|table|thead|tbody|tr"
+    r"|h[1-6])(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_HTML_BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|tr|h[1-6])>|<h[1-6][^<>]*>", re.IGNORECASE)
+_HTML_CELL = re.compile(r"</t[dh]>\s*(?:<t[dh][^<>]*>)?|<t[dh][^<>]*>", re.IGNORECASE)
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What could not be read, and where; line 0 is the whole file."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line with its 1-based number in the file, or in the notebook's cell `cell`."""
+
+    number: int
+    text: str
+    cell: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file as lines; empty where it could not be read, which `problems` then says."""
+
+    path: Path
+    lines: tuple[Line, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def read_document(path: Path) -> Document:
+    """Read a file. Never raises: what is wrong with it is among its problems."""
+    try:
+        if not path.is_file():  # a pipe or a device could be read for ever
+            return Document(path, (), (Problem(0, "is no regular file; skipped"),))
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            return Document(
+                path, (), (Problem(0, f"{size} bytes, more than {LARGEST_BYTES}; skipped: split the file"),)
+            )
+        raw = path.read_bytes()
+    except OSError as error:
+        return Document(path, (), (Problem(0, f"can't be read ({why(error)})"),))
+    encoding = next((name for mark, name in _BOMS if raw.startswith(mark)), None)
+    if encoding is None and b"\0" in raw[:_PEEK]:
+        return Document(path, (), (Problem(0, "binary; skipped"),))
+    text, problems = _decode(raw, encoding)
+    if path.suffix.lower() == ".ipynb":
+        lines, more = _notebook(text)
+        return Document(path, tuple(lines), (*problems, *more))
+    return Document(path, tuple(plain_lines(_BREAK.split(text))), problems)
+
+
+def text_document(text: str, path: Path | None = None) -> Document:
+    """A text that is in memory, as if it were the file `path`."""
+    return Document(path or Path("-"), tuple(plain_lines(_BREAK.split(text))))
+
+
+def _decode(raw: bytes, encoding: str | None) -> tuple[str, tuple[Problem, ...]]:
+    try:
+        return raw.decode(encoding or "utf-8"), ()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        name = encoding or "UTF-8"
+        return raw.decode(encoding or "utf-8", errors="replace"), (Problem(line, f"holds bytes that are not {name}"),)
+
+
+def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
+    """Lines without HTML; one that HTML breaks into several keeps one number."""
+    for number, text in enumerate(lines, start=1):
+        if "<" not in text and "&" not in text:
+            yield Line(number, text, cell)
+            continue
+        if "<" in text:
+            text = _HTML_BREAK.sub("\n", _HTML_CELL.sub(" | ", text))
+            text = _TAG.sub("", text)
+        for part in html.unescape(text).split("\n"):
+            yield Line(number, part, cell)
+
+
+def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
+    try:
+        content: Any = json.loads(text)
+        cells = content["cells"]
+        if not isinstance(cells, list):
+            raise TypeError("its cells are no list")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        return list(plain_lines(_BREAK.split(text))), [Problem(0, f"is no notebook ({reason}); read as plain text")]
+    lines: list[Line] = []
+    problems: list[Problem] = []
+    for number, cell in enumerate(cells, start=1):
+        if not isinstance(cell, dict):
+            problems.append(Problem(0, f"cell {number} can't be read"))
+            continue
+        counted = 0
+        for piece in _pieces(cell):
+            part = list(plain_lines(_BREAK.split(piece), number))
+            lines += [Line(line.number + counted, line.text, number) for line in part]
+            counted += part[-1].number if part else 0
+        lines.append(Line(counted + 1, "", number))
+    return lines, problems
+
+
+def _pieces(cell: dict[str, Any]) -> Iterator[str]:
+    """The texts of a cell: its source, then what it printed and showed; HTML only where there is no plain text."""
+    if source := _joined(cell.get("source")):
+        yield source
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        if not isinstance(output, dict):
+            continue
+        shown = output.get("data")
+        shown = shown if isinstance(shown, dict) else {}
+        for value in (
+            output.get("text"),
+            shown.get("text/plain") or shown.get("text/html"),
+            shown.get("text/markdown"),
+        ):
+            if text := _joined(value):
+                yield text
+
+
+def _joined(value: object) -> str:
+    if isinstance(value, list):
+        return "".join(part for part in value if isinstance(part, str))
+    return value if isinstance(value, str) else ""
+
+
+#: Files that may hold outputs; others of a folder are passed over without a word.
+SUFFIXES = frozenset({".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""})
+
+NOT_REPORTS = ("node_modules", "target", "__pycache__")
+
+
+def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
+    """A file itself, or the files of a folder that may hold outputs, in order; hidden folders are left out.
+
+    `instead` may name the files of a folder that it knows better; such a folder is not looked through further.
+    """
+    if not path.is_dir():
+        yield path
+        return
+    for folder, folders, files in os.walk(path):
+        if (known := instead(Path(folder))) is not None:
+            folders.clear()
+            yield from known
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in NOT_REPORTS)
+        for name in sorted(files):
+            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                yield Path(folder) / name

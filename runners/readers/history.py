@@ -1,0 +1,216 @@
+"""Many runs at once: a DuckDB view over the frames and manifests of all run folders.
+
+Views (each row names its `run` and, where it belongs to one, its `step`): `runs` and `steps` from the JSON files,
+`measurements` (one figure of one step a row), and one view for each frame of a step, with the columns that
+`runners.readers.run` lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from runners.design.size import SENTINEL
+from runners.errors import LabError
+from runners.readers.columns import COLUMNS
+from runners.storage.run_folder import REFERENCE, RUNS, RunFolder, StepFolder, StoreError, runs
+
+RUN_COLUMNS = {
+    "run": "str",
+    "experiment": "str",
+    "size": "str",
+    "status": "str",
+    "started_unix_s": "float64",
+    "started": "datetime64[ns, UTC]",
+    "machine_class": "str",
+    "kernel": "str",
+    "java": "str",
+    "loadgen": "str",
+    "server_sources": "str",
+    "git_commit": "str",
+    "git_dirty": "boolean",
+    "busy_share": "float64",
+    "steal_share": "float64",
+    "folder": "str",
+}
+STEP_COLUMNS = {
+    "run": "str",
+    "step": "str",
+    "kind": "str",
+    "subject": "str",
+    "engine": "str",
+    "workload": "str",
+    "generator": "str",
+    "offered_rate_rps": "float64",
+    "connections": "Int64",
+    "duration_s": "float64",
+    "profiled": "boolean",
+    "valid": "boolean",
+    "saturated": "boolean",
+    "started_unix_us": "Int64",
+    "folder": "str",
+}
+#: What `lab runs` lists.
+RUN_LIST = """
+SELECT r.run, r.status, strftime(r.started, '%Y-%m-%d %H:%M') AS started, r.machine_class AS machine,
+       count(s.step) AS steps, count(s.step) FILTER (NOT s.valid) AS invalid, left(r.git_commit, 7) AS "commit"
+FROM runs r LEFT JOIN steps s USING (run) GROUP BY ALL ORDER BY started DESC
+"""
+_OWNERS = "_owners"  # which file belongs to which step
+#: One figure of one clean, valid step: what a trend is made of. Closed loop has no latency under a rate.
+_MEASUREMENTS = """
+CREATE VIEW measurements AS
+WITH good AS (
+    SELECT r.machine_class, r.experiment, r.size, r.started, r.started_unix_s, s.*
+    FROM steps s JOIN runs r USING (run)
+    WHERE s.valid AND NOT s.profiled AND NOT s.saturated AND s.kind IN ('load', 'probe', 'floor', 'sentinel')
+),
+rates AS (
+    SELECT g.* EXCLUDE (folder), 'achieved' AS metric, m.achieved_rps AS value,
+           NULL::DOUBLE AS low, NULL::DOUBLE AS high
+    FROM good g JOIN summary m USING (run, step) WHERE g.kind = 'probe'
+),
+latencies AS (
+    SELECT g.* EXCLUDE (folder), 'p' || format('{:g}', round(p.percentile * 100, 6)) AS metric,
+           p.value_us AS value, p.low_us AS low, p.high_us AS high
+    FROM good g JOIN percentiles p USING (run, step)
+    WHERE g.kind <> 'probe' AND p.kind = 'response' AND p.percentile < 1 AND NOT coalesce(p.at_least, FALSE)
+)
+SELECT * FROM rates UNION ALL BY NAME SELECT * FROM latencies
+"""
+
+
+class HistoryError(LabError):
+    """A question that the history can't answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All runs below some folders. `unreadable` names each folder that was passed over, and why."""
+
+    connection: duckdb.DuckDBPyConnection
+    unreadable: tuple[str, ...]
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """The answer to one SQL statement over the views. Raises HistoryError with DuckDB's own words."""
+        try:
+            if not sql.strip(" \t\r\n;"):
+                raise duckdb.InvalidInputException("no question was asked")
+            return self.connection.execute(sql).df()
+        except duckdb.Error as error:
+            known = ", ".join(self.views())
+            raise HistoryError("the query", str(error).strip(), f"the views are {known}; DESCRIBE one") from error
+
+    def views(self) -> list[str]:
+        """The names of the views."""
+        rows = self.connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1").fetchall()
+        return [str(name) for (name,) in rows if not str(name).endswith(_OWNERS)]
+
+
+def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = None) -> History:
+    """Look at every run folder below `roots`; a run that lies in several is taken from the first.
+
+    With `only`, of each run's steps just the one of that name: the others are not opened.
+    """
+    unreadable: list[str] = []
+    run_rows: list[dict[str, Any]] = []
+    step_rows: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for folder in (folder for root in roots for folder in runs(root)):
+        try:
+            manifest = folder.manifest()
+            name = str(manifest.get("run") or folder.name)
+            if name in seen:
+                continue
+            steps = list(_steps(folder, name, only))
+        except (StoreError, OSError) as error:
+            unreadable.append(str(error))
+            continue
+        seen.add(name)
+        run_rows.append(_run(folder, name, manifest))
+        step_rows += steps
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    _table(connection, "runs", run_rows, RUN_COLUMNS)
+    _table(connection, "steps", step_rows, STEP_COLUMNS)
+    for frame in COLUMNS:
+        _frame_view(connection, frame, step_rows)
+    connection.execute(_MEASUREMENTS)
+    return History(connection, tuple(unreadable))
+
+
+def sentinel_history(folder: RunFolder) -> list[float]:
+    """p50 of the sentinels of earlier runs beside `folder` on the same class of machine, oldest first (us)."""
+    history = open_history((folder.path.parent, REFERENCE), only=SENTINEL)
+    manifest = folder.manifest()
+    rows = history.query("FROM measurements WHERE metric = 'p50' ORDER BY started_unix_s")
+    here = rows["machine_class"] == machine_class(manifest.get("machine") or {})
+    return [float(value) for value in rows.loc[here & (rows["run"] != manifest.get("run")), "value"]]
+
+
+def machine_class(facts: dict[str, Any]) -> str:
+    """What figures may be set beside each other: processor, cores, memory and kind of machine, in words."""
+    gib = float(facts.get("memory_bytes") or 0) / 2**30
+    parts = [str(facts.get("cpu_model") or "unknown processor"), f"{facts.get('cores') or '?'} cores", f"{gib:.0f} GiB"]
+    return ", ".join([*parts, *(["virtual"] if facts.get("virtualised") else [])])
+
+
+def _run(folder: RunFolder, name: str, manifest: dict[str, Any]) -> dict[str, Any]:
+    facts, tools, git = (manifest.get(part) or {} for part in ("machine", "tools", "git"))
+    started = manifest.get("started_unix_s")
+    return {
+        **{field: manifest.get(field) for field in ("experiment", "size", "status", "started_unix_s")},
+        "run": name,
+        "started": pd.to_datetime(started, unit="s", utc=True) if started else pd.NaT,
+        "machine_class": machine_class(facts),
+        **{field: facts.get(field) for field in ("kernel", "busy_share", "steal_share")},
+        **{field: tools.get(field) for field in ("java", "loadgen", "server_sources")},
+        "git_commit": git.get("commit"),
+        "git_dirty": git.get("dirty"),
+        "folder": str(folder.path),
+    }
+
+
+def _steps(folder: RunFolder, run: str, only: str | None) -> Iterable[dict[str, Any]]:
+    for step in folder.steps() if only is None else folder.named(only):
+        meta = step.read_meta()
+        yield {
+            **{field: meta.get(field) for field in STEP_COLUMNS},
+            "run": run,
+            "step": step.name,
+            "subject": meta.get("subject") or meta.get("engine"),
+            "generator": (meta.get("generator") or {}).get("tool"),
+            "profiled": bool(meta.get("profiled")),
+            "valid": bool(meta.get("valid")),
+            "saturated": bool(meta.get("saturated")),
+            "folder": str(step.path),
+        }
+
+
+def _table(
+    connection: duckdb.DuckDBPyConnection, name: str, rows: list[dict[str, Any]], columns: dict[str, str]
+) -> None:
+    connection.register(name, pd.DataFrame(rows, columns=list(columns)).astype(columns))
+
+
+def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: list[dict[str, Any]]) -> None:
+    """One view over the Parquet files of a frame, read when it is asked for."""
+    files = [(str(StepFolder(Path(step["folder"])).frame(frame)), step["run"], step["step"]) for step in steps]
+    files = [row for row in files if Path(row[0]).is_file()]
+    if not files:
+        empty = pd.DataFrame({name: pd.Series(dtype="object") for name in ("run", "step", *COLUMNS[frame])})
+        connection.register(frame, empty)
+        return
+    owners = pd.DataFrame(files, columns=["file", "run", "step"])
+    connection.register(f"{frame}{_OWNERS}", owners)
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path, _, _ in files)
+    connection.execute(
+        f"CREATE VIEW {frame} AS SELECT o.run, o.step, f.* EXCLUDE (filename) FROM "  # noqa: S608 - paths are quoted
+        f"read_parquet([{listed}], filename = true, union_by_name = true) f "
+        f"JOIN {frame}{_OWNERS} o ON o.file = f.filename"
+    )

@@ -1,0 +1,171 @@
+"""The JSON report of the load generator, or of its reference clients, to frames. Latencies are in microseconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runners.readers.columns import frame
+from runners.readers.errors import ReadError, why
+from runners.readers.samples import beyond
+
+#: Our generator, and its reference clients: the same fields, as many as they know.
+SCHEMAS = ("loadgen/1", "loadgen-reference/1")
+KINDS = ("response", "service")
+LEVEL_NAMES = {
+    "p50": 0.5,
+    "p75": 0.75,
+    "p90": 0.9,
+    "p99": 0.99,
+    "p99_9": 0.999,
+    "p99_99": 0.9999,
+    "p99_999": 0.99999,
+    "max": 1.0,
+}
+INTERVAL_NAMES = {
+    "p50_us": "p50_us",
+    "p90_us": "p90_us",
+    "p99_us": "p99_us",
+    "p99_9_us": "p999_us",
+    "max_us": "max_us",
+}
+
+
+def read_load_json(path: Path) -> LoadReport:
+    """Read a report. Raises ReadError when it is no JSON or has a schema that is not known."""
+    remedy = "run the step again; the console output may still be read"
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReadError(path, f"can't be read ({why(error)})", remedy) from error
+    except ValueError as error:
+        raise ReadError(path, f"is no JSON ({error})", remedy) from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema not in SCHEMAS:
+        raise ReadError(
+            path,
+            f"has schema {schema!r}, but this lab reads {SCHEMAS[0]!r}",
+            "read it with the version of the lab that wrote it",
+        )
+    return LoadReport(document)
+
+
+def _section(document: dict[str, Any], name: str) -> dict[str, Any]:
+    value = document.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """A report as it was written; a key that it lacks is a missing value in the frames."""
+
+    document: dict[str, Any]
+
+    @property
+    def start_unix_us(self) -> int | None:
+        """Wall clock at the start of the recorded window."""
+        value = self.document.get("start_unix_us")
+        return int(value) if isinstance(value, (int, float)) else None
+
+    @property
+    def elapsed_s(self) -> float | None:
+        value = self.document.get("elapsed_s")
+        return float(value) if isinstance(value, (int, float)) else None
+
+    @property
+    def interrupted(self) -> bool:
+        return bool(self.document.get("interrupted", False))
+
+    @property
+    def verdict(self) -> str | None:
+        """The generator's own sentence on whether it kept up."""
+        value = _section(self.document, "generator").get("verdict")
+        return str(value) if value else None
+
+    def summary_frame(self) -> pd.DataFrame:
+        requests = _section(self.document, "requests")
+        errors = _section(self.document, "errors")
+        generator = _section(self.document, "generator")
+        user, system = generator.get("cpu_user_s"), generator.get("cpu_system_s")
+        return frame(
+            "summary",
+            [
+                {
+                    "offered_rps": self.document.get("offered_rps"),
+                    "achieved_rps": self.document.get("achieved_rps"),
+                    "elapsed_s": self.document.get("elapsed_s"),
+                    **{name: requests.get(name) for name in ("scheduled", "sent", "completed", "censored", "unsent")},
+                    "non_2xx": errors.get("status"),
+                    "connect_errors": errors.get("connect"),
+                    "read_errors": errors.get("read"),
+                    "write_errors": errors.get("write"),
+                    "timeouts": errors.get("timeout"),
+                    "parse_errors": errors.get("parse"),
+                    "bytes_read": _section(self.document, "bytes").get("read"),
+                    "kept_up": generator.get("kept_up"),
+                    "kept_up_to": generator.get("kept_up_to"),
+                    "lag_max_us": _section(generator, "lag_us").get("max"),
+                    "lag_p99_us": _section(generator, "lag_us").get("p99"),
+                    "generator_cpu_s": None if user is None or system is None else user + system,
+                    "receive_clock": generator.get("receive_clock"),
+                    "coalesce_us": generator.get("coalesce_us"),
+                    "held": generator.get("held"),
+                }
+            ],
+        )
+
+    def status_frame(self) -> pd.DataFrame:
+        """Answers by HTTP status code."""
+        counts = _section(self.document, "status")
+        return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
+
+    def spectrum_frame(self) -> pd.DataFrame:
+        spectra = _section(self.document, "spectrum")
+        return frame(
+            "spectrum",
+            (
+                {"kind": kind, "value_us": row[0], "percentile": row[1], "total_count": row[2]}
+                for kind in KINDS
+                for row in spectra.get(kind) or ()
+            ),
+        )
+
+    def percentiles_frame(self) -> pd.DataFrame:
+        """Percentiles as the generator computed them, without bounds: those need the log."""
+        return frame("percentiles", self._percentiles())
+
+    def _percentiles(self) -> Iterator[dict[str, Any]]:
+        latency = _section(self.document, "latency_us")
+        for kind in KINDS:
+            values = _section(latency, kind)
+            count = int(values.get("count") or 0)
+            for name, level in LEVEL_NAMES.items():
+                if count and values.get(name) is not None:
+                    yield {
+                        "kind": kind,
+                        "percentile": level,
+                        "value_us": values[name],
+                        "samples_beyond": beyond(count, level),
+                        "at_least": name in values["at_least"] if "at_least" in values else None,
+                    }
+
+    def intervals_frame(self) -> pd.DataFrame:
+        return frame("intervals", self._intervals())
+
+    def _intervals(self) -> Iterator[dict[str, Any]]:
+        for interval in self.document.get("intervals") or ():
+            for kind in KINDS:
+                values = _section(interval, kind)
+                yield {
+                    "t_s": interval.get("t_s"),
+                    "kind": kind,
+                    "count": values.get("count"),
+                    **{column: values.get(name) for name, column in INTERVAL_NAMES.items()},
+                    "errors": interval.get("errors"),
+                    "completed": interval.get("completed"),
+                }

@@ -1,0 +1,278 @@
+"""Every output of a load generator in a file: where it stands, what it was asked for, and what of it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from runners.readers import context
+from runners.readers.beside import beside, consoles
+from runners.readers.command_line import CommandLine, find_command, parse_command
+from runners.readers.console_report import ConsoleReport
+from runners.readers.documents import Document, Line, Problem, files_in, read_document
+from runners.readers.other_tools import OTHER_TOOLS, find_others, not_read
+from runners.readers.percentile_tables import Column, tables
+from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output. `report` is what it says itself; the properties add what stands beside it.
+
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before,
+    `prose` all that the author of the document wrote, `entry` what an index beside the file says (see
+    data/published/index.toml).
+    """
+
+    path: Path
+    line: int
+    report: ConsoleReport
+    cell: int | None = None
+    label: str = ""
+    column: int = 0
+    columns: int = 1
+    headings: tuple[str, ...] = ()
+    text_above: tuple[Line, ...] = ()
+    stated: context.Stated | None = None
+    entry: Mapping[str, Any] | None = None
+    missing: tuple[str, ...] = ()
+    prose: tuple[Line, ...] = field(default=(), repr=False)
+
+    @property
+    def place(self) -> str:
+        """Where it stands, as editors read it: `file:line`, or `file:cell 3:line` in a notebook."""
+        return f"{self.path}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
+
+    @property
+    def command(self) -> CommandLine | None:
+        if self.report.command is not None:
+            return self.report.command
+        text = self._entry("command", str)
+        return parse_command(text) if text else None
+
+    @property
+    def tool(self) -> str | None:
+        """The generator: who ran it knows best, else what the output looks like (loadgen prints wrk2's layout)."""
+        named: str | None = self._entry("tool", str)
+        return named or self.report.tool
+
+    @property
+    def offered_rps(self) -> float | None:
+        """The offered rate: of the command line, else of the index, else as the text above names it."""
+        command = self.command
+        if command is not None and command.rate_rps:
+            return command.rate_rps
+        rates = self._entry("rates_rps", list)
+        if rates and self.column < len(rates) and isinstance(rates[self.column], (int, float)):
+            return float(rates[self.column])
+        return self.stated.rates_rps[self.column] if self.stated and not rates else None
+
+    @property
+    def offered_by(self) -> str:
+        """Where the offered rate is from, for a reader to judge."""
+        command = self.command
+        if command is not None and command.rate_rps:
+            return f"as {command.tool} says" if command.tool in OTHER_TOOLS else f"-R {command.rate_rps:g}"
+        if self._entry("rates_rps", list):
+            return "as the index beside the file says"
+        return f"as line {self.stated.line} says: {self.stated.words}" if self.stated else ""
+
+    @property
+    def duration_s(self) -> float | None:
+        asked = self.command.duration_s if self.command else None
+        return self.report.duration_s or asked or self._entry("duration_s", (int, float))
+
+    @property
+    def threads(self) -> int | None:
+        asked = self.command.threads if self.command else None
+        return self.report.threads or asked or self._entry("threads", int)
+
+    @property
+    def connections(self) -> int | None:
+        asked = self.command.connections if self.command else None
+        return self.report.connections or asked or self._entry("connections", int)
+
+    @property
+    def script(self) -> str:
+        """Name of the script, or of the script that called the generator; empty where neither is known."""
+        if self.command and self.command.script:
+            return Path(self.command.script).name
+        call = str(self._entry("call", str) or (self.stated.words if self.stated else ""))
+        return call.split()[0] if context.is_call(call) else ""
+
+    @property
+    def change(self) -> str | None:
+        """`before` or `after`, where headings, a column's head or the index say so."""
+        said: str | None = self._entry("change", str)
+        if said:
+            parts = [part.strip() for part in said.split(",")]
+            return parts[self.column] if self.column < len(parts) else parts[-1]
+        return context.change((*self.headings, self.label))
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What the index says was changed since the output before it at the same rate."""
+        return tuple(str(each) for each in self._entry("changes", list) or ())
+
+    @property
+    def group(self) -> str:
+        """What it is compared within: the report that the index names, else its file."""
+        report: str | None = self._entry("report", str)
+        return report or str(self.path)
+
+    def _entry(self, name: str, kind: type | tuple[type, ...]) -> Any:
+        value = self.entry.get(name) if self.entry else None
+        return value if isinstance(value, kind) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file, its outputs in order, and what in it could not be read."""
+
+    path: Path
+    outputs: tuple[Output, ...]
+    problems: tuple[Problem, ...]
+
+
+def find_outputs(path: Path) -> Found:
+    """Every output in a file. Never raises; what can't be read is among the problems."""
+    found = outputs_of(read_document(path))
+    entry, problem = beside(path)
+    if entry:
+        found = replace(found, outputs=tuple(replace(output, entry=entry) for output in found.outputs))
+    return replace(found, problems=(*found.problems, problem)) if problem else found
+
+
+def find_in(path: Path) -> Iterator[Found]:
+    """Every output in a file, in the files of a folder, or in the loads of a run folder."""
+    for file in files_in(path, consoles):
+        yield find_outputs(file)
+
+
+def outputs_of(document: Document) -> Found:
+    """Every output of a document that was read."""
+    others = list(find_others(document.lines))
+    lines_left = list(document.lines)
+    for begin, last, _ in others:
+        lines_left[begin : last + 1] = [replace(line, text="") for line in lines_left[begin : last + 1]]
+    columns, rest, problems = tables(lines_left)
+    placed: list[tuple[int, Column | None, ConsoleReport]] = [(begin, None, report) for begin, _, report in others]
+    start = 0
+    for lines in _cells(rest):
+        at = {line.number: index for index, line in reversed(list(enumerate(lines, start=start)))}
+        start += len(lines)
+        for report in find_in_lines((line.number, line.text) for line in lines):
+            placed.append((at[report.first_line], None, report))
+    where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
+    placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
+    placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
+    placed = _one_tool(placed)
+    trails = context.headings(document.lines) if placed else []
+    outputs = []
+    prose = _prose(document.lines, [report for _, _, report in placed])
+    end = 0
+    before = 0  # where the text above a table begins, for all its columns
+    for position, column, report in placed:
+        if column is None or column.index == 0:
+            before = end
+        above = document.lines[max(before, position - context.REACH_LINES) : position]
+        of = column.of if column else 1
+        if column is not None:
+            report = replace(report, command=_command_above(above))
+        output = Output(
+            document.path,
+            report.first_line,
+            report,
+            document.lines[position].cell,
+            column.label if column else "",
+            column.index if column else 0,
+            of,
+            trails[position],
+            above,
+            None if report.rate_rps else _stated(document.path, above, report, of, trails[position]),
+            missing=missing(report),
+            prose=prose,
+        )
+        outputs.append(output)
+        end = max(end, where[output.cell, report.last_line] + 1)
+    return Found(document.path, tuple(outputs), (*document.problems, *problems, *not_read(document.lines)))
+
+
+def _one_tool(
+    placed: list[tuple[int, Column | None, ConsoleReport]],
+) -> list[tuple[int, Column | None, ConsoleReport]]:
+    """Name the tool where an output alone does not tell: the program that printed wrk2's layout elsewhere is wrk2."""
+    known = {report.command.program for _, _, report in placed if report.command and report.tool == "wrk2"}
+
+    def named(report: ConsoleReport) -> ConsoleReport:
+        same = report.tool is None and report.command and report.command.program in known
+        return replace(report, tool="wrk2") if same else report
+
+    return [(position, column, named(report)) for position, column, report in placed]
+
+
+def _stated(
+    path: Path, above: Sequence[Line], report: ConsoleReport, columns: int, trail: Sequence[str]
+) -> context.Stated | None:
+    """Read the offered rate that the text above or the file's name gives."""
+    asked = report.command.duration_s if report.command else None
+    if columns > 1:
+        return context.stated(above, columns, report.duration_s or asked)
+    achieved = report.requests_per_s
+    said = context.stated(above, columns, report.duration_s or asked, achieved, trail)
+    return said or (context.named(path, achieved) if report.tool != "wrk" else None)
+
+
+def _prose(lines: Sequence[Line], reports: Iterable[ConsoleReport]) -> tuple[Line, ...]:
+    """Leave out the outputs themselves: what the author wrote, headings included."""
+    inside = {number for report in reports for number in range(report.first_line, report.last_line + 1)}
+    return tuple(line for line in lines if line.text.strip() and (line.cell is not None or line.number not in inside))
+
+
+def _cells(lines: Sequence[Line]) -> Iterable[list[Line]]:
+    """Runs of lines of one notebook cell; all lines of any other file."""
+    part: list[Line] = []
+    for line in lines:
+        if part and line.cell != part[-1].cell:
+            yield part
+            part = []
+        part.append(line)
+    if part:
+        yield part
+
+
+def _command_above(above: Sequence[Line]) -> CommandLine | None:
+    for line in reversed(above[-COMMAND_REACH_LINES:]):
+        text = clean(line.text)
+        if text.lstrip().startswith("#"):
+            return None
+        if len(text) <= LONGEST_LINE and (command := find_command(text)):
+            return command
+    return None
+
+
+def missing(report: ConsoleReport) -> tuple[str, ...]:
+    """What a whole output has and this one lacks, in words."""
+    if report.tool in OTHER_TOOLS:
+        return ()  # their summaries have other parts
+    lacks = []
+    table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
+    if table_only and report.duration_s is None:
+        return ("everything but the percentiles: no settings, no number of requests, no rate",)
+    if report.duration_s is None and report.threads is None:
+        lacks.append("its head (Running ...)")
+    elif report.threads is None:
+        lacks.append("the line of threads and connections")
+    if report.latency is None:
+        lacks.append("the table Thread Stats")
+    if not report.latencies.rows:
+        lacks.append("percentiles (-L or --latency was not given, or they were cut)")
+    if report.latencies.spectrum and report.latencies.spectrum[-1].percentile < 1:
+        lacks.append(f"the spectrum beyond p{report.latencies.spectrum[-1].percentile * 100:g}")
+    if report.requests is None:
+        lacks.append("the number of requests")
+    if report.requests_per_s is None:
+        lacks.append("the line Requests/sec")
+    return tuple(lacks)

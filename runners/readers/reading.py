@@ -1,0 +1,217 @@
+"""A run folder to a `Run`: every frame of every step, from the raw files or from the frames stored beside them.
+
+A raw file that is missing or broken costs the frames that need it and nothing else: the step is read all the same, and
+`Step.meta["unreadable"]` names each such file and the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from runners.readers.activity import read_activity
+from runners.readers.collapsed import read_collapsed
+from runners.readers.columns import COLUMNS, complete, frame
+from runners.readers.errors import ReadError
+from runners.readers.hdr_log import HdrLog, read_hdr_log
+from runners.readers.jfr import read_events
+from runners.readers.jvm_log import read_pauses
+from runners.readers.load_json import LoadReport, read_load_json
+from runners.readers.run import Run, Step
+from runners.readers.shares import frames_frame, shares_frame
+from runners.readers.slices import read_slices
+from runners.readers.telemetry import read_telemetry
+from runners.readers.timed_stacks import read_timed_stacks
+from runners.readers.wrk_console import find_reports
+from runners.storage.run_folder import PARTIAL, RunFolder, StepFolder, StoreError
+
+EVENTS = ("cpu", "alloc", "lock")
+REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
+_UNREADABLE = "unreadable"
+_T = TypeVar("_T")
+
+
+def read_run(folder: RunFolder) -> Run:
+    """Read a run. Raises StoreError only when there is no readable manifest; broken steps are in it and say so."""
+    manifest = folder.manifest()
+    try:
+        found = folder.steps()
+    except StoreError:
+        paths = sorted(folder.steps_path.iterdir())
+        found = [
+            StepFolder(path) for path in paths if not path.name.endswith(PARTIAL) and StepFolder(path).meta.is_file()
+        ]
+    unfinished: tuple[str, ...] = ()
+    if folder.steps_path.is_dir():
+        unfinished = tuple(sorted(StepFolder(path).name for path in folder.steps_path.glob(f"*{PARTIAL}")))
+    steps = sorted((read_step(step) for step in found), key=lambda step: step.meta.get("started_unix_us") or 0)
+    return Run(folder, manifest, tuple(steps), unfinished, folder.read_frames())
+
+
+def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
+    """Read a step, from its stored frames if all are there (unless `from_raw`), else from its raw files."""
+    unreadable: list[str] = []
+    try:
+        meta = folder.read_meta()
+    except StoreError:
+        problem = f"{folder.meta.name}: can't be read"
+        unreadable.append(problem)
+        meta = {"name": folder.name, "valid": False, "invalid_reasons": [problem]}
+    stored = None if from_raw else _stored(folder, unreadable)
+    if stored is None:
+        stored = _Reader(folder, meta, unreadable).frames()
+    return Step(folder.name, {**meta, _UNREADABLE: unreadable}, folder, stored)
+
+
+def store_frames(step: Step) -> None:
+    """Write a step's frames beside its raw files, as Parquet."""
+    unreadable = pd.DataFrame({"text": step.meta.get(_UNREADABLE, [])}, dtype="str")
+    step.folder.write_frames({**step.frames, _UNREADABLE: unreadable})
+
+
+def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame] | None:
+    frames: dict[str, pd.DataFrame] = {}
+    empty = folder.empty_frames()
+    for name, columns in COLUMNS.items():
+        try:
+            content = folder.read_frame(name)
+        except Exception as error:  # pyarrow has many errors for one cause: this is no Parquet file
+            unreadable.append(f"{folder.frame(name).name}: {error}; read again from the raw files")
+            return None
+        # kept by an earlier lab, without its raw files: what it did not store is not known
+        unknown = folder.frame("summary").exists() and not folder.load_json.exists()
+        if content is None and (name in empty or unknown):
+            content = frame(name)
+        if content is not None and unknown and set(content.columns) < set(columns):
+            content = content.reindex(columns=list(columns)).astype(columns)
+        if content is None or list(content.columns) != list(columns):
+            return None
+        frames[name] = content
+    problems = folder.read_frame(_UNREADABLE)
+    unreadable.extend([] if problems is None else [str(text) for text in problems["text"]])
+    return frames
+
+
+class _Reader:
+    """Makes the frames of one step from its raw files, noting what can't be read."""
+
+    def __init__(self, folder: StepFolder, meta: dict[str, Any], unreadable: list[str]) -> None:
+        self.folder = folder
+        self.meta = meta
+        self.unreadable = unreadable
+
+    def tried(self, read: Callable[[], _T], default: _T) -> _T:
+        try:
+            return read()
+        except ReadError as error:
+            self.unreadable.append(str(error))
+        except Exception as error:  # a raw file that is broken in a way nobody thought of must not cost the run
+            self.unreadable.append(f"{type(error).__name__} while reading {self.folder.name}: {error}")
+        return default
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        load: LoadReport | None = None
+        log: HdrLog | None = None
+        files = (self.folder.load_json, self.folder.hlog, self.folder.console)
+        if not self.meta.get("valid") and not any(file.exists() for file in files):
+            return complete({"summary": frame("summary")} | self._profile())  # skipped; its metadata says why
+        tool = (self.meta.get("generator") or {}).get("tool", "loadgen")
+        own = tool == "loadgen"
+        if own or self.folder.load_json.exists():
+            load = self.tried(lambda: read_load_json(self.folder.load_json), None)
+        elif tool in REFERENCES:
+            load = self.tried(lambda: read_load_json(self.folder.console), None)
+        if own or self.folder.hlog.exists():
+            log = self.tried(lambda: read_hdr_log(self.folder.hlog), None)
+        if log and log.torn:
+            self.unreadable.append(f"{self.folder.hlog.name}: {log.torn}")
+        frames = self._latency(load, log)
+        start_us, elapsed_s = self._window(load, frames["summary"])
+        frames |= self._fine(start_us, elapsed_s)
+        frames |= self._profile(frames.get("samples"))
+        if self.folder.gc_log.exists():
+            frames["pauses"] = self.tried(lambda: read_pauses(self.folder.gc_log, start_us, elapsed_s), frame("pauses"))
+        if self.folder.telemetry.exists():
+            frames["telemetry"] = self.tried(
+                lambda: read_telemetry(self.folder.telemetry, start_us, elapsed_s), frame("telemetry")
+            )
+        return complete(frames)
+
+    def _fine(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
+        """What is known by tenths of a second or finer; a step may have none of it."""
+        sources: dict[str, tuple[Path, Callable[[Path], pd.DataFrame]]] = {
+            "slices": (self.folder.slices, read_slices),
+            "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
+            "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
+            "samples": (self.folder.timed_stacks, lambda path: read_timed_stacks(path, start_us)),
+        }
+        return {
+            name: self.tried(lambda read=read, path=path: read(path), frame(name))  # type: ignore[misc]
+            for name, (path, read) in sources.items()
+            if path.exists()
+        }
+
+    def _latency(self, load: LoadReport | None, log: HdrLog | None) -> dict[str, pd.DataFrame]:
+        frames: dict[str, pd.DataFrame] = {"summary": frame("summary")}
+        if load is None and self.folder.console.exists():
+            frames |= self._console()
+        if load is not None:
+            sources: dict[str, Callable[[], pd.DataFrame]] = {
+                "summary": load.summary_frame,
+                "status": load.status_frame,
+                "spectrum": load.spectrum_frame,
+                "percentiles": load.percentiles_frame,
+                "intervals": load.intervals_frame,
+            }
+            frames |= {name: self.tried(read, frame(name)) for name, read in sources.items()}
+        if log is not None:
+            frames["percentiles"] = log.percentiles_frame()
+            frames["histograms"] = log.histograms_frame()
+            if load is None or frames["spectrum"].empty:
+                frames["spectrum"] = log.spectrum_frame()
+            if load is None or frames["intervals"].empty:
+                frames["intervals"] = log.intervals_frame()
+        return frames
+
+    def _console(self) -> dict[str, pd.DataFrame]:
+        text = self.tried(lambda: self.folder.console.read_text(encoding="utf-8", errors="replace"), "")
+        report = next(iter(find_reports(text)), None)
+        if report is None:
+            self.unreadable.append(f"{self.folder.console.name}: holds no output of a load generator")
+            return {}
+        summary = report.summary_frame()
+        if report.rate_rps is None and self.meta.get("offered_rate_rps") is not None:
+            summary["offered_rps"] = float(self.meta["offered_rate_rps"])  # a console does not repeat its command line
+        return {
+            "summary": summary,
+            "spectrum": report.spectrum_frame(),
+            "percentiles": report.percentiles_frame(),
+        }
+
+    def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
+        wanted = tuple(self.meta.get("profiled") or ())
+        parts = []
+        for event in EVENTS:
+            path = self.folder.collapsed(event)
+            if path.exists() or event in wanted:
+                parts.append(self.tried(lambda path=path, event=event: read_collapsed(path, event), frame("stacks")))  # type: ignore[misc]
+        if not parts:
+            return {}
+        stacks = pd.concat(parts, ignore_index=True)
+        recorded = (self.meta.get("profiler") or {}).get("samples") or {}
+        return {
+            "stacks": stacks,
+            "shares": shares_frame(stacks, recorded, timed=timed),
+            "frames": frames_frame(stacks, recorded, timed),
+        }
+
+    def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
+        """Start and length of the recorded window. Without load.json it is the step's own start, warm-up included."""
+        if load is not None and load.start_unix_us is not None:
+            return load.start_unix_us, load.elapsed_s
+        elapsed = summary["elapsed_s"].iloc[0] if len(summary) else None
+        known = elapsed is not None and not pd.isna(elapsed)
+        return int(self.meta.get("started_unix_us") or 0), float(elapsed) if known and elapsed is not None else None

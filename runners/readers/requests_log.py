@@ -1,0 +1,129 @@
+"""The generator's log of requests (`--requests-log`): every request of the recorded window as a row of a frame.
+
+The format is described in `runners/loadgen/docs/requests.md`: blocks of JSON and of fixed rows, so that a log that was
+cut short is read up to its last whole block.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from runners.readers.errors import ReadError, why
+
+MAGIC = b"LGREQS\x01\n"
+FATES = ("completed", "failed", "censored", "unsent")
+_DESCRIPTION, _REQUESTS = 1, 2
+_HEAD = struct.Struct("<II")
+_ROW = np.dtype(
+    [
+        ("slot", "<u8"),
+        ("intended_ns", "<u8"),
+        ("wait_ns", "<u8"),
+        ("service_ns", "<u8"),
+        ("read_ns", "<u8"),
+        ("written_bytes", "<u4"),
+        ("read_bytes", "<u4"),
+        ("status", "<u2"),
+        ("target", "u1"),
+        ("predecessor", "u1"),
+        ("tag", "u1"),
+        ("fate", "u1"),
+        ("reserved", "V2"),
+    ]
+)
+_REMEDY = "run the step again"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestsLog:
+    """A log in memory.
+
+    `frame`: one row a request in order of intended start, with `slot`, `t_s` (intended start from the start of the
+    window), `target`, `predecessor` (missing where the order does not go by request), `operation` (missing without a
+    name), `wait_us`, `response_us`, `service_us`, `read_us`, `written_bytes`, `read_bytes`, `status` and `fate`.
+    `block_slots`: slots in a block of the order of targets. `torn`: the last block was cut short and is left out.
+    """
+
+    frame: pd.DataFrame
+    targets: tuple[str, ...]
+    start_unix_us: int
+    receive_clock: str
+    block_slots: int | None
+    torn: bool
+
+
+def read_requests_log(path: Path) -> RequestsLog:
+    """Read a log. Raises ReadError when it is none, or names a target or block that it can't have."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReadError(path, f"can't be read ({why(error)})", _REMEDY) from error
+    if not data.startswith(MAGIC):
+        raise ReadError(path, "is no log of requests, or of a version that this lab does not read", _REMEDY)
+    description: dict[str, Any] = {}
+    blocks: list[Any] = []
+    at, torn = len(MAGIC), False
+    while at < len(data):
+        if at + _HEAD.size > len(data):
+            torn = True
+            break
+        kind, length = _HEAD.unpack_from(data, at)
+        body = memoryview(data)[at + _HEAD.size : at + _HEAD.size + length]
+        if len(body) < length:
+            torn = True
+            break
+        if kind == _DESCRIPTION:
+            description = json.loads(bytes(body))
+        elif kind == _REQUESTS and length % _ROW.itemsize == 0:
+            blocks.append(np.frombuffer(body, _ROW))
+        else:
+            raise ReadError(path, f"has a block of kind {kind} and {length} bytes at byte {at}", _REMEDY)
+        at += _HEAD.size + length
+    if not description:
+        raise ReadError(path, "has no description", _REMEDY)
+    targets = tuple(str(name) for name in description["targets"])
+    rows = np.concatenate(blocks) if blocks else np.empty(0, _ROW)
+    if len(rows) and int(rows["target"].max()) >= len(targets):
+        raise ReadError(path, f"has requests to a target beyond its {len(targets)}", _REMEDY)
+    return RequestsLog(
+        _frame(rows, targets, description["tags"]),
+        targets,
+        int(description["start_unix_us"]),
+        str(description["receive_clock"]),
+        description["block_slots"],
+        torn,
+    )
+
+
+def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame:
+    rows = rows[np.argsort(rows["intended_ns"], kind="stable")]
+
+    def named(codes: Any, names: tuple[str, ...], first: int = 0) -> Any:
+        codes = codes.astype(np.int64) - first
+        codes[codes >= len(names)] = -1
+        return pd.Categorical.from_codes(codes, categories=pd.Index(names, dtype=str))
+
+    return pd.DataFrame(
+        {
+            "slot": rows["slot"],
+            "t_s": rows["intended_ns"] / 1e9,
+            "target": named(rows["target"], targets),
+            "predecessor": named(rows["predecessor"], targets),
+            "operation": named(rows["tag"], tuple(tags), first=1),
+            "wait_us": rows["wait_ns"] / 1e3,
+            "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
+            "service_us": rows["service_ns"] / 1e3,
+            "read_us": rows["read_ns"] / 1e3,
+            "written_bytes": rows["written_bytes"],
+            "read_bytes": rows["read_bytes"],
+            "status": rows["status"],
+            "fate": named(rows["fate"], FATES),
+        }
+    )

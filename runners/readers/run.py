@@ -1,0 +1,132 @@
+"""A run as read from its folder: metadata and frames, no process needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from runners.storage.run_folder import RunFolder, StepFolder
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Step:
+    """One measured step: what was asked, how it ended, and its frames.
+
+    Frames (each may be empty, none is missing; times in seconds from the start of the recorded window):
+
+    - ``summary``: one row; `offered_rps` (NaN in closed loop), `achieved_rps`, `elapsed_s`, `scheduled`, `sent`,
+      `completed`, `censored`, `unsent`, `non_2xx`, `connect_errors`, `read_errors`, `write_errors`, `timeouts`,
+      `parse_errors`, `bytes_read`, `kept_up` (bool, may be NA), `lag_p99_us`, `generator_cpu_s`,
+      `receive_clock` (whose clock said when an answer came: `kernel` or `user`; may be NA), `held` (sends that the
+      generator held back so that they left with the next) and `coalesce_us` (for how long at most); both may be NaN.
+    - ``spectrum``: `kind` (response | service), `value_us`, `percentile` (0..1), `total_count`.
+    - ``percentiles``: `kind`, `percentile` (0.5 ... 1.0), `value_us`, `low_us`, `high_us` (95 % order-statistic
+      bounds where the log allows, else NaN), `samples_beyond`, `at_least` (True where requests without an answer
+      make the value a lower bound; NA where the output does not tell), `most_us` (what it would be had they waited for
+      ever: the value itself where they do not matter, NaN where that has no end or is not known).
+    - ``intervals``: one row a second and kind; `t_s`, `kind`, `count`, `p50_us`, `p90_us`, `p99_us`, `p999_us`,
+      `max_us`, `errors`, `completed`.
+    - ``histograms``: `t_s`, `kind` (response | censored), `value_us`, `count`: one row a value and line of the log.
+    - ``shares``: `event` (cpu | alloc | lock), `category`, `samples`, `weight`, `share`, `low`, `high` (95 %).
+    - ``frames``: `event`, `frame`, `samples` (stacks that hold the frame), `share`, `self_share`, `low`, `high`.
+    - ``stacks``: `event`, `stack` (frames joined by ';', root first), `count` (samples; bytes for alloc, ns for lock).
+    - ``pauses``: `t_s`, `duration_ms`, `kind` (gc | safepoint), `cause`.
+    - ``slices``: response times by tenths of a second of their answers: `t_s` (start), `us` (middle of a bin 6 % wide),
+      `count`; a tenth without answers is one row with `count` 0.
+    - ``events``: what the JVM's flight recorder saw: `t_s`, `duration_ms`, `kind` (flush, compaction, log sync, stall,
+      compilation, file force, file write, file read, allocation stall), `what` (a name), `bytes`.
+    - ``activity``: about ten samples a second: `t_s` (start), `length_s`, `kind` (steal, foreign, disk, io stall,
+      memory stall, or what the server's threads are for: jit, gc, flush, compaction, serving, profiler, other; `wait`
+      of serving threads for a core), `busy_ms` (CPU time, or time, within that length).
+    - ``samples``: the profiler's samples by fiftieths of a second: `event`, `t_s`, `stack` (as in ``stacks``),
+      `samples`, `weight` (bytes for alloc, ns for lock).
+    - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s` (counters as read), `server_rss_bytes`, `steal_share`,
+      `machine_busy_share` (of all cores), `server_cpu_cores`, `generator_cpu_cores`, `foreign_cpu_cores` (in use).
+    - ``status``: `code`, `count` (answers by HTTP status; empty where the generator does not tell).
+
+    `meta` is step.json plus `unreadable`, a list that names each raw file which could not be read, and why.
+    """
+
+    name: str
+    meta: dict[str, Any]
+    folder: StepFolder
+    frames: dict[str, pd.DataFrame]
+
+    def __repr__(self) -> str:
+        return f"<Step {self.name}, {'valid' if self.valid else 'not valid'}>"
+
+    @property
+    def valid(self) -> bool:
+        return bool(self.meta.get("valid", False))
+
+    @property
+    def label(self) -> str:
+        """The step's name as a reader knows it, e.g. "RocksDB PUT"."""
+        return str(self.meta.get("label") or self.name)
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the server carried less than was offered."""
+        return bool(self.meta.get("saturated", False))
+
+    @property
+    def engine(self) -> str:
+        return str(self.meta.get("engine", ""))
+
+    @property
+    def subject(self) -> str:
+        """What reports call the server that was measured: its setting's name, else its engine."""
+        return str(self.meta.get("subject") or self.engine)
+
+    @property
+    def workload(self) -> str:
+        return str(self.meta.get("workload", ""))
+
+    @property
+    def kind(self) -> str:
+        """probe, fill, load or floor."""
+        return str(self.meta.get("kind", ""))
+
+    @property
+    def profiled(self) -> tuple[str, ...]:
+        """Events that were profiled during the step; empty for a clean measurement."""
+        return tuple(self.meta.get("profiled", ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A whole run: its manifest and its complete steps in the order in which they started.
+
+    `frames` are those of the run as a whole, by name, where an experiment keeps any (the history does).
+    `unfinished` names steps that were begun and never completed: the run was interrupted there.
+    """
+
+    folder: RunFolder
+    manifest: dict[str, Any]
+    steps: tuple[Step, ...]
+    unfinished: tuple[str, ...] = ()
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def find(
+        self,
+        *,
+        kind: str = "load",
+        subject: str | None = None,
+        workload: str | None = None,
+        profiled: bool | None = None,
+    ) -> list[Step]:
+        """Steps that match what is given."""
+        return [
+            step
+            for step in self.steps
+            if step.kind == kind
+            and (subject is None or step.subject == subject)
+            and (workload is None or step.workload == workload)
+            and (profiled is None or bool(step.profiled) == profiled)
+        ]

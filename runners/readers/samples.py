@@ -1,0 +1,142 @@
+"""Recorded latencies as counts by value: exact percentiles and the bounds that their number allows.
+
+A percentile here is the smallest recorded value that at least the given fraction of all samples do not exceed, as
+HdrHistogram defines it. Histograms are merged before a percentile is taken; percentiles are never averaged.
+
+Bounds are distribution-free order statistics: with n independent samples, the number of samples below the true
+p-quantile is binomial(n, p), so two ranks of the sorted samples enclose it with at least the wanted confidence
+(David and Nagaraja, *Order Statistics*, 3rd ed., section 7.1; Hahn and Meeker, *Statistical Intervals*, section 5.2).
+Requests close to each other are correlated, so these bounds are the narrowest that one run can justify.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import binom
+
+from runners.readers.columns import frame
+from runners.readers.levels import LEVELS as LEVELS  # the names that belong to samples are found here too
+from runners.readers.levels import beyond as beyond
+from runners.readers.levels import rank as rank
+
+TICKS_PER_HALF_DISTANCE = 5
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
+    """Ranks that enclose the true percentile; None on a side where `count` samples are too few for a bound."""
+    if not count or not 0 < percentile < 1:
+        return None, None
+    tail = (1 - confidence) / 2
+    low = int(binom.ppf(tail, count, percentile))
+    high = int(binom.ppf(1 - tail, count, percentile)) + 1
+    return (low if low >= 1 else None), (high if high <= count else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Counts by value. `values_us` ascends and holds the highest value of each histogram bucket."""
+
+    values_us: Floats
+    counts: Integers
+
+    @classmethod
+    def empty(cls) -> Samples:
+        return cls(np.empty(0, np.float64), np.empty(0, np.int64))
+
+    @classmethod
+    def merge(cls, parts: Iterable[Samples]) -> Samples:
+        """All samples of `parts` as one; nothing is lost, for counts of equal values are added."""
+        given = list(parts)
+        if not given:
+            return cls.empty()
+        values, where = np.unique(np.concatenate([part.values_us for part in given]), return_inverse=True)
+        counts = np.zeros(len(values), np.int64)
+        np.add.at(counts, where, np.concatenate([part.counts for part in given]))
+        return cls(values, counts)
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def max_us(self) -> float:
+        return float(self.values_us[-1]) if len(self.values_us) else math.nan
+
+    @property
+    def mean_us(self) -> float:
+        return float(np.dot(self.values_us, self.counts) / self.total) if self.total else math.nan
+
+    def at_rank(self, position: int | None) -> float:
+        """The value of the sample at a 1-based rank; NaN for None."""
+        if position is None or not self.total:
+            return math.nan
+        return float(self.values_us[np.searchsorted(np.cumsum(self.counts), position)])
+
+    def percentile(self, level: float) -> float:
+        """The value in microseconds at `level` (0..1); NaN without samples."""
+        return self.at_rank(rank(self.total, level)) if self.total else math.nan
+
+    def bounds(self, level: float, confidence: float = 0.95) -> tuple[float, float]:
+        """Bounds of the true percentile; NaN on a side that the number of samples can't bound."""
+        low, high = bound_ranks(self.total, level, confidence)
+        return self.at_rank(low), self.at_rank(high)
+
+    def percentiles(self, kind: str, waiting: Samples | None = None) -> pd.DataFrame:
+        """The `percentiles` frame of one kind.
+
+        `waiting` are requests without an answer, with the time that they had waited (right-censored). They count with
+        that time; a percentile that would be another with them at infinity is marked as a lower bound.
+        """
+        if waiting is not None and waiting.total:
+            return Samples.merge([self, waiting])._percentiles(kind, self)
+        return self._percentiles(kind, self)
+
+    def _percentiles(self, kind: str, answered: Samples) -> pd.DataFrame:
+        rows = []
+        for level in LEVELS if self.total else ():
+            position = rank(self.total, level)
+            most_us = answered.at_rank(position) if position <= answered.total else math.nan
+            low, high = self.bounds(level)
+            rows.append(
+                {
+                    "kind": kind,
+                    "percentile": level,
+                    "value_us": self.percentile(level),
+                    "low_us": low,
+                    "high_us": high,
+                    "samples_beyond": beyond(self.total, level),
+                    "at_least": most_us != self.at_rank(position),
+                    "most_us": most_us,
+                }
+            )
+        return frame("percentiles", rows)
+
+    def spectrum(self, kind: str) -> pd.DataFrame:
+        """The `spectrum` frame of one kind, at the levels at which HdrHistogram's iterator stops."""
+        rows: list[dict[str, object]] = []
+        cumulated = np.cumsum(self.counts)
+        level = 0.0
+        while self.total:
+            index = int(np.searchsorted(cumulated, rank(self.total, level)))
+            last = int(cumulated[index]) == self.total
+            rows.append(
+                {
+                    "kind": kind,
+                    "value_us": float(self.values_us[index]),
+                    "percentile": 1.0 if last else level,
+                    "total_count": int(cumulated[index]),
+                }
+            )
+            if last:
+                break
+            level += 1 / (TICKS_PER_HALF_DISTANCE * 2 ** (math.floor(math.log2(1 / (1 - level))) + 1))
+        return frame("spectrum", rows)

@@ -1,0 +1,157 @@
+"""Write quantities: latencies, rates, counts, sizes and shares, each with its unit and its interval.
+
+Every number in a report is written by this module, so that the same value reads the same everywhere: three
+significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages; thousands
+apart by a narrow space, a unit apart by a no-break space, an interval in brackets behind its value: 118 us (116-121).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+THIN = "\u202f"
+NBSP = "\u00a0"
+DASH = "\u2013"
+MINUS = "\u2212"
+UNKNOWN = "unknown"
+
+Value = float | int | str | bool | None
+
+
+def known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _digits(value: float, significant: int = 3) -> str:
+    """A number with so many significant digits; the integer part is never rounded away."""
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.{significant}g}")  # first, for 0.9996 has one more digit than 1.00
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{value:.{decimals}f}".replace("-", MINUS)
+
+
+def count(value: float | None) -> str:
+    """A whole number: 3 959 100."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    text = f"{abs(round(value)):,}".replace(",", THIN)
+    return (MINUS if round(value) < 0 else "") + text
+
+
+def rate(value: float | None) -> str:
+    """A rate: 12 600/s."""
+    return UNKNOWN if not known(value) else f"{count(value)}/s"
+
+
+def _time_unit(value_us: float) -> tuple[float, str]:
+    size = abs(value_us)
+    if size >= 999_500:
+        return 1e6, "s"
+    return (1e3, "ms") if size >= 999.5 else (1.0, "us")
+
+
+def _bare(value_us: float, scale: float) -> str:
+    whole = scale == 1.0 and float(value_us).is_integer()  # a histogram knows whole microseconds, and no more
+    return f"{value_us:.0f}".replace("-", MINUS) if whole else _digits(value_us / scale)
+
+
+def latency(value_us: float | None) -> str:
+    """A duration in microseconds: 118 us, 1.02 ms, 1.83 s."""
+    if value_us is None or not math.isfinite(value_us):
+        return UNKNOWN
+    scale, unit = _time_unit(value_us)
+    return f"{_bare(value_us, scale)}{NBSP}{unit}"
+
+
+def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
+    """A duration with its bounds in the same unit: 118 us (116-121); a side without a bound is left open."""
+    if value_us is None or not math.isfinite(value_us):
+        return UNKNOWN
+    if not known(low_us) and not known(high_us):
+        return latency(value_us)
+    scale, unit = _time_unit(value_us)
+    widest = max(abs(side) for side in (low_us, high_us) if side is not None and math.isfinite(side))
+    if widest > 10 * abs(value_us):  # then the bounds say more than the value, and have to be readable
+        scale, unit = _time_unit(widest)
+    if scale == 1.0 and float(value_us).is_integer():  # whole microseconds: bounds are rounded outwards
+        low_us = math.floor(low_us) if low_us is not None and math.isfinite(low_us) else None
+        high_us = math.ceil(high_us) if high_us is not None and math.isfinite(high_us) else None
+    sides = ["?" if side is None or not math.isfinite(side) else _bare(side, scale) for side in (low_us, high_us)]
+    between = f"{NBSP}to{NBSP}" if any(text.startswith(MINUS) for text in sides) else DASH
+    return f"{_bare(value_us, scale)}{NBSP}{unit} ({between.join(sides)})"
+
+
+def changed_by(value_us: float, low_us: float, high_us: float) -> str:
+    """A difference that lies on one side of zero, with its bounds: higher by 8 us (1-14)."""
+    if value_us > 0:
+        return f"higher by {latency_interval(value_us, low_us, high_us)}"
+    return f"lower by {latency_interval(-value_us, -high_us, -low_us)}"
+
+
+def _hundredths(share: float) -> str:
+    """A share as a percentage: one decimal, two where one would hide something, none for 0 and 100."""
+    value = share * 100
+    if value in (0, 100):
+        return f"{value:.0f}"
+    return f"{value:.{1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2}f}".replace("-", MINUS)
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as a percentage: 9.74 %, 26.6 %."""
+    if share is None or not math.isfinite(share):
+        return UNKNOWN
+    return f"{_hundredths(share)}{NBSP}%"
+
+
+def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
+    """A share with its interval: 26.6 % (24.7-28.6)."""
+    if low is None or high is None or not (known(share) and known(low) and known(high)):
+        return percent(share)
+    return f"{percent(share)} ({_hundredths(low)}{DASH}{_hundredths(high)})"
+
+
+def size(value_bytes: float | None) -> str:
+    """A size in bytes with a decimal prefix: 134 MB."""
+    if value_bytes is None or not math.isfinite(value_bytes):
+        return UNKNOWN
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(value_bytes) >= scale:
+            return f"{_digits(value_bytes / scale)}{NBSP}{unit}"
+    return f"{value_bytes:.0f}{NBSP}B"
+
+
+def seconds(value: float | None) -> str:
+    """A time in seconds: 14 s, 0.5 s."""
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}{NBSP}s"
+
+
+def several(number: float | None, one: str, rest: str = "") -> str:
+    """1 answer with an error, 12 answers with an error: `one` takes an s unless there is one, `rest` stays."""
+    told = count(number)
+    return f"{told} {one}{'' if told == '1' else 's'}{rest}"
+
+
+def connections(number: float | None) -> str:
+    """one connection, 64 connections."""
+    return "one connection" if number == 1 else several(number, "connection")
+
+
+def level(percentile: float) -> str:
+    """A percentile's name: p50, p99.9, max."""
+    return "max" if percentile >= 1 else f"p{percentile * 100:.6g}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """a, b and c."""
+    given = list(words)
+    return " and ".join(([", ".join(given[:-1])] if given[:-1] else []) + given[-1:])
+
+
+def sentence(text: str) -> str:
+    """Text with a capital first letter and a full stop."""
+    text = text.strip()
+    if not text:
+        return text
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

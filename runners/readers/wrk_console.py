@@ -1,0 +1,289 @@
+"""Reads console output of wrk, wrk2 and loadgen out of any text around it: terminals, Markdown, several to a text.
+
+Nothing in an input is an error. Output that is cut short gives a report whose last fields are None; a line that belongs
+to no part of the output is kept as a diagnostic.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from runners.readers import units
+from runners.readers.command_line import CommandLine, find_command, parse_command
+from runners.readers.console_report import (
+    Calibration,
+    ConsoleReport,
+    Footer,
+    Latencies,
+    SocketErrors,
+    SpectrumRow,
+    ThreadStats,
+)
+
+COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
+DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output
+LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
+LOADGEN_PREFIX = "loadgen:"
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_QUOTE = re.compile(r"^\s*(?:>\s?)+")
+_HEADING = re.compile(r"^\s*#{1,6}\s")
+_WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # the rest of a command that a terminal broke in a number
+_V = r"([+-]?[\w.μµ]+)"
+_N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
+_TIME = r"([+-]?(?:\d[\d.]*|nan|inf)(?:[uμµm]s|[smh]))"
+
+_PATTERNS: dict[str, re.Pattern[str]] = {
+    name: re.compile(pattern)
+    for name, pattern in {  # the row that occurs most comes first
+        "spectrum": rf"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+{_N}\s+(\d+\.\d+|inf)\s*$",
+        "running": r"Running (\S+) test @ (\S+)",
+        "threads": rf"{_N} threads and {_N} connections",
+        "calibration": rf"Thread calibration: mean lat\.: {_V}, rate sampling interval: {_V}",
+        "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+(\S+)",
+        "latency": rf"^\s*Latency\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
+        "per_thread": rf"^\s*Req/Sec\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
+        "distribution": r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$",
+        "row": rf"^\s*(\d+(?:\.\d+)?)%\s+{_TIME}\s*$",
+        "spectrum_head": r"Detailed Percentile spectrum",
+        "columns": r"Value\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)",
+        "mean": rf"#\[Mean\s*=\s*{_V}, StdDeviation\s*=\s*{_V}\]",
+        "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*{_N}\]",
+        "buckets": rf"#\[Buckets\s*=\s*{_N}, SubBuckets\s*=\s*{_N}\]",
+        "rule": r"^\s*-{20,}\s*$",
+        "requests": rf"{_N} requests in {_V}, {_V} read",
+        "socket_errors": rf"Socket errors: connect {_N}, read {_N}, write {_N}, timeout {_N}",
+        "non_2xx": rf"Non-2xx or 3xx responses: {_N}",
+        "rate": rf"Requests/sec:\s*{_V}",
+        "transfer": rf"Transfer/sec:\s*{_V}",
+        "extra": rf"^\s*{LOADGEN_PREFIX}\s?(.*)$",
+    }.items()
+}
+
+
+@dataclass(slots=True)
+class _Distribution:
+    """One distribution while its lines come in."""
+
+    label: str | None = None
+    rows: list[tuple[float, float]] = field(default_factory=list)
+    spectrum: list[SpectrumRow] = field(default_factory=list)
+    footer: dict[str, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.spectrum or self.footer)
+
+    def finish(self) -> Latencies:
+        footer = Footer(**self.footer) if self.footer else None
+        return Latencies(self.label, tuple(self.rows), tuple(self.spectrum), footer)
+
+
+@dataclass(slots=True)
+class _Builder:
+    """One report while its lines come in. `said` holds finished fields by their name in the report."""
+
+    first_line: int
+    command: CommandLine | None
+    said: dict[str, Any] = field(default_factory=dict)
+    latencies: _Distribution = field(default_factory=_Distribution)
+    uncorrected: _Distribution = field(default_factory=_Distribution)
+    in_uncorrected: bool = False
+    calibrations: list[Calibration] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
+    diagnostics: list[str] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)  # foreign lines: diagnostics if the output goes on
+    last_line: int = 0
+    ended: bool = False
+    third: str = "Max"  # some builds print p99 in the third column
+    layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and loadgen) `50.000%`
+
+    @property
+    def current(self) -> _Distribution:
+        return self.uncorrected if self.in_uncorrected else self.latencies
+
+    def begins_anew(self, name: str, match: re.Match[str]) -> bool:
+        """Whether this line can't belong to the same output, because it has that part already or is past it."""
+        if name == "running":
+            return "duration_s" in self.said or self.ended or bool(self.current)
+        if name == "distribution":
+            return "ncorrected" not in (match[1] or "") and (bool(self.latencies) or "requests" in self.said)
+        if name in ("stats_head", "latency") and self.latencies.rows:
+            return True  # the table stands above the percentiles
+        if name == "row" and "latency" in self.said and self.layout is None:
+            return True  # no tool prints percentiles without their heading
+        if name == "row":
+            return bool(self.current.rows) and float(match[1]) / 100 <= self.current.rows[-1][0]
+        seen = {"threads": "threads", "latency": "latency", "requests": "requests", "rate": "requests_per_s"}
+        return seen.get(name) in self.said
+
+    def take(self, name: str, match: re.Match[str], line_number: int) -> None:
+        if self.pending and name in _TAKERS:
+            self.diagnostics += self.pending
+            self.pending.clear()
+        if taker := _TAKERS.get(name):
+            taker(self, match)
+        self.last_line = line_number
+        self.ended = self.ended or name == "transfer"
+
+    def says_something(self) -> bool:
+        found = self.said.get("duration_s") or self.said.get("latency") or "requests" in self.said
+        return bool(self.latencies or self.uncorrected or found)
+
+    def finish(self) -> ConsoleReport:
+        asked, said = self.command, self.said
+        if asked and (
+            _differ(asked.threads, said.get("threads")) or _differ(asked.connections, said.get("connections"))
+        ):
+            asked = None  # the command above belongs to another output
+        report = ConsoleReport(
+            command=asked,
+            calibrations=tuple(self.calibrations),
+            latencies=self.latencies.finish(),
+            uncorrected=self.uncorrected.finish(),
+            extra=tuple(self.extra),
+            diagnostics=tuple(self.diagnostics),
+            first_line=self.first_line,
+            last_line=self.last_line,
+            **said,
+        )
+        return replace(report, tool=_tool(report) or self.layout)
+
+
+def _differ(asked: int | None, said: int | None) -> bool:
+    return asked is not None and said is not None and asked != said
+
+
+def _stats(match: re.Match[str], read: Callable[[str], float | None], has_max: bool = True) -> ThreadStats:
+    return ThreadStats(read(match[1]), read(match[2]), read(match[3]) if has_max else None, units.number(match[4]))
+
+
+def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
+    builder.in_uncorrected = "ncorrected" in (match[1] or "")
+    builder.current.label = (match[1] or "").removeprefix("HdrHistogram - ") or None
+    builder.layout = "wrk2" if match[1] else "wrk"
+
+
+def _take_row(builder: _Builder, match: re.Match[str]) -> None:
+    value = units.time_us(match[2])
+    if value is not None:
+        builder.current.rows.append((round(float(match[1]) / 100, 9), value))
+        builder.layout = builder.layout or ("wrk2" if match[1][-4:-3] == "." else None)
+
+
+_TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
+    "running": lambda b, m: b.said.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
+    "threads": lambda b, m: b.said.update(threads=int(m[1]), connections=int(m[2])),
+    "calibration": lambda b, m: b.calibrations.append(Calibration(units.time_us(m[1]), units.time_us(m[2]))),
+    "stats_head": lambda b, m: setattr(b, "third", m[1]),
+    "latency": lambda b, m: b.said.update(latency=_stats(m, units.time_us, b.third == "Max")),
+    "per_thread": lambda b, m: b.said.update(requests_per_thread=_stats(m, units.count)),
+    "distribution": _take_distribution,
+    "row": _take_row,
+    "spectrum": lambda b, m: b.current.spectrum.append(
+        SpectrumRow(float(m[1]), float(m[2]), int(m[3]), units.number(m[4]))
+    ),
+    "mean": lambda b, m: b.current.footer.update(mean_ms=units.number(m[1]), stdev_ms=units.number(m[2])),
+    "max": lambda b, m: b.current.footer.update(max_ms=units.number(m[1]), total_count=int(m[2])),
+    "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1]), sub_buckets=int(m[2])),
+    "requests": lambda b, m: b.said.update(
+        requests=int(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
+    ),
+    "socket_errors": lambda b, m: b.said.update(socket_errors=SocketErrors(int(m[1]), int(m[2]), int(m[3]), int(m[4]))),
+    "non_2xx": lambda b, m: b.said.update(non_2xx=int(m[1])),
+    "rate": lambda b, m: b.said.update(requests_per_s=units.count(m[1])),
+    "transfer": lambda b, m: b.said.update(bytes_per_s=units.size_bytes(m[1])),
+    "extra": lambda b, m: b.extra.append(m[1]),
+}
+_STARTS = frozenset({"running", "distribution", "row", "requests", "stats_head", "latency", "spectrum_head", "threads"})
+
+
+#: A piece that some pattern needs; most lines of a report have none, and need not be tried on each pattern.
+_HINT = re.compile(
+    r"\d\.\d|Running|threads and|calibration|Thread Stats|Latency|Req/Sec|%|Percentile|#\[|-{20}|requests in"
+    rf"|Socket errors|Non-2xx|/sec:|{LOADGEN_PREFIX}"
+)
+
+
+def _recognise(line: str) -> tuple[str, re.Match[str]] | None:
+    if not _HINT.search(line):
+        return None
+    for name, pattern in _PATTERNS.items():
+        if match := pattern.search(line):
+            return name, match
+    return None
+
+
+def _tool(report: ConsoleReport) -> str | None:
+    named = report.command.tool if report.command else None
+    if report.extra or named == "loadgen":
+        return "loadgen"
+    if report.calibrations or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
+        return "wrk2"
+    if named == "wrk2" or (named == "wrk" and report.rate_rps is None):
+        return named
+    return None
+
+
+def clean(line: str) -> str:
+    """A line without colours, marks of quotation and no-break spaces."""
+    if "\x1b" in line:
+        line = _ANSI.sub("", line)
+    return _QUOTE.sub("", line).replace("\u00a0", " ")
+
+
+def find_reports(text: str) -> list[ConsoleReport]:
+    """Every output in a text, in order. An empty list when there is none."""
+    return find_in_lines(enumerate(text.splitlines(), start=1))
+
+
+def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
+    """Every output in numbered lines, in order."""
+    found: list[ConsoleReport] = []
+    builder: _Builder | None = None
+    command: tuple[int, CommandLine] | None = None
+    continued = ""
+
+    def close() -> None:
+        nonlocal builder
+        if builder is not None and builder.says_something():
+            found.append(builder.finish())
+        builder = None
+
+    for number, raw in lines:
+        line = clean(raw)
+        recognised = _recognise(line) if len(line) <= LONGEST_LINE else None
+        if recognised is None:
+            whole = continued + line
+            continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
+            command = None if _HEADING.match(line) else command
+            if command and number == command[0] + 1 and (rest := _WRAPPED.match(line)):
+                command = (number, parse_command(command[1].text + rest[0].strip()))
+                continue
+            if not continued and len(whole) <= LONGEST_LINE and (asked := find_command(whole)):
+                close()
+                command = (number, asked)
+            elif builder is not None and line.strip():
+                builder.pending.append(line.strip())
+                foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
+                if foreign or len(builder.pending) > DIAGNOSTIC_LINES:
+                    close()
+            continue
+        name, match = recognised
+        if builder is not None and (builder.begins_anew(name, match) or (builder.ended and name != "extra")):
+            close()
+        if builder is None:
+            if name not in _STARTS:
+                continue
+            near = command is not None and number - command[0] <= COMMAND_REACH_LINES
+            builder = _Builder(number, command[1] if near and command else None)
+            command = None
+        builder.take(name, match, number)
+    close()
+    return found
+
+
+def read_console(text: str) -> ConsoleReport:
+    """The first output in a text; an empty report when there is none."""
+    return next(iter(find_reports(text)), ConsoleReport())

@@ -1,0 +1,98 @@
+"""Text for Markdown as code-hosting sites render it: every value is escaped unless it is marked as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from html import escape as escape_html
+from urllib.parse import quote
+
+from runners.analysis.finding import Finding
+from runners.report.tables import Linked, Table
+
+ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_BULLET = re.compile(r"^(\s*)([-+=])")
+_NUMBERED = re.compile(r"^(\s*\d+)([.)])")
+_AUTOLINK = re.compile(r"(?i)\b(https?|ftp)(://)|\b(www)(\.)")
+
+
+class Markdown(str):
+    """Text that is Markdown already."""
+
+    __slots__ = ()
+
+
+def escape(value: object) -> str:
+    """`value` on one line, shown as it is: nothing in it is markup, a link, an image, a mention or HTML."""
+    if isinstance(value, Markdown):
+        return value
+    text = _CONTROL.sub("", str(value).replace("\t", " "))
+    text = " ".join(text.split("\n")).replace("&", "&amp;")
+    text = _SPECIAL.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\>", "&gt;")
+    text = _AUTOLINK.sub(
+        lambda found: f"{found[1] or found[3]}&#{ord((found[2] or found[4])[0])};{(found[2] or found[4])[1:]}", text
+    )
+    text = _NUMBERED.sub(r"\1\\\2", text)
+    return _BULLET.sub(r"\1\\\2", text)
+
+
+def fenced(text: str, language: str = "") -> Markdown:
+    """`text` as a code block whose fence is longer than any run of backticks in it."""
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Markdown(f"{fence}{language}\n{text.rstrip()}\n{fence}")
+
+
+def table(content: Table) -> Markdown:
+    """A pipe table; numbers are aligned to the right."""
+    head = "| " + " | ".join(escape(cell) or " " for cell in content.head) + " |"
+    right = "---:" if content.numeric else "---"
+    rule = "| " + " | ".join("---" if index == 0 else right for index in range(len(content.head))) + " |"
+    rows = ["| " + " | ".join(_cell(cell) or " " for cell in row) + " |" for row in content.rows]
+    note = f"\n\n{escape(content.note)}" if content.note else ""
+    return Markdown("\n".join([head, rule, *rows]) + note)
+
+
+def _cell(cell: str) -> str:
+    return f"[{escape(cell)}](#{path(cell.anchor)})" if isinstance(cell, Linked) else escape(cell)
+
+
+def path(target: str) -> Markdown:
+    """A relative path as the target of a link."""
+    return Markdown(quote(target, safe="/-._~#"))
+
+
+def inside_html(value: object) -> Markdown:
+    """`value` as text inside an HTML element, where Markdown's own escapes would be shown."""
+    return Markdown(escape_html(_CONTROL.sub("", " ".join(str(value).split()))))
+
+
+def findings(
+    given: Iterable[Finding], link: Callable[[Finding], tuple[str, str] | None], full: bool = True
+) -> Markdown:
+    """A list, one finding a line, each with a link to its figure and, in `full`, what to do about it and its rule."""
+    lines = []
+    for finding in given:
+        icon = ICONS.get(finding.severity.value, "")
+        line = f"- {icon} {escape(finding.sentence)}" if icon not in ("", "•") else f"- {escape(finding.sentence)}"
+        target = link(finding)
+        if target:
+            line += f" → [{escape(target[1])}](#{path(target[0])})"
+        if full and finding.remedy:
+            line += f" *{escape(finding.remedy)}*"
+        if full:
+            line += f" <sub>{escape(finding.code)}</sub>"
+        lines.append(line)
+    return Markdown("\n".join(lines))
+
+
+def figure(anchor: str, alt: str) -> Markdown:
+    """A figure of figures/ with a link to its drawing that scales and to its data."""
+    place = path(anchor)
+    return Markdown(
+        f'<a id="{place}"></a>\n\n[![{escape(alt)}](figures/{place}.png)](figures/{place}.svg)\n\n'
+        f"Data: [CSV](figures/{place}.csv)"
+    )

@@ -1,0 +1,62 @@
+"""Numbers in figures and tables: written as `explain.words` writes them, a dash where there is none."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from runners.readers import write
+
+NONE = write.DASH
+
+
+def value(number: Any) -> float:
+    """A float from whatever a frame or a JSON file holds; NaN for what is no number."""
+    try:
+        return float(number)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def count(number: Any) -> str:
+    """12600 as "12 600"."""
+    return _known(write.count(value(number)))
+
+
+def rate(rps: Any) -> str:
+    """Requests a second: "12 600/s"."""
+    return _known(write.rate(value(rps)))
+
+
+def latency(us: Any) -> str:
+    """Microseconds in the unit that suits: 118 us, 1.02 ms, 2.5 s."""
+    return _known(write.latency(value(us)))
+
+
+def latency_interval(us: Any, low_us: Any, high_us: Any) -> str:
+    """A latency with its 95 % bounds behind it."""
+    return _known(write.latency_interval(value(us), value(low_us), value(high_us)))
+
+
+def share(part: Any) -> str:
+    """0.2058 as "20.6 %"."""
+    return _known(write.percent(value(part)))
+
+
+def share_interval(part: Any, low: Any, high: Any) -> str:
+    """A share with its 95 % interval behind it."""
+    return _known(write.percent_interval(value(part), value(low), value(high)))
+
+
+def size(bytes_: Any) -> str:
+    """Bytes with a decimal prefix."""
+    return _known(write.size(value(bytes_)))
+
+
+def seconds(duration_s: Any) -> str:
+    """A time in seconds."""
+    return _known(write.seconds(value(duration_s)))
+
+
+def _known(text: str) -> str:
+    return NONE if text == write.UNKNOWN else text

@@ -1,0 +1,119 @@
+"""What README.md says of the reference results: findings, the answers of all experiments, the audit. In their words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runners.audit.audit import audit
+from runners.claims.conclusion import Conclusion
+from runners.design.experiment import EXPERIMENTS, Experiment
+from runners.readers.outputs import find_in
+from runners.readers.published import ROOT as PUBLISHED
+from runners.report.rewrite import concluded
+from runners.storage.run_folder import REFERENCE, RunFolder
+
+END = "<!-- end of findings -->"
+ANSWERED = "the other experiments"  # in place of an experiment's number, for the table of their answers
+AUDITED = "the published reports"  # in place of an experiment's number, for the table of their audit
+#: Experiments whose findings stand in the README one by one.
+TOLD_IN_FULL = ("00", "01")
+MOST_CHARACTERS = 500  # of an answer in the table
+#: The figure that stands with an experiment's findings in README.md.
+PICTURES = {"00": ("instrument-stall", "A server frozen at known times: how many requests waited, and who counts them")}
+
+
+def begin(experiment_number: str) -> str:
+    """The line of README.md after which an experiment's findings stand, up to END."""
+    return f"<!-- findings of {experiment_number}: written by `lab keep` -->"
+
+
+def readme_findings(folder: RunFolder, link: str) -> str:
+    """The README's paragraph on a reference result: its answer and most telling findings, in the report's words."""
+    run, conclusion, _ = concluded(folder)
+    machine = run.manifest["machine"]
+    facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(run.manifest)}"
+    findings = "\n".join(f"- {finding.sentence}" for finding in conclusion.highlights)
+    size = run.manifest["size"]
+    picture = ""
+    if str(run.manifest["experiment"]) in PICTURES:
+        figure, alt = PICTURES[str(run.manifest["experiment"])]
+        picture = f"\n\n![{alt}]({link.rpartition('/')[0]}/figures/{figure}.png)"
+    return (
+        f"**{conclusion.answer}**\n\n{findings}\n\n"
+        f"One run of experiment {run.manifest['experiment']} in the {size} size ({facts}); its [whole report]({link}) "
+        f"says how each figure was measured, and which are not to be trusted.{picture}"
+    )
+
+
+def readme_answers(link: str, notebooks: str, root: Path = REFERENCE) -> str:
+    """The README's table of experiments that measure a server: what each asks, and what its reference result answers.
+
+    Those with findings of their own in the README are left out. `link` is the folder of the reference results,
+    `notebooks` that of the notebooks.
+    """
+    rows = [["experiment", "what came out"], ["---", "---"]]
+    for plan in EXPERIMENTS.values():
+        if plan.number not in TOLD_IN_FULL and plan.own_planned_s is not None:
+            name = f"[{plan.number}]({notebooks}/{plan.notebook}) {plan.title}"
+            rows.append([name, _answer(plan, root, link)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _answer(plan: Experiment, root: Path, link: str) -> str:
+    folder = root / plan.number
+    if not folder.is_dir():
+        return f"No reference result is kept: `lab run {plan.number}`"
+    run, conclusion, _ = concluded(RunFolder.open(folder))
+    report = f"[{run.manifest['size']}, {_day(run.manifest)}]({link}/{plan.number}/report.md)"
+    return f"{_told(conclusion)} {report}".replace("|", "\\|")
+
+
+def _told(conclusion: Conclusion) -> str:
+    """The answer, or where it is long the first of its sentences; what follows stands in the report."""
+    answer = conclusion.answer
+    while len(answer) > MOST_CHARACTERS and ". " in answer:
+        answer = answer.rpartition(". ")[0] + "."
+    return answer
+
+
+def _day(manifest: dict[str, Any]) -> str:
+    return f"{datetime.fromtimestamp(manifest['started_unix_s'], UTC):%Y-%m-%d}"
+
+
+def readme_audit(link: str) -> str:
+    """The README's table on the published reports: each rule that found something, and in how many runs of a report.
+
+    `link` is the folder of the rules' pages.
+    """
+    found = audit(find_in(PUBLISHED))
+    runs = Counter(output.group for output in found.outputs)
+    seen: dict[tuple[str, str], set[int]] = {}
+    for remark in found.remarks:
+        seen.setdefault((remark.code, remark.output.group), set()).add(id(remark.output))
+    rows = [
+        ["rule", "what it found", *(f"{report.replace('-', ' ')} ({count})" for report, count in runs.items())],
+        ["---", "---", *("---:" for _ in runs)],
+    ]
+    for rule, _, _ in found.counts:
+        cells = [str(len(seen.get((rule.code, report), ())) or "") for report in runs]
+        rows.append([f"[{rule.code}]({link}/{rule.code}.md)", f"{rule.reason} ({rule.severity.value})", *cells])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"**{found.summary}** In how many runs of a report each fault stands:\n\n{table}"
+
+
+def with_findings(readme: str, findings: str, experiment_number: str) -> str:
+    """README's text with the part between an experiment's markers replaced; as it is, if it has no such markers."""
+    before, marker, rest = readme.partition(begin(experiment_number))
+    _, _, after = rest.partition(END)
+    return f"{before}{marker}\n{findings}\n{END}{after}" if marker else readme
+
+
+def refreshed(readme: str, kept: RunFolder, reference: str, notebooks: str, pages: str) -> str:
+    """README's text after a reference result was kept: its findings, every answer, and the audit."""
+    number = str(kept.manifest()["experiment"])
+    after = with_findings(readme, readme_findings(kept, f"{reference}/{number}/report.md"), number)
+    after = with_findings(after, readme_answers(reference, notebooks, kept.path.parent), ANSWERED)
+    return with_findings(after, readme_audit(pages), AUDITED)

@@ -1,0 +1,204 @@
+"""A run and its conclusion to report.html (one file, works offline) and report.md with its figures beside it."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+from markupsafe import Markup
+
+from runners.claims.conclusion import Conclusion
+from runners.readers import write
+from runners.readers.console_report import ConsoleReport
+from runners.readers.run import Run
+from runners.report import blocks, font, markdown, numbers, pages, style, tables
+from runners.report.section import Place, Shown
+
+LIMIT_BYTES = 3_000_000
+MARGIN_BYTES = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Diet:
+    """What is left out of report.html so that it stays small: narrow frames, data, raw output."""
+
+    least_share: float = 0.0
+    data: bool = True
+    raw: bool = True
+    graphs: bool = True
+
+
+DIETS = (
+    Diet(),
+    *(Diet(share) for share in (0.0005, 0.001, 0.002, 0.005)),
+    Diet(0.005, data=False),
+    Diet(0.01, data=False),
+    Diet(0.01, data=False, raw=False),
+    Diet(data=False, raw=False, graphs=False),
+)
+
+
+def render(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> None:
+    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all.
+
+    `published` maps the full name of a published output, e.g. `report-1/put`, to what it says; the last part of the
+    name is the workload that it is drawn with. Raises OSError when the folder can't be written.
+    """
+    page = pages.page(run, conclusion, published)
+    drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in figures(page)}
+    write_figures(run.folder.figures_path, page, drawn)
+    replace_file(run.folder.report_md, to_markdown(page).encode())
+    replace_file(run.folder.report_html, to_html(page, drawn).encode())
+
+
+def figures(page: pages.Page) -> Iterator[Shown]:
+    """Every figure of a report except the flame graphs, in its order."""
+    for section in page.sections:
+        yield from section.figures
+    for part in page.workloads:
+        yield from (shown for shown in (part.curve, part.over_time) if shown)
+    yield from (profile.bars for profile in page.profiles)
+    yield from page.costs
+    if page.rates:
+        yield page.rates
+
+
+def write_figures(folder: Path, page: pages.Page, drawn: dict[str, str]) -> None:
+    """figures/: each figure as PNG, SVG and CSV, each flame graph as PNG. Figures of an earlier report go."""
+    folder.mkdir(exist_ok=True)
+    written: set[str] = set()
+
+    def put(name: str, content: bytes) -> None:
+        replace_file(folder / name, content)
+        written.add(name)
+
+    for shown in figures(page):
+        put(f"{shown.anchor}.png", style.png(shown.picture))
+        put(f"{shown.anchor}.svg", drawn[shown.anchor].encode())
+        put(f"{shown.anchor}.csv", csv(shown.data))
+    for profile in page.profiles:
+        for graph in profile.graphs:
+            put(f"{graph.anchor}.png", style.png(graph.picture()))
+    for path in folder.iterdir():
+        if path.is_file() and path.suffix in (".png", ".svg", ".csv") and path.name not in written:
+            path.unlink()
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file by `content`, whole or not at all (write, flush to disk, rename)."""
+    new = path.with_name(path.name + ".new")
+    with new.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(path)
+
+
+def csv(data: pd.DataFrame) -> bytes:
+    """A frame as CSV, floats with six significant digits."""
+    return bytes(data.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode())
+
+
+def to_markdown(page: pages.Page) -> str:
+    """The report as Markdown. Paths are relative to the run folder."""
+    environment = _environment(autoescape=False)
+    environment.finalize = markdown.escape
+    environment.globals.update(
+        path=markdown.path,
+        table=markdown.table,
+        fenced=markdown.fenced,
+        inside_html=markdown.inside_html,
+        findings=partial(markdown.findings, link=page.link),
+        figure=lambda shown: markdown.figure(shown.anchor, shown.picture.alt),
+    )
+    text = environment.get_template("report.md.j2").render(**_context(page))
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def to_html(page: pages.Page, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
+    """The report as one HTML file below the limit; what had to be left out for that is said in it."""
+    environment = _environment(autoescape=True)
+    template = environment.get_template("report.html.j2")
+    face = Markup(font.faces(font.letters(drawn.values())))  # noqa: S704 - made here, base64
+    html = ""
+    for diet in DIETS:
+        graphs = {
+            graph.anchor: graph.smaller(diet.least_share) if diet.least_share else graph
+            for profile in page.profiles
+            for graph in profile.graphs
+        }
+        if not diet.graphs:
+            graphs = {name: replace(graph, page="") for name, graph in graphs.items()}
+        html = template.render(
+            **_context(page),
+            svg={name: Markup(text) for name, text in drawn.items()},  # noqa: S704 - made by matplotlib, which escapes
+            icons=markdown.ICONS,
+            face=face,
+            graphs=graphs,
+            diet=diet,
+            left_out=_left_out(diet),
+            data_url=partial(_data_url, allowed=diet.data),
+            source=_source,
+        )
+        if len(html.encode()) < limit_bytes - MARGIN_BYTES:
+            break
+    return html
+
+
+def _left_out(diet: Diet) -> str:
+    """What a reader of a slimmed report must know, as a sentence; empty for the whole one."""
+    if not diet.graphs:
+        return "To stay small, this page holds no flame graphs; they lie beside it in the run folder."
+    if not diet.least_share:
+        return ""
+    text = f"To stay small, flame graphs leave out frames narrower than {numbers.share(diet.least_share)} of the whole"
+    text += "" if diet.data else "; the data of figures are links into the run folder"
+    text += "" if diet.raw else ", and so is raw console output"
+    return text + "."
+
+
+def _environment(autoescape: bool) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("runners.report"),
+        autoescape=autoescape,  # noqa: S701 - Markdown has its own escaping, see to_markdown
+        trim_blocks=False,
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+    )
+
+
+def _context(page: pages.Page) -> dict[str, Any]:
+    manifest = {"warnings": [], "rerun": "", **page.run.manifest}
+    return {
+        "page": page,
+        "manifest": manifest,
+        "steps": tables.steps(page.run),
+        "machine": tables.machine(manifest),
+        "parameters": tables.parameters(manifest),
+        "comparison": tables.comparison,
+        "when": tables.when,
+        "Place": Place,
+        "mark": blocks.mark,
+        "sentence": lambda text: write.sentence(str(text or "")),
+    }
+
+
+def _source(name: str) -> Markup:
+    """A style sheet or script of the report, as it is."""
+    return Markup(resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8"))  # noqa: S704
+
+
+def _data_url(shown: Shown, allowed: bool) -> str:
+    """The figure's data as a link that holds them, or to their file in the run folder when they are to be left out."""
+    if not allowed:
+        return f"figures/{shown.anchor}.csv"
+    return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()

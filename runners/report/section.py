@@ -1,0 +1,77 @@
+"""A figure with its data, and a section of a report: what an experiment adds to the parts that every report has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from html import escape
+
+import pandas as pd
+from markupsafe import Markup
+
+from runners.analysis.finding import Finding
+from runners.readers.run import Step
+from runners.report import style
+from runners.report.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A figure with the data that it draws."""
+
+    anchor: str
+    picture: style.Picture
+    data: pd.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A page of its own inside the HTML report, in a sandboxed frame: its scripts reach neither report nor network."""
+
+    anchor: str
+    title: str
+    page: str
+    height_px: int
+
+    def iframe(self) -> Markup:
+        return Markup(  # noqa: S704 - both values are escaped
+            f'<div class="flame"><iframe title="{escape(self.title)}" sandbox="allow-scripts" '
+            f'height="{self.height_px}" style="width:100%;border:0" srcdoc="{escape(self.page)}"></iframe></div>'
+        )
+
+
+class Place(StrEnum):
+    """Where a section stands among the parts that every report has."""
+
+    FIRST = "first"  # before the latency curves: it is what the experiment is about
+    SHORT = "short"  # before the profiles
+    WHERE = "where"  # after them
+    TAIL = "tail"  # with the causes of the tail
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report: its heading, overview, sentences, figures, pages and tables, in this order.
+
+    `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty;
+    `overview` is the table that answers before anything is shown, if there is one.
+    """
+
+    anchor: str
+    title: str
+    place: Place = Place.FIRST
+    text: str = ""
+    findings: tuple[Finding, ...] = ()
+    figures: tuple[Shown, ...] = ()
+    tables: tuple[Table, ...] = ()
+    pages: tuple[Embedded, ...] = ()
+    overview: Table | None = None
+
+
+def shown_of(
+    anchor: str, picture: style.Picture, steps: Sequence[Step], frame: str, more: Sequence[pd.DataFrame] = ()
+) -> Shown:
+    """The figure with one frame of its steps, and whatever more was drawn, as its data."""
+    data = pd.concat([*(step.frames[frame].assign(step=step.name) for step in steps), *more], ignore_index=True)
+    return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]])

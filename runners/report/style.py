@@ -1,0 +1,259 @@
+"""One look for every figure: colour-blind safe, readable in print, on a light card also on a dark page.
+
+Colours are those of Okabe and Ito (2008), "Color Universal Design"; what differs in colour also differs in line style
+or in place, so that a figure can be read in grey. Figures are drawn without pyplot: no global state, no window, and the
+same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+
+from runners.analysis.facts import ENGINE_NAMES
+
+BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
+INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c959f"
+SPARE = (GREEN, PURPLE, ORANGE, SKY)
+
+ENGINE_COLOURS = {
+    "rocksdb": BLUE,
+    "rocksdb-tuned": SKY,
+    "lsm": VERMILION,
+    "memory": GREEN,
+    "leveldb": PURPLE,
+    "files": ORANGE,
+    "noop": FLOOR,
+    # ways to run a request
+    "blocking-one": VERMILION,
+    "blocking-many": ORANGE,
+    "selector": BLUE,
+    # a cluster before and after report 5's changes
+    "all-old": VERMILION,
+    "all-new": BLUE,
+    "pool": GREEN,
+    "virtual": PURPLE,
+}
+
+CATEGORY_COLOURS = {
+    "socket read": SKY,
+    "socket write": BLUE,
+    "poll": "#a5adb6",
+    "http parsing": YELLOW,
+    "storage": VERMILION,
+    "response": GREEN,
+    "handler": "#8fd3bd",
+    "hand-over": "#004c75",
+    "cluster": "#7a5195",
+    "cache": "#b5a100",
+    "log": ORANGE,
+    "flush": "#8a3c00",
+    "compaction": "#f2a172",
+    "gc": PURPLE,
+    "jit": "#5b5b5b",
+    "vm": "#8c6d7f",
+    "profiler": "#3d3d00",
+    "other": "#d0d7de",
+}
+
+# Matplotlib reads these both when an artist is made and when it is saved.
+RC: Any = {
+    "axes.edgecolor": QUIET,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 9,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.unicode_minus": False,
+    "figure.facecolor": CARD,
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "svg.fonttype": "none",  # text stays text: it can be searched, and the report embeds the font once
+    "svg.hashsalt": "lab",
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a tool's output is a dollar sign
+    "xtick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.color": QUIET,
+    "ytick.labelcolor": INK,
+}
+PNG_DPI = 144
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def styled(make: Callable[P, T]) -> Callable[P, T]:
+    """Decorates a function that draws or saves: it runs with the lab's settings, whatever a notebook has set."""
+
+    @functools.wraps(make)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with mpl.rc_context(), warnings.catch_warnings():
+            # A frame's name may hold letters that the font lacks; they are drawn as boxes.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            mpl.rcdefaults()
+            mpl.rcParams.update(RC)
+            return make(*args, **kwargs)
+
+    return run
+
+
+class Picture(Figure):
+    """A figure in the lab's look that a notebook shows without pyplot. `alt` says in words what it shows.
+
+    The layout is computed when it is first saved, unless it is `arranged` by whoever draws it.
+    """
+
+    def __init__(self, width_in: float = 8.4, height_in: float = 4.4, *, arranged: bool = False) -> None:
+        super().__init__(figsize=(width_in, height_in), layout=None if arranged else "constrained")
+        FigureCanvasAgg(self)
+        self.alt = ""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        width, height = self.get_size_inches()
+        return png(self), {"width": round(width * 96), "height": round(height * 96)}
+
+
+@styled
+def png(figure: Figure) -> bytes:
+    """The figure as PNG, 144 dots an inch."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=PNG_DPI, metadata={"Software": None})
+    figure.set_layout_engine(None)  # it keeps the layout that it has now; to find it again takes half of the time
+    return out.getvalue()
+
+
+@styled
+def svg(figure: Figure, name: str) -> str:
+    """The figure as an `<svg>` element to stand in a page; `name` keeps its ids apart from those of other figures."""
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    figure.set_layout_engine(None)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
+    text = re.sub(r'<g id="[^"]*">', "<g>", text)  # nothing refers to groups
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'((?:xlink:)?href="#|url\(#)', rf"\g<1>{name}-", text)
+    # the size comes from the page; the view box keeps the proportions
+    text = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", text, count=1)
+    text = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", text, count=1)
+    return "".join(line.strip() + "\n" for line in text.splitlines())
+
+
+def plain(text: object, limit: int = 90) -> str:
+    """`text` as one short line without control characters, safe as a label."""
+    line = _CONTROL.sub(" ", str(text)).strip()
+    line = line if len(line) <= limit else line[: limit - 1] + "…"
+    return line or "?"
+
+
+def colour_of(engine: str) -> str:
+    """The colour of an engine; engines that have none of their own share one by their name's letters."""
+    return ENGINE_COLOURS.get(engine, SPARE[sum(map(ord, engine)) % len(SPARE)])
+
+
+def colours_of(engines: Iterable[str]) -> dict[str, str]:
+    """A colour for each in one figure: its own, or a spare one where another of them has that already."""
+    found: dict[str, str] = {}
+    for engine in dict.fromkeys(engines):
+        own, taken = colour_of(engine), set(found.values())
+        found[engine] = next((colour for colour in (own, *SPARE) if colour not in taken), own)
+    return found
+
+
+def engine_name(engine: str) -> str:
+    """How an engine is called in a title."""
+    name = ENGINE_NAMES.get(engine, plain(engine, 20))
+    return name.lstrip("_") or "?"  # a legend drops labels that start with an underscore
+
+
+def category_colour(category: str) -> str:
+    """The colour of a category of stacks."""
+    return CATEGORY_COLOURS.get(category.lower(), CATEGORY_COLOURS["other"])
+
+
+def beside(axes: Axes, text: str, x: float, y: float) -> None:
+    """A small label to the right of the end of a bar."""
+    axes.annotate(text, (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5)
+
+
+def is_dark(colour: str) -> bool:
+    """Whether white text reads better than black on a colour (relative luminance as WCAG 2 defines it)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05
+
+
+def axis_time(value_us: float) -> str:
+    """A tick of a latency axis: 50 us, 1 ms, 2 s."""
+    if not math.isfinite(value_us):
+        return ""
+    for scale, unit in ((1e6, "s"), (1e3, "ms")):
+        if abs(value_us) >= scale:
+            return f"{value_us / scale:g} {unit}"
+    return f"{value_us:g} us"
+
+
+def axis_count(value: float) -> str:
+    """A tick of a count or rate axis: 500, 12 000, 1.5 M."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g} M"
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 10 else f"{value:g}"
+
+
+def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
+    """A logarithmic y axis of latency, with a little room around; labels at 1, 2 and 5 where there are few decades."""
+    low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    decades = math.log10(high / low)
+    subs = (1.0, 2.0, 5.0) if decades < 3.8 else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(base=10, subs=subs, numticks=30))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_time(value)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
+
+
+def percentile_axis(axes: Axes, most: float) -> None:
+    """An x axis of 1/(1 - p), logarithmic up to `most`, labelled with the percentile p."""
+    axes.set_xscale("log")
+    axes.set_xlim(1, max(most, 2.5))
+    ticks = [1 / (1 - p) for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001]
+    labels = {round(tick, 3): percent_label(p) for tick, p in zip(ticks, PERCENTILE_TICKS, strict=False)}
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(FixedLocator([]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: labels.get(round(value, 3), "")))
+    axes.set_xlabel("percentile (axis: 1/(1-p))")
+
+
+def percent_label(p: float) -> str:
+    """0.999 as "99.9 %"."""
+    return f"{100 * p:.8g} %"

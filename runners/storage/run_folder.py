@@ -1,0 +1,223 @@
+"""The run folder: the names of its files, its manifest, its steps (step_folder.py), and frames in and out.
+
+Nothing else in the lab knows what a file of a run is called. A step is written into a folder of its own that ends
+in ``.partial`` and takes its final name only when it is complete, so a run folder is never half-overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runners.storage.step_folder import PARTIAL, StepFolder, StoreError, write_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PARTIAL", "RunFolder", "StepFolder", "StoreError", "runs", "write_json"]
+
+#: Where runs are kept: data/runs, or the folder that LAB_RUNS names (a larger disk, a test's own).
+RUNS = Path(os.environ.get("LAB_RUNS") or Path(__file__).resolve().parents[2] / "data" / "runs")
+#: Reference results, committed.
+REFERENCE = Path(__file__).resolve().parents[2] / "data" / "reference"
+#: Names the run folder that `lab run` made for the notebook it executes.
+RUN_VARIABLE = "LAB_RUN"
+#: Names the run folder of an interrupted run that the notebook is to go on with.
+RESUME_VARIABLE = "LAB_RESUME"
+MANIFEST_SCHEMA = "run/1"
+STEP_SCHEMA = "step/1"
+#: Room kept from the start, so that a run whose disk is full can still be closed.
+RESERVE = ".reserve"
+RESERVE_BYTES = 128 * 1024
+SUPERSEDED = "superseded"
+_STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    import pandas as pd  # here, because rooms that never touch a frame also use this module's names
+
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise StoreError(str(path), f"can't be read ({error})", "run again, or remove it") from error
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Everything that one run of an experiment produced."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, root: Path, experiment: str, size: str, manifest: dict[str, Any]) -> RunFolder:
+        """Make a new run folder under `root`, named experiment, UTC time and size; its manifest says `running`."""
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        run = f"{experiment}-{stamp}-{size}-{secrets.token_hex(2)}"
+        folder = cls(root / run)
+        folder.steps_path.mkdir(parents=True)
+        (folder.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
+        folder.write_manifest(
+            {
+                "schema": MANIFEST_SCHEMA,
+                "run": run,
+                "experiment": experiment,
+                "size": size,
+                "status": "running",
+                "started_unix_s": datetime.now(UTC).timestamp(),
+                **manifest,
+            }
+        )
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing run folder. Raises StoreError, naming `path`, when it is none."""
+        folder = cls(path)
+        if not folder.manifest_path.is_file():
+            raise StoreError(
+                str(path), "not a run folder (it has no manifest.json)", "look into data/runs for those there are"
+            )
+        return folder
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.path / "manifest.json"
+
+    @property
+    def steps_path(self) -> Path:
+        return self.path / "steps"
+
+    @property
+    def figures_path(self) -> Path:
+        return self.path / "figures"
+
+    @property
+    def report_html(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def report_md(self) -> Path:
+        return self.path / "report.md"
+
+    @property
+    def notebook(self) -> Path:
+        """The executed notebook of a batch run."""
+        return self.path / "notebook.ipynb"
+
+    @property
+    def conclusions(self) -> Path:
+        """The report's findings as JSON."""
+        return self.path / "conclusions.json"
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def _finished(self) -> Path:
+        """The words of its notebook that are finished, as JSON; see `runners.execution.finished`."""
+        return self.path / "finished.json"
+
+    def finished_words(self) -> dict[str, dict[str, Any]]:
+        """Each finished word of the notebook and what it gave; none where nothing is written, or nothing readable."""
+        try:
+            told = json.loads(self._finished.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {key: entry for key, entry in told.items() if isinstance(entry, dict)} if isinstance(told, dict) else {}
+
+    def write_finished_words(self, told: dict[str, dict[str, Any]]) -> None:
+        write_json(self._finished, told)
+
+    def write_frame(self, name: str, frame: pd.DataFrame) -> None:
+        """Store a frame of the run as a whole, as Parquet."""
+        (self.path / "frames").mkdir(exist_ok=True)
+        frame.to_parquet(self.path / "frames" / f"{name}.parquet", index=False)
+
+    def read_frames(self) -> dict[str, pd.DataFrame]:
+        """The frames of the run as a whole, by name. Raises StoreError, naming the file, when one can't be read."""
+        return {path.stem: _parquet(path) for path in sorted((self.path / "frames").glob("*.parquet"))}
+
+    def server_folder(self, label: str) -> Path:
+        """Scratch for one server's life: its log and, until the run ends, its data."""
+        return self.path / "servers" / label
+
+    def manifest(self) -> dict[str, Any]:
+        """manifest.json as a dict. Raises StoreError when it can't be read."""
+        try:
+            value: dict[str, Any] = json.loads(self.manifest_path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise StoreError(
+                str(self.manifest_path), f"can't be read ({error})", "the run can't be used; make it again"
+            ) from error
+        return value
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        write_json(self.manifest_path, manifest)
+
+    def update_manifest(self, **fields: object) -> None:
+        """Replace some fields of the manifest, atomically."""
+        self.write_manifest({**self.manifest(), **fields})
+
+    def finish(self, status: str) -> None:
+        """Close the run as `complete`, `interrupted` or `failed`, on a full disk too."""
+        (self.path / RESERVE).unlink(missing_ok=True)
+        self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
+
+    def reopen(self) -> None:
+        """Go on with a run that was interrupted; the manifest tells when."""
+        (self.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
+        resumed = [*self.manifest().get("resumed_unix_s", ()), datetime.now(UTC).timestamp()]
+        self.update_manifest(status="running", resumed_unix_s=resumed)
+
+    def begin_step(self, name: str) -> StepFolder:
+        """An empty folder to measure into. What an earlier, unfinished attempt left is removed."""
+        if not _STEP_NAME.match(name):
+            raise StoreError(f"step {name!r}", "not a name for a folder", "use small letters, digits and dashes")
+        folder = StepFolder(self.steps_path / (name + PARTIAL))
+        if folder.path.exists():
+            shutil.rmtree(folder.path)
+        folder.path.mkdir()
+        return folder
+
+    def commit_step(self, step: StepFolder, meta: dict[str, Any]) -> StepFolder:
+        """Give a measured step its final name; a former step of that name is kept under steps/superseded/."""
+        write_json(step.meta, {"schema": STEP_SCHEMA, "name": step.name, **meta})
+        final = self.steps_path / step.name
+        if final.exists():
+            graveyard = self.steps_path / SUPERSEDED
+            graveyard.mkdir(exist_ok=True)
+            final.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
+        step.path.replace(final)
+        return StepFolder(final)
+
+    def steps(self) -> list[StepFolder]:
+        """Complete steps in the order in which they started."""
+        return sorted(self._complete(), key=lambda step: step.read_meta().get("started_unix_us", 0))
+
+    def named(self, name: str) -> list[StepFolder]:
+        """The complete step of that name, if there is one."""
+        step = StepFolder(self.steps_path / name)
+        return [step] if step.meta.is_file() else []
+
+    def _complete(self) -> Iterator[StepFolder]:
+        if not self.steps_path.is_dir():
+            return
+        for path in self.steps_path.iterdir():
+            if path.is_dir() and not path.name.endswith(PARTIAL) and (path / "step.json").is_file():
+                yield StepFolder(path)
+
+
+def runs(root: Path) -> list[RunFolder]:
+    """All run folders under `root`, oldest first by name."""
+    if not root.is_dir():
+        return []
+    return [RunFolder(path) for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()]

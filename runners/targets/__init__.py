@@ -1,0 +1,1 @@
+"""Start, identify and stop what is measured."""

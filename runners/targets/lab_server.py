@@ -1,0 +1,245 @@
+"""Start a key-value server, know that it is ours, and stop it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shlex
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from runners.errors import ServerError
+from runners.process.cpu_placement import compiling_anywhere
+from runners.process.supervisor import Child, pinned, start
+from runners.targets.http import client
+from runners.toolchain.tools import shown
+
+READY_TIMEOUT_S = 60.0
+COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
+STATUS_TIMEOUT_S = 5.0
+LOG_TAIL_LINES = 15
+_END_OF_OUTPUT_S = 0.5
+_EXIT_CODE_S = 5.0
+#: Flags that every measured JVM gets: frames between safepoints for the profiler, and leave for it to attach.
+PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
+
+#: one-nio loads its native library and uses Unsafe; without these JDK 25 warns in the server's log.
+#: A server of other classes may run on an older JDK, which would not start with them.
+ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
+ONE_NIO_CLASSES = "lab.server."
+
+MAIN = "lab.server.Main"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """How a server is to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
+
+    `subject` is what reports call it; empty: its engine.
+    """
+
+    java: Path
+    class_path: Path
+    engine: str
+    folder: Path
+    data: Path
+    heap_mb: int = 128
+    selectors: int = 0
+    port: int = 0
+    cpus: tuple[int, ...] | None = None
+    taskset: Path | None = None
+    main_class: str = MAIN
+    server_flags: tuple[str, ...] = ()
+    more_jvm_flags: tuple[str, ...] = ()
+    subject: str = ""
+
+    @property
+    def gc_log(self) -> Path:
+        return self.folder / "gc.log"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "server.log"
+
+    def jvm_flags(self) -> list[str]:
+        return [
+            f"-Xmx{self.heap_mb}m",
+            *(ONE_NIO if self.main_class.startswith(ONE_NIO_CLASSES) else ()),
+            *PROFILABLE,
+            f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0",
+            *self.more_jvm_flags,
+        ]
+
+    def command(self) -> list[str]:
+        """The whole command line, as it is run."""
+        selectors_flag = ["--selectors", str(self.selectors)] if self.selectors and self.main_class == MAIN else []
+        java = [
+            shown(self.java),
+            *self.jvm_flags(),
+            "-cp",
+            shown(self.class_path / "*"),
+            self.main_class,
+            *("--engine", self.engine),
+            *("--data", shown(self.data)),
+            *("--host", "127.0.0.1"),
+            *("--port", str(self.port)),
+            *selectors_flag,
+            *self.server_flags,
+        ]
+        return pinned(java, self.cpus, self.taskset)
+
+
+@dataclass(slots=True)
+class RunningServer:
+    """A server that was ready when this was made. `ready` is its first line, parsed."""
+
+    spec: ServerSpec
+    child: Child
+    ready: dict[str, Any]
+    command: tuple[str, ...] = field(default=())
+
+    @property
+    def pid(self) -> int:
+        return int(self.ready["pid"])
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.ready['port']}"
+
+    @property
+    def engine(self) -> str:
+        return self.spec.engine
+
+    @property
+    def subject(self) -> str:
+        """What reports call it, and steps are named after."""
+        return self.spec.subject or self.spec.engine
+
+    def alive(self) -> bool:
+        return self.child.poll() is None
+
+    def status(self) -> dict[str, Any]:
+        """GET /v0/status, after checking that the process which answers is the one that we started.
+
+        Raises ServerError when the server died, does not answer, or is another one.
+        """
+        if not self.alive():
+            raise self.death()
+        try:
+            with client(STATUS_TIMEOUT_S) as asking:
+                answer: dict[str, Any] = asking.get(f"{self.url}/v0/status").json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise ServerError(
+                f"server {self.engine} on {self.url}", f"gives no status ({error})", "launch it again"
+            ) from error
+        if answer.get("instance") != self.ready["instance"]:
+            raise ServerError(
+                self.url,
+                f"another server answers here (instance {answer.get('instance')}, not {self.ready['instance']})",
+                "stop that one, or let the lab choose a free port (port=0)",
+            )
+        return answer
+
+    def statistics(self) -> dict[str, Any]:
+        """GET /v0/stats: what the store has counted; empty where it counts nothing or does not tell."""
+        try:
+            with client(STATUS_TIMEOUT_S) as asking:
+                answer = asking.get(f"{self.url}/v0/stats")
+            told: Any = answer.json() if answer.status_code == httpx.codes.OK else {}
+        except (httpx.HTTPError, ValueError):
+            return {}
+        return told if isinstance(told, dict) else {}
+
+    def death(self) -> ServerError:
+        """Describe how this server died, with its last log lines: for when its process is known to be gone."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.child.wait(_EXIT_CODE_S)  # its guard may not have collected the exit code yet
+        return ServerError(
+            f"server {self.engine} (pid {self.pid})",
+            f"died with exit code {self.child.poll()}; its last lines:\n{log_tail(self.spec.log)}",
+            "see its log for more, then launch it again",
+        )
+
+    def stop(self) -> int:
+        """Stop it cleanly (SIGTERM, everything flushed). May be called twice."""
+        return self.child.stop()
+
+
+def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
+    """The last lines of a log; says so when it is empty or absent."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return "(no log)"
+    return "\n".join(text[-lines:]) or "(the log is empty)"
+
+
+def _read_ready_line(child: Child, timeout_s: float) -> bytes:
+    deadline = time.monotonic() + timeout_s
+    line = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while not line.endswith(b"\n"):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not selector.select(left_s):
+                return line
+            more = os.read(child.stdout.fileno(), 65536)
+            if not more:
+                return line
+            line += more
+    return line
+
+
+def launch(
+    spec: ServerSpec,
+    command: Sequence[str] | None = None,
+    timeout_s: float = READY_TIMEOUT_S,
+    *,
+    under_load: bool = False,
+) -> RunningServer:
+    """Start the server and wait for its ready line. Raises ServerError with its last log lines.
+
+    Until it is ready its compiler may use every core, unless a load is running meanwhile.
+    """
+    spec.folder.mkdir(parents=True, exist_ok=True)
+    spec.data.mkdir(parents=True, exist_ok=True)
+    arguments, free = list(command or spec.command()), bool(spec.cpus) and not under_load
+    with spec.log.open("wb") as log:
+        child = start(arguments, stdout=subprocess.PIPE, stderr=log)
+    try:
+        with compiling_anywhere(child.pid, COMPILER_TIMEOUT_S) if free else contextlib.nullcontext():
+            line = _read_ready_line(child, timeout_s)
+        ready = json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        ready = None
+    except BaseException:
+        child.stop()
+        raise
+    if not isinstance(ready, dict) or ready.get("event") != "ready":
+        code = child.poll() if line else _exit_code(child)
+        child.stop()
+        if code is not None:
+            cause = f"ended at its start with exit code {code}"
+        elif line:
+            cause = f"printed {line[:200]!r} where its ready line should be"
+        else:
+            cause = f"was not ready after {timeout_s:g} s"
+        raise ServerError(
+            f"server {spec.engine}",
+            f"{cause}; its last lines:\n{log_tail(spec.log)}",
+            "mend what they name; the command was: " + shlex.join(arguments),
+        )
+    return RunningServer(spec, child, ready, tuple(arguments))
+
+
+def _exit_code(child: Child) -> int | None:
+    """The code of a child that has closed its output, or None for one that is merely silent."""
+    return child.poll() if not child.wait_up_to(_END_OF_OUTPUT_S) else child.wait()

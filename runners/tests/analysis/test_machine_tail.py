@@ -1,0 +1,147 @@
+"""A difference of tails that the machine made is told of no engine, setting or profiler; any other one is."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from runners.analysis import machine_tail
+from runners.analysis.profile import cost
+from runners.claims import turns
+from runners.claims.answer import engines_apart
+from runners.claims.between import compared
+from runners.claims.comparing import REPEAT, tell
+from runners.claims.conclude import conclude
+from runners.claims.conclusion import Conclusion
+from runners.claims.differential import Pair
+from runners.claims.differential import _measured as measured
+from runners.claims.rules import RULES
+from runners.readers.columns import frame
+from runners.readers.run import Run, Step
+from runners.tests.fixtures.history import Span, history
+from runners.tests.report import steps
+
+LENGTH_S = 20.0
+STALLS = [(3.0, 0.15), (8.1, 0.2), (12.7, 0.12), (17.2, 0.18)]
+ELSEWHERE = [(1.0, 0.15), (5.1, 0.2), (10.2, 0.12), (15.2, 0.18)]
+STEAL, FLUSH = "steal", "flush"
+
+
+def load(
+    folder: Path,
+    engine: str,
+    stalls: list[Span],
+    cause: str = STEAL,
+    at: list[Span] | None = None,
+    *,
+    slower: float = 1.0,
+    seed: int = 1,
+    **meta: Any,
+) -> Step:
+    """A load with these stalls, and events of a cause where they are, or elsewhere."""
+    slices = history(np.random.default_rng(seed), LENGTH_S, stalls).slices
+    slices = slices.assign(us=slices["us"] * slower)
+    values = np.repeat(slices["us"].to_numpy(float), slices["count"].to_numpy(int))
+    spans = stalls if at is None else at
+    tenths = {k for begin, length in spans for k in range(int(begin * 10), int((begin + length) * 10) + 1)}
+    busy = pd.DataFrame([{"t_s": k / 10, "length_s": 0.1, "kind": cause, "busy_ms": 100.0} for k in sorted(tenths)])
+    busy = busy.reindex(columns=frame("activity").columns).astype(frame("activity").dtypes.to_dict())
+    name = str(meta.pop("name", f"put-{engine}"))
+    made = steps.step(folder, name, list(values), frames={"slices": slices, "activity": busy}, engine=engine, **meta)
+    return steps.whole(made)
+
+
+def concluded(folder: Path, *loads: Step) -> Conclusion:
+    return conclude(steps.run(folder, loads, parameters={"engines": "rocksdb,lsm"}), {})
+
+
+def sentences(found: Conclusion, code: str) -> list[str]:
+    return [finding.sentence for finding in found.findings if finding.code == code]
+
+
+def test_a_p99_that_steal_made_is_told_with_it_and_compared_with_none(tmp_path: Path) -> None:
+    calm, stolen = load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", STALLS, seed=2)
+    found = concluded(tmp_path, calm, stolen)
+    assert not sentences(found, "L02")
+    (why,) = sentences(found, "W05")
+    assert why.startswith("The p99 of RocksDB PUT and LSM PUT are not compared: CPU steal explains ")
+    assert why.endswith("of the tail of LSM PUT.") and "W05" in RULES
+    (first, second) = sentences(found, "A01")
+    assert "explains" not in first and "but CPU steal explains" in second
+    assert "but CPU steal explains" in found.answer, "the first page says it where it quotes the p99"
+
+
+@pytest.mark.parametrize(
+    ("cause", "at"), [(FLUSH, None), (STEAL, ELSEWHERE), (STEAL, [])], ids=["its own", "elsewhere", "none"]
+)
+def test_a_p99_that_the_machine_did_not_make_is_compared(tmp_path: Path, cause: str, at: list[Span] | None) -> None:
+    found = concluded(tmp_path, load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", STALLS, cause, at, seed=2))
+    assert not sentences(found, "W05") and "explains" not in found.answer
+    (told,) = sentences(found, "L02")
+    assert "the p99 of RocksDB PUT is lower than that of LSM PUT" in told
+
+
+def test_steal_beyond_the_percentile_does_not_make_it(tmp_path: Path) -> None:
+    fast, slow = load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", [(8.0, 0.08)], slower=3.0, seed=2)
+    assert machine_tail.made(slow) is None
+    (told,) = engines_apart([fast, slow])
+    assert told.code == "L02"
+
+
+def test_neither_two_profiles_nor_the_profilers_cost_are_told_by_a_tail_of_the_machine(tmp_path: Path) -> None:
+    calm = load(tmp_path, "lsm", [])
+    stolen = load(tmp_path, "lsm", STALLS, seed=2, profiled=["cpu"], name="put-lsm-profiled")
+    told = cost(calm, stolen)
+    assert told is not None and "p99 not compared (CPU steal explains" in told.sentence
+    parts, evidence = measured(Pair(calm, stolen, (calm, stolen)))
+    assert any(part.startswith("p99 not compared (CPU steal explains") for part in parts)
+    assert "p99 change_us" not in evidence and "p50 change_us" in evidence
+
+
+def rounds(folder: Path, stolen: int, of: int = 6) -> Run:
+    """Repeats of two settings, the second slower, with steal in so many of its rounds."""
+    about = {"a": "one", "b": "two", "planned": of, "see": 0.02}
+    made = []
+    for number in range(1, of + 1):
+        for side, slower in (("a", 1.0), ("b", 3.0)):
+            stalls = STALLS if side == "b" and number <= stolen else []
+            slower = 1.0 if stalls else slower
+            compare = {**about, "round": number, "side": side}
+            meta: dict[str, Any] = {"name": f"r{number}-{side}", "kind": REPEAT, "compare": compare}
+            seed = 2 * number + (side == "b")
+            made.append(load(folder, f"setting-{side}", stalls, slower=slower, seed=seed, **meta))
+    return steps.run(folder, made)
+
+
+def test_repeats_are_compared_unless_most_of_a_sides_tails_are_the_machines(tmp_path: Path) -> None:
+    few, most = tell(rounds(tmp_path, stolen=1)), tell(rounds(tmp_path, stolen=5))
+    assert few is not None and most is not None
+    assert not any(finding.code == "W05" for finding in few.findings)
+    (why,) = (finding for finding in most.findings if finding.code == "W05" and "p99 of" in finding.sentence)
+    assert "in 5 of 6 measurements of two the machine (CPU steal) explains most of the tail" in why.sentence
+    assert not any("p99 lower" in f.sentence or "p99 higher" in f.sentence for f in most.findings)
+    assert most.answer == why.sentence
+
+
+def test_settings_that_took_turns_keep_to_the_same_rule(tmp_path: Path) -> None:
+    made = []
+    for step in rounds(tmp_path, stolen=6).steps:
+        compare = step.meta["compare"]
+        turn = {"group": "changes", "round": compare["round"], "settings": ["setting-a", "setting-b"], "planned": 6}
+        made.append(dataclasses.replace(step, meta={**step.meta, "kind": turns.TURN, "turn": turn}))
+    (group,) = turns.groups(made)
+    found = turns.of(group.against("setting-a", "setting-b"), turns.TAIL)
+    assert found is not None and turns.told(found).startswith("not compared (in 6 of 6 measurements of setting-b")
+
+
+def test_two_runs_keep_to_the_same_rule(tmp_path: Path) -> None:
+    a = [steps.run(tmp_path / f"a{n}", [load(tmp_path, "rocksdb", [], seed=n)]) for n in range(3)]
+    b = [steps.run(tmp_path / f"b{n}", [load(tmp_path, "lsm", STALLS, seed=9 + n)]) for n in range(3)]
+    for count, expected in ((3, "are not compared: in 3 of 3"), (1, "it is no difference of the two, for CPU steal")):
+        (pair,) = compared(a[:count], b[:count], 0.02)
+        assert any(expected in line and "p99" in line for line in pair.lines), pair.lines

@@ -1,0 +1,214 @@
+"""What an instrument resolves: never less than its own wavering, its own delay, its tick, or its unit."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+
+from runners.analysis import floors
+from runners.analysis.intervals import Bounded
+from runners.analysis.resolution import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, tick_of, wavering_us
+from runners.claims.checks import checks
+from runners.design import ablations, report_5, stores
+from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
+from runners.readers.run import Step
+from runners.report import style
+from runners.report.floor import floor_lines, reach
+from runners.tests.report import steps
+
+RATE = 12_600.0
+
+
+def floor(folder: Path, p50_us: list[float], p99_us: list[float], **meta: Any) -> Step:
+    """A floor whose seconds have these percentiles."""
+    made = steps.step(folder, "floor-put", steps.times(), kind="floor", engine="noop", **meta)
+    rows = [
+        {"t_s": float(second), "kind": "response", "count": 12_600, "p50_us": p50, "p90_us": p50, "p99_us": p99}
+        | {"p999_us": p99, "max_us": p99, "errors": 0, "completed": 12_600}
+        for second, (p50, p99) in enumerate(zip(p50_us, p99_us, strict=True))
+    ]
+    return dataclasses.replace(made, frames={**made.frames, "intervals": pd.DataFrame(rows)})
+
+
+@given(st.lists(st.floats(40, 90), min_size=3, max_size=20), st.floats(1, 5))
+def test_wavering_scales_with_the_spread_and_not_with_the_level(values: list[float], factor: float) -> None:
+    assert wavering_us([value + 1000 for value in values]) == pytest.approx(wavering_us(values), abs=1e-6)
+    assert wavering_us([value * factor for value in values]) == pytest.approx(wavering_us(values) * factor, abs=1e-6)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**31))
+def test_two_measurements_of_the_same_differ_by_less_in_95_of_100_cases(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    inside = 0
+    for _ in range(1_000):
+        sample = random.normal(50, 2, 8)
+        inside += abs(sample[6] - sample[7]) <= wavering_us(list(sample[:6]))
+    assert 920 <= inside <= 978
+
+
+def test_a_floor_resolves_what_its_seconds_leave_open(tmp_path: Path) -> None:
+    wide = of_floor(floor(tmp_path, [50, 52, 48, 51, 49, 50], [80, 120, 90, 70, 100, 110]))
+    narrow = of_floor(floor(tmp_path, [50, 50, 50, 50, 50, 50], [80, 82, 81, 80, 82, 81]))
+    assert wide is not None and narrow is not None
+    assert narrow.p50_us == UNIT_US < wide.p50_us < wide.p99_us
+    assert "in the median" in wide.sentence() and "on one connection; from 6 seconds of its floor" in wide.sentence()
+
+
+def test_too_few_seconds_tell_nothing(tmp_path: Path) -> None:
+    assert of_floor(None) is None
+    assert of_floor(floor(tmp_path, [50, 51], [80, 82])) is None
+    assert of_floor(floor(tmp_path, [50] * 6, [80] * 6, valid=False)) is None
+
+
+@pytest.mark.parametrize("size", ["quick", "full"])
+def test_floors_last_long_enough_to_tell(size: str) -> None:
+    for floor_s in (SIZES[size].floor_s, ablations.LOADS_S[size][2], stores.FLOOR_S[size], report_5.STEADY_S[size][1]):
+        assert floor_s > FEWEST_REPEATS
+
+
+def test_the_load_before_a_campaign_lasts_long_enough_in_every_size() -> None:
+    assert all(size.times_s(SENTINEL, open_loop=True)[1] >= FEWEST_REPEATS for size in SIZES.values())
+
+
+def test_a_tick_is_what_its_generator_resolves(tmp_path: Path) -> None:
+    ramp = [20 + 1100 * index / 20_000 for index in range(20_000)]
+    ticking = steps.step(tmp_path, "floor-put", ramp, kind="floor", generator={"tool": "wrk2"})
+    resolved = of_floor(ticking)
+    assert resolved is not None and resolved.p50_us == tick_of(ticking) == pytest.approx(1_100, rel=0.02)
+    assert "the tick of wrk2" in resolved.sentence()
+
+
+def test_of_rounds_the_larger_of_wavering_and_own_delay_counts(tmp_path: Path) -> None:
+    rounds = [steps.step(tmp_path, f"r{i}", steps.times(seed=i)) for i in range(6)]
+    alone = of_rounds(rounds)
+    beside = of_rounds(rounds, (Bounded(30, 20, 40), Bounded(-500, -900, -100)), "the blocking client")
+    assert alone is not None and beside is not None
+    assert alone.p50_us < 40 == beside.p50_us
+    assert beside.p99_us == alone.p99_us, "what reads less than the simplest client adds nothing"
+    assert "from 6 rounds beside the blocking client" in beside.sentence()
+    assert of_rounds(rounds[:2]) is None
+
+
+def before(folder: Path, p50_us: float = 90.0, **meta: Any) -> Step:
+    """The fixed load before a campaign: three seconds of 2 000/s on one connection."""
+    made = floor(folder, [p50_us - 2, p50_us, p50_us + 2], [900, 1_200, 1_500])
+    summary = made.frames["summary"].assign(offered_rps=SENTINEL_RPS, achieved_rps=SENTINEL_RPS)
+    own = {"kind": SENTINEL, "workload": "get", "offered_rate_rps": SENTINEL_RPS, "name": SENTINEL, **meta}
+    return dataclasses.replace(
+        made, name=SENTINEL, meta={**made.meta, **own}, frames={**made.frames, "summary": summary}
+    )
+
+
+def _said(folder: Path, *more: Step | None, load: dict[str, Any] | None = None) -> tuple[bool | None, str]:
+    """The check of a run of one load and these other steps; `load` overrides what the load says of itself."""
+    asked = steps.step(folder, "put-rocksdb", steps.times(), **(load or {}))
+    run = steps.run(folder, [steps.whole(step) for step in (asked, *more) if step])
+    (check,) = [check for check in checks(run) if check.name == "resolution"]
+    return check.ok, check.text
+
+
+SIX = ([50.0, 52, 48, 51, 49, 50], [80.0] * 6)
+
+
+def test_every_report_says_it_or_says_that_it_is_not_known(tmp_path: Path) -> None:
+    ok, text = _said(tmp_path, floor(tmp_path, *SIX), before(tmp_path))
+    assert (
+        ok
+        and text.startswith("This instrument resolves 2.10\u00a0us in the median")
+        and "at this rate (12\u202f600/s" in text
+    )
+    for other in (None, floor(tmp_path, *SIX, connections=64), before(tmp_path, valid=False)):
+        assert _said(tmp_path, other) == (None, "What this instrument resolves at this rate is not known.")
+
+
+@pytest.mark.parametrize("other", [None, {"connections": 64}, "short"])
+def test_without_a_floor_of_its_own_a_load_is_told_that_of_the_fixed_load_and_not_approved(
+    tmp_path: Path, other: dict[str, Any] | str | None
+) -> None:
+    made = floor(tmp_path, [50, 51], [80, 82]) if other == "short" else None
+    made = floor(tmp_path, *SIX, **other) if isinstance(other, dict) else made
+    ok, text = _said(tmp_path, made, before(tmp_path))
+    assert ok is None and text.startswith("This instrument resolves ")
+    assert "at 2\u202f000/s on one connection, the fixed load before the campaign (from 3 seconds of its floor)" in text
+    assert text.endswith("what it resolves at this load's rate is not known.")
+    assert resolution_of(before(tmp_path)).p50_us == pytest.approx(resolution_of(before(tmp_path, 300.0)).p50_us), (
+        "it is the wavering that counts, not the level"
+    )
+
+
+def resolution_of(step: Step) -> Resolution:
+    found = of_floor(step)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("kind", ["rung", "repeat", "loop", "turn"])
+def test_a_run_without_loads_says_what_the_load_before_it_resolves(tmp_path: Path, kind: str) -> None:
+    ok, text = _said(tmp_path, before(tmp_path), load={"kind": kind})
+    assert ok is None and "the fixed load before the campaign" in text
+    assert text.endswith("what it resolves at the rates of this run is not known.")
+    assert _said(tmp_path, load={"kind": kind}) == (None, "What this instrument resolves at this rate is not known.")
+
+
+def test_a_floor_of_another_workload_counts_at_the_same_rate_and_connections_alone(tmp_path: Path) -> None:
+    cold = {"workload": "put-cold"}
+    assert _said(tmp_path, floor(tmp_path, *SIX), load=cold)[0] is True
+    assert _said(tmp_path, floor(tmp_path, *SIX, connections=2), load=cold)[0] is None
+
+
+def test_the_nearest_floor_is_the_loads_own_then_one_on_as_many_connections_then_the_one_before(tmp_path: Path) -> None:
+    load = steps.step(tmp_path, "put-rocksdb", steps.times())
+    first = before(tmp_path, connections=1)
+    apart = floor(tmp_path, *SIX, connections=64)
+    slower = floor(tmp_path, *SIX)
+    slower = dataclasses.replace(
+        slower, frames={**slower.frames, "summary": slower.frames["summary"].assign(offered_rps=5_000.0)}
+    )
+    own = floor(tmp_path, *SIX)
+    assert floors.nearest([], load) is None
+    assert floors.nearest([first, apart], load) is first
+    assert floors.nearest([first, apart, slower], load) is slower
+    assert floors.nearest([first, own, apart, slower], load) is own
+    closed = dataclasses.replace(load, meta={**load.meta, "offered_rate_rps": None})
+    closed.frames["summary"]["offered_rps"] = np.nan
+    assert floors.own([own], closed) is None, "a closed loop has no rate"
+
+
+def _plot() -> Axes:
+    axes = style.Picture().add_subplot()
+    axes.set_ylim(10, 1_000)
+    return axes
+
+
+def test_the_floor_can_be_drawn_on_any_plot_of_latency(tmp_path: Path) -> None:
+    load, made = steps.step(tmp_path, "put-rocksdb", steps.times()), floor(tmp_path, [50] * 6, [80] * 6)
+    axes = _plot()
+    entry = floor_lines(axes, made, [load])
+    assert entry is not None and entry.get_label() == "instrument floor (noop)"
+    assert axes.get_ylim() == (10, 1_000)
+    p50 = reach(made)[0]
+    assert p50 in [line.get_ydata()[0] for line in axes.lines], "each level is a line"  # type: ignore[index]
+    assert [text.get_text().split(" ")[1] for text in axes.texts] == ["p50", "p99"]
+    assert axes.patches, "what lies below is shaded"
+    for none in (None, dataclasses.replace(made, meta={**made.meta, "valid": False})):
+        assert floor_lines(_plot(), none, [load]) is None and reach(none) == []
+
+
+def test_a_floor_of_another_rate_is_a_thin_line_that_says_so(tmp_path: Path) -> None:
+    load, axes = steps.step(tmp_path, "put-rocksdb", steps.times()), _plot()
+    entry = floor_lines(axes, before(tmp_path), [load])
+    assert entry is not None and entry.get_label() == "instrument floor at 2\u202f000/s on one connection"
+    assert axes.lines and not axes.patches
+    low = _plot()
+    low.set_ylim(10, 20)
+    assert floor_lines(low, before(tmp_path), [load]) is not None
+    assert not low.lines and not low.texts and low.get_ylim() == (10, 20), "beyond the axis only its name is told"

@@ -1,0 +1,185 @@
+"""Each statistic against a known truth."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from runners.analysis import comparable
+from runners.analysis.intervals import Bounded, difference, expected_hits, poisson
+from runners.analysis.seconds import look
+from runners.analysis.steady_state import steadiness
+from runners.readers import write
+from runners.readers.columns import complete, frame
+from runners.readers.published import published
+from runners.readers.run import Step
+from runners.readers.samples import Samples
+from runners.readers.timer import fit
+from runners.storage.run_folder import StepFolder
+from runners.tests.counts import allowed, rounds
+
+
+def spectrum_of(values_us: npt.NDArray[np.float64]) -> pd.DataFrame:
+    unique, counts = np.unique(values_us.astype(np.int64) + 1, return_counts=True)
+    return Samples(unique.astype(np.float64), counts.astype(np.int64)).spectrum("response")
+
+
+def step_of(seconds: list[dict[str, float]], pauses: list[dict[str, object]] | None = None) -> Step:
+    rows = [{"t_s": float(t), "kind": "response", "count": 1000, "max_us": 1, **row} for t, row in enumerate(seconds)]
+    frames = complete({"intervals": frame("intervals", rows), "pauses": frame("pauses", pauses or [])})
+    meta = {"valid": True, "kind": "load", "engine": "lsm", "workload": "put", "unreadable": []}
+    return Step("put-lsm", meta, StepFolder(Path("put-lsm")), frames)
+
+
+@pytest.mark.parametrize(("name", "width_ms"), [("report-1/put", 1.20), ("report-1/get", 1.25)])
+def test_published_medians_are_the_timers(name: str, width_ms: float) -> None:
+    line = fit(published(name).spectrum_frame())
+    assert line is not None
+    assert line.is_millisecond_timer
+    assert line.width_us / 1000 == pytest.approx(width_ms, abs=0.01)
+    assert line.r_squared > 0.999
+
+
+def test_a_millisecond_tick_is_seen_and_a_server_is_not() -> None:
+    random = np.random.default_rng(5)
+    server = 45 * random.lognormal(0, 0.2, 100_000)
+    ticking = fit(spectrum_of(server + random.uniform(0, 1_100, 100_000)))
+    assert ticking is not None
+    assert ticking.is_millisecond_timer
+    others = {
+        "a fast server": server,
+        "a slow one": 600 * random.lognormal(0, 0.5, 100_000),
+        "exponential": random.exponential(600, 100_000),
+        "a coarser tick": random.uniform(0, 10_000, 100_000),
+        "delayed acknowledgement": 44_000 + random.normal(0, 300, 100_000),
+        "saturation": random.uniform(0, 4e6, 100_000),
+    }
+    for name, values in others.items():
+        line = fit(spectrum_of(values))
+        assert line is not None
+        assert not line.is_millisecond_timer, name
+
+
+def test_a_spectrum_with_few_rows_tells_nothing() -> None:
+    assert fit(frame("spectrum")) is None
+    one = fit(spectrum_of(np.full(1_000, 600)))
+    assert one is None or not one.uniform
+
+
+def test_exactly_one_absent_key_explains_the_published_errors() -> None:
+    one = expected_hits(3_959_100, 10_000)
+    assert one.value == pytest.approx(395.91)
+    assert one.low <= 372 <= one.high
+    assert expected_hits(3_959_100, 10_000, 2).low > 372
+    assert expected_hits(3_959_100, 10_000, 0).high == 0
+
+
+def test_poisson_bounds_of_the_textbook() -> None:
+    assert poisson(0).high == pytest.approx(3.689, abs=0.001)
+    ten = poisson(10)
+    assert [ten.low, ten.high] == pytest.approx([4.795, 18.390], abs=0.001)
+
+
+def test_the_interval_of_a_difference_holds_the_truth() -> None:
+    random = np.random.default_rng(11)
+    hits, count = 0, rounds(400, 2_000)
+    truth = 100 * np.log(2)
+    for _ in range(count):
+        parts = []
+        for scale in (300.0, 200.0):
+            ordered = np.sort(random.exponential(scale, 1_000))
+            low, high = ordered[468], ordered[531]
+            parts.append(Bounded(float(ordered[499]), float(low), float(high)))
+        seen = difference(*parts)
+        hits += seen.low <= truth <= seen.high
+    print(f"difference of medians: coverage of nominal 95 % {hits / count:.3f}, {count} pairs")
+    assert hits / count >= allowed(0.95, count)
+
+
+def test_a_difference_of_unbounded_values_has_no_bounds() -> None:
+    assert not difference(Bounded(5), Bounded(3, 2, 4)).bounded
+    assert difference(Bounded(5), Bounded(3, 2, 4)).sign == 0
+    assert comparable.unbounded(difference(Bounded(5), Bounded(3, 2, 4)))
+    assert not any(map(comparable.unbounded, (Bounded(5, 1, math.nan), Bounded(5, -1, 2), Bounded(-5, math.nan, -1))))
+    assert Bounded(1, 0, 2).apart_from(Bounded(5)) is None
+    assert Bounded(1, 0, 2).apart_from(Bounded(5, 3, 6))
+    assert not Bounded(1, 0, 4).apart_from(Bounded(5, 3, 6))
+
+
+def test_what_is_known_on_one_side_tells_the_sign_of_a_difference() -> None:
+    open_above = Bounded(5, 4, math.nan)
+    less = difference(open_above, Bounded(2, 1, 2.5))
+    assert less.sign == 1 and 0 < less.low < 3 and math.isnan(less.high)
+    assert difference(Bounded(2, 1, 2.5), open_above).sign == -1
+    assert difference(Bounded(5, 1, math.nan), Bounded(2, 1, 2.5)).sign == 0
+    assert open_above.apart_from(Bounded(2, 1, 2.5)) and open_above.apart_from(Bounded(5, 4, 6)) is None
+    assert write.changed_by(less.value, less.low, less.high).startswith("higher by 3\u00a0us (")
+    assert write.changed_by(-5, math.nan, -4) == "lower by 5\u00a0us (4\u2013?)"
+
+
+def test_steady_from_the_second_where_the_planted_warm_up_ends() -> None:
+    warm = [200, 170, 140, 120, 100, 101, 99, 100, 101, 100, 99, 100, 101, 100]
+    seen = steadiness(step_of([{"p50_us": value} for value in warm]))
+    assert seen.steady
+    assert seen.from_s is not None
+    assert 1 <= seen.from_s <= 4
+    assert steadiness(step_of([{"p50_us": 100.0}] * 14)).from_s == 0
+
+
+def test_a_drift_that_never_ends_is_never_steady() -> None:
+    seen = steadiness(step_of([{"p50_us": 100.0 + 5 * t} for t in range(14)]))
+    assert seen.steady is False
+    assert seen.drift is not None
+    assert seen.drift > 0.3
+    assert steadiness(step_of([{"p50_us": 100.0}] * 3)).steady is None
+
+
+def test_noise_is_steady_in_most_cases() -> None:
+    random = np.random.default_rng(2)
+    steady = sum(
+        bool(steadiness(step_of([{"p50_us": float(v)} for v in random.normal(100, 3, 14)])).steady) for _ in range(100)
+    )
+    assert steady >= 95
+
+
+def test_an_excursion_with_a_planted_pause_is_explained_and_another_is_not() -> None:
+    seconds = [{"p99_us": 100.0 + t % 3} for t in range(14)]
+    seconds[5]["p99_us"] = 9_000
+    seconds[9]["p99_us"] = 9_000
+    pauses: list[dict[str, object]] = [
+        {"t_s": 5.4, "duration_ms": 12.0, "kind": "gc", "cause": "Pause Full"},
+        {"t_s": 9.1, "duration_ms": 0.2, "kind": "safepoint", "cause": "ThreadDump"},
+    ]
+    tail = look(step_of(seconds, pauses))
+    assert tail is not None
+    assert [excursion.t_s for excursion in tail.excursions] == [5, 9]
+    assert tail.explained == 1
+    assert tail.excursions[0].pause is not None
+    assert tail.excursions[0].pause.cause == "Pause Full"
+    assert tail.excursions[1].pause is None
+
+
+def test_a_pause_that_reaches_into_the_second_counts() -> None:
+    seconds = [{"p99_us": 100.0}] * 6
+    seconds[3] = {"p99_us": 50_000.0}
+    tail = look(step_of(seconds, [{"t_s": 2.95, "duration_ms": 80.0, "kind": "gc", "cause": "Pause Full"}]))
+    assert tail is not None
+    assert tail.explained == 1
+    quiet = look(step_of([{"p99_us": 100.0}] * 6))
+    assert quiet is not None
+    assert quiet.excursions == ()
+
+
+def test_a_pause_just_before_the_second_counts_when_the_slow_answers_were_under_way_in_it() -> None:
+    seconds = [{"p99_us": 100.0}] * 6
+    seconds[3] = {"p99_us": 120_000.0}
+    pause: dict[str, object] = {"t_s": 2.90, "duration_ms": 70.0, "kind": "gc", "cause": "Pause Full"}
+    tail = look(step_of(seconds, [pause]))
+    assert tail is not None and tail.explained == 1
+    earlier = look(step_of(seconds, [pause | {"t_s": 2.70}]))
+    assert earlier is not None and earlier.explained == 0

@@ -1,0 +1,140 @@
+"""What a run with ladders says: its knee, what is missed above it, the generator's limit; no word on missing loads."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from runners.analysis import facts
+from runners.analysis.knee import Kind, finish
+from runners.analysis.meets import Outcome, meets
+from runners.analysis.validity import NOT_KEPT_UP
+from runners.claims.climbing import ladders
+from runners.claims.conclude import conclude
+from runners.design.objective import Objective
+from runners.readers.reading import read_run
+from runners.report import render
+from runners.report.ladder import table, title
+from runners.tests.fixtures.fake_rounds import with_summary
+from runners.tests.fixtures.ladder_run import make_ladder
+
+BASE = {"what": "knee", "rps": 2_000.0}
+RATES = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0, 1_900.0, 2_000.0, 2_050.0)
+
+
+def test_a_knee_is_told_with_its_interval_and_what_is_missed_above(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, RATES))
+    (ladder,) = ladders(run)
+    assert ladder.answer is not None and ladder.answer.kind == Kind.FOUND
+    assert ladder.answer.low_rps <= 2_020 <= ladder.answer.high_rps
+    conclusion = conclude(run, {})
+    found = {finding.code: finding for finding in conclusion.findings}
+    assert "keeps p99 within 10.0" in found["K01"].sentence and "up to" in conclusion.answer
+    assert "achieved" in found["K02"].sentence
+    assert not {"A01", "A03", "A04"} & set(found)
+    assert [check.name for check in conclusion.checks if "No step" in check.text] == []
+
+
+def test_a_late_generator_is_named_and_its_probes_are_not_the_servers(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (1_000.0, 1_800.0, 1_900.0, 1_900.0), late=(1_900.0,)))
+    (ladder,) = ladders(run)
+    assert ladder.answer is not None and ladder.answer.ceiling_rps == 1_900
+    assert [probe.late for probe in ladder.probes] == [False, False, True, True], "a search weighs them"
+    found = {finding.code: finding for finding in conclude(run, {}).findings}
+    assert "2 of 4" in found["K03"].sentence
+
+
+def test_what_is_met_although_the_generator_was_late_is_met_and_its_latency_a_bound(tmp_path: Path) -> None:
+    rates = (1_000.0, 2_000.0, 4_000.0, 2_800.0)
+    run = read_run(make_ladder(tmp_path, rates, late=(2_000.0, 4_000.0), late_us=900.0))
+    (ladder,) = ladders(run)
+    assert [met.outcome for met in ladder.judged] == [Outcome.MET, Outcome.MET, Outcome.MISSED, Outcome.MISSED]
+    assert [met.late for met in ladder.judged] == [False, True, False, False]
+    assert ladder.answer is not None and ladder.answer.kind == Kind.FOUND and ladder.search is not None
+    on_time = [probe for probe in ladder.probes if not probe.late]
+    assert len(on_time) == 3 and ladder.answer.rps > finish(on_time, ladder.search).rps, "what was met late counts"
+    conclusion = conclude(run, {})
+    assert [check.text for check in conclusion.checks if "1 met it although" in check.text]
+    assert "K03" not in {finding.code for finding in conclusion.findings}
+    row = next(row for row in table(ladder).rows if row[0].startswith("2"))
+    assert [cell.startswith("at most") for cell in row[2:5]] == [True] * 3 and row[-1].endswith("generator late")
+    render(run, conclusion, {})
+    assert "upper bounds" in run.folder.report_md.read_text()
+
+
+def test_what_was_due_within_the_allowed_latency_before_the_end_is_under_way_and_not_lost(tmp_path: Path) -> None:
+    (step,) = read_run(make_ladder(tmp_path, (1_000.0,))).steps
+    objective = Objective.parse("p99<=100ms")
+    assert meets(with_summary(step, censored=100), objective).outcome == Outcome.MET
+    lost = meets(with_summary(step, censored=101), objective)
+    assert lost.outcome == Outcome.MISSED and "errors" in lost.missed[0]
+    assert meets(with_summary(step, censored=101), Objective.parse("p99<=200ms")).outcome == Outcome.MET
+
+
+def test_a_step_with_another_fault_than_a_late_generator_gives_no_bound(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (1_000.0, 4_000.0), late=(1_000.0, 4_000.0), late_us=900.0))
+    late, saturated = run.steps
+    assert facts.at_most(late, 0.99) is not None and facts.at_most(saturated, 0.99) is None
+    broken = dataclasses.replace(late, meta={**late.meta, "invalid_reasons": [NOT_KEPT_UP, "the server is gone"]})
+    assert facts.at_most(broken, 0.99) is None
+    assert meets(broken, Objective()).outcome == Outcome.GENERATOR
+
+
+def test_a_rate_that_is_missed_by_more_than_lateness_explains_is_missed_by_the_server(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (2_100.0, 4_000.0), late=(2_100.0, 4_000.0), late_us=900.0))
+    little, much = run.steps
+    assert meets(much, Objective()).outcome == Outcome.MISSED
+    latest = {"lag_p99_us": 500_000.0, "lag_max_us": 5_000_000.0}  # it could not send them
+    summary = much.frames["summary"].assign(**latest)
+    weak = dataclasses.replace(much, frames={**much.frames, "summary": summary})
+    assert meets(weak, Objective()).outcome == Outcome.GENERATOR
+    assert meets(little, Objective()).outcome != Outcome.MET
+
+
+def test_a_ladder_of_silent_rungs_claims_nothing_of_its_server(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (800.0, 1_400.0), searched=False, base=BASE, late=(800.0, 1_400.0)))
+    (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
+    assert "nothing can be told of the 2 rates offered" in told.sentence and "did not keep up" in told.sentence
+    assert "nothing can be told" in title(ladders(run)[0])
+
+
+def test_many_ladders_share_their_checks_and_the_silent_one_is_named(tmp_path: Path) -> None:
+    folder = make_ladder(tmp_path, (800.0, 1_400.0), name="put-a", subject="a")
+    for name in ("b", "c"):
+        make_ladder(tmp_path, (800.0, 1_400.0), name=f"put-{name}", subject=name, into=folder)
+    make_ladder(tmp_path, (800.0,), name="put-d", subject="d", into=folder, late=(800.0,))
+    checks = {check.name: check for check in conclude(read_run(folder), {}).checks}
+    assert "6 of 7 say something" in checks["probes of 4 ladders"].text and checks["probes of 4 ladders"].ok is False
+    assert "nothing at all is known of d PUT" in checks["probes of 4 ladders"].text
+    assert checks["samples of the probes"].ok is not None
+    assert not [name for name in checks if name.startswith(("probes, ", "samples, "))]
+
+
+def test_fixed_rates_say_which_are_carried(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (1_000.0, 2_000.0, 3_000.0), searched=False))
+    (ladder,) = ladders(run)
+    assert ladder.answer is None
+    conclusion = conclude(run, {})
+    assert conclusion.answer.endswith("carries 2\u202f000/s and falls short of 3\u202f000/s.")
+
+
+def test_the_one_rate_that_was_offered_and_missed_is_told_as_one(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (3_000.0,), searched=False))
+    (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
+    assert "does not carry the one rate that tells something" in told.sentence
+    assert told.evidence["rungs"] == 1
+
+
+@pytest.mark.parametrize("searched", [True, False])
+def test_the_report_shows_each_rung(tmp_path: Path, searched: bool) -> None:
+    run = read_run(make_ladder(tmp_path, RATES, searched=searched, late=(4_000.0,)))
+    render(run, conclude(run, {}), {})
+    html, text = run.folder.report_html.read_text(), run.folder.report_md.read_text()
+    for report in (html, text):
+        assert "<h2>Latency</h2>" not in report and "## Latency" not in report
+        assert "No load step" not in report
+    assert 'id="ladder-put-lsm"' in html
+    csv = (run.folder.figures_path / "ladder-put-lsm.csv").read_text()
+    assert len(csv.splitlines()) == len(RATES) + 1

@@ -1,0 +1,110 @@
+"""Knees side by side: ranked, set against the published way beyond their intervals only; what a queue refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from runners.analysis.comparison import FEWEST_ROUNDS
+from runners.claims.conclude import conclude
+from runners.design import climb as climb_4
+from runners.design.experiment import EXPERIMENTS
+from runners.design.report_3 import CLIMBS, COMPARED_MINUTES, EXECUTIONS, OVERLOAD_SHARES, REPEAT_S, get, put, queues
+from runners.design.shape import Shape
+from runners.design.size import SIZES
+from runners.execution.budget import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
+from runners.readers.published import names
+from runners.readers.reading import read_run
+from runners.readers.run import Run
+from runners.report import render
+from runners.tests.fixtures.ladder_run import make_ladder
+
+QUICK_S = 360.0
+SHARES = (0.5, 1.0, 2.0, 1.4, 1.05, 0.95, 1.0, 1.02, 0.97, 1.03)
+
+
+def _run(root: Path, knees: Mapping[str, float]) -> Run:
+    folder = None
+    for subject, knee in knees.items():
+        rates = [round(share * knee, 1) for share in SHARES]
+        folder = make_ladder(root, rates, name=f"put-{subject}", subject=subject, knee_rps=knee, into=folder)
+    assert folder is not None
+    return read_run(folder)
+
+
+def test_the_answer_ranks_the_knees_and_says_which_lie_apart(tmp_path: Path) -> None:
+    run = _run(tmp_path, {"blocking-one": 1_000.0, "selector": 2_000.0})
+    conclusion = conclude(run, {})
+    assert conclusion.answer.startswith("PUT over 64 connections: selector is ahead with 2")
+    assert conclusion.answer.count(".") == 1 + conclusion.answer.count("\u00a0%")  # one sentence, two percentages
+    assert "blocking-one carries" in conclusion.answer and conclusion.answer.endswith("less.")
+    (ranked,) = (finding for finding in conclusion.findings if finding.code == "E01")
+    assert ranked.sentence.startswith("Knee of PUT over 64 connections: selector ")
+    (apart,) = (finding for finding in conclusion.findings if finding.code == "E02")
+    assert "selector lies above that of blocking-one" in apart.sentence
+    low, high = apart.evidence["low"], apart.evidence["high"]
+    assert isinstance(low, float) and isinstance(high, float) and 0 < low < 1.0 < high
+
+
+def test_knees_whose_intervals_meet_are_not_said_to_differ(tmp_path: Path) -> None:
+    conclusion = conclude(_run(tmp_path, {"blocking-one": 1_000.0, "blocking-many": 1_004.0}), {})
+    (same,) = (finding for finding in conclusion.findings if finding.code == "E02")
+    assert "no difference" in same.sentence
+    assert "ahead" in conclusion.answer and "can't be told from it" in conclusion.answer
+
+
+def test_profiles_of_two_ways_are_drawn_side_by_side_and_their_differences_told(tmp_path: Path) -> None:
+    base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
+    folder = None
+    for subject, waiting in (("blocking-one", 600), ("selector", 200)):
+        folder = make_ladder(
+            tmp_path, (900.0, 1_400.0), searched=False, name=f"put-{subject}", subject=subject, base=base,
+            polling={1_400.0: waiting}, into=folder,
+        )  # fmt: skip
+    assert folder is not None
+    run = read_run(folder)
+    conclusion = conclude(run, {})
+    (apart,) = (finding for finding in conclusion.findings if finding.code == "P02")
+    assert "PUT differ in CPU samples" in apart.sentence and "40.0" in apart.sentence
+    assert "selector" in apart.sentence.lower()
+    render(run, conclusion, {})
+    (rows,) = run.folder.figures_path.glob("byrate-put-cpu.csv")
+    text = rows.read_text()
+    assert "rung-profiled-put-blocking-one-1400" in text and "rung-profiled-put-selector-1400" in text
+
+
+def test_one_knee_alone_is_not_a_comparison(tmp_path: Path) -> None:
+    conclusion = conclude(_run(tmp_path, {"selector": 1_000.0}), {})
+    assert not [finding for finding in conclusion.findings if finding.code.startswith("E")]
+
+
+def test_a_queue_that_is_offered_too_much_tells_its_refusals(tmp_path: Path) -> None:
+    name = queues("full")[0].name
+    folder = make_ladder(
+        tmp_path, (800.0, 1_500.0), searched=False, name=f"put-{name}", subject=name, knee_rps=1_000.0, refused=600
+    )
+    (queue,) = (finding for finding in conclude(read_run(folder), {}).findings if finding.code == "E03")
+    assert queue.evidence["refused"] == 0.2 and "20.0\u00a0% are refusals" in queue.sentence
+
+
+def test_both_reports_show_the_knees_side_by_side(tmp_path: Path) -> None:
+    run = _run(tmp_path, {"blocking-one": 1_000.0, "selector": 2_000.0})
+    render(run, conclude(run, {}), {})
+    for report in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
+        assert "Ways to run a request" in report
+    assert len((run.folder.figures_path / "knees-put.csv").read_text().splitlines()) == 3
+
+
+def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> None:
+    for size in SIZES:
+        for workload in (put(size), get(size)):
+            assert workload.script.is_file() and set(workload.published_rungs) <= set(names())
+        for climb in (CLIMBS[size], climb_4.CLIMBS[size]):
+            if climb.knee_minutes:  # a search that has the time for its probes
+                probe = Shape(1, 1, climb.probe_s, climb.probe_warmup_s)
+                limits = {"low_rps": 100.0, "high_rps": 1e6}
+                assert seconds_of_a_probe(climb.knee_minutes, probe, limits) < climb.knee_minutes * 60
+        assert rounds_within(COMPARED_MINUTES[size], Shape(1, 1, REPEAT_S[size], PROBE_WARMUP_S)) >= FEWEST_ROUNDS
+    for number in ("03", "04"):
+        assert EXPERIMENTS[number].planned_s(SIZES["quick"], 1, True) <= QUICK_S
+    assert next(iter(EXECUTIONS)) == "blocking-one" and OVERLOAD_SHARES[0] < 1 < OVERLOAD_SHARES[1]

@@ -1,0 +1,51 @@
+"""How long a fill takes is told from what the run has seen of the store, not from what stores usually take.
+
+A fill's server has just been started and is not warm, and so takes longer than the loop before says.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.analysis.facts import achieved_rps
+from runners.claims.filling import FILL, writes_rps
+from runners.design.stores import STORES, get
+from runners.design.workload import FILL_RPS
+from runners.readers.reading import read_step
+from runners.readers.run import Step
+from runners.storage.run_folder import REFERENCE, RunFolder
+
+
+@pytest.fixture(scope="module")
+def steps() -> list[Step]:
+    """The writes of the kept run of experiment 06, in the order in which they were taken."""
+    kept = RunFolder.open(REFERENCE / "06").steps()
+    found = [read_step(folder) for folder in kept if folder.name.startswith((FILL, "probe-put"))]
+    return sorted(found, key=lambda step: float(step.meta["ended_unix_us"]))
+
+
+def test_every_store_fills_about_as_fast_as_it_took_the_load_before(steps: list[Step]) -> None:
+    loads = [step for step in steps if step.meta["kind"] != FILL]
+    fills = {str(step.meta["subject"]): achieved_rps(step) for step in steps if step.meta["kind"] == FILL}
+    assert set(fills) == set(STORES)
+    for name, took_rps in fills.items():
+        expected_rps = writes_rps(loads, name, STORES[name].engine)
+        assert expected_rps is not None and 0.2 < took_rps / expected_rps < 2, name
+    assert any(not 0.5 < took_rps / FILL_RPS < 2 for took_rps in fills.values()), "the plan would do as well"
+
+
+def test_a_fill_that_was_slower_than_the_load_is_what_the_next_one_is_expected_to_be(steps: list[Step]) -> None:
+    filled = {str(step.meta["subject"]): achieved_rps(step) for step in steps if step.meta["kind"] == FILL}
+    assert writes_rps(steps, "lsm", "lsm") == filled["lsm"]
+
+
+def test_another_setting_of_an_engine_is_expected_to_fill_alike(steps: list[Step]) -> None:
+    last = [achieved_rps(s) for s in steps if s.meta["kind"] == FILL and s.meta["engine"] == "rocksdb"][-1]
+    assert writes_rps(steps, "rocksdb-not-run-yet", "rocksdb") == last
+    assert writes_rps(steps, "none", "none") is None and writes_rps([], "lsm", "lsm") is None
+
+
+def test_a_fill_takes_as_long_as_its_writes_take() -> None:
+    workload = get("quick")
+    writes = (1 + workload.rewrites) * workload.filled_keys
+    assert workload.fill_s(writes) == 1.0 and workload.fill_s() == writes / FILL_RPS

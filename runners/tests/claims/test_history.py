@@ -1,0 +1,119 @@
+"""What many runs say: a planted shift is told with its run, and a disturbed machine takes no part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from runners.claims.conclude import conclude
+from runners.claims.history import Trend, findings, sentinels, trends
+from runners.readers.reading import read_run
+from runners.report import history as draw
+from runners.report import render
+from runners.storage.run_folder import RunFolder
+
+RUNS = 20
+
+
+def measured(
+    shift_at: int | None = None,
+    ratio: float = 1.3,
+    disturbed: tuple[int, ...] = (),
+    rates: tuple[float, ...] = (8000.0,),
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Runs whose p99 of RocksDB PUT shifts at one place, each with a sentinel; `disturbed` have a slow one."""
+    chance = np.random.default_rng(3)
+    rows = []
+    for index in range(RUNS):
+        base = {
+            "machine_class": "Zen, 2 cores",
+            "experiment": "01",
+            "size": "quick",
+            "started": pd.Timestamp("2026-01-01", tz="UTC") + pd.Timedelta(days=index),
+            "started_unix_s": 1.0e9 + index,
+            "run": f"run-{index:02}",
+            "connections": 1,
+            "metric": "p99",
+            "low": np.nan,
+            "high": np.nan,
+        }
+        slow = 1.8 if index in disturbed else 1.0
+        value = (
+            900 * np.exp(chance.normal(0, 0.03)) * (ratio if shift_at is not None and index >= shift_at else 1) * slow
+        )
+        load = {"kind": "load", "subject": "rocksdb", "workload": "put", "step": "put-rocksdb", "value": value}
+        rows.append(base | load | {"offered_rate_rps": rates[index % len(rates)]})
+        sentinel = {"kind": "sentinel", "subject": "sentinel", "workload": "get", "step": "sentinel", "metric": "p50"}
+        rows.append(base | sentinel | {"value": 90 * np.exp(chance.normal(0, 0.02)) * slow, "offered_rate_rps": 2000.0})
+    runs = pd.DataFrame(
+        {
+            "run": [f"run-{index:02}" for index in range(RUNS)],
+            "git_commit": [f"{index:02x}" * 20 for index in range(RUNS)],
+            "machine_class": "Zen, 2 cores",
+        }
+    )
+    return pd.DataFrame(rows), runs
+
+
+def put_of(found: list[Trend]) -> Trend:
+    return next(trend for trend in found if trend.workload == "put")
+
+
+def test_a_planted_shift_is_told_with_its_run_and_its_commits() -> None:
+    found = trends(*measured(shift_at=12))
+    (told,) = [finding for finding in findings(found) if finding.code == "H01"]
+    assert told.steps == ("run-12",)
+    assert "higher" in told.sentence
+    assert 1.2 < float(told.evidence["ratio"] or 0) < 1.4
+    assert ("0c" * 20)[:12] in str(told.remedy)
+
+
+def test_a_quiet_history_tells_nothing() -> None:
+    assert list(findings(trends(*measured()))) == []
+
+
+def test_disturbed_runs_are_marked_and_take_no_part_in_changes() -> None:
+    frame, runs = measured(disturbed=(15, 16, 17))
+    judged = sentinels(frame)
+    assert [name for name, ok in judged.items() if ok is False] == ["run-15", "run-16", "run-17"]
+    assert judged["run-03"] is None  # too few before it
+    found = trends(frame, runs)
+    assert put_of(found).found == ()
+    assert list(put_of(found).frame.query("disturbed")["run"]) == ["run-15", "run-16", "run-17"]
+    assert [finding.code for finding in findings(found)] == ["H02"]
+
+
+def test_latencies_under_different_rates_are_not_compared() -> None:
+    trend = put_of(trends(*measured(shift_at=12, rates=(8000.0, 12000.0))))
+    assert trend.found == ()
+    assert "rates differ" in trend.why_not
+
+
+def test_the_report_holds_the_trends(tmp_path: Path) -> None:
+    frame, runs = measured(shift_at=12)
+    folder = RunFolder.create(tmp_path, "08", "all", {"title": "What many runs say together"})
+    folder.write_frame("measurements", frame)
+    folder.write_frame("runs", runs)
+    folder.finish("complete")
+    run = read_run(folder)
+    conclusion = conclude(run, {})
+    assert "1 of 2 trends changed level" in conclusion.answer
+    render(run, conclusion, {})
+    for report in (folder.report_html.read_text(), folder.report_md.read_text()):
+        assert "run-12" in report
+        assert "Latency is not shown" not in report
+    assert "\n## Trends by machine class\n" in folder.report_md.read_text()
+    assert (folder.figures_path / "trends.csv").stat().st_size > 500
+
+
+def test_an_empty_history_is_drawn_and_said(tmp_path: Path) -> None:
+    assert "nothing" in draw([]).alt.lower()
+    folder = RunFolder.create(tmp_path, "08", "all", {"title": "What many runs say together"})
+    frame, runs = measured()
+    folder.write_frame("measurements", frame.iloc[:0])
+    folder.write_frame("runs", runs.iloc[:0])
+    folder.finish("complete")
+    render(read_run(folder), conclude(read_run(folder), {}), {})
+    assert folder.report_html.exists()

@@ -1,0 +1,94 @@
+"""Knees in words: one sentence for a setting's loads, one for settings under a load, and nothing that is not known."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.analysis.knee import Answer, Kind
+from runners.claims.climbing import Ladder, ladders
+from runners.claims.conclude import conclude
+from runners.claims.knee_words import ranked, together
+from runners.design.objective import Objective
+from runners.readers.reading import read_run
+from runners.readers.run import Step
+from runners.storage.run_folder import StepFolder
+from runners.tests.fixtures.ladder_run import make_ladder
+
+MET_ONLY = (500.0, 1_000.0)
+AROUND = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0, 1_900.0, 2_000.0, 2_050.0)
+
+
+class Known(Ladder):
+    """A ladder whose answer is given."""
+
+    @property
+    def answer(self) -> Answer | None:
+        return ANSWERS[self.name]
+
+
+ANSWERS: dict[str, Answer] = {}
+
+
+def known(subject: str, answer: Answer, workload: str = "put") -> Ladder:
+    name = f"{workload}-{subject}"
+    ANSWERS[name] = answer
+    about = {"subject": subject, "workload": workload, "connections": 64}
+    step = Step(name, about, StepFolder(Path(name)), {})
+    return Known(name, (step,), Objective(), None)
+
+
+def found(rps: float, low: float, high: float) -> Answer:
+    return Answer(Kind.FOUND, rps, low, high, True, math.inf)
+
+
+def lost(kind: Kind) -> Answer:
+    return Answer(kind, math.nan, 1_000.0, math.nan, False, math.inf)
+
+
+def test_who_overlaps_the_first_is_not_told_from_it_and_the_rest_are_behind() -> None:
+    settings = [known("a", found(100, 90, 120)), known("b", found(200, 150, 250)), known("c", found(180, 140, 300))]
+    text = ranked("put", settings)
+    assert text.startswith("PUT over 64 connections: b is ahead with 200/s, c can't be told from it, a carries ")
+    assert "20.0\u00a0% to 64.0\u00a0% less" in text  # 120 of 150, 90 of 250
+
+
+def test_a_knee_that_is_not_known_is_named_and_one_beyond_all_that_was_asked_stands_first() -> None:
+    settings = [known("a", found(100, 90, 120)), known("b", found(90, 80, 95)), known("c", lost(Kind.OPEN))]
+    assert ranked("put", settings).endswith("but b can't be told from it; the knee of c is not known.")
+    beyond = [*settings[:2], known("c", lost(Kind.ABOVE))]
+    assert "c is beyond all that was asked; a is ahead of the others with" in ranked("put", beyond)
+    assert ranked("put", [settings[2]]) == ""
+
+
+@given(st.lists(st.tuples(st.floats(1, 1e6), st.floats(1.0, 3.0), st.floats(1.0, 3.0)), min_size=1, max_size=6))
+def test_each_setting_is_named_once_or_as_the_first_whatever_the_knees(
+    given_: list[tuple[float, float, float]],
+) -> None:
+    settings = [
+        known(f"setting-{place}", found(rps, rps / down, rps * up)) for place, (rps, down, up) in enumerate(given_)
+    ]
+    text = ranked("put", settings)
+    assert [text.count(f"setting-{place}") for place in range(len(given_))] == [1] * len(given_)
+    assert text.count(" less") + text.count("told from") >= (len(given_) > 1)
+
+
+def test_loads_of_one_setting_share_a_sentence(tmp_path: Path) -> None:
+    folder = make_ladder(tmp_path, AROUND)
+    run = read_run(folder)
+    (ladder,) = ladders(run)
+    assert together([ladder]) == ""  # one alone has its own, fuller sentence
+    text = together([ladder, ladder])
+    assert text.startswith("On 64 connections LSM keeps p99 within 10.0\u00a0ms up to ") and text.count("of PUT") == 2
+    assert together([ladder, known("other", found(1, 1, 1))]) == ""
+
+
+def test_many_searches_without_a_knee_are_an_answer(tmp_path: Path) -> None:
+    folder = None
+    for name in "abcd":
+        folder = make_ladder(tmp_path, MET_ONLY, name=f"put-{name}", subject=name, into=folder)
+    assert folder is not None
+    assert conclude(read_run(folder), {}).answer == "None of the 4 searches found a knee."

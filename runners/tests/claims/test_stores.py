@@ -1,0 +1,144 @@
+"""Stores side by side: ratios are of what was given and of what is live; a knee is ahead beyond intervals only."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from runners.analysis.finding import Finding
+from runners.claims.conclude import conclude
+from runners.claims.conclusion import Conclusion
+from runners.claims.stores import gain, reference, stores, verdict
+from runners.design.experiment import EXPERIMENTS
+from runners.design.shape import Shape
+from runners.design.size import SIZES
+from runners.design.stores import CLIMBS, KEYS, PROFILED, STORES, get, put, settings
+from runners.design.workload import Workload
+from runners.execution.budget import seconds_of_a_probe
+from runners.readers import write
+from runners.readers.reading import read_run
+from runners.readers.run import Run
+from runners.report import render
+from runners.report.stores import amplification, data, memory, table
+from runners.tests.fixtures.fake_stores import Invented, make_stores
+from runners.tests.fixtures.ladder_run import make_ladder
+
+QUICK_S = 360.0
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    invented = {
+        "rocksdb": Invented(1_000.0),
+        "lsm": Invented(1_800.0, written=4_500_000, data=1_100_000, settled_s=None, searched=1.25),
+        "leveldb": Invented(1_003.0, written=9_000_000),
+        "noop": Invented(2_000.0, written=0, data=0, anon=90_000_000),
+    }
+    return make_stores(tmp_path_factory.mktemp("stores"), invented)
+
+
+@pytest.fixture(scope="module")
+def told(run: Run) -> Conclusion:
+    return conclude(run, {})
+
+
+@pytest.fixture(scope="module")
+def codes(told: Conclusion) -> dict[str, Finding]:
+    return {finding.code: finding for finding in told.findings}
+
+
+def test_amplification_is_over_what_was_given_and_what_is_live(run: Run, codes: dict[str, Finding]) -> None:
+    by_name = {store.subject: store for store in stores(run)}
+    assert by_name["rocksdb"].written == pytest.approx(2.0) and by_name["rocksdb"].room == pytest.approx(1.5)
+    assert by_name["lsm"].written == pytest.approx(1.5) and by_name["lsm"].room == pytest.approx(1.1)
+    assert "LSM 1.50, RocksDB 2.00 and LevelDB 3.00" in codes["G02"].sentence
+    assert "LSM 1.10" in codes["G03"].sentence
+
+
+def test_a_store_without_files_has_no_amplification(run: Run, codes: dict[str, Finding]) -> None:
+    noop = next(store for store in stores(run) if store.subject == "noop")
+    assert not noop.on_disk and math.isnan(noop.written) and math.isnan(noop.tables)
+    assert "noop" not in codes["G02"].sentence
+
+
+def test_a_store_that_never_rested_is_named(codes: dict[str, Finding]) -> None:
+    assert codes["G04"].sentence.startswith("LSM still wrote")
+
+
+def test_reads_tell_tables_and_how_many_were_searched(codes: dict[str, Finding]) -> None:
+    assert "LSM had 3 tables after the fill" in codes["G05"].sentence and "1.25" in codes["G05"].sentence
+
+
+def test_memory_is_the_most_of_any_step(codes: dict[str, Finding]) -> None:
+    finding = codes["G06"]
+    assert "RocksDB 200\u00a0MB of its own beside 50.0\u00a0MB of files" in finding.sentence
+    assert finding.sentence.startswith("With a heap of 128\u00a0MB")
+
+
+def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run, told: Conclusion) -> None:
+    found = stores(run)
+    against = reference(found)
+    said = {store.subject: verdict(store, against) for store in found}
+    assert against.subject == "rocksdb" and said["rocksdb"] == "held against"
+    assert said["lsm"] == "PUT ahead" and said["leveldb"] == "PUT no difference seen"
+    assert said["noop"] == "stores nothing: PUT ahead"
+    more = gain(next(store for store in found if store.subject == "lsm"), against, "put")
+    assert more is not None and 0 < more.low < 0.8 < more.high
+    assert [step.code for step in told.next_steps].count("G08") == 1
+
+
+def test_what_is_left_of_the_servers_own_knee_is_a_share(codes: dict[str, Finding]) -> None:
+    share = codes["G01"].evidence["LSM share"]
+    assert isinstance(share, float) and share == pytest.approx(0.9, rel=0.03)
+
+
+def test_the_table_has_a_row_a_store_and_ends_in_its_verdict(run: Run) -> None:
+    made = table(stores(run))
+    rows = {row[0]: row[1:] for row in made.rows}
+    assert set(rows) == {"RocksDB", "LSM", "LevelDB", "noop"}
+    assert all(len(row) == len(made.head) for row in made.rows)
+    assert rows["LSM"][-1] == "PUT ahead" and rows["LSM"][2] == "1.50" and rows["noop"][2] == write.DASH
+
+
+def test_figures_say_their_result_and_hold_their_data(run: Run) -> None:
+    found = stores(run)
+    assert "LSM writes least for a byte: 1.50" in amplification(found).alt
+    assert "takes most memory of its own: 200" in memory(found).alt
+    assert set(data(found)["store"]) == {"rocksdb", "lsm", "leveldb", "noop"}
+
+
+def test_both_reports_hold_the_sections(run: Run, told: Conclusion) -> None:
+    render(run, told, {})
+    for report in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
+        for heading in ("The knees of the stores", "What is written, and what it takes", "Memory", "All in one table"):
+            assert heading in report
+    for name in ("stores-amplification", "stores-memory", "knees-put"):
+        assert (run.folder.figures_path / f"{name}.csv").stat().st_size
+
+
+def test_a_ladder_without_such_fills_tells_no_stores(tmp_path: Path) -> None:
+    other = read_run(make_ladder(tmp_path, (1_000.0,)))
+    assert stores(other) == [] and not [f for f in conclude(other, {}).findings if f.code.startswith("G")]
+
+
+def test_filled_bytes_are_digits_and_values() -> None:
+    for keys in (1, 9, 10, 123, 2_000):
+        workload = Workload("get", put("smoke").script, filled_keys=keys, filled_value_bytes=7)
+        assert workload.filled_bytes == sum(len(str(key)) + 7 for key in range(1, keys + 1))
+
+
+def test_the_plan_fits_and_its_stores_are_known() -> None:
+    for size in SIZES:
+        assert put(size).script.is_file() and get(size).script.is_file() and get(size).rewrites
+        climb = CLIMBS[size]
+        assert climb.shares or climb.knee_minutes
+        if climb.knee_minutes:  # a search that has the time for its probes
+            probe = Shape(64, 1, climb.probe_s, climb.probe_warmup_s)
+            limits = {"low_rps": 100.0, "high_rps": 1e6}
+            assert seconds_of_a_probe(climb.knee_minutes, probe, limits) < climb.knee_minutes * 60
+    assert EXPERIMENTS["06"].planned_s(SIZES["quick"], 1, True) <= QUICK_S
+    assert set(PROFILED) <= set(STORES.values())
+    memory_full = settings("memory", "full")[0]
+    assert memory_full.heap_mb * 2**20 > 2 * KEYS["full"] * 1_200 and settings("memory", "quick")[0].heap_mb == 0

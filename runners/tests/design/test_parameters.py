@@ -1,0 +1,189 @@
+"""Parameters: what is unknown, of the wrong type or absurd is refused with what is valid."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import papermill
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.design.closed_loop import LOOP_SIZES, STAGES
+from runners.design.experiment import COMMON, EXPERIMENTS, Experiment, experiment
+from runners.design.parameter import validate
+from runners.design.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
+from runners.design.setting import Setting
+from runners.design.size import SIZES
+from runners.errors import PlanError
+from runners.readers.published import published_of
+from runners.toolchain.tools import ROOT
+
+
+def known_of(plan: Experiment) -> dict[str, object]:
+    """The parameters of an experiment with their defaults."""
+    return {parameter.name: parameter.default for parameter in plan.parameters}
+
+
+def number_of(plan: Experiment) -> str:
+    return plan.number
+
+
+def test_defaults_are_filled_in() -> None:
+    values = validate(COMMON, {})
+    assert values == {parameter.name: parameter.default for parameter in COMMON}
+
+
+def test_text_from_the_command_line_gets_its_type() -> None:
+    assert validate(COMMON, {"rate_rps": "8000"})["rate_rps"] == 8000
+    assert validate(COMMON, {"engines": "lsm, memory"})["engines"] == "lsm,memory"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rate_rps", "fast"),
+        ("rate_rps", -1),
+        ("rate_rps", 10**9),
+        ("rate_rps", math.nan),
+        ("rate_rps", True),
+        ("rate_rps", 1.5),
+        ("size", "huge"),
+        ("size", 3),
+        ("engines", ""),
+        ("engines", "rocksdb,rocksdb"),
+        ("engines", "mysql"),
+        ("profile", "cpu,dreams"),
+        ("heap_mb", 1),
+        ("port", 70_000),
+    ],
+)
+def test_absurd_values_are_refused_with_what_is_valid(name: str, value: object) -> None:
+    with pytest.raises(PlanError, match="valid") as refusal:
+        validate(COMMON, {name: value})
+    assert name in str(refusal.value)
+
+
+def test_an_unknown_parameter_is_answered_with_the_list_of_all() -> None:
+    with pytest.raises(PlanError) as refusal:
+        validate(COMMON, {"rate": 8000})
+    for parameter in COMMON:
+        assert parameter.name in str(refusal.value)
+
+
+@given(st.dictionaries(st.text(max_size=12), st.one_of(st.text(max_size=20), st.integers(), st.floats(), st.none())))
+def test_any_input_is_accepted_or_refused_never_a_crash(values: dict[str, object]) -> None:
+    try:
+        checked = validate(COMMON, values)
+    except PlanError:
+        return
+    assert set(checked) == {parameter.name for parameter in COMMON}
+
+
+def test_profile_may_be_none() -> None:
+    assert validate(COMMON, {"profile": "none"})["profile"] == "none"
+
+
+def test_an_unknown_experiment_is_answered_with_those_there_are() -> None:
+    with pytest.raises(PlanError, match="01"):
+        experiment("99")
+    assert experiment("1").number == "01"
+
+
+@pytest.mark.parametrize("plan", EXPERIMENTS.values(), ids=lambda plan: plan.number)
+def test_the_notebook_has_exactly_these_parameters(plan) -> None:  # type: ignore[no-untyped-def]
+    notebook = json.loads((ROOT / "notebooks" / plan.notebook).read_text())
+    tagged = [cell for cell in notebook["cells"] if "parameters" in cell["metadata"].get("tags", [])]
+    assert len(tagged) == 1
+    names: dict[str, object] = {}
+    exec("".join(tagged[0]["source"]), {}, names)
+    assert names == known_of(plan)
+    assert all("#" in line for line in "".join(tagged[0]["source"]).splitlines())
+
+
+@pytest.mark.parametrize("plan", EXPERIMENTS.values(), ids=lambda plan: plan.number)
+def test_papermill_knows_each_parameter_from_its_line(plan) -> None:  # type: ignore[no-untyped-def]
+    known = papermill.inspect_notebook(str(ROOT / "notebooks" / plan.notebook))
+    assert set(known) == {parameter.name for parameter in plan.parameters}
+
+
+@pytest.mark.parametrize("plan", EXPERIMENTS.values(), ids=lambda plan: plan.number)
+def test_notebooks_are_thin_and_kept_without_outputs(plan) -> None:  # type: ignore[no-untyped-def]
+    notebook = json.loads((ROOT / "notebooks" / plan.notebook).read_text())
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            source = "".join(cell["source"])
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+            assert not any(word in source for word in ("def ", "class ", "!", "lambda", "%%"))
+
+
+def test_the_rerun_line_names_only_what_differs() -> None:
+    plan = experiment("01")
+    values = validate(plan.parameters, {"size": "smoke", "rate_rps": 800})
+    assert plan.rerun_command(values) == "lab run 01 --size smoke -p rate_rps=800"
+
+
+@given(
+    st.one_of(st.none(), st.floats(1, 1e6)),
+    st.dictionaries(st.sampled_from(["rocksdb", "lsm"]), st.floats(2, 1e6), min_size=1),
+)
+def test_the_chosen_rate_is_one_that_every_engine_carries(published: float | None, capacity: dict[str, float]) -> None:
+    rate = choose_rate(published, capacity)
+    assert 0 < rate.rps <= CARRIED_SHARE * min(capacity.values()) or rate.rps == 1
+    if rate.rps != published:
+        assert rate.rps <= max(1.0, STABLE_SHARE * min(capacity.values()))
+        assert min(capacity, key=lambda engine: capacity[engine]) in rate.basis
+
+
+def test_a_given_rate_is_taken_as_it_is() -> None:
+    assert choose_rate(25_000, {"lsm": 10}, 8000).rps == 8000
+
+
+def test_quick_and_smoke_keep_to_their_promised_time() -> None:
+    plan = experiment("01")
+    assert plan.planned_s(SIZES["quick"], 2, True) <= 240
+    assert SIZES["full"].duration_s == 180
+    loops = experiment("02")
+    for number in ("02", "03", "04", "05", "06", "07"):
+        assert experiment(number).planned_s(SIZES["quick"], 1, True) <= 360, number
+    assert loops.planned_s(SIZES["quick"], 0, True) <= 360 and loops.planned_s(SIZES["smoke"], 0, True) <= 90
+    assert LOOP_SIZES["full"].published_s == 60
+
+
+#: "smoke (2 min)", "full (as published, 2 h 20 min)"
+SIZE_TOLD = re.compile(r"(smoke|quick|full) \((?:[^)]*, )?([\d.]+ (?:s|min|h)(?: \d+ min)?)\)")
+IN_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+@pytest.mark.parametrize("plan", [plan for plan in EXPERIMENTS.values() if "size" in known_of(plan)], ids=number_of)
+def test_the_cell_of_the_size_says_about_how_long_each_takes(plan: Experiment) -> None:
+    notebook = json.loads((ROOT / "notebooks" / plan.notebook).read_text())
+    lines = "".join("".join(cell["source"]) + "\n" for cell in notebook["cells"]).splitlines()
+    (line,) = (line for line in lines if line.startswith("size = "))
+    told = {
+        name: sum(float(number) * IN_SECONDS[unit] for number, unit in zip(*[iter(text.split())] * 2, strict=True))
+        for name, text in SIZE_TOLD.findall(line)
+    }
+    assert set(told) == set(SIZES), line
+    engines = len(str(known_of(plan).get("engines", "one")).split(","))
+    for name, said_s in told.items():
+        planned_s = plan.planned_s(SIZES[name], engines, profiled=True)
+        assert 0.8 <= said_s / planned_s <= 1.25, f"{name}: {said_s:.0f} s said, {planned_s:.0f} s planned"
+
+
+def test_every_published_run_of_report_2_has_a_loop() -> None:
+    planned = {
+        f"report-2/{name}-{count}"
+        for stage in STAGES.values()
+        for name in stage.published.values()
+        for count in LOOP_SIZES["quick"].connections
+    }
+    assert planned == set(published_of("report-2"))
+
+
+def test_a_setting_names_a_front_that_there_is() -> None:
+    assert Setting.of("lsm").front == "one-nio" and Setting.of("lsm").jdk == 0
+    with pytest.raises(PlanError, match="no front 'netty'"):
+        Setting("a", "lsm", front="netty")

@@ -1,0 +1,72 @@
+"""The plan of experiment 05: one thing differs at a time, threads follow the cores, published rungs exist."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.analysis.comparison import FEWEST_ROUNDS
+from runners.design import report_5
+from runners.design.experiment import EXPERIMENTS
+from runners.design.shape import Shape
+from runners.design.size import SIZES
+from runners.execution.budget import seconds_of_a_probe
+from runners.readers.published import outputs
+
+QUICK_S = 360.0
+
+
+@given(st.integers(1, 256))
+def test_threads_follow_the_cores_up_to_the_published_ones_in_their_ratio(cores: int) -> None:
+    old, new = report_5.threads(cores)
+    assert 2 <= new <= report_5.NEW_THREADS and new < old <= report_5.OLD_THREADS
+    assert abs(old / new - report_5.OLD_THREADS / report_5.NEW_THREADS) < 0.5 / new + 1e-9
+    if cores >= report_5.NEW_THREADS:
+        assert (old, new) == (report_5.OLD_THREADS, report_5.NEW_THREADS)
+
+
+@given(st.integers(1, 64))
+def test_each_change_alone_differs_from_the_old_state_in_its_own_flags_and_all_add_up_to_the_new(cores: int) -> None:
+    def flags(name: str) -> set[str]:
+        return set(report_5.sharded(name, cores).server_flags)
+
+    old, new = flags(report_5.OLD), flags(report_5.NEW)
+    changed = {name: flags(name) ^ old for name in report_5.CHANGES[1:-1]}
+    assert {flag.partition("=")[0] for flag in changed["fewer-threads"]} == {"--pool-threads", "--peer-threads"}
+    assert changed["no-lock"] == {"--client-lock"}
+    assert {flag.partition("=")[0] for flag in changed["murmur3"]} == {"--hashing"}
+    assert set.union(*changed.values()) == old ^ new
+
+
+def test_replicated_settings_differ_in_client_and_copies_only() -> None:
+    by_name = {name: set(report_5.replicated(name, 1).server_flags) for name in report_5.REPLICATED}
+    for acks in ("2of3", "3of3"):
+        differs = by_name[f"blocking-{acks}"] ^ by_name[f"async-{acks}"]
+        assert {flag.partition("=")[0] for flag in differs} == {"--client", "--peer-threads"}
+    assert by_name["async-2of3"] ^ by_name["async-3of3"] == {"--replication-ack=2", "--replication-ack=3"}
+
+
+def test_nodes_that_are_processes_are_not_also_nodes_in_one_jvm_and_keep_a_log() -> None:
+    for name in {name for names in report_5.OUTAGES.values() for name in names}:
+        setting = report_5.apart(name, 2)
+        assert setting.nodes == 1
+        assert not [flag for flag in setting.server_flags if flag.startswith(("--nodes", "--wal"))]
+
+
+def test_each_published_rung_is_one_column_at_its_rate() -> None:
+    for workload in (report_5.put("full"), report_5.get("full")):
+        for name in workload.published_rungs:
+            (output,) = outputs(name)
+            assert output.offered_rps == float(name.partition("@")[2]) and output.report.latencies.at(0.99)
+
+
+def test_the_plan_fits_its_size() -> None:
+    assert EXPERIMENTS["05"].planned_s(SIZES["quick"], 1, True) <= QUICK_S
+    for size in ("quick", "full"):
+        climb = report_5.CLIMBS[size]
+        probe = Shape(report_5.CONNECTIONS, 1, climb.probe_s, climb.probe_warmup_s)
+        limits = {"low_rps": 100.0, "high_rps": 1e6}
+        assert seconds_of_a_probe(climb.knee_minutes, probe, limits) < climb.knee_minutes * 60
+        assert all(sizes[size].rounds >= FEWEST_ROUNDS for sizes in report_5.TURNS.values())
+    for outage in report_5.OUTAGE_TIMES.values():
+        assert 0 < outage.kill_at_s < outage.launch_at_s < outage.load_s

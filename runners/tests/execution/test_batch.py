@@ -1,0 +1,95 @@
+"""A notebook in batch: its kernel's sockets are private and gone afterwards, and what goes wrong is said."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from runners import lab
+from runners.errors import PlanError
+from runners.execution import batch
+from runners.execution.batch import KERNEL, NotebookError, execute
+from runners.storage.run_folder import RunFolder
+
+#: What the kernel itself says of its connection, and of the sockets there while it runs.
+LOOK = """
+import json
+from pathlib import Path
+from ipykernel import get_connection_info
+
+said = get_connection_info(unpack=True)
+base = Path(said["ip"])
+sockets = [path for path in base.parent.iterdir() if path.is_socket()]
+Path(seen).write_text(json.dumps({
+    "transport": said["transport"],
+    "folder": str(base.parent),
+    "mode": base.parent.stat().st_mode,
+    "sockets": len(sockets),
+    "here": str(Path.cwd()),
+}))
+"""
+
+
+def _notebook(folder: Path, *cells: str) -> Path:
+    path = folder / "notebook" / "it.ipynb"
+    path.parent.mkdir()
+    code: list[dict[str, object]] = [{"source": "seen = ''", "metadata": {"tags": ["parameters"]}}]
+    code += [{"source": cell, "metadata": {}} for cell in cells]
+    whole = {
+        "cells": [{"cell_type": "code", "execution_count": None, "outputs": []} | cell for cell in code],
+        "metadata": {"kernelspec": {"name": KERNEL, "display_name": "Python", "language": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 4,
+    }
+    path.write_text(json.dumps(whole))
+    return path
+
+
+def test_rounds_for_which_there_is_no_time_are_refused_before_anything_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
+    with pytest.raises(PlanError, match=r"0\.5 minutes: too short for \d+ rounds"):
+        batch.run_notebook("09", {"minutes": 0.5})
+    monkeypatch.setattr("runners.toolchain.workshop.prepare", lambda *_: pytest.fail("the workshop was opened"))
+    with pytest.raises(PlanError, match="more minutes"):
+        lab.Lab.begin("09", minutes=0.5)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder.create(tmp_path / "runs", "00", "smoke", {"title": "t"})
+
+
+def test_the_kernels_sockets_lie_in_a_private_folder_that_is_gone_afterwards(run: RunFolder, tmp_path: Path) -> None:
+    notebook = _notebook(tmp_path, LOOK)
+    execute(notebook, run, {"seen": str(tmp_path / "seen.json")})
+    seen = json.loads((tmp_path / "seen.json").read_text())
+    assert seen["transport"] == "ipc" and seen["sockets"] > 0
+    assert stat.S_IMODE(seen["mode"]) == stat.S_IRWXU
+    assert seen["here"] == str(notebook.parent) != seen["folder"]
+    assert not Path(seen["folder"]).exists()
+    assert list(notebook.parent.iterdir()) == [notebook]
+    assert run.notebook.exists()
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("raise ValueError('no such rate')", r"it\.ipynb, cell 4: ValueError: no such rate"),
+        ("import os; os._exit(1)", r"it\.ipynb: its kernel died"),
+    ],
+    ids=["a cell fails", "the kernel dies"],
+)
+def test_what_ends_a_notebook_is_named_and_leaves_no_socket(
+    cell: str, told: str, run: RunFolder, tmp_path: Path
+) -> None:
+    notebook = _notebook(tmp_path, LOOK, cell)
+    with pytest.raises(NotebookError, match=told):
+        execute(notebook, run, {"seen": str(tmp_path / "seen.json")})
+    assert not Path(json.loads((tmp_path / "seen.json").read_text())["folder"]).exists()
+    assert list(notebook.parent.iterdir()) == [notebook]

@@ -1,0 +1,134 @@
+"""Progress: a bar where somebody looks, lines in a log, and a kernel that does not outlive `lab run`."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+
+import psutil
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.execution.progress import ADDRESS, BarSink, Event, LineSink, Progress, listening
+
+KERNEL = """
+import time
+from runners.execution.progress import Progress, sink
+progress = Progress(10.0, sink())
+with progress.part("load lsm", 5.0) as part:
+    part.tick(2.5)
+progress.say("built")
+print("sent", flush=True)
+time.sleep(60)
+"""
+
+
+class Memory:
+    """A sink that remembers."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.lines: list[str] = []
+        self.closed = False
+
+    def show(self, event: Event) -> None:
+        self.events.append(event)
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def rest(self) -> None:
+        return None
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.lists(st.floats(0, 300), max_size=5)), max_size=10))
+def test_progress_never_goes_back_beyond_a_part_and_never_over_its_total(
+    parts: list[tuple[float, list[float]]],
+) -> None:
+    memory = Memory()
+    progress = Progress(100.0, memory)
+    for planned_s, ticks in parts:
+        with progress.part("x", planned_s) as part:
+            for tick in sorted(ticks):
+                part.tick(tick)
+    done = [event.done_s for event in memory.events]
+    assert done == sorted(done)
+    assert all(event.done_s <= event.total_s for event in memory.events)
+
+
+def test_what_is_known_better_by_now_changes_the_whole_and_not_what_is_done() -> None:
+    memory = Memory()
+    progress = Progress(100.0, memory)
+    with progress.part("load", 10.0):
+        pass
+    with progress.part("fill", 30.0, in_plan_s=5.0) as part:
+        part.tick(20.0)
+    with progress.part("load", 85.0):
+        pass
+    assert [(event.done_s, event.total_s) for event in memory.events] == [
+        (0.0, 100.0), (10.0, 125.0), (30.0, 125.0), (40.0, 125.0),
+    ]  # fmt: skip
+
+
+def test_a_log_gets_plain_lines_with_share_and_time_left() -> None:
+    out = io.StringIO()
+    sink = LineSink(out)
+    for done_s in (0.0, 1.0, 2.0):
+        sink.show(Event(done_s, 200.0, "load lsm PUT"))
+    sink.show(Event(100.0, 200.0, "load lsm GET"))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2 and "\r" not in out.getvalue()
+    assert lines[0] == "[  0%] 03:20 left  load lsm PUT" and lines[1].startswith("[ 50%]")
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    out = io.StringIO()
+    bar = BarSink(out)
+    bar.show(Event(50.0, 100.0, "load lsm"))
+    bar.say("a line")
+    bar.close()
+    assert "50 %" in out.getvalue() and "load lsm" in out.getvalue() and "a line\n" in out.getvalue()
+
+
+def test_a_kernel_reports_to_lab_run_and_ends_with_it() -> None:
+    lab_run = (
+        "import os, subprocess, sys, threading\n"
+        "from runners.execution.progress import listening, LineSink\n"
+        # written at once: a buffer would be lost with the process
+        "class Out:\n"
+        "    shown, flush = threading.Event(), lambda self: None\n"
+        "    def write(self, text):\n"
+        "        os.write(1, text.encode())\n"
+        "        if 'load lsm' in text: self.shown.set()\n"
+        "out = Out()\n"
+        "with listening(LineSink(out)) as address:\n"
+        f"    kernel = subprocess.Popen([sys.executable, '-c', {KERNEL!r}], stdout=subprocess.PIPE,\n"
+        f"        env=dict(os.environ, {ADDRESS}=address))\n"
+        "    kernel.stdout.readline()\n"
+        "    out.shown.wait(20)\n"
+        "    os.write(1, b'pid %d\\n' % kernel.pid)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", lab_run], capture_output=True, text=True, timeout=30, check=False)
+    assert "load lsm" in done.stdout
+    pid = int(done.stdout.split("pid ")[1].split()[0])
+    if psutil.pid_exists(pid):
+        psutil.Process(pid).wait(10)  # raises TimeoutExpired when the kernel lives on
+
+
+def test_events_arrive_in_order() -> None:
+    memory = Memory()
+    with listening(memory) as address:
+        env = dict(os.environ, **{ADDRESS: address})
+        kernel = subprocess.Popen([sys.executable, "-c", KERNEL], stdout=subprocess.PIPE, env=env)
+        assert kernel.stdout is not None
+        kernel.stdout.readline()
+        kernel.kill()
+        kernel.wait()
+    assert [event.done_s for event in memory.events][:2] == [0.0, 2.5]
+    assert memory.closed

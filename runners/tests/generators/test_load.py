@@ -1,0 +1,165 @@
+"""Loads: the exact command line, an early end, and a generator that refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from runners.errors import MeasureError
+from runners.generators.generators import Loadgen, Reference, Wrk, Wrk2
+from runners.generators.load import LoadFiles, LoadSpec, planned_s, run_load
+
+SPEC = LoadSpec("http://127.0.0.1:1", Path("put.lua"), 8000.0, 14.0, warmup_s=5.0)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A generator made of a line of Python."""
+
+    source: str
+    name: str = "script"
+    version: str = "1"
+
+    def lead_s(self, spec: LoadSpec) -> float:
+        return spec.warmup_s
+
+    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+        return [sys.executable, "-c", self.source]
+
+
+def files(folder: Path) -> LoadFiles:
+    return LoadFiles(folder / "out", folder / "err", folder / "json", folder / "hlog", folder / "slices")
+
+
+def test_our_command_line(tmp_path: Path) -> None:
+    command = Loadgen(Path("loadgen"), "1").command(SPEC, files(tmp_path))
+    assert command[:9] == ["loadgen", "-t", "1", "-c", "1", "-d", "14s", "-R", "8000"]
+    assert command[9:11] == ["--warmup", "5s"] and command[-1] == SPEC.url
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(1e6, "1000000"), (1_234_567.0, "1234567"), (12_345_678.9, "12345678.9"), (0.05, "0.05"), (1e-5, "0.00001")],
+)
+def test_numbers_reach_the_generators_in_plain_digits(value: float, written: str, tmp_path: Path) -> None:
+    spec = LoadSpec("http://x", None, value, value, value)
+    for generator in (Loadgen(Path("loadgen"), "1"), Reference(Path("ref"), "1", "epoll")):
+        command = generator.command(spec, files(tmp_path))
+        asked = [command[command.index(flag) + 1] for flag in ("-R", "-d", "--warmup")]
+        assert asked == [written, f"{written}s", f"{written}s"], generator.name
+
+
+def test_our_console_says_all_that_it_can(tmp_path: Path) -> None:
+    assert {"-L", "--summary"} <= set(Loadgen(Path("loadgen"), "1").command(SPEC, files(tmp_path)))
+
+
+def test_a_closed_loop_and_a_count_have_no_rate(tmp_path: Path) -> None:
+    spec = LoadSpec("http://x", Path("fill.lua"), None, 60.0, requests=100, script_arguments=("100",))
+    command = Loadgen(Path("loadgen"), "1").command(spec, files(tmp_path))
+    assert "-R" not in command and command[-2:] == ["--", "100"]
+    assert command[command.index("-n") + 1] == "100"
+
+
+def test_wrk2_runs_long_enough_to_calibrate(tmp_path: Path) -> None:
+    wrk2 = Wrk2(Path("wrk2"), "4.0.0")
+    command = wrk2.command(SPEC, files(tmp_path))
+    assert command[command.index("-d") + 1] == "24s" and planned_s(wrk2, SPEC) == pytest.approx(24.005)
+    with pytest.raises(MeasureError, match="number of requests"):
+        wrk2.command(LoadSpec("http://x", Path("f"), 1, 1, requests=5), files(tmp_path))
+
+
+def test_wrk_has_no_rate(tmp_path: Path) -> None:
+    wrk = Wrk(Path("wrk"), "4.1.0")
+    with pytest.raises(MeasureError, match=r"closed loop and can't hold a rate \(8000/s was asked for\)"):
+        wrk.command(SPEC, files(tmp_path))
+    command = wrk.command(LoadSpec("http://x", None, None, 2.2, 1.0, connections=4), files(tmp_path))
+    assert command == ["wrk", "-t", "1", "-c", "4", "-d", "3s", "--latency", "http://x"]
+
+
+def test_a_reference_client_sends_one_fixed_request_at_a_rate(tmp_path: Path) -> None:
+    spec = LoadSpec("http://x/a", None, 5000.0, 2.0, 0.5)
+    command = Reference(Path("ref"), "1", "blocking").command(spec, files(tmp_path))
+    assert command == shlex.split("ref --kind blocking -c 1 -d 2s -R 5000 --warmup 0.5s http://x/a")
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"rate_rps": None}, "closed loop"),
+        ({"script": Path("put.lua")}, "runs no script"),
+        ({"requests": 5}, "number of requests"),
+        ({"threads": 2}, "one thread"),
+        ({"connections": 2}, "one connection"),
+    ],
+)
+def test_a_reference_client_refuses_what_it_can_not_send(tmp_path: Path, change: dict[str, Any], cause: str) -> None:
+    spec = dataclasses.replace(LoadSpec("http://x", None, 10.0, 1.0), **change)
+    with pytest.raises(MeasureError, match=cause):
+        Reference(Path("ref"), "1", "blocking").command(spec, files(tmp_path))
+
+
+def test_the_processor_time_of_the_whole_process_is_known(tmp_path: Path) -> None:
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    outcome = run_load(Script(busy), SPEC, files(tmp_path))
+    assert outcome.cpu_s is not None and 0.3 <= outcome.cpu_s < 1.0
+
+
+def test_output_is_kept_as_printed_and_ticks_come(tmp_path: Path) -> None:
+    ticks: list[int] = []
+
+    def tick(pid: int, _elapsed_s: float) -> bool:
+        ticks.append(pid)
+        return True
+
+    outcome = run_load(
+        Script("print('Requests/sec: 1'); import time; time.sleep(1.2)"), SPEC, files(tmp_path), tick=tick
+    )
+    assert (tmp_path / "out").read_text() == "Requests/sec: 1\n"
+    assert outcome.exit_code == 0 and not outcome.interrupted
+    assert len(ticks) == 2 and len(set(ticks)) == 1
+    assert 1.1e6 < outcome.ended_unix_us - outcome.started_unix_us < 5e6
+
+
+def test_a_load_that_is_stopped_early_may_still_write_its_report(tmp_path: Path) -> None:
+    source = (
+        "import signal, sys, time\n"
+        "def end(*_): print('interrupted report', flush=True); sys.exit(130)\n"
+        "signal.signal(signal.SIGINT, end)\nprint('up', flush=True); time.sleep(60)"
+    )
+    outcome = run_load(
+        Script(source), SPEC, files(tmp_path), tick=lambda _pid, _s: "up" not in (tmp_path / "out").read_text()
+    )
+    assert outcome.stopped_early and outcome.interrupted and outcome.exit_code == 130
+    assert "interrupted report" in (tmp_path / "out").read_text()
+
+
+def test_ctrl_c_leaves_no_generator_behind(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    def tick(pid: int, _elapsed_s: float) -> bool:
+        pids.append(pid)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_load(Script("import time; time.sleep(60)"), SPEC, files(tmp_path), tick=tick)
+    assert not psutil.pid_exists(pids[0])
+
+
+@pytest.mark.parametrize(("code", "remedy"), [(1, "mend the script"), (2, "check that the server")])
+def test_a_refusal_is_raised_in_the_generators_own_words(tmp_path: Path, code: int, remedy: str) -> None:
+    source = f"import sys; print('put.lua:3: no such thing', file=sys.stderr); sys.exit({code})"
+    with pytest.raises(MeasureError, match=rf"put.lua:3: no such thing; {remedy}"):
+        run_load(Script(source), SPEC, files(tmp_path))
+
+
+def test_a_killed_generator_is_an_exit_code_not_a_crash(tmp_path: Path) -> None:
+    source = f"import os, signal; os.kill(os.getpid(), signal.{signal.SIGKILL.name})"
+    assert run_load(Script(source), SPEC, files(tmp_path)).exit_code == 128 + signal.SIGKILL

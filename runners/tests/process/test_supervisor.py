@@ -1,0 +1,177 @@
+"""No process outlives the lab, by whatever death it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from runners.errors import ToolError
+from runners.process.supervisor import pinned, start
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(120)"]
+STUBBORN = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(120)",
+]
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+print(child.pid, flush=True)
+child.wait()
+"""
+LAB = """
+import sys, time
+from runners.process.supervisor import start
+child = start([sys.executable, "-c", "import time; time.sleep(120)"])
+print(child.pid, flush=True)
+{then}
+"""
+
+
+def alive(pid: int) -> bool:
+    return bool(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+
+
+def gone(pid: int, within_s: float = 10.0) -> bool:
+    end = time.monotonic() + within_s
+    while alive(pid):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_child_is_in_the_labs_session_but_in_no_group_that_its_terminal_interrupts() -> None:
+    child = start(SLEEP)
+    try:
+        assert os.getsid(child.pid) == os.getsid(0)
+        guard = psutil.Process(child.pid).ppid()
+        assert len({os.getpgid(0), os.getpgid(guard), os.getpgid(child.pid)}) == 3
+    finally:
+        child.stop()
+
+
+def test_a_child_is_stopped_and_its_exit_code_given() -> None:
+    child = start(SLEEP)
+    assert alive(child.pid) and child.poll() is None
+    assert child.stop() == 128 + signal.SIGTERM
+    assert not alive(child.pid)
+    assert child.stop() == 128 + signal.SIGTERM  # may be called twice
+
+
+def test_the_exit_code_of_a_child_that_ends_by_itself() -> None:
+    child = start([sys.executable, "-c", "raise SystemExit(7)"])
+    assert child.wait(10) == 7
+    assert child.wait_up_to(0)
+
+
+def test_a_child_that_ignores_sigterm_is_killed() -> None:
+    child = start(STUBBORN, stdout=subprocess.PIPE, grace_s=0.3)
+    child.stdout.readline()
+    assert child.stop() == 128 + signal.SIGKILL
+    assert not alive(child.pid)
+
+
+def test_grandchildren_go_too() -> None:
+    child = start([sys.executable, "-c", PARENT], stdout=subprocess.PIPE)
+    grandchild = int(child.stdout.readline())
+    child.stop()
+    assert gone(grandchild)
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(ToolError, match="no-such-program"):
+        start(["/no-such-program"])
+
+
+def _kill_9(lab: subprocess.Popen[bytes]) -> None:
+    lab.kill()
+
+
+def _ctrl_c(lab: subprocess.Popen[bytes]) -> None:
+    os.killpg(lab.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("then", "end"),
+    [
+        ("time.sleep(120)", _kill_9),
+        ("time.sleep(120)", _ctrl_c),
+        ("raise RuntimeError('a failed cell')", lambda _lab: None),
+        ("import os; os._exit(0)", lambda _lab: None),
+    ],
+    ids=["kill -9", "ctrl-c", "exception", "exit without goodbye"],
+)
+def test_no_child_outlives_the_lab(then: str, end: Callable[[subprocess.Popen[bytes]], None]) -> None:
+    lab = subprocess.Popen(
+        [sys.executable, "-c", LAB.format(then=then)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert lab.stdout is not None
+    pid = int(lab.stdout.readline())
+    end(lab)
+    lab.wait(10)
+    assert gone(pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own kill is Linux's")
+def test_no_child_outlives_a_killed_guard() -> None:
+    child = start(SLEEP)
+    guard = psutil.Process(child.pid).parent()
+    assert guard is not None
+    guard.kill()
+    assert gone(child.pid)
+    child.stop()
+
+
+def test_pinning_is_part_of_the_command_line() -> None:
+    assert pinned(["java"], (0,), Path("/usr/bin/taskset")) == ["/usr/bin/taskset", "-c", "0", "java"]
+    assert pinned(["java"], None, Path("/usr/bin/taskset")) == ["java"]
+    assert pinned(["java"], (0,), None) == ["java"]
+
+
+HEART = """
+import sys, time
+with open(sys.argv[1], "a", buffering=1) as out:
+    while True:
+        print(time.time(), file=out)
+        time.sleep(0.005)
+"""
+
+
+def test_a_frozen_process_stands_still_for_the_time_that_is_told(tmp_path: Path) -> None:
+    beats = tmp_path / "beats"
+    child = start([sys.executable, "-c", HEART, str(beats)])
+    try:
+        while not beats.exists() or beats.stat().st_size < 200:
+            time.sleep(0.01)
+        with child.frozen() as frozen:
+            time.sleep(0.3)
+        time.sleep(0.1)
+    finally:
+        child.stop()
+    times_us = [float(line) * 1e6 for line in beats.read_text().splitlines()[:-1]]
+    assert frozen.length_us >= 300_000
+    assert frozen.end_unix_us - frozen.start_unix_us >= 299_000
+    slack_us = 2_000  # a process that runs on another core stops when it is interrupted there
+    assert not [at for at in times_us if frozen.start_unix_us + slack_us < at < frozen.end_unix_us - slack_us]
+    assert max(times_us) > frozen.end_unix_us
+
+
+def test_a_frozen_process_is_stopped_within_its_grace() -> None:
+    child = start([sys.executable, "-c", "import time; time.sleep(60)"], grace_s=5)
+    os.kill(child.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    assert child.stop(5) == 128 + signal.SIGTERM
+    assert time.monotonic() - began < 4

@@ -1,0 +1,120 @@
+"""What is known by tenths of a second is read to the last figure, and cut or broken files are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.readers.activity import read_activity
+from runners.readers.errors import ReadError
+from runners.readers.jfr import duration_s, read_events, unix_s
+from runners.readers.slices import read_slices
+from runners.readers.timed_stacks import read_timed_stacks
+
+DATA = Path(__file__).parents[1] / "data" / "fine"
+HEAD = "#loadgen-slices/1 start_unix_us=5 slices_per_s=10\n"
+
+
+def test_slices_keep_every_answer_and_every_empty_tenth(tmp_path: Path) -> None:
+    path = tmp_path / "load.slices"
+    path.write_text(HEAD + "0 95.5:3 1020.0:1\n1\n2 88.0:2\n")
+    frame = read_slices(path)
+    assert frame["count"].sum() == 6
+    assert frame["t_s"].tolist() == [0.0, 0.0, 0.1, 0.2]
+    assert frame.iloc[2]["count"] == 0
+
+
+@given(cut=st.integers(min_value=len(HEAD), max_value=len(HEAD) + 20))
+def test_a_cut_last_line_costs_that_line_only(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    path = tmp_path_factory.mktemp("cut") / "load.slices"
+    whole = HEAD + "0 95.5:3\n1 88.0:2\n2 80.0:1\n"
+    path.write_text(whole[:cut])
+    assert set(read_slices(path)["us"]) <= {0.0, 8.0, 88.0, 95.5, 9.0, 95.0}
+
+
+def test_another_file_is_no_slices(tmp_path: Path) -> None:
+    path = tmp_path / "load.slices"
+    for text in ("", "t_s,us\n", HEAD + "0 a:b\n1 5.0:1\n"):
+        path.write_text(text)
+        with pytest.raises(ReadError, match=r"load\.slices"):
+            read_slices(path)
+
+
+def test_a_recording_of_the_jdk_is_read_as_it_printed_it() -> None:
+    """Golden: a recording of this server under load, printed by the JDK's own tool."""
+    start_us = json.loads((DATA / "window.json").read_text())["start_unix_us"]
+    events = read_events(DATA / "events.json", start_us, 13.0)
+    assert (events["duration_ms"] > 0).all()
+    flush = events[events["kind"] == "flush"]
+    assert len(flush) == 1
+    assert 0 <= flush["t_s"].iloc[0] <= 13
+    assert flush["duration_ms"].iloc[0] > 50
+    assert flush["bytes"].iloc[0] > 1_000_000
+    assert set(events["kind"]) == {"flush", "compilation"}
+    assert len(read_events(DATA / "events.json", start_us)) > len(events)  # those of the warm-up
+
+
+def test_stamps_and_lengths_of_the_jdk() -> None:
+    assert unix_s("2026-11-21T15:54:25.539030976Z") == pytest.approx(1795276465.539030976, abs=1e-6)
+    assert unix_s("2026-11-21T16:54:25.5+01:00") == unix_s("2026-11-21T15:54:25.5Z")
+    assert duration_s("PT0.011193095S") == 0.011193095
+    assert duration_s("PT1M2.5S") == 62.5
+    assert duration_s(None) == 0.0
+    with pytest.raises(ValueError, match="no time stamp"):
+        unix_s("yesterday")
+
+
+def test_events_that_are_none_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "events.json"
+    for text in ("", "{}", '{"events": [{"type": "lab.Flush", "values": {}}]}'):
+        path.write_text(text)
+        with pytest.raises(ReadError, match=r"events\.json"):
+            read_events(path, 0)
+
+
+def test_activity_is_the_difference_of_counters(tmp_path: Path) -> None:
+    path = tmp_path / "activity.jsonl"
+    lines = [
+        {"unix_us": 1_000_000 + 100_000 * k, "steal_s": 1.0, "busy_s": 5 + 0.15 * k, "ran_ns": {"jit": 40_000_000 * k},
+         "waited_ns": {"serving": 3_000_000 * k}, "generator_s": 0.05 * k, "disk_busy_ms": 7 * k}
+        for k in range(4)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"unix_us"')
+    frame = read_activity(path, 1_000_000)
+    by_kind = frame.groupby("kind")["busy_ms"].mean()
+    assert by_kind["jit"] == pytest.approx(40)
+    assert by_kind["foreign"] == pytest.approx(150 - 40 - 50)
+    assert by_kind["wait"] == pytest.approx(3)
+    assert by_kind["disk"] == pytest.approx(7)
+    assert by_kind["steal"] == 0
+    assert frame["t_s"].min() == 0
+    path.write_text("nothing\n" + path.read_text())
+    with pytest.raises(ReadError, match="line 1"):
+        read_activity(path, 0)
+
+
+def test_samples_of_a_profile_add_up(tmp_path: Path) -> None:
+    path = tmp_path / "profile.samples"
+    path.write_text(
+        "S 0 [main tid=1];a/B.run_[j];c\nE cpu 2000000 0 1 1\nE cpu 2019999 0 2 2\nE cpu 2020000 0 1 1\n"
+        "E alloc 2020000 0 1 524288\nE alloc 2020000 9"
+    )
+    frame = read_timed_stacks(path, 1_000_000)
+    cpu = frame[frame["event"] == "cpu"]
+    assert cpu["samples"].tolist() == [3, 1]
+    assert cpu["t_s"].tolist() == [1.0, 1.02]
+    assert set(frame["stack"]) == {"[main tid=1];a/B.run;c"}
+    assert frame[frame["event"] == "alloc"]["weight"].tolist() == [524288]
+
+
+def test_an_event_names_a_file_and_not_where_a_machine_keeps_it(tmp_path: Path) -> None:
+    place = "/somebody/at/home/store/000001.table"
+    values = {"startTime": "2026-11-21T12:00:00.5Z", "duration": "PT0.03S", "path": place, "bytesWritten": 4096}
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps({"events": [{"type": "jdk.FileWrite", "values": values}]}))
+    (event,) = read_events(path, int(unix_s("2026-11-21T12:00:00Z") * 1e6)).to_dict("records")
+    assert event["what"] == "store/000001.table" and event["bytes"] == 4096

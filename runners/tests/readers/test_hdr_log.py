@@ -1,0 +1,148 @@
+"""Interval logs: written by the package and by our generator, merged and never averaged."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogWriter
+
+from runners.readers.errors import ReadError
+from runners.readers.hdr_log import read_hdr_log
+from runners.readers.samples import rank
+
+DATA = Path(__file__).parents[1] / "data" / "loadgen"
+
+
+def histogram(values: list[int]) -> HdrHistogram:
+    result = HdrHistogram(1, 3_600_000_000, 3)
+    for value in values:
+        result.record_value(value)
+    return result
+
+
+def line(tag: str | None, at: float, values: list[int]) -> str:
+    head = f"Tag={tag}," if tag else ""
+    return f"{head}{at:.3f},1.000,{max(values)}.000,{histogram(values).encode().decode()}\n"
+
+
+def test_percentiles_come_from_merged_histograms(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    fast, slow = [100] * 990 + [200] * 10, [100] * 10 + [50_000] * 990
+    path.write_text(
+        "#[StartTime: 1795000000.0 (seconds since epoch)]\n" + line("response", 0, fast) + line("response", 1, slow)
+    )
+    log = read_hdr_log(path)
+    merged = log.merged("response")
+    assert merged.total == 2_000
+    assert merged.percentile(0.5) == 100
+    assert merged.percentile(0.51) == pytest.approx(50_000, rel=0.001)  # an average of the two would be near 25 000
+    assert list(log.intervals_frame()["p99_us"]) == pytest.approx([100, 50_000], rel=0.001)
+    assert list(log.intervals_frame()["t_s"]) == [0, 1]
+
+
+def test_a_log_in_nanoseconds_keeps_them(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    head = "#[Histogram log format version 1.3]\n#[Written by loadgen; values in nanoseconds; tags: response]\n"
+    path.write_text(head + line("response", 0, [25_400] * 90 + [25_600] * 10))
+    samples = read_hdr_log(path).merged("response")
+    assert samples.percentile(0.5) == pytest.approx(25.4, rel=0.001)
+    assert samples.percentile(0.99) == pytest.approx(25.6, rel=0.001)
+
+
+def test_counts_are_those_of_the_package(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    values = [int(value) for value in random.lognormal(8, 3, 3_000).clip(1, 3e9)]
+    path = tmp_path / "load.hlog"
+    path.write_text(line("response", 0, values))
+    samples, known = read_hdr_log(path).merged("response"), histogram(values)
+    assert samples.total == known.get_total_count() == len(values)
+    for level in (0.1, 0.5, 0.9, 0.99, 0.999):
+        assert samples.percentile(level) == known.get_highest_equivalent_value(
+            known.get_value_at_percentile(level * 100)
+        )
+
+
+def test_a_log_of_the_packages_own_writer_without_tags(tmp_path: Path) -> None:
+    out = io.StringIO()
+    writer = HistogramLogWriter(out)
+    writer.output_log_format_version()
+    writer.output_legend()
+    for second in range(3):
+        writer.output_interval_histogram(histogram([10, 20, 30]), 1000 + second, 1001 + second, 1)
+    path = tmp_path / "load.hlog"
+    path.write_text(out.getvalue())
+    log = read_hdr_log(path)
+    assert log.kinds == ("response",)
+    assert [interval.t_s for interval in log.intervals] == [0, 1, 2]
+    assert log.merged("response").total == 9
+
+
+def test_time_stamps_that_are_relative_to_a_base(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    head = "#[StartTime: 1795000000.500 (seconds since epoch)]\n#[BaseTime: 1795000000.500 (seconds since epoch)]\n"
+    path.write_text(head + line("response", 0.25, [1]))
+    assert read_hdr_log(path).intervals[0].t_s == 0.25
+    path.write_text(head.splitlines()[0] + "\n" + line("response", 0.25, [1]))
+    assert read_hdr_log(path).intervals[0].t_s == 0.25
+    path.write_text(head.splitlines()[0] + "\n" + line("response", 1_795_000_001.5, [1]))
+    assert read_hdr_log(path).intervals[0].t_s == 1
+
+
+def test_requests_without_an_answer_count_for_response_times(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    path.write_text(line("response", 0, [10] * 99) + line("service", 0, [5] * 99) + line("censored", 0, [900]))
+    log = read_hdr_log(path)
+    assert log.kinds == ("response", "service")
+    frame = log.percentiles_frame()
+    top = frame[frame["percentile"] == 1]
+    assert list(zip(top["kind"], top["value_us"], top["at_least"], strict=True)) == [
+        ("response", 900, True),
+        ("service", 5, False),
+    ]
+    assert len(log.intervals_frame()) == 2
+
+
+def test_half_a_last_line_costs_that_line_only(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    whole = line("response", 0, [10] * 5)
+    path.write_text(whole + line("response", 1, [10] * 5)[:-30])
+    log = read_hdr_log(path)
+    assert log.merged("response").total == 5
+    assert log.torn is not None
+    assert "line 2" in log.torn
+
+
+@pytest.mark.parametrize("text", ["", "#[StartTime: 1.0 (seconds)]\n", "garbage\n"])
+def test_a_log_without_intervals_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "load.hlog"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=r"load\.hlog"):
+        read_hdr_log(path)
+
+
+def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    path.write_text(line("response", 0, [1]) + "Tag=response,1.000,1.000,9.0,HISTFAAAA\n" + line("response", 2, [1]))
+    with pytest.raises(ReadError, match="line 2"):
+        read_hdr_log(path)
+
+
+def test_our_generators_log_agrees_with_its_json() -> None:
+    log = read_hdr_log(DATA / "load.hlog")
+    document = json.loads((DATA / "load.json").read_text(encoding="utf-8"))
+    assert log.start_unix_s == pytest.approx(document["start_unix_us"] / 1e6, abs=0.001)
+    for kind in ("response", "service"):
+        samples, told = log.merged(kind), document["latency_us"][kind]
+        assert samples.total == told["count"]
+        for level, name in ((0.5, "p50"), (0.99, "p99"), (0.999, "p99_9")):
+            place = rank(samples.total, level)  # binary fractions may put a percentile one sample further
+            low, high = samples.at_rank(place - 1), samples.at_rank(place + 1)
+            assert low * 0.998 - 1 <= told[name] <= high * 1.002 + 1
+    seconds = log.intervals_frame()
+    assert len(seconds) == 2 * len(document["intervals"])
+    assert seconds["count"].iloc[0] == document["intervals"][0]["response"]["count"]

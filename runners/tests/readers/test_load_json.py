@@ -1,0 +1,74 @@
+"""The generator's JSON report to frames."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from runners.readers.columns import COLUMNS
+from runners.readers.errors import ReadError
+from runners.readers.load_json import LoadReport, read_load_json
+
+GOLDEN = Path(__file__).parents[1] / "data" / "loadgen" / "load.json"
+
+
+def test_a_recorded_report() -> None:
+    report = read_load_json(GOLDEN)
+    summary = report.summary_frame().iloc[0]
+    assert (summary["offered_rps"], summary["scheduled"], summary["completed"]) == (2_000, 6_000, 6_000)
+    assert summary["achieved_rps"] == pytest.approx(2_000, rel=0.001)
+    assert summary["kept_up"]
+    assert (summary["non_2xx"], summary["timeouts"], summary["censored"]) == (0, 0, 0)
+    assert list(report.status_frame()["code"]) == ["201"]
+    percentiles = report.percentiles_frame()
+    assert set(percentiles["kind"]) == {"response", "service"}
+    assert not percentiles["at_least"].any()
+    assert len(report.intervals_frame()) == 6
+    assert report.spectrum_frame()["percentile"].max() == 1
+    assert report.verdict is not None
+
+
+@pytest.mark.parametrize("text", ['{"schema": "loadgen/2"}', "{}", "[]", '"loadgen/1"'])
+def test_another_schema_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "load.json"
+    path.write_text(text)
+    with pytest.raises(ReadError, match="this lab reads 'loadgen/1'"):
+        read_load_json(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "\x00"])
+def test_no_json_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "load.json"
+    path.write_text(text)
+    with pytest.raises(ReadError, match="no JSON"):
+        read_load_json(path)
+
+
+def test_closed_loop_has_no_offered_rate() -> None:
+    document = json.loads(GOLDEN.read_text(encoding="utf-8")) | {"offered_rps": None, "mode": "closed"}
+    assert pd.isna(LoadReport(document).summary_frame()["offered_rps"].iloc[0])
+
+
+def test_sends_that_were_held_back_are_in_the_summary() -> None:
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert LoadReport(document).summary_frame()[["coalesce_us", "held"]].isna().all(axis=None)
+    document["generator"] |= {"coalesce_us": 30.0, "held": 3_000}
+    summary = LoadReport(document).summary_frame().iloc[0]
+    assert (summary["coalesce_us"], summary["held"]) == (30, 3_000)
+
+
+def test_any_key_may_be_missing() -> None:
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    for name in document:
+        report = LoadReport({key: value for key, value in document.items() if key != name})
+        for frame_name, frame in {
+            "summary": report.summary_frame(),
+            "spectrum": report.spectrum_frame(),
+            "percentiles": report.percentiles_frame(),
+            "intervals": report.intervals_frame(),
+        }.items():
+            assert list(frame.columns) == list(COLUMNS[frame_name])
+    assert LoadReport({}).start_unix_us is None

@@ -1,0 +1,128 @@
+"""Outputs of other load tools, as the tools printed them on a loopback server, are read figure by figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.audit.audit import audit
+from runners.readers.documents import text_document
+from runners.readers.other_tools import go_time_us
+from runners.readers.outputs import Output, find_outputs, outputs_of
+from runners.tests.fixtures.outputs import HEALTHY
+
+TOOLS = Path(__file__).resolve().parents[1] / "data" / "tools"
+
+
+def read(name: str) -> Output:
+    (output,) = find_outputs(TOOLS / f"{name}.txt").outputs
+    return output
+
+
+def test_ab_is_read() -> None:
+    output = read("ab")
+    report = output.report
+    assert (output.tool, output.connections, report.requests, report.non_2xx) == ("ab", 4, 1_000, 100)
+    assert (report.requests_per_s, report.elapsed_s) == (656.06, 1.524)
+    assert report.latencies.rows[0] == (0.5, 2_000)
+    assert report.latencies.at(0.9) == 18_000
+    assert report.max_us == 104_000
+    assert report.latency is not None
+    assert report.latency.mean == 6_000
+
+
+def test_hey_is_read() -> None:
+    output = read("hey")
+    report = output.report
+    assert (output.tool, report.requests, report.non_2xx) == ("hey", 2_000, 200)
+    assert (report.requests_per_s, report.elapsed_s) == (69.4511, 28.7973)
+    assert report.latencies.at(0.5) == pytest.approx(51_900)
+    assert report.latencies.at(0.99) == pytest.approx(151_900)
+    assert report.max_us == pytest.approx(212_200)
+
+
+def test_bombardier_is_read() -> None:
+    output = read("bombardier")
+    report = output.report
+    assert (output.tool, output.connections, report.requests, report.non_2xx) == ("bombardier", 4, 253, 25)
+    assert (report.requests_per_s, output.duration_s) == (96.31, 3)
+    assert report.latencies.at(0.95) == pytest.approx(68_060)
+    assert report.max_us == pytest.approx(168_180)
+
+
+def test_vegeta_is_read_with_the_rate_that_it_offered() -> None:
+    output = read("vegeta")
+    report = output.report
+    assert (output.tool, report.requests, report.non_2xx) == ("vegeta", 500, 50)
+    assert (output.offered_rps, output.offered_by) == (100.22, "as vegeta says")
+    assert report.requests_per_s == pytest.approx(500 / 5.065)
+    assert report.latencies.at(0.99) == pytest.approx(77_460)
+    assert report.max_us == pytest.approx(91_210)
+    codes = {remark.code for remark in audit([find_outputs(TOOLS / "vegeta.txt")]).remarks}
+    assert codes == {"ERR001", "NET001", "SMP001"}  # the server of this run wrote head and body apart
+
+
+@pytest.mark.parametrize("name", ["ab", "bombardier", "hey"])
+def test_a_closed_loop_and_its_errors_are_named(name: str) -> None:
+    codes = {remark.code for remark in audit([find_outputs(TOOLS / f"{name}.txt")]).remarks}
+    assert {"RAT004", "ERR001"} <= codes
+    assert not codes & {"RUN005", "TIM001", "TIM002", "RUN001", "SUM001", "SUM003"}
+
+
+def test_several_tools_in_one_document_are_kept_apart() -> None:
+    text = "\n".join(
+        [
+            "# ab",
+            "```",
+            (TOOLS / "ab.txt").read_text(encoding="utf-8"),
+            "```",
+            "# wrk2",
+            HEALTHY,
+            "# hey",
+            "```",
+            (TOOLS / "hey.txt").read_text(encoding="utf-8"),
+            "```",
+        ]
+    )
+    outputs = outputs_of(text_document(text)).outputs
+    assert [output.tool for output in outputs] == ["ab", "wrk2", "hey"]
+    assert outputs[1].report == outputs_of(text_document("\n" * (outputs[1].line - 2) + HEALTHY)).outputs[0].report
+
+
+def test_oha_is_named_by_its_success_rate() -> None:
+    text = (TOOLS / "hey.txt").read_text(encoding="utf-8").replace("Summary:", "Summary:\n  Success rate:\t100.00%")
+    (output,) = outputs_of(text_document(text)).outputs
+    assert output.tool == "oha"
+    assert output.report.latencies == read("hey").report.latencies
+
+
+@pytest.mark.parametrize(
+    ("line", "tool"),
+    [
+        ("     http_req_duration..............: avg=1.2ms min=1ms med=1ms max=9ms", "k6"),
+        ("timeStamp,elapsed,label,responseCode,responseMessage", "JMeter"),
+        ("---- Global Information --------------------------------", "Gatling"),
+        ("====== PING_INLINE ======", "redis-benchmark"),
+        ("#[Histogram log format version 1.3]", "HdrHistogram"),
+    ],
+)
+def test_a_tool_that_is_not_read_is_named(line: str, tool: str) -> None:
+    found = outputs_of(text_document(f"# Results\n\n{line}\n{line}\n"))
+    assert [(problem.line, tool in problem.text) for problem in found.problems] == [(3, True)]
+    assert found.outputs == ()
+
+
+def test_a_cut_summary_says_what_is_left() -> None:
+    text = (TOOLS / "hey.txt").read_text(encoding="utf-8")
+    (output,) = outputs_of(text_document(text.partition("Response time")[0])).outputs
+    assert output.report.requests_per_s == 69.4511
+    assert output.report.latencies.rows == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "time_us"),
+    [("3m59.5s", 239_500_000), ("681.097878ms", 681_097.878), ("0s", 0), ("1m", 60e6), ("12", None)],
+)
+def test_durations_of_go_are_read(text: str, time_us: float | None) -> None:
+    assert go_time_us(text) == (None if time_us is None else pytest.approx(time_us))

@@ -1,0 +1,106 @@
+"""Numbers are written one way, and reading them back gives the number."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.analysis.finding import Finding
+from runners.readers import write
+from runners.readers.severity import Severity
+from runners.readers.write import DASH, MINUS, NBSP, THIN
+
+SCALES = {"us": 1.0, "ms": 1e3, "s": 1e6}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (118, "118 us"),
+        (7, "7 us"),
+        (59.551, "59.6 us"),
+        (999.6, "1.00 ms"),
+        (1_020, "1.02 ms"),
+        (44_480, "44.5 ms"),
+        (999_700, "1.00 s"),
+        (1_830_000, "1.83 s"),
+        (0, "0 us"),
+        (-7, f"{MINUS}7 us"),
+        (None, "unknown"),
+        (math.nan, "unknown"),
+    ],
+)
+def test_latencies(value: float | None, text: str) -> None:
+    assert write.latency(value) == text.replace(" ", NBSP)
+
+
+def test_rates_counts_shares_and_sizes() -> None:
+    assert write.rate(12_599.6) == f"12{THIN}600/s"
+    assert write.count(3_959_100) == f"3{THIN}959{THIN}100"
+    assert write.percent(0.0974) == f"9.74{NBSP}%"
+    assert write.percent(0.266) == f"26.6{NBSP}%"
+    assert write.percent(0.99994) == f"99.99{NBSP}%"
+    assert write.percent(1) == f"100{NBSP}%"
+    assert write.percent(1.6006) == f"160.1{NBSP}%"
+    assert write.size(134_217_728) == f"134{NBSP}MB"
+    assert write.seconds(14.0003) == f"14{NBSP}s"
+    assert [write.level(level) for level in (0.5, 0.99, 0.999, 0.99999, 1.0)] == [
+        "p50",
+        "p99",
+        "p99.9",
+        "p99.999",
+        "max",
+    ]
+
+
+def test_one_of_a_kind_has_no_s() -> None:
+    told = [write.several(number, "answer", " with an error") for number in (0, 1, 1.2, 2_000, None)]
+    assert told == [
+        "0 answers with an error",
+        "1 answer with an error",
+        "1 answer with an error",
+        f"2{THIN}000 answers with an error",
+        f"{write.UNKNOWN} answers with an error",
+    ]
+    assert [write.connections(number) for number in (1, 64)] == ["one connection", "64 connections"]
+
+
+def test_intervals_share_the_unit_of_their_value() -> None:
+    assert write.latency_interval(118, 116, 121) == f"118{NBSP}us (116{DASH}121)"
+    assert write.latency_interval(1_020, 980, 1_100) == f"1.02{NBSP}ms (0.980{DASH}1.10)"
+    assert write.latency_interval(9, 7.59, 9.2) == f"9{NBSP}us (7{DASH}10)"
+    assert write.latency_interval(5, -1, 9) == f"5{NBSP}us ({MINUS}1{NBSP}to{NBSP}9)"
+    assert write.latency_interval(6_587, 6_331, math.nan) == f"6.59{NBSP}ms (6.33{DASH}?)"
+    assert write.latency_interval(118, None, None) == f"118{NBSP}us"
+    assert write.percent_interval(0.266, 0.2472, 0.2861) == f"26.6{NBSP}% (24.7{DASH}28.6)"
+
+
+@given(st.floats(0.01, 1e9))
+def test_a_latency_is_written_to_three_digits(value_us: float) -> None:
+    match = re.fullmatch(rf"([\d.]+){NBSP}(us|ms|s)", write.latency(value_us))
+    assert match is not None
+    assert float(match[1]) * SCALES[match[2]] == pytest.approx(value_us, rel=0.006)
+
+
+@given(st.floats())
+def test_no_number_is_an_error(value: float) -> None:
+    for written in (write.latency, write.count, write.rate, write.percent, write.size, write.seconds):
+        assert written(value)
+
+
+def test_lists_and_sentences() -> None:
+    assert write.listed(["a", "b", "c"]) == "a, b and c"
+    assert write.listed(["a"]) == "a"
+    assert write.listed([]) == ""
+    assert write.sentence("it holds") == "It holds."
+    assert write.sentence("Said.") == "Said."
+
+
+def test_a_finding_is_plain_json() -> None:
+    finding = Finding("X01", Severity.NOTE, "A.", {"a": math.nan, "b": 1.5, "c": None}, ("s",), "checks", None)
+    assert finding.as_json()["evidence"] == {"a": None, "b": 1.5, "c": None}
+    assert finding.as_json()["severity"] == "note"

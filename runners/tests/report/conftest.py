@@ -1,0 +1,47 @@
+"""One rendered report for all tests that only look at it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runners.claims.conclude import conclude
+from runners.readers.published import published_of
+from runners.readers.reading import read_run
+from runners.report.report import render
+from runners.storage.run_folder import RunFolder
+from runners.tests.fixtures.fake_run import make_run
+
+FLAME = Path(__file__).parent / "data" / "alloc.html"
+Made = Callable[[RunFolder], RunFolder]
+
+
+def rendered(folder: RunFolder) -> RunFolder:
+    """Render a run folder, with a real flame graph wherever the invented run has a placeholder."""
+    for step in folder.steps():
+        for event in ("cpu", "alloc", "lock"):
+            if step.flamegraph(event).exists():
+                shutil.copy(FLAME, step.flamegraph(event))
+    run, published = read_run(folder), published_of("report-1")
+    render(run, conclude(run, published), published)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A complete run of two engines."""
+    return rendered(make_run(tmp_path_factory.mktemp("complete"), duration_s=2))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Callable[..., RunFolder]:
+    """Makes and renders a run of one engine; arguments as for `make_run`."""
+
+    def make(**changes: object) -> RunFolder:
+        given = {"engines": ("rocksdb",), "duration_s": 2, **changes}
+        return rendered(make_run(tmp_path, **given))  # type: ignore[arg-type]
+
+    return make

@@ -1,0 +1,167 @@
+"""The audit's faces: text, JSON, HTML, and the command."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from runners.audit.registry import RULES, page
+from runners.cli import lab
+from runners.readers.published import ROOT
+from runners.tests.fixtures.fake_run import make_run
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY
+from runners.tests.report.outside import Page
+
+FAULTY = HEALTHY.replace("-R2000", "-R3000")
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(lab, ["audit", *map(str, words)])
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    path = tmp_path / "report.md"
+    path.write_text(f"# Bericht\n\n```\n{FAULTY}```\n", encoding="utf-8")
+    return path
+
+
+def test_a_line_names_file_line_code_evidence_and_remedy(report: Path) -> None:
+    result = run(report, "--select", "RAT")
+    first = result.stdout.splitlines()[0]
+    assert result.exit_code == 1
+    assert re.match(rf"{re.escape(str(report))}:5: load error: 2 000/s of 3 000/s .* - count .* \[RAT006\]$", first)
+    assert result.stdout.splitlines()[-1].startswith("1 run in 1 file: 1 error")
+
+
+def themes(text: str, path: Path) -> list[str]:
+    path.write_text(text, encoding="utf-8")
+    lines = [line for line in run(path).stdout.splitlines() if line.startswith(f"{path}:")]
+    return [line.removeprefix(f"{path}:").split(": ")[1].split(" ")[0] for line in lines]
+
+
+def test_a_document_has_one_line_a_theme_and_five_at_most(tmp_path: Path) -> None:
+    errors = FAULTY.replace("Requests/sec", "  Non-2xx or 3xx responses: 700\nRequests/sec")
+    said = "# Report\n\nThe server was loaded.\n\nThe latency is now better than before.\n\n"
+    timer = "\n 50.000%  650us\n 75.000%  960us\n 90.000%  1.14ms\n"
+    found = themes(f"{said}{errors}\n{errors.replace('-R3000', '-R4000')}{timer}", tmp_path / "report.md")
+    assert set(found[:4]) == {"load", "errors", "comparison", "instrument"}  # the errors, before what is doubtful
+    assert len(found) == 5
+    assert "; also " in run(tmp_path / "report.md").stdout
+    assert themes(HEALTHY, tmp_path / "fine.md") == []
+
+
+def test_one_run_that_is_given_twice_is_examined_once(tmp_path: Path) -> None:
+    (tmp_path / "raw.txt").write_text(FAULTY, encoding="utf-8")
+    report = tmp_path / "report.md"
+    report.write_text(f"# Report\n\nThe server was loaded.\n\nIt did quite well.\n\n{FAULTY}", encoding="utf-8")
+    document = json.loads(run(tmp_path, "--format", "json").stdout)
+    assert document["copies"] == [{"place": f"{tmp_path / 'raw.txt'}:2", "of": f"{report}:8"}]
+    assert {Path(finding["file"]).name for finding in document["findings"]} == {"report.md"}
+
+
+def test_json_names_the_highest_rate_held_and_what_was_taken_above_it(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    path.write_text(f"{HEALTHY}\n{FAULTY}", encoding="utf-8")
+    (document,) = json.loads(run(path, "--format", "json").stdout)["documents"]
+    assert document["highest_held_rps"] == {"put": 2_000}
+    assert [place.rpartition(":")[2] for place in document["latency_above_it"]] == ["34"]
+
+
+def test_sarif_has_a_result_with_a_place_for_each_finding(report: Path) -> None:
+    result = run(report, "--format", "sarif")
+    document = json.loads(result.stdout)
+    (analysis,) = document["runs"]
+    known = [rule["id"] for rule in analysis["tool"]["driver"]["rules"]]
+    findings = json.loads(run(report, "--format", "json").stdout)["findings"]
+    assert (result.exit_code, document["version"]) == (1, "2.1.0")
+    assert [each["ruleId"] for each in analysis["results"]] == [finding["code"] for finding in findings]
+    for each in analysis["results"]:
+        assert known[each["ruleIndex"]] == each["ruleId"]
+        assert each["level"] in ("error", "warning", "note")
+        (place,) = each["locations"]
+        assert place["physicalLocation"]["region"]["startLine"] == 5
+
+
+def test_github_is_given_an_annotation_a_line_with_its_text_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "a,b.md"
+    path.write_text(FAULTY, encoding="utf-8")
+    first = run(path, "--format", "github").stdout.splitlines()[0]
+    assert first.startswith(f"::error file={tmp_path}/a%2Cb.md,line=2,title=load%3A RAT006 never-offered::")
+    assert "%25" in run(path, "--format", "github").stdout or "%" not in first.rpartition("::")[2]
+
+
+def test_exit_codes_are_those_of_a_linter(report: Path, tmp_path: Path) -> None:
+    fine = tmp_path / "fine.md"
+    fine.write_text(HEALTHY, encoding="utf-8")
+    assert run(report).exit_code == 1
+    assert run(fine).exit_code == 0
+    assert run(report, "--ignore", "RAT").exit_code == 0
+    assert run().exit_code == 2
+    assert run(tmp_path / "none.md").exit_code == 2
+    assert run(report, "--select", "XYZ").exit_code == 2
+    assert run(report, "--format", "pdf").exit_code == 2
+
+
+def test_a_file_that_can_not_be_written_is_wrong_usage(report: Path, tmp_path: Path) -> None:
+    result = run(report, "--output", tmp_path / "none" / "audit.txt")
+    assert (result.exit_code, "name a file that can be written" in result.stderr) == (2, True)
+
+
+def test_a_folder_without_outputs_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("nothing", encoding="utf-8")
+    result = run(tmp_path)
+    assert (result.exit_code, result.stdout) == (0, "No output of a load generator in 1 file.\n")
+
+
+def test_what_can_not_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"\0")
+    (tmp_path / "b.md").write_bytes(b"\n\n\xff" + CLOSED.encode())
+    lines = run(tmp_path).stdout
+    assert f"{tmp_path / 'a.md'}: unread: binary; skipped" in lines
+    assert f"{tmp_path / 'b.md'}:3: unread: holds bytes that are not UTF-8" in lines
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_a_rule_explains_itself(code: str) -> None:
+    assert run("--explain", code.lower()).stdout.strip() == page(code).strip()
+
+
+def test_json_holds_every_run_and_every_finding() -> None:
+    document = json.loads(run(ROOT, "--format", "json").stdout)
+    assert document["schema"] == "audit/1"
+    assert document["summary"]["runs"] == len(document["runs"]) == 69
+    assert document["summary"]["failed"] is True
+    assert sum(rule["findings"] for rule in document["summary"]["rules"]) == len(document["findings"])
+    put = next(each for each in document["runs"] if each["file"].endswith("report-1/put.txt"))
+    assert put["latency_us"]["p99.9"] == 44_480
+    assert (put["offered_rps"], put["samples"], put["samples_counted"]) == (25_000, 4_249_896, True)
+    for finding in document["findings"]:
+        assert finding["code"] in RULES
+        assert finding["remedy"]
+
+
+def test_the_page_is_one_offline_file_with_every_finding(tmp_path: Path) -> None:
+    target = tmp_path / "audit.html"
+    result = run(ROOT, "--format", "html", "--output", target)
+    html = target.read_text(encoding="utf-8")
+    assert (result.exit_code, str(target) in result.stdout) == (1, True)
+    assert Page(html).outside() == []
+    assert len(re.findall(r'<li class="(?:error|warning|note)">', html)) == len(
+        json.loads(run(ROOT, "--format", "json").stdout)["findings"]
+    )
+    for target_id in re.findall(r'href="#([^"]+)"', html):
+        assert f'id="{target_id}"' in html
+
+
+def test_a_run_folder_is_audited_by_its_loads_with_their_commands(tmp_path: Path) -> None:
+    folder = make_run(tmp_path)
+    document = json.loads(run(folder.path, "--format", "json").stdout)
+    names = {Path(each["file"]).parent.name for each in document["runs"]}
+    steps = {step.name for step in folder.steps() if step.read_meta()["kind"] in ("load", "floor")}
+    assert names == {name for name in steps if (folder.steps_path / name / "console.txt").exists()}
+    assert all(each["offered_rps"] for each in document["runs"])

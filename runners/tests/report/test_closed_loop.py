@@ -1,0 +1,50 @@
+"""The report of experiment 02 stands with any stages that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from runners import report
+from runners.claims.conclude import conclude
+from runners.design.closed_loop import AFTER, BEFORE, DELAYED, NEW_JDK, Stage
+from runners.report import render
+from runners.tests.fixtures.fake_loops import ALL, run_of
+
+TITLES = ("Where the answers lie", "Threads, connections, executors", "The kernel's evidence")
+
+
+@pytest.mark.parametrize("stages", [ALL, (NEW_JDK, DELAYED), (BEFORE,), (AFTER,)])
+def test_both_reports_are_made_whatever_was_measured(stages: Sequence[Stage], tmp_path: Path) -> None:
+    run = run_of(tmp_path, stages)
+    for step in run.steps:
+        step.folder.path.mkdir(parents=True)
+    render(run, conclude(run, {}), {})
+    for page in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
+        assert all(title in page.replace("&#39;", "'") for title in TITLES[1:])
+        assert (TITLES[0] in page) == (list(stages) != [BEFORE])
+        assert "there is no latency to show" not in page and "There is nothing published" not in page
+        assert "No load step is in this run" not in page
+        published = "Published, reproduced, and what the authors missed"
+        assert (published in page) == (BEFORE in stages or AFTER in stages)
+    assert (run.folder.figures_path / "delay-rates.png").stat().st_size
+
+
+def test_every_published_run_stands_in_the_table(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    for step in run.steps:
+        step.folder.path.mkdir(parents=True)
+    render(run, conclude(run, {}), {})
+    text = run.folder.report_md.read_text()
+    rows = [line for line in text.splitlines() if line.startswith(("| before\u00a0", "| after\u00a0"))]
+    assert len(rows) == 18 and not any("not measured" in row for row in rows)
+    assert sum("404, by the script" in row for row in rows) == 3
+    assert sum("no PUT among its requests" in row for row in rows) == 6
+    assert sum("the flag alone" in row for row in rows) == 9
+    assert sum("with the flag and a" in row for row in rows) == 9
+
+
+def test_the_figures_stand_with_nothing_to_draw() -> None:
+    assert "no loop" in report.loop_curves([]).alt and "no loop" in report.loop_rates([]).alt

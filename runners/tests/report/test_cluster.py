@@ -1,0 +1,129 @@
+"""Experiment 05's figures and tables from invented steps, in both reports."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from runners import report
+from runners.analysis import outages
+from runners.claims import client_lock, climbing, turns
+from runners.claims.cluster import REPLICATION
+from runners.claims.conclude import conclude
+from runners.design.report_5 import NEW, OLD
+from runners.readers.columns import frame
+from runners.readers.reading import read_run
+from runners.readers.run import Run, Step
+from runners.report import render
+from runners.report.arrows import ARROW, LEVELS, WIDEST, arrows, published
+from runners.report.outage import table as outage_table
+from runners.report.outage import tenths
+from runners.report.sections import sections
+from runners.report.turns import table as turns_table
+from runners.tests.fixtures.fake_turns import expected, group_of, outage_of, run_of, turn_of
+from runners.tests.fixtures.ladder_run import make_ladder
+
+BASE = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
+RATES = (800.0, 1_400.0, 1_800.0)
+OLD_KNEE = 1_000.0
+
+
+def _ladders(root: Path) -> tuple[climbing.Ladder, climbing.Ladder]:
+    folder = make_ladder(root, RATES, searched=False, name=f"put-{NEW}-rungs", subject=NEW, base=BASE)
+    make_ladder(root, RATES, searched=False, name=f"put-{OLD}", subject=OLD, knee_rps=OLD_KNEE, into=folder)
+    found = {ladder.steps[0].subject: ladder for ladder in climbing.ladders(read_run(folder))}
+    return found[NEW], found[OLD]
+
+
+def _lock_profile(step: Step, client_ns: int, other_ns: int) -> Step:
+    """Two threads' waits: for the client's lock, and for a session's monitor."""
+    root = "[peer-call-1 tid=1];java/lang/Thread.run"
+    frames_of = {f"{root};{client_lock.CLIENT_FRAME};{client_lock.LOCK_FRAME}": client_ns, f"{root};session": other_ns}
+    stacks = [{"event": "lock", "stack": name, "count": count} for name, count in frames_of.items() if count]
+    share = client_ns / (client_ns + other_ns)
+    row = {"event": "lock", "frame": client_lock.CLIENT_FRAME, "samples": 100, "share": share, "self_share": 0.0}
+    found = [{**row, "low": share - 0.01, "high": share + 0.01}] if client_ns else []
+    made = {**step.frames, "stacks": frame("stacks", stacks), "frames": frame("frames", found)}
+    meta = {**step.meta, "kind": turns.PROFILED, "profiled": ["lock"], "duration_s": 2.0}
+    return dataclasses.replace(step, name=f"{step.name}-profiled", meta=meta, frames=made)
+
+
+def _run(root: Path) -> Run:
+    made = [step for name in (OLD, NEW) for number in (1, 2, 3, 4) for step in turn_of(
+        root, "changes", [OLD, NEW], name, number, {OLD: 5_000.0, NEW: 10_000.0}[name], 200.0, proxied=expected(name)
+    )]  # fmt: skip
+    made += [_lock_profile(made[0], 6_000_000_000, 200_000_000), _lock_profile(made[-1], 0, 200_000_000)]
+    made += group_of(root, {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0}, group=REPLICATION)
+    return run_of(root, [*made, outage_of(root, "sharded", 0.3), outage_of(root, "async-2of3", 0.0)])
+
+
+def test_both_reports_have_every_section_and_its_data(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    run.folder.path.mkdir(exist_ok=True)
+    render(run, conclude(run, {}), {})
+    for page in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
+        assert "There is nothing published" not in page or "rung by rung" not in page
+        for title in ("The three changes, one at a time", "Copies: blocking and asynchronous", "Where the keys lie",
+                      "The lock around the client", "A node dies"):  # fmt: skip
+            assert title in page, title
+    for name, rows in (("turns-changes", 8), ("turns-replication", 8), ("keys", 6)):
+        assert len((run.folder.figures_path / f"{name}.csv").read_text().splitlines()) == rows + 1, name
+    assert (run.folder.figures_path / "outages.svg").stat().st_size
+
+
+def test_arrow_tables_hold_before_and_after_at_one_rate_and_no_latency_of_a_queue(tmp_path: Path) -> None:
+    after, before = _ladders(tmp_path)
+    table = arrows(after, before)
+    assert len(table.rows) == len(LEVELS) and len(table.head) == 1 + len(RATES)
+    first, *_ = table.rows
+    assert ARROW in first[1] and "saturated" not in first[1] and "us" in first[1].partition(ARROW)[2]
+    assert first[2].startswith(f"saturated{ARROW}") and "(70.0\u00a0% of the knee)" in table.head[2]
+
+
+def test_published_tables_are_whole_and_no_wider_than_a_page() -> None:
+    put, get = published("put"), published("get")
+    assert sum(len(table.head) - 1 for table in put) == 13 and sum(len(table.head) - 1 for table in get) == 5
+    assert all(len(table.head) - 1 <= WIDEST for table in (*put, *get))
+    assert put[0].rows[0][1] == f"2.42\u00a0ms{ARROW}2.06\u00a0ms" and not published("other")
+
+
+def test_arrows_need_both_ladders(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, RATES, searched=False, name="put-new", subject=NEW, base=BASE))
+    assert "arrows" not in {section.anchor for section in sections(run, conclude(run, {}))}
+
+
+def test_the_table_of_copies_sets_each_client_against_the_one_of_the_same_copies(tmp_path: Path) -> None:
+    every = {"blocking-2of3": 4e3, "async-2of3": 8e3, "blocking-3of3": 3e3, "async-3of3": 6e3}
+    (group,) = turns.groups(group_of(tmp_path, every, group=REPLICATION))
+    rows = turns_table(group).rows
+    assert [row[0] for row in rows if row[0]] == [f"blocking-{acks}{ARROW}async-{acks}" for acks in ("2of3", "3of3")]
+    assert [row[1] for row in rows] == ["closed-loop rate", "p50", "p99"] * 2
+    assert all(row[3].startswith("+") and " to +" in row[3] for row in rows if row[1] == "closed-loop rate")
+
+
+def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
+    old, new = client_lock.of_run(_run(tmp_path))
+    assert old.all_s == pytest.approx(3.1) and old.client_s == pytest.approx(3.0) and old.share is not None
+    assert new.client_s == 0 and new.share is None
+    (finding,) = list(client_lock.tell([old, new]))
+    assert "3.1\u00a0s" in finding.sentence and "without that lock" in finding.sentence
+    assert not list(client_lock.tell([new]))
+
+
+def test_a_death_is_drawn_by_tenths_with_its_failed_answers_beside(tmp_path: Path) -> None:
+    found = outages.outages([outage_of(tmp_path, "sharded", 0.3), outage_of(tmp_path, "async-2of3", 0.0)])
+    rows = tenths(found[0].step)
+    assert len(rows) == 121 and rows["p99_us"].iloc[0] == 250 and pd.isna(rows["p99_us"].iloc[-1])
+    picture = report.outage([each.step for each in found])
+    assert "25.0\u00a0% of the answers fail" in picture.alt and "no answer fails" in picture.alt
+    table = outage_table(found)
+    assert table.rows[0][4].startswith("25.0") and table.rows[1][4].startswith("0\u00a0%")
+
+
+def test_nothing_to_draw_is_said_in_the_figure(tmp_path: Path) -> None:
+    assert "no node was killed" in report.outage([]).alt and "nothing took turns" in report.turns([]).alt
+    saturated = group_of(tmp_path, {OLD: 5e3, NEW: 6e3}, saturated=True)
+    assert report.turns(saturated)._repr_png_()[0].startswith(b"\x89PNG"), "no latency may be quoted"

@@ -1,0 +1,43 @@
+"""The figure of differences: what is known well can be read, whatever else is not known."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from runners.analysis.comparison import QUANTITIES, Difference
+from runners.report.difference import drawn
+
+NO_DOTS = pd.DataFrame({"quantity": [], "difference": []})
+KNOWN = [
+    Difference(quantity, 100.0, 100.0 * (1 + middle), middle, middle - 0.02, middle + 0.02, 8, 0.03, 0.02)
+    for quantity, middle in zip(QUANTITIES[:3], (-0.08, 0.0, 0.11), strict=True)
+]
+
+
+def figure(*more: Difference) -> tuple[float, list[str]]:
+    """How far the axis goes, in percent, and what stands in the figure."""
+    (axes,) = drawn([*KNOWN, *more], NO_DOTS, "heading", "note").axes
+    return float(axes.get_xlim()[1]), [text.get_text().replace("\u2212", "-") for text in axes.texts]
+
+
+def other(low: float, high: float) -> Difference:
+    return Difference(QUANTITIES[3], 100.0, 120.0, 0.2, low, high, 8, 0.9, 0.02)
+
+
+@pytest.mark.parametrize("edge", [3.0, 50.0, 4_000.0])
+def test_one_wide_interval_is_cut_and_its_edges_are_written(edge: float) -> None:
+    side, texts = figure(other(-0.9, edge))
+    assert side == figure()[0] and side == pytest.approx(0.13 * 110)
+    assert len(texts) == 2 and any("-90" in text for text in texts), texts
+
+
+def test_an_interval_that_is_not_known_leaves_the_others_as_they_are() -> None:
+    assert figure(other(math.nan, math.nan)) == figure()
+
+
+def test_a_difference_that_is_large_and_known_well_is_shown_whole() -> None:
+    side, texts = figure(other(0.95, 1.05))
+    assert side >= 105 and not texts

@@ -1,0 +1,87 @@
+"""Two profiles against each other: what changed is told, what vanished is seen, and names can do no harm."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from runners.claims.differential import changes
+from runners.readers.run import Step
+from runners.report import differential
+from runners.report.differential import tree
+from runners.tests.report import steps
+
+SECONDS, RATE = 20, 300
+NASTY = "a/B</script><script>alert(1)</script>.run"
+
+
+def profiled(folder: Path, name: str, stacks: dict[str, float], seed: int, **meta: str) -> Step:
+    """A step whose samples follow those shares, evenly over time."""
+    random = np.random.default_rng(seed)
+    names, shares = list(stacks), np.array(list(stacks.values()))
+    rows = []
+    for slot in range(SECONDS * 10):
+        counts = random.multinomial(random.poisson(RATE / 10), shares / shares.sum())
+        rows += [
+            {"event": "cpu", "t_s": slot / 10, "stack": stack, "samples": float(count), "weight": float(count)}
+            for stack, count in zip(names, counts, strict=True)
+            if count
+        ]
+    samples = pd.DataFrame(rows)
+    merged = samples.groupby(["event", "stack"])["samples"].sum().reset_index(name="count")
+    frames = {"samples": samples, "stacks": merged}
+    return steps.step(folder, name, steps.times(500), frames=frames, profiled=["cpu"], **meta)
+
+
+BASE = {"main;run;read": 30.0, "main;run;parse": 20.0, "main;run;put;copy": 40.0, f"main;{NASTY}": 10.0}
+
+
+def test_a_planted_change_is_found_and_little_else(tmp_path: Path) -> None:
+    first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
+    second = profiled(tmp_path, "put-lsm-profiled", BASE | {"main;run;put;copy": 60.0}, 2, engine="lsm")
+    found = {each.frame: each for each in changes(first, second) if each.beyond}
+    assert "copy" in found  # put and copy always stand together: one test, told by the deepest
+    assert "put" not in found
+    assert found["copy"].change.low < 60 / 120 - 40 / 100 < found["copy"].change.high
+
+
+def test_the_same_profile_twice_differs_in_nothing(tmp_path: Path) -> None:
+    told = 0
+    for seed in range(30):
+        one, other = (profiled(tmp_path, name, BASE, 100 * seed + k) for k, name in enumerate(("a", "b")))
+        told += any(each.beyond for each in changes(one, other))
+    assert told <= 4
+
+
+def test_what_vanished_is_seen_in_the_other_direction(tmp_path: Path) -> None:
+    first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
+    second = profiled(tmp_path, "put-lsm-profiled", {"main;run;read": 1.0}, 2, engine="lsm")
+    in_second, in_first = differential(first, second).graphs()
+    assert '"parse"' not in in_second.page
+    assert '"parse"' in in_first.page
+    assert tree(first, second, "cpu").first == pytest.approx(1)
+    assert tree(first, second, "cpu").second == pytest.approx(1)
+
+
+def test_a_graph_is_one_offline_page_and_names_stay_names(tmp_path: Path) -> None:
+    first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
+    second = profiled(tmp_path, "put-lsm-profiled", BASE, 2, engine="lsm")
+    for graph in differential(first, second).graphs():
+        assert graph.page.count("<script") == 2
+        assert not re.search(r"(?:src|href)\s*=|https?://", graph.page)
+        payload = json.loads(re.search(r'id="data">(.*?)</script>', graph.page, re.S)[1])  # type: ignore[index]
+        assert NASTY in payload["names"]
+        level, left, width, other, name = payload["rows"][0]
+        assert (level, left, width, other, payload["names"][name]) == (0, 0, 100000, 100000, "all")
+        assert 'sandbox="allow-scripts"' in graph.iframe()
+
+
+def test_a_step_without_a_profile_is_named(tmp_path: Path) -> None:
+    first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
+    with pytest.raises(ValueError, match="put-rocksdb: no cpu profile"):
+        differential(first, steps.step(tmp_path, "put-rocksdb", steps.times(500)))

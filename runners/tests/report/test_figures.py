@@ -1,0 +1,185 @@
+"""Any data draws: one sample, equal values, NaN, nothing at all; and the same data draw the same bytes."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from runners.readers.published import published
+from runners.report import flame_picture, style
+from runners.report.probe import rates
+from runners.report.shares import shares
+from runners.report.spectrum import curve, spectrum, title
+from runners.report.timeline import timeline
+from runners.tests.report import steps
+
+NOWHERE = Path("nowhere")
+values = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), min_size=1, max_size=40)
+few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def svg(picture: style.Picture) -> str:
+    return style.svg(picture, "test")
+
+
+@few
+@given(values, st.text(max_size=12))
+@example([50.0], "rocksdb")
+@example([50.0] * 30, "lsm")
+@example([math.nan], "a")
+@example([0.0, -1.0, math.inf], "_x")
+@example([1e-30, 1e30], "$x$")
+def test_any_spectrum_draws(times: list[float], engine: str) -> None:
+    with np.errstate(all="ignore"):
+        step = steps.step(NOWHERE, "put", times, engine=engine)
+        assert svg(spectrum(step, floor=step)).startswith("<svg")
+
+
+@few
+@given(values)
+@example([math.nan])
+@example([0.0])
+@example([5.0])
+def test_any_timeline_draws(times: list[float]) -> None:
+    with np.errstate(all="ignore"):
+        step = steps.step(NOWHERE, "put", times, frames={"pauses": pauses((0.5, 6.5), (2.0, 1.0))})
+        assert svg(timeline(step)).startswith("<svg")
+
+
+def pauses(*rows: tuple[float, float]) -> pd.DataFrame:
+    return pd.DataFrame([{"t_s": t, "duration_ms": ms, "kind": "gc", "cause": "Pause Young"} for t, ms in rows])
+
+
+@few
+@given(st.lists(st.tuples(st.text(max_size=30), st.floats(0, 1), st.integers(0, 10**6)), max_size=9))
+def test_any_shares_draw(rows: list[tuple[str, float, int]]) -> None:
+    frame = pd.DataFrame(
+        [
+            {"event": "cpu", "category": name, "samples": n, "weight": n, "share": part, "low": part, "high": math.nan}
+            for name, part, n in {row[0]: row for row in rows}.values()
+        ],
+        columns=steps.COLUMNS["shares"],
+    )
+    step = steps.step(NOWHERE, "put", [], profiled=["cpu"], frames={"shares": frame})
+    assert svg(shares([step])).startswith("<svg")
+
+
+@few
+@given(st.lists(st.tuples(st.text(max_size=60), st.integers(-3, 10**12)), max_size=12))
+@example([("a;b;c", 3), ("a;b", 2), ("", 1), (";;;", 4)])
+def test_any_stacks_draw(rows: list[tuple[str, int]]) -> None:
+    stacks = pd.DataFrame(
+        [{"event": "cpu", "stack": stack, "count": n} for stack, n in rows], columns=steps.COLUMNS["stacks"]
+    )
+    assert style.png(flame_picture.picture(stacks, "cpu", "x")).startswith(b"\x89PNG")
+
+
+def test_the_same_data_draw_the_same_bytes() -> None:
+    def once() -> tuple[str, bytes]:
+        one = steps.step(NOWHERE, "put-rocksdb", steps.times())
+        picture = spectrum(one, published=published("report-1/put"), floor=one)
+        return svg(picture), style.png(picture)
+
+    assert once() == once()
+
+
+def test_drawing_leaves_no_trace_in_the_settings_of_a_notebook() -> None:
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    style.png(spectrum(steps.step(NOWHERE, "put", [50.0])))
+    assert dict(mpl.rcParams) == before
+
+
+def test_a_figure_carries_its_result_in_title_and_alternative_text() -> None:
+    one = steps.step(NOWHERE, "put-rocksdb", [100.0] * 2000)
+    picture = spectrum(one)
+    assert "RocksDB p99 100" in title((one,))
+    assert "RocksDB p99 100" in picture.alt
+    text = svg(picture)
+    for label in ("percentile", "latency", "99 %", "RocksDB response"):
+        assert label in text
+    assert "<text" in text
+
+
+def test_ids_of_two_figures_never_meet() -> None:
+    one = steps.step(NOWHERE, "put-rocksdb", steps.times(2000))
+    found = [set(re.findall(r'\bid="([^"]+)"', style.svg(spectrum(one), name))) for name in ("a", "b")]
+    assert found[0] and not found[0] & found[1]
+    text = style.svg(spectrum(one), "a")
+    assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', text)) <= set(re.findall(r'\bid="([^"]+)"', text))
+
+
+def test_invalid_and_saturated_steps_have_no_curve() -> None:
+    bad = steps.step(NOWHERE, "put-lsm", [1.0, 2.0], engine="lsm", valid=False)
+    full = steps.step(NOWHERE, "put-files", [1.0, 2.0], engine="files", saturated=True)
+    good = steps.step(NOWHERE, "put-rocksdb", [1.0, 2.0])
+    text = svg(spectrum(good, bad, full))
+    assert "RocksDB" in text and "LSM" not in text and "files" not in text
+    assert "nothing to draw" in svg(spectrum(bad, full))
+    assert "no valid step" in svg(timeline(bad))
+
+
+def test_where_answers_are_missing_the_curve_is_marked_as_a_bound() -> None:
+    one = steps.step(NOWHERE, "put-rocksdb", steps.times(5000))
+    assert "without an answer" not in svg(spectrum(one))
+    one.frames["summary"]["censored"] = 50
+    assert "50 without an answer" in svg(spectrum(one))
+
+
+def test_a_curve_turns_faint_where_fewer_than_ten_samples_lie_beyond() -> None:
+    line = curve(steps.spectrum_of(steps.times(5000)), "response", "x", style.BLUE)
+    assert line is not None
+    assert line.count == 5000
+    assert line.few_from == 500
+    assert line.x.max() == 5000  # the maximum is seen once in all samples
+
+
+def test_rates_show_probe_choice_and_published_rate() -> None:
+    probe = steps.step(NOWHERE, "probe-put-rocksdb", [1.0], kind="probe")
+    run = steps.run(NOWHERE, [probe, steps.step(NOWHERE, "put-rocksdb", [50.0])])
+    text = svg(rates(run, {"report-1/put": published("report-1/put")}))
+    for label in ("closed-loop probe", "offered (chosen)", "published", "RocksDB PUT"):
+        assert label in text
+    assert svg(rates(steps.run(NOWHERE, []))).startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("one/nio/http/HttpSession.processRead", "HttpSession.processRead"),
+        ("rocksdb::DBImpl::Write(rocksdb::WriteOptions const&, rocksdb::WriteBatch*)", "DBImpl::Write"),
+        ("java/lang/Thread.<init>", "Thread.<init>"),
+        ("AccessInternal::Dispatch<G1BarrierSet::Barrier<1ul, G1>, 3>::access", "Dispatch::access"),
+        ("epoll_wait", "epoll_wait"),
+        ("byte[]", "byte[]"),
+    ],
+)
+def test_frames_have_short_names(name: str, short: str) -> None:
+    assert flame_picture.short(name) == short
+
+
+def test_boxes_lie_within_their_parents() -> None:
+    stacks = pd.DataFrame({"event": "cpu", "stack": ["a;b;c", "a;b", "a;d", "e"], "count": [5, 3, 2, 10]})
+    found: dict[str, Any] = {box.name: box for box in flame_picture.boxes(flame_picture.tree(stacks))}
+    assert found["all"].width == 1
+    assert found["a"].width == pytest.approx(0.5)
+    assert found["b"].left == found["a"].left and found["b"].width == pytest.approx(0.4)
+    assert found["d"].left == pytest.approx(0.4)
+    assert found["e"].left == pytest.approx(0.5)
+
+
+@given(st.lists(st.sampled_from([*style.ENGINE_COLOURS, "lsm-wal-sync", "zgc", "x", "no-log"]), max_size=4))
+def test_two_settings_of_one_figure_have_colours_of_their_own(engines: list[str]) -> None:
+    colours = style.colours_of(engines)
+    assert list(colours) == list(dict.fromkeys(engines))
+    assert len({*colours.values()}) == len(colours)
+    assert not engines or colours[engines[0]] == style.colour_of(engines[0])

@@ -1,0 +1,99 @@
+"""The floor stands on every figure of latency: its own as such, another with the rate at which it was taken."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from runners import report
+from runners.analysis import floors, loops
+from runners.claims import climbing
+from runners.claims.conclude import conclude
+from runners.design.report_5 import NEW, OLD
+from runners.design.size import SENTINEL, SENTINEL_RPS
+from runners.readers.reading import read_run
+from runners.readers.run import Step
+from runners.report import render, style
+from runners.report.spectrum import spectrum
+from runners.report.timeline import timeline
+from runners.tests.fixtures.fake_loops import run_of as loops_of
+from runners.tests.fixtures.fake_turns import group_of, outage_of
+from runners.tests.fixtures.ladder_run import make_ladder
+from runners.tests.report import steps
+
+OWN = "instrument floor (noop)"
+BEFORE = "instrument floor at 2\u202f000/s on one connection"
+
+
+def floor(root: Path) -> Step:
+    """At the rate and on the connection of the load."""
+    return steps.step(root, "floor-put", steps.times(median_us=40), kind=floors.KIND, engine="noop")
+
+
+def before(root: Path) -> Step:
+    """The fixed load before the campaign."""
+    made = steps.step(root, SENTINEL, steps.times(median_us=45), kind=SENTINEL, engine="noop", workload="get")
+    summary = made.frames["summary"].assign(offered_rps=SENTINEL_RPS, achieved_rps=SENTINEL_RPS)
+    return dataclasses.replace(made, frames={**made.frames, "summary": summary})
+
+
+def load(root: Path) -> Step:
+    """A load that is there by tenths of a second too."""
+    tenths = [{"t_s": i / 10, "us": us, "count": many} for i in range(60) for us, many in ((60.0, 990), (300.0, 10))]
+    return steps.whole(steps.step(root, "put-rocksdb", steps.times(), frames={"slices": pd.DataFrame(tenths)}))
+
+
+def _ladder(root: Path, beside: Step) -> style.Picture:
+    (found,) = climbing.ladders(read_run(make_ladder(root / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)))
+    return report.ladder(found, (), beside)
+
+
+def _turns(root: Path, beside: Step) -> style.Picture:
+    return report.turns(group_of(root, {OLD: 5e3, NEW: 6e3}), beside)
+
+
+def _loops(root: Path, beside: Step) -> style.Picture:
+    return report.loop_curves(loops_of(root).find(kind=loops.KIND), beside)
+
+
+FIGURES: dict[str, Callable[[Path, Step], style.Picture]] = {
+    "spectrum": lambda root, beside: spectrum(load(root), floor=beside),
+    "timeline": lambda root, beside: timeline(load(root), floor=beside),
+    "heat": lambda root, beside: report.latency_heat(load(root), floor=beside),
+    "causes": lambda root, beside: report.causes(load(root), floor=beside),
+    "ladder": _ladder,
+    "turns": _turns,
+    "loops": _loops,
+    "outage": lambda root, beside: report.outage([outage_of(root, "sharded", 0.3)], beside),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_of_latency_shows_the_floor_and_says_of_which_rate(name: str, tmp_path: Path) -> None:
+    drawn = style.svg(FIGURES[name](tmp_path, before(tmp_path)), "test")
+    assert drawn.count(BEFORE) == 1 and OWN not in drawn
+    assert style.FLOOR in drawn.lower()
+
+
+@pytest.mark.parametrize("name", ["spectrum", "timeline", "heat", "causes"])
+def test_a_floor_of_the_loads_own_rate_is_called_the_floor(name: str, tmp_path: Path) -> None:
+    drawn = style.svg(FIGURES[name](tmp_path, floor(tmp_path)), "test")
+    assert drawn.count(OWN) == 1 and BEFORE not in drawn
+
+
+def test_a_report_draws_the_floor_that_it_has(tmp_path: Path) -> None:
+    for name, more, seen in (("own", [floor, before], OWN), ("before", [before], BEFORE)):
+        root = tmp_path / name
+        made = [load(root), *(steps.whole(make(root)) for make in more)]
+        run = steps.run(root, made, started_unix_s=0.0, ended_unix_s=1.0)
+        for step in run.steps:
+            step.folder.path.mkdir(parents=True)
+        render(run, conclude(run, {}), {})
+        drawn = {path.name: path.read_text(encoding="utf-8") for path in run.folder.figures_path.glob("*.svg")}
+        for figure in ("spectrum-put.svg", "timeline-put.svg", "heat-put-figure.svg", "causes-put-rocksdb-figure.svg"):
+            assert seen in drawn[figure], figure
+        assert ("floor (noop): response" in run.folder.report_md.read_text(encoding="utf-8")) == (name == "own")

@@ -1,0 +1,70 @@
+"""The table of many ladders: a row a setting, the numbers of the ladders themselves, and links that lead somewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+from runners.claims.climbing import ladders
+from runners.claims.conclude import conclude
+from runners.claims.knee_words import rate_interval
+from runners.readers.reading import read_run
+from runners.readers.run import Run
+from runners.report import numbers, render
+from runners.report.ladder_table import HEAD, table
+from runners.report.tables import Linked
+from runners.tests.fixtures.ladder_run import make_ladder
+
+AROUND = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0)
+
+
+def run_of(root: Path) -> Run:
+    """A knee with rungs beside it, one that was not found, a late generator, and rungs without a search."""
+    folder = make_ladder(root, AROUND, name="put-a", subject="a")
+    base = {"what": "knee", "rps": 2_000.0}
+    make_ladder(root, (1_400.0, 2_400.0), searched=False, base=base, name="put-a-rungs", subject="a", into=folder)
+    make_ladder(root, (500.0, 1_000.0), name="put-b", subject="b", into=folder)
+    make_ladder(root, (*AROUND, 1_500.0), name="put-c", subject="c", late=(1_500.0,), into=folder)
+    make_ladder(root, (500.0, 1_000.0), searched=False, name="put-d", subject="d", into=folder)
+    run = read_run(folder)
+    return dataclasses.replace(run, steps=tuple(sorted(run.steps, key=lambda step: step.name)))  # all began at once
+
+
+def test_a_row_tells_its_ladder_and_the_rungs_beside_it(tmp_path: Path) -> None:
+    found = ladders(run_of(tmp_path))
+    rows = {str(row[0]): dict(zip(HEAD, row, strict=True)) for row in table(found).rows}
+    assert list(rows) == ["a PUT", "b PUT", "c PUT", "d PUT"]
+    assert found[0].answer is not None
+    assert rows["a PUT"]["knee (95 %)"] == rate_interval(found[0].answer)
+    assert rows["a PUT"]["fixed rates"] == "1\u202f400/s, not 2\u202f400/s"
+    assert rows["a PUT"]["probes that tell"] == "5 of 5" and rows["a PUT"]["generator"] == "kept up"
+    assert "achieved" in rows["a PUT"]["missed just above"]
+    assert rows["b PUT"]["knee (95 %)"].startswith("not found: met at 1\u202f000/s, missed at none")
+    assert rows["c PUT"]["probes that tell"] == "5 of 6" and "from 1\u202f500/s on" in rows["c PUT"]["generator"]
+    assert rows["d PUT"]["knee (95 %)"] == numbers.NONE and rows["d PUT"]["fixed rates"] == "all up to 1\u202f000/s"
+
+
+def test_what_was_met_while_the_generator_was_late_is_marked(tmp_path: Path) -> None:
+    folder = make_ladder(tmp_path, AROUND, late=(2_000.0,), late_us=900.0)
+    ((_, *cells),) = table(ladders(read_run(folder))).rows
+    assert "late in 1 that met it" in cells
+
+
+def test_every_cell_that_leads_somewhere_leads_to_a_figure_of_both_reports(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    linked = [cell for row in table(ladders(run)).rows for cell in row if isinstance(cell, Linked)]
+    assert {cell.anchor for cell in linked} == {each.anchor for each in ladders(run)}
+    render(run, conclude(run, {}), {})
+    markdown, html = run.folder.report_md.read_text(), run.folder.report_html.read_text()
+    for cell in linked:
+        assert f"](#{cell.anchor}) |" in markdown and f'<a id="{cell.anchor}"></a>' in markdown
+        assert f'<a href="#{cell.anchor}">{cell}</a>' in html and f'<figure id="{cell.anchor}">' in html
+    section = markdown.partition('<a id="ladders"></a>')[2]
+    assert section.index("| [a PUT]") < section.index("![")  # it answers before it shows
+
+
+def test_few_ladders_have_no_table(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, AROUND))
+    render(run, conclude(run, {}), {})
+    assert not re.search(r"\| \[.*\]\(#ladder", run.folder.report_md.read_text())

@@ -1,0 +1,80 @@
+"""The words of a notebook show themselves without pyplot, in HTML and in Markdown."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from runners import report
+from runners.analysis.finding import Finding
+from runners.claims.conclusion import Check, Conclusion
+from runners.readers.run import Step
+from runners.readers.severity import Severity
+from runners.tests.report import steps
+from runners.tests.report.conftest import FLAME
+from runners.tests.report.outside import Page
+
+CONCLUDED = Conclusion(
+    title="<b>title</b>",
+    answer="PUT | holds",
+    findings=(Finding("L01", Severity.WARNING, "a <i>finding</i>", remedy="do *this*"),),
+    checks=(Check("one", True, "good"), Check("two", False, "<script>"), Check("three", None, "a | b")),
+    comparison=(),
+    missed=(),
+    next_steps=(Finding("N01", Severity.NOTE, "try"),),
+)
+
+
+def profiled(folder: Path) -> Step:
+    return steps.step(folder, "put", [50.0] * 20, profiled=["cpu"], frames=steps.profile_frames(["cpu"]))
+
+
+def test_figures_show_themselves_as_png(tmp_path: Path) -> None:
+    step = profiled(tmp_path)
+    for picture in (report.spectrum(step), report.timeline(step), report.shares([step])):
+        data, size = picture._repr_png_()
+        assert data.startswith(b"\x89PNG")
+        assert set(size) == {"width", "height"}
+
+
+def test_a_flame_graph_shows_itself_in_a_sandboxed_frame(tmp_path: Path) -> None:
+    step = profiled(tmp_path)
+    step.folder.path.mkdir(parents=True)
+    shutil.copy(FLAME, step.folder.flamegraph("cpu"))
+    html = report.flamegraph(step, "cpu")._repr_html_()
+    assert html is not None and html.startswith('<div class="flame"><iframe')
+    page = Page(html)
+    assert page.sandboxes == ["allow-scripts"]
+    assert len(page.frames) == 1 and page.frames[0].tags.count("canvas") == 1
+    assert page.outside() == []
+
+
+def test_without_its_page_a_flame_graph_is_a_picture(tmp_path: Path) -> None:
+    graph = report.flamegraph(profiled(tmp_path), "cpu")
+    assert graph._repr_html_() is None
+    shown = graph._repr_png_()
+    assert shown is not None and shown[0].startswith(b"\x89PNG")
+
+
+def test_an_event_that_was_not_profiled_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no lock profile; profiled events here: cpu"):
+        report.flamegraph(profiled(tmp_path), "lock")
+
+
+def test_conclusion_and_checks_escape_what_they_quote() -> None:
+    for html in (report.conclusion(CONCLUDED)._repr_html_(), report.checks(CONCLUDED)._repr_html_()):
+        assert not {"script", "i b"} & set(Page(html).tags)
+    assert "&lt;b&gt;title" in report.conclusion(CONCLUDED)._repr_html_()
+    text = report.checks(CONCLUDED.checks)._repr_markdown_()
+    assert text.splitlines()[2:] == ["| ✓ | one | good |", "| ✗ | two | &lt;script&gt; |", "| ? | three | a \\| b |"]
+    assert "PUT \\| holds" in report.conclusion(CONCLUDED)._repr_markdown_()
+    assert "What to try next" in repr(report.conclusion(CONCLUDED))
+    assert "✗ two" in repr(report.checks(CONCLUDED))
+
+
+def test_nothing_that_shows_needs_pyplot() -> None:
+    for path in Path(report.__file__).parent.glob("*.py"):
+        assert not re.search(r"(?m)^\s*(import|from) matplotlib.*pyplot", path.read_text(encoding="utf-8")), path.name

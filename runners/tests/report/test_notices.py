@@ -1,0 +1,79 @@
+"""What a reader is told before the first number: a step that was held up is not called saturated, and the other way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runners.analysis import facts
+from runners.readers.run import Step
+from runners.report.notices import notices, reason
+from runners.tests.report import steps
+
+OFFERED_RPS = 12_600.0
+HELD_UP = "held up for a while, so it fell short of its rate"
+
+
+def answering(folder: Path, shares: Sequence[float], name: str = "put-lsm", **meta: Any) -> Step:
+    """A step that answered this share of what was offered in each of its seconds."""
+    frames = steps.frames_of([60.0] * 20_000, seconds=len(shares))
+    frames["intervals"]["completed"] = [round(share * OFFERED_RPS) for share in shares]
+    frames["intervals"]["count"] = frames["intervals"]["completed"]
+    frames["summary"]["offered_rps"] = OFFERED_RPS
+    frames["summary"]["achieved_rps"] = OFFERED_RPS * sum(shares) / len(shares)
+    return steps.step(folder, name, [60.0], frames=frames, **meta)
+
+
+def said(folder: Path, *measured: Step) -> list[str]:
+    """The notices of a run of these steps, without those on profiles."""
+    return [line for line in notices(steps.run(folder, measured)) if "no profile" not in line]
+
+
+def test_a_step_that_carried_its_rate_but_for_a_stall_was_held_up(tmp_path: Path) -> None:
+    step = answering(tmp_path, [1.0] * 7 + [0.1] * 3, saturated=True, invalid_reasons=["achieved 9198/s of 12600/s"])
+    assert reason(step) == f"{HELD_UP} (achieved 9198/s of 12600/s)."
+    assert said(tmp_path, step) == [f"put-lsm: {HELD_UP} (achieved 9198/s of 12600/s). Latency is not shown."]
+
+
+def test_a_step_that_never_carried_its_rate_was_saturated(tmp_path: Path) -> None:
+    step = answering(tmp_path, [0.7] * 10, saturated=True, invalid_reasons=["achieved 8820/s of 12600/s"])
+    assert said(tmp_path, step) == ["put-lsm: saturated (achieved 8820/s of 12600/s). Latency is not shown."]
+
+
+@pytest.mark.parametrize(("shares", "told"), [([1.0] * 7 + [0.1] * 3, HELD_UP), ([0.7] * 10, "saturated")])
+def test_a_step_that_does_not_know_it_fell_short_is_known_by_its_figures(
+    shares: list[float], told: str, tmp_path: Path
+) -> None:
+    assert said(tmp_path, answering(tmp_path, shares)) == [f"put-lsm: {told}. Latency is not shown."]
+
+
+def test_steps_of_which_the_same_is_said_share_a_line_and_others_do_not(tmp_path: Path) -> None:
+    held = [answering(tmp_path, [1.0] * 7 + [0.1] * 3, name) for name in ("put-lsm", "put-rocksdb")]
+    full = answering(tmp_path, [0.5] * 10, "get-lsm", workload="get")
+    dead = answering(tmp_path, [1.0] * 10, "get-rocksdb", workload="get", valid=False, invalid_reasons=["server died"])
+    assert said(tmp_path, *held, full, dead) == [
+        f"put-lsm, put-rocksdb: {HELD_UP}. Latency is not shown.",
+        "get-lsm: saturated. Latency is not shown.",
+        "get-rocksdb: invalid (server died). Latency is not shown.",
+    ]
+
+
+def test_a_step_at_its_rate_needs_no_notice(tmp_path: Path) -> None:
+    assert said(tmp_path, answering(tmp_path, [1.0] * 10)) == []
+
+
+@given(shares=st.lists(st.floats(0.01, 1.0), min_size=4, max_size=20))
+@settings(deadline=None)
+def test_the_notice_and_the_short_reason_agree_for_any_course(shares: list[float]) -> None:
+    step = answering(Path("run"), shares)
+    short = facts.why_not(step)
+    (head, *more) = [*said(Path("run"), step), ""]
+    assert head.startswith(f"put-lsm: {short}") if short else head == ""
+    assert not more or more == [""]
+    if short == "held up":
+        assert sorted(shares)[len(shares) // 2] > 0.9  # at least half of its seconds carried the rate

@@ -1,0 +1,118 @@
+"""The committed reference results: what the README says is what they say, and their reports can be made again."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from runners.audit.registry import PAGES
+from runners.report.readme import (
+    ANSWERED,
+    AUDITED,
+    END,
+    TOLD_IN_FULL,
+    begin,
+    readme_answers,
+    readme_audit,
+    readme_findings,
+    refreshed,
+    with_findings,
+)
+from runners.report.rewrite import write_report
+from runners.storage.reference import keep_reference
+from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, runs
+from runners.tests.counts import LONG
+from runners.tests.fixtures.ladder_run import make_ladder
+from runners.toolchain.tools import ROOT, shown
+
+KEPT = [folder.name for folder in runs(REFERENCE)]
+#: How the files of figures that have latency on an axis begin.
+OF_LATENCY = ("spectrum", "timeline", "cost", "ladder", "heat", "causes", "turns", "outages", "delay-curves")
+#: Experiment 00 is about floors, 09 about differences.
+NO_LATENCY = ("00", "09")
+IN_README = [number for number in KEPT if begin(number) in (ROOT / "README.md").read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("number", IN_README)
+def test_the_readmes_findings_are_the_reference_runs_own_words(number: str) -> None:
+    kept = RunFolder.open(REFERENCE / number)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert with_findings(readme, readme_findings(kept, shown(kept.report_md)), number) == readme
+
+
+def test_the_readmes_audit_of_the_published_reports_is_the_audits_own_words() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert begin(AUDITED) in readme
+    assert with_findings(readme, readme_audit(shown(PAGES)), AUDITED) == readme
+
+
+def test_the_readmes_answers_are_the_reference_runs_own_words() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert begin(ANSWERED) in readme and all(begin(number) in readme for number in TOLD_IN_FULL)
+    assert with_findings(readme, readme_answers(shown(REFERENCE), shown(ROOT / "notebooks")), ANSWERED) == readme
+
+
+def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Path) -> None:
+    folder = make_ladder(tmp_path / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)
+    folder.update_manifest(experiment="04")
+    write_report(folder)
+    kept = keep_reference(folder, tmp_path / "reference")
+    marked = "".join(f"{begin(name)}\nwhat was there\n{END}\n" for name in (ANSWERED, AUDITED))
+    after = refreshed(marked, kept, "data/reference", "notebooks", "rules")
+    row = next(line for line in after.splitlines() if "04_lsm_rate_ladder.ipynb" in line)
+    assert "carries 2\u202f000/s and falls short of 4\u202f000/s." in row
+    assert "](data/reference/04/report.md)" in row
+    assert next(line for line in after.splitlines() if "[05]" in line).endswith("`lab run 05` |")
+    assert "what was there" not in after
+
+
+@pytest.mark.parametrize("number", KEPT)
+def test_every_kept_report_says_what_its_instrument_resolves(number: str) -> None:
+    report = (REFERENCE / number / "report.md").read_text(encoding="utf-8")
+    assert re.search(r"[Tt]his instrument (\(\w+\) )?resolves [\d.]+\s\w+ in the median", report)
+
+
+@pytest.mark.parametrize("number", KEPT)
+def test_every_kept_figure_of_latency_shows_the_floor(number: str) -> None:
+    drawn = [path for name in OF_LATENCY for path in (REFERENCE / number / "figures").glob(f"{name}*.svg")]
+    assert bool(drawn) == (number not in NO_LATENCY)
+    for path in drawn:
+        assert "instrument floor" in path.read_text(encoding="utf-8"), path
+
+
+#: Drawing a report with dozens of ladders takes half a minute.
+SOON_MADE = [number for number in KEPT if LONG or number in TOLD_IN_FULL]
+
+
+@pytest.mark.parametrize("number", SOON_MADE)
+def test_a_reference_report_can_be_made_again_from_what_is_committed(number: str, tmp_path: Path) -> None:
+    copy = RunFolder(tmp_path / number)
+    shutil.copytree(REFERENCE / number, copy.path)
+    before = copy.report_md.read_text(encoding="utf-8")
+    write_report(copy)
+    assert copy.report_md.read_text(encoding="utf-8") == before
+
+
+def test_no_path_of_a_machine_is_in_a_reference_result() -> None:
+    assert runs(REFERENCE)
+    home = str(Path.home())
+    for path in REFERENCE.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert str(ROOT).encode() not in content and home.encode() not in content, path
+
+
+def test_only_a_complete_run_is_kept(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "01", "smoke", {"title": "t"})
+    with pytest.raises(StoreError, match="the run is running"):
+        keep_reference(run, tmp_path / "reference")
+
+
+def test_only_what_stands_between_the_markers_is_replaced() -> None:
+    one, two = (f"{begin(number)}\nold\n{END}\n" for number in ("00", "01"))
+    new = f"{begin('01')}\nnew\n{END}\n"
+    assert with_findings(f"head\n{one}{two}tail", "new", "01") == f"head\n{one}{new}tail"
+    assert with_findings(f"head\n{one}tail", "new", "01") == f"head\n{one}tail"

@@ -1,0 +1,73 @@
+"""What a process takes: memory by kind, bytes written, files on the disk; a store at rest is seen to be."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from runners.trial import footprint
+from runners.trial.footprint import disk_bytes, process, rest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_a_process_tells_its_memory_and_what_it_made_go_to_the_disk(tmp_path: Path) -> None:
+    before = process(os.getpid())
+    with (tmp_path / "data").open("wb") as out:
+        out.write(b"x" * 3_000_000)
+        out.flush()
+        os.fsync(out.fileno())
+    after = process(os.getpid())
+    assert after["rss_anon_bytes"] > 1_000_000
+    if after["written_bytes"] > before["written_bytes"]:  # a file system in memory counts nothing
+        assert after["written_bytes"] - before["written_bytes"] >= 3_000_000
+
+
+def test_a_process_that_is_gone_tells_nothing() -> None:
+    assert process(2**22 + 1) == {}
+
+
+def test_files_count_as_they_lie_on_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for index in range(3):
+        with (tmp_path / "folder" / str(index)).open("wb") as out:
+            out.write(b"x" * 100_000)
+            os.fsync(out.fileno())
+    assert 300_000 <= disk_bytes(tmp_path) < 400_000
+    assert disk_bytes(tmp_path / "absent") == 0
+
+
+def test_room_that_is_only_reserved_is_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "small").write_bytes(b"x")
+    assert disk_bytes(tmp_path) <= 4_096  # a whole page, and no more
+    with (tmp_path / "sparse").open("wb") as out:
+        out.truncate(50_000_000)
+    assert disk_bytes(tmp_path) <= 8_192
+
+
+def test_a_store_is_at_rest_when_it_writes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = iter([0, 500_000, 900_000])
+    last = [0]
+
+    def told(_: int) -> dict[str, int]:
+        last[0] = next(written, last[0])
+        return {"written_bytes": last[0]}
+
+    monkeypatch.setattr(footprint, "process", told)
+    seconds = rest(cast(Any, SimpleNamespace(pid=1)), 10.0)
+    assert seconds is not None and seconds < 5.0
+
+
+def test_a_store_that_never_rests_is_left_after_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = [0]
+
+    def told(_: int) -> dict[str, int]:
+        count[0] += 1_000_000
+        return {"written_bytes": count[0]}
+
+    monkeypatch.setattr(footprint, "process", told)
+    assert rest(cast(Any, SimpleNamespace(pid=1)), 0.3) is None

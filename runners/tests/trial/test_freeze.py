@@ -1,0 +1,63 @@
+"""A process stands still for the planned times, and one that ends is waited for no longer."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from runners.design.proof import Freeze
+from runners.process.supervisor import Child, start
+from runners.trial.freeze import Freezer
+
+NEVER_S = 60.0
+SHORT = Freeze(at_s=0.0, length_s=0.2)
+
+
+@pytest.fixture
+def child() -> Iterator[Child]:
+    child = start([sys.executable, "-c", "import time; time.sleep(120)"])
+    yield child
+    child.stop()
+
+
+def test_each_freeze_is_told_in_its_order(child: Child) -> None:
+    freezer = Freezer(child, [SHORT, Freeze(at_s=0.4, length_s=0.2)], lead_s=0.1)
+    before = time.time_ns() // 1000
+    freezer.begin()
+    began = freezer.began_unix_us
+    freezer.begin()  # each tick of a load may call it
+    first, second = freezer.finish()
+    assert before <= began == freezer.began_unix_us
+    assert began + 100_000 <= first["start_unix_us"] <= first["end_unix_us"] <= second["start_unix_us"]
+    assert second["start_unix_us"] >= began + 500_000
+    assert set(first) == {"start_unix_us", "end_unix_us", "length_us"} and first["length_us"] > 0
+
+
+def test_a_process_that_died_before_a_freeze_is_not_waited_for(child: Child) -> None:
+    freezer = Freezer(child, [SHORT, Freeze(at_s=NEVER_S, length_s=0.2)], lead_s=0.0)
+    began = time.monotonic()
+    freezer.begin()
+    child.kill()
+    assert len(freezer.finish()) <= 1
+    assert time.monotonic() - began < NEVER_S / 2
+
+
+def test_a_process_that_dies_while_it_stands_still_was_not_frozen_for_a_time_that_could_be_told(child: Child) -> None:
+    freezer = Freezer(child, [Freeze(at_s=0.0, length_s=NEVER_S)], lead_s=0.0)
+    began = time.monotonic()
+    freezer.begin()
+    child.kill()
+    assert freezer.finish() == []
+    assert time.monotonic() - began < NEVER_S / 2
+
+
+def test_a_process_that_was_stopped_before_its_freeze_is_left_alone(child: Child) -> None:
+    child.stop()
+    assert child.wait_up_to(NEVER_S), "its end is known, without a wait"
+    freezer = Freezer(child, [SHORT], lead_s=0.0)
+    freezer.begin()
+    assert freezer.finish() == []
+    assert Freezer(child, [SHORT], lead_s=0.0).finish() == [], "a load that never ticked"

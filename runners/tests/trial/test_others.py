@@ -1,0 +1,47 @@
+"""Who else used the processor: a busy process is named, what is measured and what sleeps is not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from runners.trial.others import OWN, Others
+
+BUSY, ASLEEP = "while True: pass", "import time; time.sleep(60)"
+WATCHED_S = 1.0
+
+
+@contextmanager
+def running(folder: Path, name: str, code: str) -> Iterator[int]:
+    """A process that the kernel knows by a name of its own: other tests run beside this one in the same program."""
+    (program := folder / name).symlink_to(sys.executable)
+    with subprocess.Popen([program, "-I", "-S", "-c", code]) as process:
+        try:
+            time.sleep(0.3)  # until it runs what it is to run
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def test_a_busy_process_is_named_and_neither_what_is_measured_nor_what_sleeps(tmp_path: Path) -> None:
+    with (
+        running(tmp_path, "foreign", BUSY),
+        running(tmp_path, "measured", BUSY) as measured,
+        running(tmp_path, "asleep", ASLEEP),
+    ):
+        others = Others((measured,))
+        time.sleep(WATCHED_S)
+        cores = {each["name"]: each["cores"] for each in others.busiest()}
+    assert 0.1 < cores["foreign"] <= 1.1 and not cores.keys() & {"measured", "asleep"}
+
+
+def test_this_lab_is_named_by_what_it_is() -> None:
+    others = Others(())
+    ends = time.monotonic() + WATCHED_S
+    while time.monotonic() < ends:
+        pass
+    assert OWN in [each["name"] for each in others.busiest()]

@@ -1,0 +1,70 @@
+"""A node is killed and started again in that order, and nothing is started after the end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from runners.errors import ServerError
+from runners.trial.outage import KILLED, LAUNCHED, READY, Outages
+
+AT_ONCE_S, NEVER_S = 0.0, 60.0
+
+
+@dataclass
+class Nodes:
+    """Writes down what is asked of it; `up` is set when the node is back."""
+
+    refuses: bool = False
+    asked: list[tuple[str, int]] = field(default_factory=list)
+    up: threading.Event = field(default_factory=threading.Event)
+
+    def kill(self, place: int) -> None:
+        self.asked.append(("kill", place))
+
+    def start_again(self, place: int) -> None:
+        self.asked.append(("start", place))
+        self.up.set()
+        if self.refuses:
+            raise ServerError("node 3", "was not ready", "see its log")
+
+
+def test_a_node_dies_and_comes_back_and_the_times_are_in_their_order() -> None:
+    nodes = Nodes()
+    dying = Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S)
+    before = time.time_ns() / 1000
+    dying.begin()
+    dying.begin()  # each tick of a load may call it
+    assert nodes.up.wait(10)
+    told = dying.finish()
+    assert nodes.asked == [("kill", 2), ("start", 2)]
+    times = [float(told[name]) for name in (KILLED, LAUNCHED, READY)]
+    assert before <= times[0] <= times[1] <= times[2]
+
+
+def test_what_had_not_begun_when_the_load_ended_does_not_happen() -> None:
+    nodes = Nodes()
+    dying = Outages(nodes, 2, NEVER_S, NEVER_S)
+    dying.begin()
+    assert dying.finish() == {} and nodes.asked == []
+    assert Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S).finish() == {}, "a load that never ticked"
+
+
+def test_a_node_that_was_killed_but_not_yet_started_stays_down() -> None:
+    nodes = Nodes()
+    dying = Outages(nodes, 2, AT_ONCE_S, NEVER_S)
+    dying.begin()
+    while not nodes.asked:
+        time.sleep(0.001)
+    told = dying.finish()
+    assert nodes.asked == [("kill", 2)] and READY not in told
+
+
+def test_a_node_that_can_not_be_started_is_told_and_the_load_goes_on() -> None:
+    nodes = Nodes(refuses=True)
+    dying = Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S)
+    dying.begin()
+    assert nodes.up.wait(10)
+    told = dying.finish()
+    assert READY not in told and "was not ready" in str(told["failed"])

@@ -1,0 +1,1 @@
+"""Find and build the tools: JDK, Maven, cargo, profilers, load generators."""

@@ -1,0 +1,149 @@
+"""Build the server and the load generator, only when their sources changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.errors import ToolError
+from runners.toolchain.tools import LOADGEN, LOADGEN_CRATE, ROOT, SERVER_JAVA, Jdk, require_tool
+
+DIST = SERVER_JAVA / "server" / "target" / "dist"
+#: The server of report 2; its main class is JDK17_MAIN and it runs on any JDK from 17 on.
+JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
+JDK17_MAIN = "lab.jdk17.Main"
+PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
+LOADGEN_STAMP = LOADGEN_CRATE / "target" / "lab.stamp"
+PACKAGE = ROOT / "runners"
+#: What of the lab itself can change a measured figure.
+MEASURING_ROOMS = ("plan", "launch", "measure", "read", "scripts")
+MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
+_TAIL_LINES = 25
+_IGNORED = {"target", ".git", ".jqwik-database"}
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerBuild:
+    """Built servers: their class path folders, the profiler's jars, and a hash of the sources they were made from."""
+
+    dist: Path
+    profiler_jars: Path
+    source_hash: str
+    jdk17_dist: Path = JDK17_DIST
+
+
+def _files(folder: Path) -> list[Path]:
+    """Its files in the order of their names; what was built is not even walked through, there is much of it."""
+    found: list[Path] = []
+    for base, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _IGNORED]
+        found += [Path(base, name) for name in names if name not in _IGNORED]
+    return sorted(path for path in found if path.is_file())
+
+
+def source_hash(folder: Path) -> str:
+    """SHA-256 (12 hex digits) over names and bytes of a folder's sources."""
+    digest = hashlib.sha256()
+    for path in _files(folder):
+        digest.update(str(path.relative_to(folder)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def lab_source_hash(package: Path = PACKAGE) -> str:
+    """The same over what plans, launches, measures and reads; not over reports, tests and the generator's crate."""
+    digest = hashlib.sha256()
+    for path in _files(package):
+        inside = path.relative_to(package)
+        if (len(inside.parts) == 1 or inside.parts[0] in MEASURING_ROOMS) and path.suffix in MEASURING_FILES:
+            digest.update(str(inside).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def loadgen_source_hash() -> str | None:
+    """The sources that the built generator was made from; None when it was not built by the lab."""
+    return LOADGEN_STAMP.read_text() if LOADGEN_STAMP.is_file() else None
+
+
+def git_state() -> dict[str, object]:
+    """The project's commit and whether the tree differs from it; empty outside git."""
+    git = shutil.which("git")
+    if git is None:
+        return {}
+    try:
+        commit = subprocess.run(
+            [git, "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        status = subprocess.run(
+            [git, "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"commit": commit, "dirty": bool(status.strip())}
+
+
+def _run(name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str) -> None:
+    """Run a build. Its output goes to a file; the last lines of it are in the error."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        done = subprocess.run(
+            list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False
+        )
+        if done.returncode != 0:
+            log.seek(0)
+            tail = "".join(log.readlines()[-_TAIL_LINES:])
+            raise ToolError(name, f"the build failed (exit {done.returncode}):\n{tail}", remedy)
+
+
+def _fresh(stamp: Path, wanted: str, products: Iterable[Path]) -> bool:
+    return stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
+
+
+def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
+    """Build server-java with Maven unless it is built from these very sources by this JDK.
+
+    Raises ToolError: no Maven, or the build's last lines.
+    """
+    sources = source_hash(SERVER_JAVA)
+    stamp = SERVER_JAVA / "server" / "target" / "lab.stamp"
+    wanted = f"{sources} {jdk.version}"
+    build = ServerBuild(DIST, PROFILER_JARS, sources)
+    if not force and _fresh(stamp, wanted, (DIST, JDK17_DIST, PROFILER_JARS)):
+        return build
+    maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
+    say("building server-java (Maven; the first time it fetches its libraries)")
+    _run(
+        "server-java",
+        [str(maven.path), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
+        SERVER_JAVA,
+        {**os.environ, "JAVA_HOME": str(jdk.home)},
+        "read the lines above; `lab doctor` shows the tools in use",
+    )
+    stamp.write_text(wanted)
+    return build
+
+
+def build_loadgen(say: Say, force: bool = False) -> Path:
+    """Build the load generator with cargo unless it is built from these very sources. Raises ToolError."""
+    sources = source_hash(LOADGEN_CRATE)
+    if not force and _fresh(LOADGEN_STAMP, sources, (LOADGEN,)):
+        return LOADGEN
+    cargo = require_tool("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
+    say("building the load generator (cargo; the first time it fetches its crates)")
+    _run(
+        "loadgen",
+        [str(cargo.path), "build", "--release", "--locked", "--quiet"],
+        LOADGEN_CRATE,
+        dict(os.environ),
+        "read the lines above; Rust 1.85 or newer is needed",
+    )
+    LOADGEN_STAMP.write_text(sources)
+    return LOADGEN

@@ -1,0 +1,168 @@
+"""What the machine and the server's threads did, ten times a second: one JSON line a sample (Linux only).
+
+A tail is made in tenths of a second, so its causes have to be seen as finely. Counters are cumulative; `read` takes
+differences. Threads are summed up by what they are for (see `ROLES`), from the scheduler's own counters, which count
+nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE; the server is in the same session, or it
+would not work, see runners/docs/0001) and is done in a fraction of a millisecond, so that it takes next to nothing from
+those it watches; samples carry their own time, for they may come late.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import threading
+import time
+from pathlib import Path
+from typing import TextIO
+
+from runners.process.cpu_placement import COMPILER
+from runners.trial.counters import Counters
+
+PERIOD_S = 0.1
+#: Threads come and go seldom: their names are read again this often.
+RESCAN_EVERY = 10
+#: What a thread is for, by the beginning of its name (the kernel keeps 15 letters); the first that fits.
+ROLES = (
+    ("jit", COMPILER),
+    ("gc", re.compile(r"GC Thread|G1 |VM Thread|Parallel|Shenandoah|Z[A-Z]")),
+    ("flush", re.compile(r"lsm-flush|rocksdb:high")),
+    ("compaction", re.compile(r"lsm-compact|rocksdb:(low|bottom)")),
+    ("profiler", re.compile(r"JFR |Async-prof")),
+    ("serving", re.compile(r"NIO |HTTP|pool|ForkJoin|worker|Cluster|Acceptor|one-nio", re.I)),
+)
+OTHER = "other"
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+
+
+def role(name: str) -> str:
+    """What a thread of that name is for."""
+    return next((role for role, pattern in ROLES if pattern.match(name)), OTHER)
+
+
+def available() -> bool:
+    """Whether this kernel tells what its threads use."""
+    return Path("/proc/self/schedstat").exists() and Path("/proc/stat").exists()
+
+
+class Activity:
+    """Samples into `path` while it is entered. Does nothing where the kernel does not tell."""
+
+    def __init__(self, path: Path, server_pid: int, data: Path) -> None:
+        self._path, self._pid = path, server_pid
+        self._disk = _device(data)
+        self._counters = Counters()
+        #: Whose CPU time is not foreign; set as soon as it is known.
+        self.generator_pid: int | None = None
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._opened = contextlib.ExitStack()
+        self._roles: dict[str, str] = {}
+        self._last: dict[str, tuple[int, int]] = {}
+
+    def __enter__(self) -> Activity:
+        """Take the first sample, then start the sampling: differences count from here, however late the thread runs."""
+        if available():
+            with contextlib.ExitStack() as opened:
+                opened.enter_context(self._counters)
+                out = opened.enter_context(self._path.open("w", encoding="utf-8", buffering=1))
+                self._scan()
+                self._sample(out)
+                self._thread = threading.Thread(target=self._run, args=(out,), name="activity", daemon=True)
+                self._thread.start()
+                self._opened = opened.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the sampling; the file is complete afterwards."""
+        self._over.set()
+        with self._opened:
+            if self._thread is not None:
+                self._thread.join()
+
+    def _run(self, out: TextIO) -> None:
+        try:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        except (OSError, AttributeError):
+            os.nice(10)
+        due = time.monotonic()
+        for count in itertools.count(1):
+            due = max(due + PERIOD_S, time.monotonic())
+            over = self._over.wait(max(0.0, due - time.monotonic()))
+            if count % RESCAN_EVERY == 0:
+                self._scan()
+            self._sample(out)
+            if over:
+                return
+
+    def _scan(self) -> None:
+        root = f"/proc/{self._pid}/task"
+        with contextlib.suppress(OSError):
+            for thread in set(os.listdir(root)) - self._roles.keys():  # noqa: PTH208 - pathlib costs three times as much
+                with contextlib.suppress(OSError):
+                    name = Path(f"{root}/{thread}/comm").read_text(encoding="ascii", errors="replace")
+                    self._roles[thread] = role(name.strip())
+
+    def _sample(self, out: TextIO) -> None:
+        ran: dict[str, int] = {}
+        waited: dict[str, int] = {}
+        begin_us = time.time_ns() // 1000
+        for thread, part in self._roles.items():
+            text = self._counters.text(f"/proc/{self._pid}/task/{thread}/schedstat")
+            if text is not None:
+                run_ns, wait_ns, _ = text.split()
+                self._last[thread] = int(run_ns), int(wait_ns)
+            run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps what it had, so that sums never fall
+            ran[part] = ran.get(part, 0) + run
+            waited[part] = waited.get(part, 0) + wait
+        end_us = time.time_ns() // 1000
+        steal_s, busy_s = self._machine()
+        line = {
+            "unix_us": (begin_us + end_us) // 2,
+            "steal_s": steal_s,
+            "busy_s": busy_s,
+            "ran_ns": ran,
+            "waited_ns": waited,
+            "generator_s": self._cpu_s(self.generator_pid),
+            "disk_busy_ms": self._disk_busy_ms(),
+            "io_stall_us": self._stalled_us("io"),
+            "memory_stall_us": self._stalled_us("memory"),
+        }
+        out.write(json.dumps(line) + "\n")
+
+    def _cpu_s(self, pid: int | None) -> float | None:
+        """CPU time of a process and all its threads."""
+        text = self._counters.text(f"/proc/{pid}/stat") if pid is not None else None
+        if text is None:
+            return None
+        fields = text.rpartition(")")[2].split()  # the name before may hold anything
+        return (int(fields[11]) + int(fields[12])) * _TICK_S
+
+    def _machine(self) -> tuple[float, float]:
+        """Seconds that other guests took, and seconds in which cores were busy, over all cores."""
+        line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
+        return steal, user + nice + system + irq + softirq
+
+    def _disk_busy_ms(self) -> int | None:
+        text = self._counters.text(self._disk) if self._disk else None
+        return int(text.split()[9]) if text else None
+
+    def _stalled_us(self, resource: str) -> int | None:
+        """Time in which some task of this machine waited for the disk or for memory: page faults show here alone."""
+        some = (self._counters.text(f"/proc/pressure/{resource}") or "").partition("\n")[0]
+        total = some.rpartition("total=")[2]
+        return int(total) if total.isdecimal() else None
+
+
+def _device(data: Path) -> str | None:
+    """Where the counters of the disk that holds a folder are; None where it lies on none of its own."""
+    try:
+        device = data.stat().st_dev
+    except OSError:
+        return None
+    counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
+    return counters if Path(counters).exists() else None

@@ -1,0 +1,55 @@
+"""Freeze a server for known times while a load runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from runners.design.proof import Freeze
+from runners.process.supervisor import Child, Frozen
+
+
+class Freezer:
+    """Freezes a process on a plan that begins with `begin`, on a thread of its own.
+
+    `finish` waits for the last thaw, so that nothing is left frozen, and tells the true times. A process that ends
+    meanwhile is waited for no longer, and what was planned for it after that does not happen.
+    """
+
+    def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float) -> None:
+        self._child, self._freezes, self._lead_s = child, freezes, lead_s
+        self._thread: threading.Thread | None = None
+        self._done: list[Frozen] = []
+        #: Wall clock of `begin`, microseconds since 1970; 0 before.
+        self.began_unix_us = 0
+
+    def begin(self) -> None:
+        """Start the clock. Later calls do nothing, so that a load's every tick may call it."""
+        if self._thread is None:
+            self.began_unix_us = time.time_ns() // 1000
+            self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
+            self._thread.start()
+
+    def _run(self, began: float) -> None:
+        for freeze in self._freezes:
+            at = began + self._lead_s + freeze.at_s
+            if self._child.wait_up_to(max(0.0, at - time.monotonic())):
+                return
+            try:
+                with self._child.frozen() as times:
+                    died = self._child.wait_up_to(max(0.0, at + freeze.length_s - time.monotonic()))
+            except ProcessLookupError:  # it ended just before it was to stand still
+                return
+            if died:
+                return
+            self._done.append(times)
+
+    def finish(self) -> list[dict[str, float]]:
+        """Start and end by the wall clock (us since 1970) and the length by the monotonic clock, of each freeze."""
+        if self._thread is not None:
+            self._thread.join()
+        return [
+            {name: value for name, value in asdict(times).items() if not name.startswith("_")} for times in self._done
+        ]

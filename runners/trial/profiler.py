@@ -1,0 +1,238 @@
+"""async-profiler: attach to a running server, record events into one JFR file, convert it.
+
+The agent is loaded with the JDK's own jcmd; the recording is read back, because the engine that `cpu` really used
+(perf_events, or a timer where the kernel refuses) stands only there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from runners.errors import MeasureError
+from runners.toolchain.tools import Jdk
+
+TARGET_CPU_SAMPLES = 8_000
+TARGET_ALLOC_SAMPLES = 5_000
+#: For the first choice of an interval only: what a request allocates, and the share of a core that a server uses.
+BYTES_A_REQUEST = 1_500
+SERVER_CPU_SHARE = 0.6
+MIN_INTERVAL_NS = 250_000
+MAX_INTERVAL_NS = 10_000_000
+MIN_ALLOC_BYTES = 4_096
+MAX_ALLOC_BYTES = 512 * 1024
+LOCK_THRESHOLD = "10us"
+_TIMEOUT_S = 60.0
+_COUNTED = {
+    "cpu": ("jdk.ExecutionSample",),
+    "alloc": ("jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"),
+    "lock": ("jdk.JavaMonitorEnter", "jdk.ThreadPark"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSpec:
+    """What to record. Intervals in nanoseconds of CPU time and in allocated bytes."""
+
+    events: tuple[str, ...]
+    cpu_interval_ns: int
+    alloc_interval_bytes: int
+
+    @classmethod
+    def for_load(
+        cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
+    ) -> ProfileSpec:
+        """Intervals that give about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES over the load.
+
+        `server_cpu_share` is the CPU time the server uses a second, best taken from a load without the profiler.
+        """
+        cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
+        alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
+        return cls(
+            events,
+            int(max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))),
+            int(max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, alloc_bytes))),
+        )
+
+    def agent_options(self, recording: Path, log: Path) -> str:
+        options = ["start", "jfr", f"file={recording}", f"log={log}"]
+        if "cpu" in self.events:
+            options += ["event=cpu", f"interval={self.cpu_interval_ns}ns"]
+        if "alloc" in self.events:
+            options.append(f"alloc={self.alloc_interval_bytes}")
+        if "lock" in self.events:
+            options.append(f"lock={LOCK_THRESHOLD}")
+        return ",".join(options)
+
+
+def _library_folder() -> str:
+    if sys.platform == "darwin":
+        return "macos"
+    return "linux-arm64" if platform.machine() in ("aarch64", "arm64") else "linux-x64"
+
+
+@dataclass(frozen=True, slots=True)
+class Profiler:
+    """async-profiler as delivered by Maven: `jars` holds async-profiler.jar and jfr-converter.jar."""
+
+    jdk: Jdk
+    jars: Path
+
+    @property
+    def library(self) -> Path:
+        return self.jars / "libasyncProfiler.so"
+
+    def _extract(self) -> Path:
+        if not self.library.exists():
+            member = f"{_library_folder()}/libasyncProfiler.so"
+            with zipfile.ZipFile(self.jars / "async-profiler.jar") as jar:
+                temporary = self.library.with_suffix(".new")
+                temporary.write_bytes(jar.read(member))
+                temporary.replace(self.library)
+        return self.library
+
+    def _agent(self, pid: int, options: str) -> str:
+        # jcmd splits its argument at commas unless it is in quotes of its own
+        done = subprocess.run(
+            [self.jdk.tool("jcmd"), str(pid), "JVMTI.agent_load", str(self._extract()), f'"{options}"'],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        return (done.stdout + done.stderr).strip()
+
+    def start(self, pid: int, spec: ProfileSpec, recording: Path) -> None:
+        """Begin recording. Raises MeasureError with the profiler's own words when it or the kernel refuses."""
+        log = recording.with_suffix(".log")
+        answer = self._agent(pid, spec.agent_options(recording, log))
+        if "return code: 0" not in answer:
+            detail = log.read_text(errors="replace").strip() if log.exists() else ""
+            raise MeasureError(
+                f"async-profiler on pid {pid}",
+                f"did not start ({detail or answer})",
+                "see `lab doctor` for perf_event_paranoid and the engines that work here, or run with profile=none",
+            )
+
+    def stop(self, pid: int) -> None:
+        """End recording and complete the file."""
+        self._agent(pid, "stop")
+
+    def _converter(self, flags: Sequence[str], recording: Path, out: Path) -> None:
+        java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"]
+        done = subprocess.run(
+            [*java, "-jar", str(self._converter_jar), *flags, str(recording), str(out)],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode != 0 or not out.exists():
+            raise MeasureError(
+                f"{recording.name} to {out.name}",
+                f"the converter failed ({(done.stdout + done.stderr).strip()[-500:]})",
+                "the recording is kept; convert it by hand or run the step again",
+            )
+
+    def flame_graph(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
+        """Write the flame graph of one event, for that stretch of wall-clock time only.
+
+        The event's own flag is always given: a recording of allocations converted without it has no stacks.
+        """
+        span = [f"--{event}", "--from", str(window_ms[0]), "--to", str(window_ms[1])]
+        total = [] if event == "cpu" else ["--total"]
+        self._converter(
+            ["-o", "html", *span, *total, "--norm", "--minwidth", "0.05", "--title", title], recording, html
+        )
+
+    def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
+        """Write every sample of those events with its time; the converter's own formats add them up over time."""
+        class_path = os.pathsep.join((str(self._converter_jar), str(self._timed_stacks_classes())))
+        command = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", class_path, "TimedStacks"]
+        done = subprocess.run(
+            [*command, str(recording), str(out), str(window_ms[0]), str(window_ms[1]), *events],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise MeasureError(
+                f"{recording.name} to {out.name}",
+                f"the samples could not be read ({(done.stdout + done.stderr).strip()[-500:]})",
+                "the recording is kept; run the step again",
+            )
+
+    @property
+    def _converter_jar(self) -> Path:
+        return self.jars / "jfr-converter.jar"
+
+    def _timed_stacks_classes(self) -> Path:
+        """TimedStacks.java compiled, once for each version of it: with every profile it would take a second each."""
+        text = resources.files("runners.trial").joinpath("TimedStacks.java").read_bytes()
+        classes = self.jars / f"timed-stacks-{self.jdk.major}-{hashlib.sha256(text).hexdigest()[:12]}"
+        if not classes.is_dir():
+            with tempfile.TemporaryDirectory(dir=self.jars) as folder:
+                source, made = Path(folder, "TimedStacks.java"), Path(folder, "classes")
+                source.write_bytes(text)
+                _output([str(self.jdk.tool("javac")), "-cp", str(self._converter_jar), "-d", str(made), str(source)])
+                try:
+                    made.rename(classes)
+                except OSError:  # another run made them meanwhile
+                    if not classes.is_dir():
+                        raise
+        return classes
+
+    def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
+        """The recording's own settings (engine, version, interval) and how many events of each kind it holds."""
+        jfr = str(self.jdk.tool("jfr"))
+        settings: dict[str, str] = {}
+        asked = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
+        with ThreadPoolExecutor(max_workers=len(asked)) as pool:
+            shown, summary = pool.map(lambda words: _output([jfr, *words, str(recording)]), asked)
+        for event in json.loads(shown)["recording"]["events"]:
+            values = event["values"]
+            settings.setdefault(str(values.get("name")), str(values.get("value")))
+        counts = dict(re.findall(r"^\s*([\w.]+)\s+(\d+)\s+\d+\s*$", summary, re.M))
+        return {
+            "engine": settings.get("engine", "unknown"),
+            "version": settings.get("version", "unknown"),
+            "events": {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events},
+            "settings": settings,
+        }
+
+
+def collapse(timed: Path, event: str, out: Path) -> None:
+    """Add the samples of one event up over time: `stack weight` a line, samples for cpu, else bytes or nanoseconds."""
+    stacks: dict[str, str] = {}
+    sums: dict[str, int] = {}
+    with timed.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            kind, rest = line.rstrip("\n").split(" ", 1)
+            if kind == "S":
+                number, stack = rest.split(" ", 1)
+                stacks[number] = stack
+                continue
+            of, _unix_us, number, samples, weight = rest.split(" ")
+            if of == event:
+                sums[stacks[number]] = sums.get(stacks[number], 0) + int(samples if event == "cpu" else weight)
+    out.write_text("".join(f"{stack} {weight}\n" for stack, weight in sums.items()), encoding="utf-8")
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        raise MeasureError(command[0], f"failed ({done.stderr.strip()[-300:]})", "the recording may be cut short")
+    return done.stdout

@@ -1,0 +1,259 @@
+"""One step: load a server, watch it, profile it where asked; raw files and what was done end up in its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runners.errors import LabError, MeasureError
+from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
+from runners.storage.run_folder import StepFolder
+from runners.targets.lab_server import RunningServer, log_tail
+from runners.trial.activity import Activity
+from runners.trial.footprint import process
+from runners.trial.others import Others
+from runners.trial.profiler import Profiler, ProfileSpec, collapse
+from runners.trial.recording import Recorder
+from runners.trial.telemetry import Telemetry
+
+Tick = Callable[[float], None]
+_ENDING_S = 1.0  # from when a server's port is closed until it is known to have ended
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """What a load is sent and observed with. Cores None: not pinned."""
+
+    generator: Generator
+    profiler: Profiler
+    cpus: tuple[int, ...] | None = None
+    taskset: Path | None = None
+    recorder: Recorder | None = None
+
+
+@dataclass(slots=True)
+class _LogSlices:
+    """Where the server's logs stood when the step began, to keep only what the step added."""
+
+    sources: dict[Path, Path]
+    offsets: dict[Path, int] = field(default_factory=dict)
+
+    def mark(self) -> None:
+        self.offsets = {source: source.stat().st_size if source.exists() else 0 for source in self.sources}
+
+    def copy(self) -> None:
+        for source, target in self.sources.items():
+            if source.exists():
+                with source.open("rb") as log, target.open("wb") as out:
+                    log.seek(self.offsets[source])
+                    shutil.copyfileobj(log, out)
+
+
+def measure_step(
+    folder: StepFolder,
+    server: RunningServer,
+    load: LoadSpec,
+    instrument: Instrument,
+    profile: ProfileSpec | None = None,
+    tick: Tick = lambda _elapsed_s: None,
+) -> dict[str, Any]:
+    """Measure into `folder`; gives the step's metadata (see `runners.storage.run_folder`), without verdict.
+
+    The server's identity is checked before the load. A server that dies under load ends the load early and is named
+    in `invalid_reasons`; a profiler that is refused leaves the measurement whole and is named in `profiler_note`.
+    Raises ServerError when the server is not there at all or ended before the generator reached it, MeasureError when
+    the generator refuses.
+    """
+    before = server.status()
+    logs = _LogSlices({server.spec.log: folder.server_log, server.spec.gc_log: folder.gc_log})
+    logs.mark()
+    telemetry = Telemetry(folder.telemetry, server.pid)
+    activity = Activity(folder.activity, server.pid, server.spec.data)
+
+    def watch(generator_pid: int, elapsed_s: float) -> bool:
+        telemetry.sample(generator_pid)
+        activity.generator_pid = generator_pid
+        tick(elapsed_s)
+        return server.alive()
+
+    others = Others((server.pid,))
+    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices)
+    with (
+        _events(folder, server, instrument.recorder) as events,
+        _recording(folder, server, instrument.profiler, profile) as recorded,
+        contextlib.closing(telemetry),
+        activity,
+    ):
+        try:
+            outcome = run_load(
+                instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
+            )
+        except MeasureError as refusal:
+            if server.child.wait_up_to(_ENDING_S):
+                raise server.death() from refusal
+            raise
+    busiest = others.busiest()
+    logs.copy()
+    meta = _meta(server, load, instrument, outcome) | {
+        "profiled": list(profile.events) if profile and recorded.note is None else [],
+        "store_before": before.get("store"),
+        "cluster_before": before.get("cluster"),
+        "profiler_note": recorded.note,
+        "events_note": events.note,
+        "others": busiest,
+        "invalid_reasons": ["interrupted"] if outcome.interrupted and server.alive() else [],
+    }
+    if not server.alive():
+        meta["invalid_reasons"].append(f"the server died under load (exit code {server.child.poll()})")
+        meta["server_log_tail"] = log_tail(server.spec.log).splitlines()
+        return meta
+    after = server.status()
+    meta |= {"store_after": after.get("store"), "cluster_after": after.get("cluster")}
+    meta["statistics_after"], meta["process_after"] = server.statistics(), process(server.pid)
+    if instrument.recorder is not None and folder.causes_recording.exists():
+        try:
+            instrument.recorder.convert(folder.causes_recording, folder.events)
+        except MeasureError as broken:
+            meta["events_note"] = str(broken)
+    if profile is not None and recorded.note is None:
+        window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
+        meta["profiler"] = _convert(folder, instrument.profiler, profile, server.engine, window_ms)
+    return meta
+
+
+@dataclass(slots=True)
+class _Recording:
+    note: str | None = None
+
+
+@contextlib.contextmanager
+def _events(folder: StepFolder, server: RunningServer, recorder: Recorder | None) -> Iterator[_Recording]:
+    """Record what can hold up a request while the body runs. A refusal is noted: the latencies are there without."""
+    recording = _Recording()
+    if recorder is None:
+        yield recording
+        return
+    try:
+        recorder.start(server.pid)
+    except MeasureError as refusal:
+        recording.note = str(refusal)
+        yield recording
+        return
+    try:
+        yield recording
+    finally:
+        if server.alive():
+            try:
+                recorder.stop(server.pid, folder.causes_recording)
+            except MeasureError as refusal:
+                recording.note = str(refusal)
+
+
+@contextlib.contextmanager
+def _recording(
+    folder: StepFolder, server: RunningServer, profiler: Profiler, profile: ProfileSpec | None
+) -> Iterator[_Recording]:
+    """Record while the body runs. A refusal is noted, not raised: the measurement is worth having without it."""
+    recording = _Recording()
+    if profile is None:
+        yield recording
+        return
+    try:
+        profiler.start(server.pid, profile, folder.recording)
+    except MeasureError as refusal:
+        recording.note = str(refusal)
+        yield recording
+        return
+    try:
+        yield recording
+    finally:
+        if server.alive():
+            profiler.stop(server.pid)
+
+
+def _convert(
+    folder: StepFolder, profiler: Profiler, profile: ProfileSpec, engine: str, window_ms: tuple[int, int]
+) -> dict[str, Any]:
+    """Flame graphs and collapsed stacks of what was recorded, and the recording's own account of itself."""
+    told = profiler.read_back(folder.recording, profile.events)
+    counts = told["events"]
+    assert isinstance(counts, dict)
+
+    seen = [event for event in profile.events if counts[event]]
+
+    def stacks() -> None:
+        for event in profile.events:
+            folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
+        if seen:
+            profiler.timed_stacks(folder.recording, seen, window_ms, folder.timed_stacks)
+            for event in seen:
+                collapse(folder.timed_stacks, event, folder.collapsed(event))
+
+    def graph(event: str) -> None:
+        title = f"{folder.name}: {event}"
+        profiler.flame_graph(folder.recording, event, title, window_ms, folder.flamegraph(event))
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        adding_up = pool.submit(stacks)
+        list(pool.map(graph, seen))
+        adding_up.result()
+    return {
+        "engine": told["engine"],
+        "version": told["version"],
+        "interval_ns": profile.cpu_interval_ns,
+        "alloc_interval_bytes": profile.alloc_interval_bytes,
+        "samples": counts,
+        "settings": told["settings"],
+    }
+
+
+def _meta(server: RunningServer, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> dict[str, Any]:
+    return {
+        "engine": server.engine,
+        "subject": server.subject,
+        "profiled": [],
+        "started_unix_us": outcome.started_unix_us,
+        "ended_unix_us": outcome.ended_unix_us,
+        "offered_rate_rps": load.rate_rps,
+        "connections": load.connections,
+        "threads": load.threads,
+        "warmup_s": load.warmup_s,
+        "duration_s": load.duration_s,
+        "generator": {
+            "tool": instrument.generator.name,
+            "version": instrument.generator.version,
+            "command": list(outcome.command),
+            "exit_code": outcome.exit_code,
+            "cpu_s": outcome.cpu_s,
+            "cpus": list(instrument.cpus) if instrument.cpus else None,
+        },
+        "server": {
+            "command": list(server.command),
+            "cpus": list(server.spec.cpus) if server.spec.cpus else None,
+            "ready": server.ready,
+            "jvm_flags": server.spec.jvm_flags(),
+        },
+        "store_before": None,
+        "store_after": None,
+        "cluster_before": None,
+        "cluster_after": None,
+        "profiler": None,
+        "profiler_note": None,
+        "others": [],
+        "invalid_reasons": [],
+    }
+
+
+def skipped_meta(server: RunningServer, load: LoadSpec, instrument: Instrument, why: LabError) -> dict[str, Any]:
+    """The metadata of a step that was not measured because its server was gone, or another's, before it began."""
+    now_us = time.time_ns() // 1000
+    return _meta(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)) | {
+        "invalid_reasons": [f"skipped: {why.thing}: {why.cause.splitlines()[0]}"],
+        "server_log_tail": log_tail(server.spec.log).splitlines(),
+    }
