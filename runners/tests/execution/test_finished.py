@@ -14,8 +14,8 @@ from runners.execution.finished import Finished
 from runners.execution.progress import Progress
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
-from runners.tests.fixtures.fake_campaign import FakeCampaign, Machine, Server
 from runners.tests.execution.test_progress import Memory
+from runners.tests.fixtures.fake_campaign import FakeCampaign, Machine, Server
 
 PLANNED_S = 100.0
 
