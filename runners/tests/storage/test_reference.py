@@ -25,6 +25,7 @@ from runners.report.rewrite import write_report
 from runners.storage.reference import keep_reference
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, runs
 from runners.tests.counts import LONG
+from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
 from runners.tests.fixtures.ladder_run import make_ladder
 from runners.toolchain.tools import ROOT, shown
 
@@ -81,6 +82,34 @@ def test_every_kept_figure_of_latency_shows_the_floor(number: str) -> None:
     assert bool(drawn) == (number not in NO_LATENCY)
     for path in drawn:
         assert "instrument floor" in path.read_text(encoding="utf-8"), path
+
+
+#: One of each kind by default: the instrument, a fixed rate, ladders with failures, a comparison.
+ANALYSED = [number for number in KEPT if LONG or number in ("00", "01", "05", "09")]
+
+
+@pytest.mark.parametrize("number", ANALYSED)
+def test_a_reference_analysed_again_gives_the_same_numbers(number: str) -> None:
+    assert differences(read_golden()[number], numbers(RunFolder.open(REFERENCE / number))) == []
+
+
+def test_every_reference_has_golden_numbers() -> None:
+    assert sorted(read_golden()) == KEPT
+
+
+def test_a_number_that_changes_is_found() -> None:
+    golden: Numbers = {
+        "finding K01": {"knee_rps": 9_000.0, "severity": "note"},
+        "step put": {"p99_us": [5.0, 4.0, None]},
+    }
+    found: Numbers = {"finding K01": {"knee_rps": 9_001.0}, "step put": {"p99_us": [5.0, 4.0, 6.0], "valid": True}}
+    assert differences(golden, golden) == []
+    assert differences(golden, found) == [
+        "finding K01, knee_rps: 9000.0 is now 9001.0",
+        "finding K01, severity: note is missing",
+        "step put, p99_us, high: None is now 6.0",
+        "step put, valid: True is new",
+    ]
 
 
 #: Drawing a report with dozens of ladders takes half a minute.
