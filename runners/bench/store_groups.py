@@ -24,12 +24,14 @@ from runners.bench.stalls import Puts, Stall, Witness
 from runners.errors import MeasureError
 
 Goal = tuple[Literal["<=", ">="], float]
-OURS, OURS_LEVELED = "lsm", "lsm+leveled"
+OURS, OURS_LEVELED, OURS_VERIFYING = "lsm", "lsm+leveled", "lsm+verify"
 DEFAULTS, TUNED, LEVELDB = "rocksdb", "rocksdb-tuned", "leveldb"
 MMAP, UNIVERSAL, PACED = f"{TUNED}+mmap", f"{TUNED}+universal", f"{TUNED}+paced"
 OURS_SYNC, TUNED_SYNC = "lsm+sync", f"{TUNED}+sync"
 KEY_BYTES, SMALL_BYTES, USUAL_BYTES = 16, 128, 1200
 READS = ("getPresent", "getAbsent", "range")
+#: A hundred keys by one call, the figure of one key.
+MULTI_GET = "multiGet"
 #: It writes, so it comes after all that reads the same store.
 MIXED = ("mixed",)
 #: A cache as large as the data holds what RocksDB keeps beside the values, too.
@@ -239,12 +241,14 @@ def _reads(plan: Plan, value_bytes: int) -> list[tuple[str, str]]:
     """Who reads whose store."""
     found = [(engine, engine) for engine in _fills(plan, value_bytes)]
     if value_bytes == USUAL_BYTES:
-        found += [(MMAP, TUNED), (cached(plan.keys, ALL_OF_IT), TUNED)]
+        found += [(OURS_VERIFYING, OURS), (MMAP, TUNED), (cached(plan.keys, ALL_OF_IT), TUNED)]
     return found
 
 
 def _works(engine: str) -> tuple[str, ...]:
     """What is read: all of the engines proper, of their variations what shows the difference."""
+    if engine == OURS:
+        return (*READS, MULTI_GET)
     return READS if "+" not in engine else ("getPresent", "range")
 
 
@@ -268,6 +272,8 @@ def _values_comparisons(plan: Plan, value_bytes: int) -> Iterator[Comparison]:
     if value_bytes == USUAL_BYTES:
         pairs += [(OURS, peer, TUNED_GOALS) for peer in (MMAP, cached(plan.keys, ALL_OF_IT), UNIVERSAL)]
         pairs.append((OURS_LEVELED, TUNED, TUNED_GOALS))
+        # Both check a block at each read.
+        pairs.append((OURS_VERIFYING, MMAP, {work: TUNED_GOALS[work] for work in _works(OURS_VERIFYING)}))
     for ours, peer, goals in pairs:
         versus = f"{size}-vs-{label(peer)}"
         who = "store" if ours == OURS else f"store/{ours}"
@@ -277,6 +283,9 @@ def _values_comparisons(plan: Plan, value_bytes: int) -> Iterator[Comparison]:
         name = f"write-amplification/{size}"
         yield Comparison(f"{who}/write-amplification/{versus}", name, "x", ours, peer, ("<=", most))
         yield Comparison(f"{who}/space-with-logs/{versus}", f"space/{size}", "MB", ours, peer, ("<=", 1.0))
+    yield Comparison(
+        f"store/multi-get/{size}-vs-get", f"{MULTI_GET}/{size}", "us", OURS, OURS, ("<=", 1.0), f"getPresent/{size}"
+    )
     yield Comparison(
         f"store/space-after-settling/{size}-vs-live", f"tables/{size}", "MB", OURS, OURS, ("<=", 1.15), f"live/{size}"
     )
@@ -321,31 +330,32 @@ def _rows(samples: Samples, comparisons: Iterable[Comparison], note: str = "") -
 
 
 def _larger_engines(plan: Plan) -> list[str]:
-    return [OURS, cached(plan.larger_keys, 1 / CACHE_SHARE)]
+    return [OURS, OURS_VERIFYING, cached(plan.larger_keys, 1 / CACHE_SHARE)]
 
 
 def _larger_parts(plan: Plan) -> list[Part]:
     engines = _larger_engines(plan)
     reads = [Part("reads", plan.read_s(len(plan.larger_works)))] * (len(engines) * plan.rounds)
-    return [Part("put", plan.fill_s(plan.larger_keys, USUAL_BYTES))] * len(engines) + reads
+    return [Part("put", plan.fill_s(plan.larger_keys, USUAL_BYTES))] * (len(engines) - 1) + reads
 
 
 def _larger_rows(bench: Bench) -> list[Row]:
     plan = bench.plan
-    engines = _larger_engines(plan)
+    ours, verifying, peer = engines = _larger_engines(plan)
     # Reading changes nothing, so each is filled once; its puts are no figure of this group.
     apart = replace(bench, samples=Samples())
-    stores = {engine: apart.fill(engine, plan.larger_keys, USUAL_BYTES, 0) for engine in engines}
+    stores = {engine: apart.fill(engine, plan.larger_keys, USUAL_BYTES, 0) for engine in (ours, peer)}
+    stores[verifying] = stores[ours]
     for number in range(plan.rounds):
         for engine in rotated(engines, number):
             bench.read(engine, stores[engine], plan.larger_keys, USUAL_BYTES, plan.larger_works, "larger-than-cache/")
-    for store in stores.values():
+    for store in (stores[ours], stores[peer]):
         remove(store)
-    ours, peer = engines
     data_gb = bytes_of(plan.larger_keys) / 1e9
     goal = faster(LARGER_THAN_CACHE_SPEEDUP)
     comparisons = (
-        Comparison(f"store/{figure}-vs-{label(peer)}", figure, "us", ours, peer, goal)
+        Comparison(f"store{who}/{figure}-vs-{label(peer)}", figure, "us", engine, peer, goal)
+        for engine, who in ((ours, ""), (verifying, f"/{verifying}"))
         for figure in (f"larger-than-cache/{work}/{USUAL_BYTES}B" for work in plan.larger_works)
     )
     note = f"{data_gb:.3g} GB, {CACHE_SHARE} times the block cache; both have the page cache of the machine"

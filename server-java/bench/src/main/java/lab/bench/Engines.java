@@ -25,7 +25,7 @@ public final class Engines {
     /**
      * Opens an engine.
      *
-     * @param name {@code lsm} with {@code +leveled}, {@code +sync}; {@code rocksdb} (the defaults of its Java binding)
+     * @param name {@code lsm} with {@code +leveled}, {@code +sync}, {@code +verify} (each read of a block); {@code rocksdb} (the defaults of its Java binding)
      *             or {@code rocksdb-tuned} (Bloom filter of 10 bits, 64 MiB block cache, the same memtable, nothing
      *             compressed) with {@code +universal}, {@code +mmap}, {@code +cache=BYTES}, {@code +paced}, {@code
      *             +sync}; {@code leveldb} as report 3 had it
@@ -53,6 +53,7 @@ public final class Engines {
             switch (variation) {
                 case "leveled" -> options.compaction(LsmOptions.Compaction.LEVELED);
                 case "sync" -> options.wal(LsmOptions.Wal.SYNC);
+                case "verify" -> options.verifyChecksums(LsmOptions.VerifyChecksums.ALWAYS);
                 default -> refuse(variation);
             }
         }

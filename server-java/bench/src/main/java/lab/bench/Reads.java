@@ -3,9 +3,12 @@ package lab.bench;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import lab.storage.Cursor;
+import lab.storage.MultiGet;
 import lab.storage.Storage;
 import lab.storage.ValueReader;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -13,6 +16,7 @@ import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OperationsPerInvocation;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
@@ -32,6 +36,7 @@ import org.openjdk.jmh.infra.Blackhole;
 public class Reads {
 
     private static final int RANGE = 100;
+    private static final int SEVERAL = 100;
 
     /** The store. */
     @State(Scope.Benchmark)
@@ -76,12 +81,13 @@ public class Reads {
 
     /** What each thread has of its own. */
     @State(Scope.Thread)
-    public static class Own implements ValueReader<RuntimeException> {
+    public static class Own implements ValueReader<RuntimeException>, MultiGet.Reader<RuntimeException> {
         private SplittableRandom random;
         private int[] zipfian;
         private int at;
         private byte[] copy;
         private int length;
+        private int found;
 
         /** Draws the keys. */
         @Setup
@@ -98,12 +104,34 @@ public class Reads {
             length = (int) value.byteSize();
             MemorySegment.copy(value, ValueLayout.JAVA_BYTE, 0, copy, 0, length);
         }
+
+        @Override
+        public void accept(int index, MemorySegment value) {
+            found++;
+            accept(value);
+        }
     }
 
     /** Looks up a key that is there. */
     @Benchmark
     public int getPresent(Store store, Own own) {
         if (!store.storage.get(MemorySegment.ofArray(Data.key(own.random.nextInt(store.keys))), own)) {
+            throw new IllegalStateException("a key is missing");
+        }
+        return own.length;
+    }
+
+    /** Looks up a hundred keys by one call; the figure is that of one key. For engines that are a {@link MultiGet}. */
+    @Benchmark
+    @OperationsPerInvocation(SEVERAL)
+    public int multiGet(Store store, Own own) {
+        List<MemorySegment> keys = new ArrayList<>(SEVERAL);
+        for (int i = 0; i < SEVERAL; i++) {
+            keys.add(MemorySegment.ofArray(Data.key(own.random.nextInt(store.keys))));
+        }
+        own.found = 0;
+        ((MultiGet) store.storage).get(keys, own);
+        if (own.found != SEVERAL) {
             throw new IllegalStateException("a key is missing");
         }
         return own.length;

@@ -30,6 +30,7 @@ class EnginesTest {
     @CsvSource({
         "lsm+leveled, compaction, leveled",
         "lsm+sync, wal, sync",
+        "lsm+verify, verify_checksums, always",
         "rocksdb-tuned+universal, compaction, universal",
         "rocksdb-tuned+mmap, allow_mmap_reads, true",
         "rocksdb-tuned+cache=1048576, block_cache, 1048576",

@@ -38,6 +38,11 @@ final class LsmFlags {
             paramLabel = "METHOD", description = "lsm: how blocks are packed: none, lz4 or zstd. Default: ${DEFAULT-VALUE}.")
     private Compression compression;
 
+    @Option(names = "--verify-checksums", defaultValue = "first", converter = VerifyConverter.class, paramLabel = "WHEN",
+            description = "lsm: when a block is checked: first (when it is read for the first time) or always (each time). "
+                    + "Merges and an idle store check again in any case. Default: ${DEFAULT-VALUE}.")
+    private LsmOptions.VerifyChecksums verifyChecksums;
+
     @Option(names = "--cache-bytes", defaultValue = "0", paramLabel = "BYTES",
             description = "lsm: row cache for hot keys, on the heap. Default: 0, none: tables are mapped.")
     private long cacheBytes;
@@ -67,7 +72,7 @@ final class LsmFlags {
                 + heapBytes + " bytes. Start the JVM with a larger -Xmx, or lower it.");
         return LsmOptions.builder().flushThresholdBytes(threshold).compaction(compaction).wal(wal)
                 .compactionRateBytes(compactionRateBytes).bloomBitsPerKey(bloomBitsPerKey).compression(compression)
-                .cacheBytes(cacheBytes).maxKeyBytes(maxKeyBytes()).maxValueBytes(maxValueBytes)
+                .verifyChecksums(verifyChecksums).cacheBytes(cacheBytes).maxKeyBytes(maxKeyBytes()).maxValueBytes(maxValueBytes)
                 .maxWriteWaitMs(maxWriteWaitMs).build();
     }
 
@@ -101,6 +106,12 @@ final class LsmFlags {
     private static final class CompactionConverter extends Converter<LsmOptions.Compaction> {
         CompactionConverter() {
             super(LsmOptions.Compaction.class);
+        }
+    }
+
+    private static final class VerifyConverter extends Converter<LsmOptions.VerifyChecksums> {
+        VerifyConverter() {
+            super(LsmOptions.VerifyChecksums.class);
         }
     }
 

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
  * <p>Why this is right: a user counts itself in and only then looks whether the thing was retired; the owner retires it
  * and only then looks at the cells. So a user whose count the owner did not see saw that it was retired, and left.
  */
-final class Lease {
+class Lease {
 
     /** Answer of {@link #enter()} when it is too late. */
     static final int RETIRED = -1;

@@ -7,6 +7,7 @@ import lab.storage.Bytes;
 import lab.storage.MultiGet;
 import lab.storage.ValueReader;
 import lab.storage.lsm.table.EntryCursor;
+import lab.storage.lsm.table.Keys;
 import lab.storage.lsm.table.Lookup;
 import lab.storage.lsm.table.Run;
 
@@ -76,8 +77,12 @@ final class Lookups {
         if (lookup.valueLength == EntryCursor.TOMBSTONE) {
             return false;
         }
-        reader.accept(lookup.segment.asSlice(lookup.valueOffset, lookup.valueLength));
+        reader.accept(value(lookup));
         return true;
+    }
+
+    private static MemorySegment value(Lookup lookup) {
+        return lookup.segment.asSlice(lookup.valueOffset, lookup.valueLength);
     }
 
     private boolean find(View view, Lookup lookup) {
@@ -139,7 +144,7 @@ final class Lookups {
 
     /**
      * Looks keys up as they were at a moment. One run after the other is asked for all keys that newer ones do not have,
-     * in the order of the keys, so that keys next to each other share a block and the way to it.
+     * in the order of the keys, so that keys next to each other share a block, its check and the way to it.
      *
      * @param view     held by the caller
      * @param sequence the last write that is seen
@@ -148,9 +153,8 @@ final class Lookups {
             throws X {
         Wanted[] open = new Wanted[keys.size()];
         for (int i = 0; i < open.length; i++) {
-            open[i] = new Wanted(Bytes.array(keys.get(i)), i);
+            open[i] = Wanted.of(Bytes.array(keys.get(i)), i);
         }
-        Arrays.sort(open);
         Lookup lookup = take();
         try {
             int left = keepMissing(open, open.length, lookup, reader, () -> findInMemory(view, lookup, sequence));
@@ -159,6 +163,9 @@ final class Lookups {
                 left = keepMissing(open, left, lookup, reader, () -> findInCache(lookup) && tree.peek() == view);
             }
             int asked = left;
+            if (!view.runs.isEmpty()) {
+                Arrays.sort(open, 0, left);
+            }
             lookup.beginInOrder();
             for (int i = 0; i < view.runs.size() && left > 0; i++) {
                 Run run = view.runs.get(i);
@@ -174,12 +181,17 @@ final class Lookups {
         }
     }
 
-    /** A key that is looked for, and its place in the caller's list. */
-    private record Wanted(byte[] key, int index) implements Comparable<Wanted> {
+    /** A key that is looked for, its place in the caller's list, and what each place that is asked needs of it. */
+    private record Wanted(byte[] key, int index, long hash, long prefix) implements Comparable<Wanted> {
+
+        static Wanted of(byte[] key, int index) {
+            return new Wanted(key, index, Keys.hash(key, key.length), Keys.prefix(key, 0, key.length));
+        }
 
         @Override
         public int compareTo(Wanted other) {
-            return Arrays.compareUnsigned(key, other.key);
+            int order = Long.compareUnsigned(prefix, other.prefix);
+            return order != 0 ? order : Arrays.compareUnsigned(key, other.key);
         }
     }
 
@@ -198,9 +210,11 @@ final class Lookups {
         int missing = 0;
         for (int i = 0; i < count; i++) {
             Wanted wanted = open[i];
-            lookup.wants(wanted.key);
+            lookup.wants(wanted.key, wanted.hash, wanted.prefix);
             if (place.find()) {
-                show(lookup, value -> reader.accept(wanted.index, value));
+                if (lookup.valueLength != EntryCursor.TOMBSTONE) {
+                    reader.accept(wanted.index, value(lookup));
+                }
             } else {
                 open[missing++] = wanted;
             }

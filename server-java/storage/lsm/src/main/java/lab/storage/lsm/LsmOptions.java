@@ -64,12 +64,33 @@ public final class LsmOptions {
         }
     }
 
+    /** When a block is checked against its checksum. Merges check all that they read, and an idle store all it has. */
+    public enum VerifyChecksums {
+        /** When it is read for the first time after its table was opened. */
+        FIRST("first"),
+        /** Each time that it is read, so that what has changed in the meantime is never shown. */
+        ALWAYS("always");
+
+        private final String flag;
+
+        VerifyChecksums(String flag) {
+            this.flag = flag;
+        }
+
+        /** As written on the command line. */
+        @Override
+        public String toString() {
+            return flag;
+        }
+    }
+
     private final long flushThresholdBytes;
     private final Wal wal;
     private final Compaction compaction;
     private final long compactionRateBytes;
     private final int bloomBitsPerKey;
     private final Compression compression;
+    private final VerifyChecksums verifyChecksums;
     private final long cacheBytes;
     private final long maxTableBytes;
     private final int maxKeyBytes;
@@ -83,6 +104,7 @@ public final class LsmOptions {
         compactionRateBytes = parts.compactionRateBytes;
         bloomBitsPerKey = parts.bloomBitsPerKey;
         compression = parts.compression;
+        verifyChecksums = parts.verifyChecksums;
         cacheBytes = parts.cacheBytes;
         maxTableBytes = parts.maxTableBytes;
         maxKeyBytes = parts.maxKeyBytes;
@@ -127,6 +149,7 @@ public final class LsmOptions {
                 .compactionRateBytes(compactionRateBytes)
                 .bloomBitsPerKey(bloomBitsPerKey)
                 .compression(compression)
+                .verifyChecksums(verifyChecksums)
                 .cacheBytes(cacheBytes)
                 .maxTableBytes(maxTableBytes)
                 .maxKeyBytes(maxKeyBytes)
@@ -167,6 +190,11 @@ public final class LsmOptions {
         return compression;
     }
 
+    /** When blocks are checked. */
+    public VerifyChecksums verifyChecksums() {
+        return verifyChecksums;
+    }
+
     /** Size of the row cache, on the heap; 0 for none. */
     public long cacheBytes() {
         return cacheBytes;
@@ -202,6 +230,7 @@ public final class LsmOptions {
         settings.put("block_bytes", TableFormat.BLOCK_BYTES);
         settings.put("bloom_bits_per_key", bloomBitsPerKey);
         settings.put("compression", compression.toString());
+        settings.put("verify_checksums", verifyChecksums.toString());
         settings.put("cache_bytes", cacheBytes);
         settings.put("max_key_bytes", maxKeyBytes);
         settings.put("max_value_bytes", maxValueBytes);
@@ -223,6 +252,7 @@ public final class LsmOptions {
         private long compactionRateBytes;
         private int bloomBitsPerKey = DEFAULT_BLOOM_BITS_PER_KEY;
         private Compression compression = Compression.NONE;
+        private VerifyChecksums verifyChecksums = VerifyChecksums.FIRST;
         private long cacheBytes;
         private long maxTableBytes = DEFAULT_MAX_TABLE_BYTES;
         private int maxKeyBytes = Keys.MAX_BYTES;
@@ -265,6 +295,12 @@ public final class LsmOptions {
         /** @see LsmOptions#compression() */
         public Builder compression(Compression method) {
             compression = method;
+            return this;
+        }
+
+        /** @see LsmOptions#verifyChecksums() */
+        public Builder verifyChecksums(VerifyChecksums when) {
+            verifyChecksums = when;
             return this;
         }
 

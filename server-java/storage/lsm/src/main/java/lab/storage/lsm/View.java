@@ -1,6 +1,7 @@
 package lab.storage.lsm;
 
 import java.util.List;
+import java.util.function.Function;
 import lab.storage.lsm.memtable.Memtable;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
@@ -26,9 +27,15 @@ public final class View {
     /** Newest first. */
     final List<Run> runs;
     final HeldRuns held;
-    final Lease lease = new Lease(this::giveBack);
+    final Lease lease;
 
     View(Memtable active, Memtable frozen, HeldRuns held) {
+        this(active, frozen, held, Lease::new);
+    }
+
+    /** With a lease of a test. */
+    View(Memtable active, Memtable frozen, HeldRuns held, Function<Runnable, Lease> leases) {
+        this.lease = leases.apply(this::giveBack);
         this.active = active;
         this.frozen = frozen;
         this.held = held;

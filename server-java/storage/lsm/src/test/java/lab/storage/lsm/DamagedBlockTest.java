@@ -16,7 +16,9 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import lab.storage.Cursor;
 import lab.storage.StorageException;
 import lab.storage.lsm.disk.Disk;
 import org.junit.jupiter.api.Test;
@@ -69,10 +71,11 @@ class DamagedBlockTest {
 
     private void flipByte() throws IOException {
         try (FileChannel channel = FileChannel.open(table(), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            long at = Math.min(DAMAGED_AT, channel.size() / 2);
             ByteBuffer one = ByteBuffer.allocate(1);
-            Disk.REAL.read(channel, one, DAMAGED_AT);
+            Disk.REAL.read(channel, one, at);
             one.put(0, (byte) (one.get(0) ^ 0x5a)).flip();
-            channel.write(one, DAMAGED_AT);
+            channel.write(one, at);
         }
     }
 
@@ -151,6 +154,37 @@ class DamagedBlockTest {
             assertTrue(found.getMessage().contains("the keys from"), found.getMessage());
             assertEquals(2, storage.stats().tables());
         }
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = Compression.class, names = {"NONE", "LZ4"})
+    void byteFlippedAfterItsFirstUseIsNotShownWhereEachReadIsVerified(Compression compression) throws IOException {
+        LsmOptions options = LsmOptions.builder().compaction(LsmOptions.Compaction.OFF).compression(compression)
+                .verifyChecksums(LsmOptions.VerifyChecksums.ALWAYS).build();
+        try (LsmStorage storage = new LsmStorage(folder, options, disk)) {
+            fill(storage);
+            assertEquals(0, unreadable(storage));
+            flipByte();
+            int failed = unreadable(storage);
+            assertTrue(failed > 0 && failed < 400, failed + " keys cannot be read");
+            assertThrows(CorruptionException.class, () -> count(storage.range(null, null)));
+            assertThrows(CorruptionException.class, () -> count(storage.reverseRange(null, null)));
+            List<MemorySegment> keys = IntStream.range(0, KEYS).mapToObj(DamagedBlockTest::key).toList();
+            assertThrows(CorruptionException.class, () -> storage.get(keys));
+            flipByte();
+            assertEquals(0, unreadable(storage), "what was mended is read again");
+            assertEquals(List.of(), damaged(storage));
+        }
+    }
+
+    private static int count(Cursor range) {
+        int count = 0;
+        try (range) {
+            while (range.next()) {
+                count++;
+            }
+        }
+        return count;
     }
 
     @Test

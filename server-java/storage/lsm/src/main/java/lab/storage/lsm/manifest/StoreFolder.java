@@ -177,6 +177,11 @@ public final class StoreFolder {
         return runs;
     }
 
+    private Table open(long number, Path file) throws IOException {
+        return Table.open(number, file, disk, cleaner,
+                options.verifyChecksums() == LsmOptions.VerifyChecksums.ALWAYS);
+    }
+
     private Table openTable(Manifest.TableEntry entry) throws IOException {
         Path file = tableFile(folder, entry.table());
         if (!Files.exists(file)) {
@@ -186,7 +191,7 @@ public final class StoreFolder {
             throw new CorruptionException(file, Math.min(Files.size(file), entry.sizeBytes()),
                     "the file has " + Files.size(file) + " bytes, the manifest says " + entry.sizeBytes());
         }
-        return Table.open(entry.table(), file, disk, cleaner);
+        return open(entry.table(), file);
     }
 
     /** Logs of before, oldest first, by number. */
@@ -252,7 +257,7 @@ public final class StoreFolder {
 
     private Table openWritten(long number, Path file) throws IOException {
         try {
-            return Table.open(number, file, disk, cleaner);
+            return open(number, file);
         } catch (IOException | RuntimeException e) {
             disk.delete(file);
             throw e;

@@ -146,16 +146,31 @@ final class BlockTable extends Table {
                 return false;
             }
         }
-        long block = blockFor(lookup);
-        boolean found = block >= 0 && findIn(block, lookup);
+        long last = lookup.lastBlock(this);
+        boolean found = last >= 0 && endsBehind(last, lookup) ? findIn(last, lookup) : findInNext(lookup);
         if (!found && filterLength > 0) {
             lookup.filtersWrong++;
         }
         return found;
     }
 
-    private boolean findIn(long block, Lookup lookup) {
+    /** Looks into another block than the key before. */
+    private boolean findInNext(Lookup lookup) {
+        long block = blockFor(lookup.key, lookup.keyLength);
+        if (block < 0) {
+            return false;
+        }
         checkBlock(block);
+        lookup.remember(this, block);
+        return findIn(block, lookup);
+    }
+
+    /** Whether a key that does not come before a block comes before the next one. */
+    private boolean endsBehind(long block, Lookup lookup) {
+        return block + 1 == blocks || compareSeparator(block + 1, lookup.key, lookup.keyLength) > 0;
+    }
+
+    private boolean findIn(long block, Lookup lookup) {
         long start = blockOffset(block);
         long end = blockOffset(block + 1) - TableFormat.BLOCK_TAIL_BYTES;
         int code = data.get(BYTE, end);
@@ -175,17 +190,6 @@ final class BlockTable extends Table {
                     + code);
         }
         return compression;
-    }
-
-    /** As {@link #blockFor(byte[], int)}, with less work for a key that comes after another one in the same block. */
-    private long blockFor(Lookup lookup) {
-        long last = lookup.lastBlock(this);
-        if (last >= 0 && (last + 1 == blocks || compareSeparator(last + 1, lookup.key, lookup.keyLength) > 0)) {
-            return last;
-        }
-        long block = blockFor(lookup.key, lookup.keyLength);
-        lookup.remember(this, block);
-        return block;
     }
 
     /** The last block whose separator is not greater than the key; -1 if the key comes before the table's keys. */

@@ -31,20 +31,30 @@ final class Checks {
 
     private final Disk disk;
     private final Path file;
+    private final boolean everyRead;
+    /** A bit for each block that was found right. */
     private final AtomicLongArray right;
     private final ConcurrentSkipListMap<Long, DamagedRange> damaged = new ConcurrentSkipListMap<>();
     private volatile FileChannel channel;
     private boolean closed;
 
-    Checks(Disk disk, Path file, FileChannel channel, long blocks) {
+    /**
+     * @param everyRead whether a block that was found right is to be checked again when it is read again
+     */
+    Checks(Disk disk, Path file, FileChannel channel, long blocks, boolean everyRead) {
         this.disk = disk;
         this.file = file;
         this.channel = channel;
+        this.everyRead = everyRead;
         this.right = new AtomicLongArray((int) (blocks / BLOCKS_PER_WORD + 1));
     }
 
-    /** Whether a block was found right once. */
-    boolean knownRight(long block) {
+    /** Whether a block that is to be read has to be checked. */
+    boolean isDue(long block) {
+        return everyRead || !foundRight(block);
+    }
+
+    private boolean foundRight(long block) {
         return (right.getPlain((int) (block / BLOCKS_PER_WORD)) & 1L << block % BLOCKS_PER_WORD) != 0;
     }
 
@@ -74,7 +84,7 @@ final class Checks {
         if (!damaged.isEmpty() && damaged.remove(number) != null) {
             LOG.info("The keys {} of {} can be read again", range, file);
         }
-        if (number >= 0) {
+        if (number >= 0 && !foundRight(number)) {
             right.getAndUpdate((int) (number / BLOCKS_PER_WORD), old -> old | 1L << number % BLOCKS_PER_WORD);
         }
     }

@@ -57,11 +57,16 @@ public final class Lookup {
 
     /** Says which key is looked for now. */
     public void wants(byte[] bytes) {
+        wants(bytes, Keys.hash(bytes, bytes.length), Keys.prefix(bytes, 0, bytes.length));
+    }
+
+    /** The same, where hash and prefix are known. */
+    public void wants(byte[] bytes, long hashOfKey, long prefixOfKey) {
         busy = true;
         key = bytes;
         keyLength = bytes.length;
-        hash = Keys.hash(bytes, bytes.length);
-        prefix = Keys.prefix(bytes, 0, bytes.length);
+        hash = hashOfKey;
+        prefix = prefixOfKey;
     }
 
     /** The block of a table in which the key before was looked for; -1 if that is not known. */

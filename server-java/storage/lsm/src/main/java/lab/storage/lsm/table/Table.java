@@ -26,8 +26,8 @@ import lab.storage.lsm.disk.Encoding;
  * the last reference back unmaps the file, and deletes it if the table was declared obsolete. So no reader ever sees an
  * unmapped table.
  *
- * <p>Index, filter and footer are checked when the table is opened, a block when it is read for the first time and each
- * time that it is merged, and all of it now and then by {@link #verify}.
+ * <p>Index, filter and footer are checked when the table is opened, a block when it is read for the first time or each
+ * time, and each time that it is merged, and all of it now and then by {@link #verify}.
  */
 public abstract class Table {
 
@@ -51,16 +51,18 @@ public abstract class Table {
 
     /** Opens a table that is unmapped and deleted on the thread that gives the last reference back. */
     public static Table open(long id, Path file) throws IOException {
-        return open(id, file, Disk.REAL, Runnable::run);
+        return open(id, file, Disk.REAL, Runnable::run, false);
     }
 
     /**
      * Maps a table file of any known format and checks its index, filter and footer.
      *
-     * @param cleaner does the unmapping and deleting, which may take milliseconds
+     * @param cleaner   does the unmapping and deleting, which may take milliseconds
+     * @param everyRead whether a block is checked each time that it is read
      * @throws CorruptionException if they are damaged
      */
-    public static Table open(long id, Path file, Disk disk, Executor cleaner) throws IOException {
+    public static Table open(long id, Path file, Disk disk, Executor cleaner, boolean everyRead)
+            throws IOException {
         Arena arena = Arena.ofShared();
         FileChannel channel = null;
         try {
@@ -76,7 +78,7 @@ public abstract class Table {
             };
             table.disk = disk;
             table.cleanWith(cleaner);
-            table.checks = new Checks(disk, file, channel, table.blocks());
+            table.checks = new Checks(disk, file, channel, table.blocks(), everyRead);
             return table;
         } catch (Throwable e) {
             arena.close();
@@ -121,9 +123,9 @@ public abstract class Table {
         }
     }
 
-    /** Checks a block against its checksum, unless that was done before. */
+    /** Checks a block that is about to be read, unless it was found right before and that is enough. */
     final void checkBlock(long block) {
-        if (!checks.knownRight(block)) {
+        if (checks.isDue(block)) {
             verifyBlock(block);
         }
     }

@@ -66,7 +66,7 @@ class FailedMoveTest {
         Table table = Table.open(3, file, Disk.REAL, task -> {
             task.run();
             disposed.incrementAndGet();
-        });
+        }, false);
         CountDownLatch failed = new CountDownLatch(1);
         try (Compactor compactor = new Compactor(new Unchangeable(List.of(new Run(0, List.of(table))), failed), null,
                 LsmOptions.defaults(), new Moving())) {

@@ -1,0 +1,129 @@
+package lab.storage.lsm;
+
+import static lab.storage.Bytes.utf8;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import lab.storage.lsm.disk.Disk;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a multi-get shares: one view for all keys, one read and check of a block for all keys in it. */
+class MultiGetTest {
+
+    private static final int KEYS = 1_000;
+    private static final int ABSENT = KEYS;
+
+    @TempDir
+    private Path folder;
+
+    private final AtomicInteger views = new AtomicInteger();
+    private final AtomicInteger blocks = new AtomicInteger();
+
+    /** Each check of a block is a read of the disk; a block is smaller than what is read at a time. */
+    private final Disk counting = new Disk() {
+        @Override
+        public void read(FileChannel channel, ByteBuffer target, long from) throws IOException {
+            blocks.incrementAndGet();
+            super.read(channel, target, from);
+        }
+    };
+
+    private LsmStorage open(long cacheBytes) {
+        LsmOptions options = LsmOptions.builder().compaction(LsmOptions.Compaction.OFF).cacheBytes(cacheBytes)
+                .verifyChecksums(LsmOptions.VerifyChecksums.ALWAYS).build();
+        return new LsmStorage(folder, options, counting, (active, frozen, held) ->
+                new View(active, frozen, held, giveBack -> new Lease(giveBack) {
+                    @Override
+                    int enter() {
+                        views.incrementAndGet();
+                        return super.enter();
+                    }
+                }));
+    }
+
+    private static MemorySegment key(int i) {
+        return utf8(String.format("key%04d", i));
+    }
+
+    private static byte[] value(int i) {
+        byte[] value = new byte[100];
+        value[0] = (byte) i;
+        return value;
+    }
+
+    private static void write(LsmStorage storage, int first, int step) {
+        for (int i = first; i < KEYS; i += step) {
+            storage.put(key(i), MemorySegment.ofArray(value(i)));
+        }
+        storage.flush();
+    }
+
+    private static void check(byte[] found, int i) {
+        assertArrayEquals(i == ABSENT ? null : value(i), found, "key " + i);
+    }
+
+    /** Looks up by one call; gives the numbers of views and of blocks that it took. */
+    private int[] several(LsmStorage storage, List<Integer> wanted) {
+        views.set(0);
+        blocks.set(0);
+        byte[][] found = storage.get(wanted.stream().map(MultiGetTest::key).toList());
+        int[] costs = {views.get(), blocks.get()};
+        for (int i = 0; i < found.length; i++) {
+            check(found[i], wanted.get(i));
+        }
+        return costs;
+    }
+
+    /** Looks up one by one. */
+    private int[] single(LsmStorage storage, List<Integer> wanted) {
+        views.set(0);
+        blocks.set(0);
+        wanted.forEach(i -> check(storage.get(key(i)), i));
+        return new int[] {views.get(), blocks.get()};
+    }
+
+    @Test
+    void keysInAnyOrderShareOneViewAndTheBlocksOfEachTable() {
+        List<Integer> wanted = new ArrayList<>(IntStream.range(0, KEYS).boxed().toList());
+        wanted.addAll(List.of(7, 7, ABSENT));
+        Collections.shuffle(wanted, new Random(1));
+        try (LsmStorage storage = open(0)) {
+            write(storage, 0, 2);
+            write(storage, 1, 2);
+            assertEquals(2, storage.stats().tables());
+            // Of the 1,003 keys some are looked for in the wrong table too, because its filter lets them pass.
+            assertTrue(single(storage, wanted)[0] >= KEYS && single(storage, wanted)[1] >= KEYS);
+            int blocksOnDisk = (int) (storage.stats().diskBytes() / 4096) + 2;
+            int[] costs = several(storage, wanted);
+            assertEquals(1, costs[0], "views");
+            assertTrue(costs[1] > 20 && costs[1] <= blocksOnDisk, costs[1] + " blocks of " + blocksOnDisk);
+        }
+    }
+
+    @Test
+    void whatMemoryOrCacheHasTouchesNoBlock() {
+        List<Integer> wanted = IntStream.range(0, 100).boxed().toList();
+        try (LsmStorage storage = open(1 << 20)) {
+            write(storage, 0, 1);
+            single(storage, wanted);
+            assertArrayEquals(new int[] {1, 0}, several(storage, wanted), "from the cache");
+            for (int i = 100; i < 110; i++) {
+                storage.put(key(i), MemorySegment.ofArray(value(i)));
+            }
+            assertArrayEquals(new int[] {1, 0}, several(storage, List.of(109, 100, 3, 105)), "from memory and cache");
+        }
+    }
+}
