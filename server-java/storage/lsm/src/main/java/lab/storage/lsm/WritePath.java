@@ -273,11 +273,19 @@ final class WritePath {
             long sequence = used.sync(end);
             counters.syncedWrites.add(writes);
             // The log may hold a batch that another writer is still putting into the memtable, and will show itself.
-            visible.accumulateAndGet(Math.min(sequence, applied), Math::max);
+            show(Math.min(sequence, applied));
         } catch (IOException e) {
             // The memtable has what the log may have lost; as a table it is safe, and a new log begins.
             Thread.ofPlatform().daemon().name("lsm-rescue").start(tree::flush);
             throw Failure.of("The write may be lost, since its log cannot be forced to disk", e);
+        }
+    }
+
+    /** Lets readers see all writes up to this one. */
+    private void show(long sequence) {
+        long shown = visible.get();
+        while (shown < sequence && !visible.compareAndSet(shown, sequence)) {
+            shown = visible.get();
         }
     }
 

@@ -121,7 +121,7 @@ class DurableMarkTest {
     void logThatIsMissingBeforeASyncedOneIsRefused() throws IOException {
         Path store = killed();
         Path later = StoreFolder.logFile(store, 40);
-        Log log = Log.create(Disk.REAL, later, 40, 1 << 20, 1 << 16);
+        Log log = Log.create(Disk.REAL, later, 40, 1 << 20, 1 << 16, true);
         log.begin(WRITES + 1);
         log.append("after".getBytes(), utf8("1"), WRITES + 1);
         log.syncAll();

@@ -17,6 +17,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import lab.storage.lsm.disk.Disk;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,6 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 class GroupCommitTest {
 
     private static final int WRITERS = 8;
+    private static final int PUTS = 100;
     private static final LsmOptions SYNCED = LsmOptions.builder().flushThresholdBytes(8 << 20)
             .compaction(LsmOptions.Compaction.OFF).wal(LsmOptions.Wal.SYNC).maxKeyBytes(100).maxValueBytes(1_000)
             .build();
@@ -78,6 +80,55 @@ class GroupCommitTest {
             assertNotNull(storage.get(utf8("first")));
             assertNotNull(storage.get(utf8("writer" + (WRITERS - 1))));
             assertTrue(((Number) storage.statistics().get("synced_writes")).intValue() == WRITERS + 1);
+        }
+    }
+
+    /**
+     * A disk on which a force lasts until every writer waits for one, so that how many puts share a force depends on no
+     * speed: a writer that is covered by a force and still not let go holds up the puts that could share the next one.
+     */
+    private static final class PatientDisk extends Disk {
+        private final AtomicInteger forces = new AtomicInteger();
+        private volatile BooleanSupplier allWait = () -> true;
+
+        @Override
+        public void force(FileChannel channel) throws IOException {
+            forces.incrementAndGet();
+            while (!allWait.getAsBoolean()) {
+                Thread.onSpinWait();
+            }
+            super.force(channel);
+        }
+    }
+
+    @Test
+    void noWriterWaitsForMoreThanTheForceThatFollowsItsOwn() throws Exception {
+        PatientDisk disk = new PatientDisk();
+        AtomicInteger acknowledged = new AtomicInteger();
+        AtomicInteger writing = new AtomicInteger(WRITERS);
+        try (LsmStorage storage = new LsmStorage(folder, SYNCED, disk);
+                ExecutorService threads = Executors.newFixedThreadPool(WRITERS)) {
+            disk.allWait = () -> ((Number) storage.statistics().get("writes")).intValue() - acknowledged.get()
+                    >= writing.get();
+            int before = disk.forces.get();
+            List<Future<?>> writers = new ArrayList<>();
+            for (int writer = 0; writer < WRITERS; writer++) {
+                String key = "writer" + writer;
+                writers.add(threads.submit(() -> {
+                    for (int put = 0; put < PUTS; put++) {
+                        storage.put(utf8(key + "-" + put), utf8("1"));
+                        acknowledged.incrementAndGet();
+                    }
+                    writing.decrementAndGet();
+                }));
+            }
+            for (Future<?> writer : writers) {
+                writer.get();
+            }
+            int forces = disk.forces.get() - before;
+            // A put is covered by the force under way or by the next one.
+            assertTrue(forces <= 2 * PUTS + 1, forces + " forces for " + WRITERS * PUTS + " puts of " + WRITERS + " writers");
+            disk.allWait = () -> true;
         }
     }
 }

@@ -211,7 +211,7 @@ class LogRecoveryTest {
     /** Adds a log to a store that has the number after those of before. */
     private static Path addLog(Path store, long number, long firstSequence) throws IOException {
         Path file = StoreFolder.logFile(store, number);
-        Log log = Log.create(Disk.REAL, file, number, 1 << 20, 1 << 16);
+        Log log = Log.create(Disk.REAL, file, number, 1 << 20, 1 << 16, true);
         log.begin(firstSequence);
         log.append("after the gap".getBytes(), utf8("1"), firstSequence);
         log.close();
@@ -305,7 +305,7 @@ class LogRecoveryTest {
     void emptyKeyInALogOfBeforeDoesNotEndTheReading() throws IOException {
         Path store = killed();
         Path file = StoreFolder.logFile(store, 40);
-        Log log = Log.create(Disk.REAL, file, 40, 1 << 20, 1 << 16);
+        Log log = Log.create(Disk.REAL, file, 40, 1 << 20, 1 << 16, true);
         log.begin(WRITES + 1);
         log.append(new byte[0], utf8("1"), WRITES + 1);
         log.append("after".getBytes(), utf8("2"), WRITES + 2);

@@ -35,6 +35,10 @@ public final class Log {
     private static final int PAGE_BYTES = 4096;
     private static final VarHandle ADD = ValueLayout.JAVA_INT.varHandle();
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(256 * 1024);
+    /** So many forces may pass without a mark while writers wait for the next one. */
+    private static final int MOST_UNMARKED = 32;
+    /** So often a leader lets others append before it forces, as long as some do. */
+    private static final int MOST_YIELDS = 16;
 
     private final Disk disk;
     private final Path file;
@@ -45,27 +49,31 @@ public final class Log {
     private final MemorySegment map;
     private final ByteBuffer view;
     private final long stepBytes;
+    /** So many zeros are written at a time. */
+    private final int pieceBytes;
     private final CRC32C crc = new CRC32C();
-    /** Held while the file is forced to disk; taken before {@link #reserves}. */
-    private final Object syncs = new Object();
+    /** Held while the file is forced to disk, so that it is not closed meanwhile; taken before {@link #reserves}. */
+    private final Object forces = new Object();
     private final Object reserves = new Object();
     private final Object reopens = new Object();
     private volatile long reserved;
     /** Written by the one writer, after the record that they tell of. */
     private final AtomicLong lastSequence = new AtomicLong();
     private final AtomicLong position = new AtomicLong();
-    private long synced;
-    private long syncedSequence;
-    private IOException broken;
+    private final GroupCommit group = new GroupCommit();
+    private final GroupCommit.Force force = this::force;
+    private volatile long syncedSequence;
+    private int unmarked;
     private boolean closed;
 
-    private Log(Disk disk, Path file, long number, FileChannel channel, long capacity, long stepBytes)
+    private Log(Disk disk, Path file, long number, FileChannel channel, long capacity, long stepBytes, boolean synced)
             throws IOException {
         this.disk = disk;
         this.file = file;
         this.number = number;
         this.channel = channel;
         this.stepBytes = stepBytes;
+        this.pieceBytes = synced ? PAGE_BYTES : ZEROS.capacity();
         this.map = channel.map(FileChannel.MapMode.READ_WRITE, 0, capacity, arena);
         this.view = map.asByteBuffer();
     }
@@ -75,12 +83,15 @@ public final class Log {
      *
      * @param capacity  bytes that it can have; fewer than 2 GiB
      * @param stepBytes so many bytes are reserved at a time
+     * @param synced    whether it is forced for each few records: the kernel keeps what is written at once as one large
+     *                  page, and one byte stored through the mapping makes all of it go to the disk with the next force
      */
-    public static Log create(Disk disk, Path file, long number, long capacity, long stepBytes) throws IOException {
+    public static Log create(Disk disk, Path file, long number, long capacity, long stepBytes, boolean synced)
+            throws IOException {
         FileChannel channel = disk.create(file);
         Log log = null;
         try {
-            log = new Log(disk, file, number, channel, capacity, stepBytes);
+            log = new Log(disk, file, number, channel, capacity, stepBytes, synced);
             log.reserve(stepBytes);
             return log;
         } catch (Throwable e) {
@@ -205,7 +216,7 @@ public final class Log {
         long end = Math.min(map.byteSize(), atLeast + PAGE_BYTES - 1 & -PAGE_BYTES);
         synchronized (reserves) {
             while (reserved < end && !closed) {
-                ByteBuffer zeros = ZEROS.duplicate().limit((int) Math.min(ZEROS.capacity(), end - reserved));
+                ByteBuffer zeros = ZEROS.duplicate().limit((int) Math.min(pieceBytes, end - reserved));
                 int bytes = zeros.remaining();
                 long from = reserved;
                 uninterruptibly(open -> disk.write(open, zeros.duplicate(), from));
@@ -215,41 +226,60 @@ public final class Log {
     }
 
     /**
-     * Returns when the log is on disk up to a position. Whoever comes first does it for all that have appended by then,
-     * so many writers share one wait for the disk.
+     * Returns when the log is on disk up to a position. Many writers share one wait for the disk.
      *
      * @return number of the last write that is known to be on disk
      * @throws IOException if that failed, now or before; the log is of no use any more
      */
     public long sync(long upTo) throws IOException {
-        synchronized (syncs) {
-            if (broken != null) {
-                throw broken;
-            }
-            if (synced < upTo && !closed) {
-                LogSyncEvent event = new LogSyncEvent();
-                event.begin();
-                // In this order: what the number says is stored in the mapping before the number is, and forcing takes
-                // all that is stored by then.
-                long sequence = lastSequence.get();
-                long target = position.get();
-                try {
-                    uninterruptibly(disk::force);
-                } catch (IOException e) {
-                    // The kernel may have thrown the bytes away and would say yes the next time.
-                    broken = e;
-                    throw e;
-                }
-                event.bytes = target - synced;
-                event.log = number;
-                event.commit();
-                synced = target;
-                syncedSequence = sequence;
-                // After the force, so that what it says is true whether it reaches the disk itself or not.
-                map.set(LONG, LogFormat.HEADER_MARK, LogFormat.mark(number, target));
-            }
-            return syncedSequence;
+        group.await(upTo, force);
+        return syncedSequence;
+    }
+
+    /** Forces the file; for one thread at a time. */
+    private long force(boolean isShared) throws IOException {
+        if (isShared) {
+            gather();
         }
+        synchronized (forces) {
+            if (closed) {
+                return Long.MAX_VALUE;
+            }
+            LogSyncEvent event = new LogSyncEvent();
+            event.begin();
+            // In this order: what the number says is stored in the mapping before the number is, and forcing takes
+            // all that is stored by then.
+            long sequence = lastSequence.get();
+            long target = position.get();
+            uninterruptibly(disk::force);
+            event.bytes = target - group.done();
+            event.log = number;
+            event.commit();
+            syncedSequence = sequence;
+            mark(target);
+            return target;
+        }
+    }
+
+    /** Lets those who were woken by the force before append once more, so that this one covers them too. */
+    private void gather() {
+        long before = -1;
+        for (int i = 0; i < MOST_YIELDS && position.get() != before; i++) {
+            before = position.get();
+            Thread.yield();
+        }
+    }
+
+    /**
+     * Stores the mark after a force, so that what it says is true whether it reaches the disk itself or not. It lies in
+     * another page than the records, which the next force has to write too; so not each of a row of forces has one.
+     */
+    private void mark(long target) {
+        if (group.hasWaiters() && ++unmarked < MOST_UNMARKED) {
+            return;
+        }
+        unmarked = 0;
+        map.set(LONG, LogFormat.HEADER_MARK, LogFormat.mark(number, target));
     }
 
     /** Work on the file that may be done again. */
@@ -307,7 +337,7 @@ public final class Log {
 
     /** Ends its use. The file stays. */
     public void close() {
-        synchronized (syncs) {
+        synchronized (forces) {
             synchronized (reserves) {
                 if (closed) {
                     return;

@@ -207,8 +207,9 @@ public final class StoreFolder {
     /** Makes a log that is not in use yet. */
     public Log newLog(long capacity, long stepBytes) throws IOException {
         long number = takeNumber();
-        Log log = Log.create(disk, logFile(folder, number), number, capacity, stepBytes);
-        if (options.wal() == LsmOptions.Wal.SYNC) {
+        boolean synced = options.wal() == LsmOptions.Wal.SYNC;
+        Log log = Log.create(disk, logFile(folder, number), number, capacity, stepBytes, synced);
+        if (synced) {
             disk.forceFolder(folder);
         }
         return log;

@@ -51,7 +51,7 @@ class LsmTest {
             }
         }
         long sequence = Manifest.read(folder).lastSequence();
-        Log log = Log.create(Disk.REAL, StoreFolder.logFile(folder, 90), 90, 1 << 20, 1 << 16);
+        Log log = Log.create(Disk.REAL, StoreFolder.logFile(folder, 90), 90, 1 << 20, 1 << 16, true);
         log.begin(sequence + 1);
         for (int i = 0; i < LOGGED; i++) {
             log.append(("logged" + i).getBytes(StandardCharsets.UTF_8), utf8(value(i)), sequence + 1 + i);
