@@ -56,7 +56,6 @@ final class Flusher implements AutoCloseable {
             }
             try {
                 flush(frozen);
-                afterFlush.run();
             } catch (IOException | RuntimeException | Error e) {
                 failed(frozen, e);
             } finally {
@@ -128,20 +127,26 @@ final class Flusher implements AutoCloseable {
 
     private void commit(Memtable frozen, List<Table> tables, long bytes) throws IOException {
         if (cache == null) {
-            tree.flushed(tables, () -> counters.flushed(bytes));
+            tree.flushed(tables, () -> done(bytes));
             return;
         }
         MemtableCursor entries = new MemtableCursor(frozen, null, null, Long.MAX_VALUE);
         try {
             cache.beforeFlush(entries);
             tree.flushed(tables, () -> {
-                counters.flushed(bytes);
+                done(bytes);
                 cache.afterFlush();
             });
         } finally {
             cache.afterFlush();
             entries.close();
         }
+    }
+
+    /** Before those who wait for the flush go on, so that merging knows of it when they do. */
+    private void done(long bytes) {
+        counters.flushed(bytes);
+        afterFlush.run();
     }
 
     @Override
