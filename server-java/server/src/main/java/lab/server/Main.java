@@ -1,7 +1,9 @@
 package lab.server;
 
+import java.util.Arrays;
 import java.util.concurrent.Callable;
 import lab.storage.StorageException;
+import lab.storage.lsm.tool.Lsm;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -41,7 +43,11 @@ import picocli.CommandLine.Mixin;
             "  $SERVER --data data3 $CLUSTER --self http://127.0.0.1:8083 &",
             "",
             "Three nodes in one process:",
-            "  $SERVER --data data --port 8081 --nodes 3"})
+            "  $SERVER --data data --port 8081 --nodes 3",
+            "",
+            "A store of the engine lsm that no server has open:",
+            "  java -jar server.jar lsm dump|verify|repair FOLDER",
+            "shows what it holds, names what is damaged, or goes on with what is whole."})
 public final class Main implements Callable<Integer> {
 
     private static final int EXIT_CANNOT_START = 2;
@@ -56,8 +62,11 @@ public final class Main implements Callable<Integer> {
     private Main() {
     }
 
-    /** Runs until the process is told to stop. */
+    /** Runs until the process is told to stop; with {@code lsm} as the first argument, the tool for closed stores. */
     public static void main(String[] args) {
+        if (args.length > 0 && args[0].equals("lsm")) {
+            Lsm.main(Arrays.copyOfRange(args, 1, args.length));
+        }
         int exitCode = new CommandLine(new Main()).execute(args);
         if (exitCode != 0) {
             System.exit(exitCode);

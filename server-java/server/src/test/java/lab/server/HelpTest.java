@@ -37,7 +37,7 @@ class HelpTest {
     void exitCodesReadyLineAndJvmFlagsAreNamed() throws Exception {
         String help = help();
         for (String part : List.of("Exit codes:", "  1 ", "  2 ", "  130 ", "  143 ", "JVM flags:", "-Xmx128m", "Ready line",
-                "{\"event\":\"ready\"", "One node:", "Three nodes:", "Three nodes in one process:", "--cluster-secret-file")) {
+                "{\"event\":\"ready\"", "One node:", "Three nodes:", "Three nodes in one process:", "--cluster-secret-file", "server.jar lsm dump|verify|repair FOLDER")) {
             assertTrue(help.contains(part), part + " is not in " + help);
         }
         assertTrue(help.lines().noneMatch(line -> line.length() > 80), "lines are short enough for a terminal");

@@ -17,8 +17,8 @@ public final class CorruptionException extends StorageException {
      */
     public CorruptionException(Path file, long offset, String what) {
         super("File " + file + " is damaged at offset " + offset + ": " + what
-                + ". Restore the folder from a copy, or go on with what is whole: java -cp server.jar "
-                + "lab.storage.lsm.tool.Lsm repair FOLDER (verify in its place shows all damage).");
+                + ". Restore the folder from a copy, or go on with what is whole: java -jar server.jar lsm "
+                + "repair FOLDER (verify in its place shows all damage).");
         this.file = file;
         this.offset = offset;
         this.what = what;

@@ -6,10 +6,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import lab.storage.FolderLock;
 import lab.storage.StorageException;
+import lab.storage.lsm.manifest.Manifest;
+import lab.storage.lsm.manifest.StoreFolder;
 
 /**
- * Looks into the folder of a store that no process has open, and repairs it: {@code java -cp server.jar
- * lab.storage.lsm.tool.Lsm dump|verify|repair FOLDER}.
+ * Looks into the folder of a store that no process has open, and repairs it: {@code java -jar server.jar lsm
+ * dump|verify|repair FOLDER}.
  */
 public final class Lsm {
 
@@ -17,13 +19,13 @@ public final class Lsm {
     static final int DAMAGED = 1;
     static final int CANNOT_READ = 2;
     private static final String USAGE = """
-            Usage: java -cp server.jar lab.storage.lsm.tool.Lsm dump|verify|repair FOLDER
+            Usage: java -jar server.jar lsm dump|verify|repair FOLDER
 
               dump    show what the manifest says and what each table and log holds
               verify  read everything and name what is damaged
               repair  go on with what is whole; what is damaged is set aside in FOLDER/set-aside-N
 
-            Exit codes: 0 whole or repaired, 1 damaged, 2 wrong arguments, in use or not readable.
+            Exit codes: 0 whole or repaired, 1 damaged, 2 wrong arguments, no store there, in use or not readable.
             """;
 
     private Lsm() {
@@ -31,6 +33,8 @@ public final class Lsm {
 
     /** Runs one command and ends the process. */
     public static void main(String[] args) {
+        // What is damaged is printed; the log of a running store would say it again in other words.
+        System.setProperty("org.slf4j.simpleLogger.defaultLogLevel", "off");
         System.exit(run(args, System.out));
     }
 
@@ -40,12 +44,31 @@ public final class Lsm {
             return CANNOT_READ;
         }
         Path folder = Path.of(args[1]);
-        if (!Files.isDirectory(folder)) {
-            out.println("The folder " + folder + " is not there. Give the one that the server has as --data.");
+        try {
+            return holdsAStore(folder) ? run(args[0], folder, out) : thereIsNone(folder, out);
+        } catch (StorageException e) {
+            out.println(e.getMessage());
+            return CANNOT_READ;
+        } catch (IOException e) {
+            out.println("The folder " + folder + " cannot be read: " + e);
             return CANNOT_READ;
         }
+    }
+
+    private static boolean holdsAStore(Path folder) throws IOException {
+        return Files.isDirectory(folder) && (Files.exists(folder.resolve(Manifest.FILE_NAME))
+                || !StoreFolder.tablesIn(folder).isEmpty() || !StoreFolder.logsIn(folder).isEmpty());
+    }
+
+    private static int thereIsNone(Path folder, PrintStream out) {
+        out.println("There is no store in the folder " + folder + ". Give the one that the server has as --data; a node of "
+                + "a cluster has a folder of its own in it.");
+        return CANNOT_READ;
+    }
+
+    private static int run(String command, Path folder, PrintStream out) throws IOException {
         try (FolderLock _ = FolderLock.take(folder, "LOCK")) {
-            return switch (args[0]) {
+            return switch (command) {
                 case "dump" -> new Inspection(folder, out).dump() == 0 ? WHOLE : DAMAGED;
                 case "verify" -> new Inspection(folder, out).verify() == 0 ? WHOLE : DAMAGED;
                 default -> {
@@ -53,9 +76,6 @@ public final class Lsm {
                     yield WHOLE;
                 }
             };
-        } catch (IOException | StorageException e) {
-            out.println("The folder " + folder + " cannot be read: " + e.getMessage());
-            return CANNOT_READ;
         }
     }
 }

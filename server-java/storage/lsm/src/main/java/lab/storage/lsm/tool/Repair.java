@@ -24,6 +24,7 @@ import lab.storage.lsm.manifest.ManifestFile;
 import lab.storage.lsm.manifest.StoreFolder;
 import lab.storage.lsm.table.EntryCursor;
 import lab.storage.lsm.table.LiveEstimate;
+import lab.storage.lsm.table.MapCursor;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 import lab.storage.lsm.table.TableWriter;

@@ -55,7 +55,7 @@ class MergeCursorPropertyTest {
         if (dropTombstones) {
             expected.values().removeIf(value -> value == null);
         }
-        MergeCursor merged = new MergeCursor(newestFirst.stream().map(ModelCursor::new).toList(), dropTombstones);
+        MergeCursor merged = new MergeCursor(newestFirst.stream().map(MapCursor::new).toList(), dropTombstones);
         for (Map.Entry<byte[], byte[]> entry : expected.entrySet()) {
             assertTrue(merged.next());
             assertArrayEquals(entry.getKey(), Arrays.copyOf(merged.key(), merged.keyLength()));

@@ -61,7 +61,7 @@ class TablePropertyTest {
         try {
             try (TableWriter writer = new TableWriter(Disk.REAL, file, filter ? 10 : 0, compression,
                     new LiveEstimate(List.of()))) {
-                ModelCursor entries = new ModelCursor(model);
+                MapCursor entries = new MapCursor(model);
                 while (entries.next()) {
                     writer.add(entries);
                 }

@@ -175,7 +175,23 @@ class LsmTest {
         try (LsmStorage storage = new LsmStorage(folder, OPTIONS)) {
             assertNotNull(storage.get(utf8(key(0))));
             assertEquals(Lsm.CANNOT_READ, run("repair"));
-            assertTrue(printed.contains("is in use by process"), printed);
+            assertTrue(printed.startsWith("The folder " + folder + " is in use by process"), printed);
         }
+    }
+
+    @Test
+    void folderWithoutAStoreIsNamedAndLeftAsItIs() throws IOException {
+        folder = Files.createDirectory(temporary.resolve("other"));
+        Files.writeString(folder.resolve("gc.log"), "not a store's");
+        for (String command : new String[] {"dump", "verify", "repair"}) {
+            assertEquals(Lsm.CANNOT_READ, run(command));
+            assertTrue(printed.startsWith("There is no store in the folder " + folder), printed);
+        }
+        try (var files = Files.list(folder)) {
+            assertEquals(1, files.count());
+        }
+        folder = temporary.resolve("missing");
+        assertEquals(Lsm.CANNOT_READ, run("verify"));
+        assertFalse(Files.exists(folder));
     }
 }

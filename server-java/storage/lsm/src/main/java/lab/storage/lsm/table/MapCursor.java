@@ -6,12 +6,13 @@ import java.util.Map;
 import java.util.SortedMap;
 
 /** Walks over a sorted map as if it were a table; a null value is a delete. */
-final class ModelCursor implements EntryCursor {
+public final class MapCursor implements EntryCursor {
 
     private final Iterator<Map.Entry<byte[], byte[]>> entries;
     private Map.Entry<byte[], byte[]> current;
 
-    ModelCursor(SortedMap<byte[], byte[]> map) {
+    /** Begins before the first entry. */
+    public MapCursor(SortedMap<byte[], byte[]> map) {
         this.entries = map.entrySet().iterator();
     }
 
@@ -33,7 +34,7 @@ final class ModelCursor implements EntryCursor {
 
     @Override
     public long prefix() {
-        return Keys.prefix(key(), 0, keyLength());
+        return Keys.prefix(current.getKey(), 0, current.getKey().length);
     }
 
     @Override
@@ -48,6 +49,6 @@ final class ModelCursor implements EntryCursor {
 
     @Override
     public int valueLength() {
-        return current.getValue() == null ? EntryCursor.TOMBSTONE : current.getValue().length;
+        return current.getValue() == null ? TOMBSTONE : current.getValue().length;
     }
 }
