@@ -1,5 +1,6 @@
 package lab.server;
 
+import java.io.PrintWriter;
 import java.util.Arrays;
 import java.util.concurrent.Callable;
 import lab.storage.StorageException;
@@ -7,6 +8,8 @@ import lab.storage.lsm.tool.Lsm;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
 
 /**
  * Starts the server. Prints one line of JSON on the standard output when it answers, and nothing else there; logs go to
@@ -53,6 +56,9 @@ public final class Main implements Callable<Integer> {
     private static final int EXIT_CANNOT_START = 2;
     private static final int EXIT_CANNOT_STOP = 1;
 
+    @Spec
+    private CommandSpec command;
+
     @Mixin
     private Options options;
 
@@ -67,10 +73,15 @@ public final class Main implements Callable<Integer> {
         if (args.length > 0 && args[0].equals("lsm")) {
             Lsm.main(Arrays.copyOfRange(args, 1, args.length));
         }
-        int exitCode = new CommandLine(new Main()).execute(args);
+        int exitCode = run(new PrintWriter(System.err, true), args);
         if (exitCode != 0) {
             System.exit(exitCode);
         }
+    }
+
+    /** Starts the server; gives the exit code, which is 0 if it runs. */
+    static int run(PrintWriter errors, String... args) {
+        return new CommandLine(new Main()).setErr(errors).execute(args);
     }
 
     @Override
@@ -80,7 +91,7 @@ public final class Main implements Callable<Integer> {
             options.validate();
             server = new RunningNodes(options);
         } catch (IllegalArgumentException | PortTakenException | StorageException e) {
-            System.err.println(e.getMessage());
+            command.commandLine().getErr().println(e.getMessage());
             return EXIT_CANNOT_START;
         }
         Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(server), "stop"));

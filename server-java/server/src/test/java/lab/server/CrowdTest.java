@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedClass;
@@ -19,7 +20,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @MethodSource("lab.server.Mode#withManyReaders")
 class CrowdTest {
 
-    private static final int IDLE_CONNECTIONS = Mode.LONG ? 10_000 : 1_000;
+    private static final int IDLE_CONNECTIONS = Length.LONG ? 10_000 : 1_000;
     private static final int SLOW_CLIENTS = 200;
     private static final int REQUESTS = 200;
     private static final long PATIENCE_NANOS = 20_000_000_000L;
@@ -118,7 +119,7 @@ class CrowdTest {
                 String counted = mode.isOneNio() ? ", by the server's count " + awaitIdle(client) : "";
                 System.out.println("idle connections: " + idle.size() + " open" + counted + "; " + REQUESTS
                         + " PUT and " + REQUESTS + " GET of another one served; " + mode + "; open files allowed: "
-                        + OpenFiles.limit() + (Mode.LONG ? "" : " (LAB_LONG=1 opens 10000)"));
+                        + OpenFiles.limit() + (Length.LONG ? "" : " (LAB_LONG=1 opens 10000)"));
             }
             assertEquals(200, idle.getFirst().ask("GET", "/v0/entity?id=key0").status());
             assertEquals(200, idle.getLast().ask("GET", "/v0/entity?id=key0").status());

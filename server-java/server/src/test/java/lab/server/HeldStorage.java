@@ -6,6 +6,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
@@ -32,6 +33,11 @@ public class HeldStorage implements Storage {
     /** Waits until so many further requests are held. */
     public void awaitHeld(int requests) throws InterruptedException {
         arrived.acquire(requests);
+    }
+
+    /** Waits until a further request is held, or for some milliseconds. */
+    public boolean isHeldWithin(int timeoutMs) throws InterruptedException {
+        return arrived.tryAcquire(timeoutMs, TimeUnit.MILLISECONDS);
     }
 
     /** Holds so many further reads not. */

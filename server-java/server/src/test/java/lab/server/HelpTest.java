@@ -4,8 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import lab.storage.conformance.FreePort;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -114,15 +113,10 @@ class HelpTest {
     }
 
     /** The ports of the examples may be in use here. One process with three nodes takes three in a row, or any. */
-    private static String withFreePorts(String examples) throws IOException {
+    private static String withFreePorts(String examples) {
         String free = examples.replace("--port 8081 --nodes", "--port 0 --nodes");
-        List<ServerSocket> probes = new ArrayList<>();
         for (int port = 8080; port <= 8083; port++) {
-            probes.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-            free = free.replace(Integer.toString(port), Integer.toString(probes.getLast().getLocalPort()));
-        }
-        for (ServerSocket probe : probes) {
-            probe.close();
+            free = free.replace(Integer.toString(port), Integer.toString(FreePort.next()));
         }
         return free;
     }

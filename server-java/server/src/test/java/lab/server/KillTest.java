@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReference;
+import lab.storage.conformance.Length;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -16,7 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** A server that is killed under load has every write that it acknowledged when it is started again. */
 class KillTest {
 
-    private static final int CYCLES = Mode.LONG ? 100 : 3;
+    private static final int CYCLES = Length.of(2, 100);
     private static final int WRITERS = 4;
     private static final int KEYS = 50;
     /** Writes that each writer has acknowledged in a cycle before the server is killed. */

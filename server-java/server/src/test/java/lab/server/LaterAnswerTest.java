@@ -5,8 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
@@ -25,6 +23,7 @@ import lab.server.onenio.KeyValueServer;
 import lab.server.onenio.Limits;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.conformance.FreePort;
 import lab.storage.memory.MemoryStorage;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -45,9 +44,7 @@ class LaterAnswerTest {
     @BeforeEach
     void start() throws IOException {
         KeyValueApi api = new KeyValueApi(new LaterEntities(), answering, () -> "{}", 1_000);
-        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = probe.getLocalPort();
-        }
+        port = FreePort.next();
         Execution execution = ExecutionKind.SELECTOR.create(new ExecutionSettings(1, QueueKind.ARRAY, 1, 0));
         server = new KeyValueServer(new KeyValueServer.Address("127.0.0.1", port, 1, 16),
                 new Limits(1_000_000, 100_000, 0, 0, null), new Dispatcher(api, execution));

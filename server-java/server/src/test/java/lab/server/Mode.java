@@ -5,15 +5,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import lab.jdk17.Jdk17Server;
+import lab.storage.conformance.Length;
 
 /**
  * One way to run the server. Every front, engine and execution mode is tested in the short form too, each with some of
  * the others; all combinations are tested where {@code LAB_LONG=1}.
  */
 record Mode(String front, String engine, String execution) {
-
-    /** Whether the long form of the tests is wanted. */
-    static final boolean LONG = "1".equals(System.getenv("LAB_LONG"));
 
     private static final List<String> FRONTS = List.of("one-nio", "jdk");
     /** The server of report 2, which is another program. */
@@ -30,7 +28,7 @@ record Mode(String front, String engine, String execution) {
                     Mode mode = new Mode(front, engine, execution);
                     boolean everyExecution = engine.equals("memory");
                     boolean everyEngine = execution.equals(front.equals("jdk") ? "virtual" : "pool");
-                    if (LONG || everyExecution || everyEngine) {
+                    if (Length.LONG || everyExecution || everyEngine) {
                         modes.add(mode);
                     }
                 }

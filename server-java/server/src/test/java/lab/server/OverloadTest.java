@@ -79,17 +79,28 @@ class OverloadTest {
     @ValueSource(strings = {"array", "linked", "lifo"})
     void requestThatWaitedTooLongIsA503AndNotServed(String queue) throws Exception {
         start("--execution", "pool", "--pool-threads", "1", "--queue", queue, "--deadline-ms", "40");
+        // On a busy machine the thread may come too late for a request that it is free for; then the client asks again.
         RawClient held = sends(GET_HELD);
-        storage.awaitHeld(1);
+        while (!storage.isHeldWithin(10)) {
+            if (held.hasInput()) {
+                assertEquals(503, held.read().status());
+                held.send(GET_HELD);
+            }
+        }
+        long before = server.counter("expired");
         // The only thread is held, so it cannot be the one that answers these.
         RawClient late = sends(put("late"));
         RawClient later = sends(put("later"));
         assertEquals(503, late.read().status());
         assertEquals(503, later.read().status());
-        assertEquals(2, server.counter("expired"));
+        assertEquals(before + 2, server.counter("expired"));
         storage.letGo();
         assertEquals(404, held.read().status());
-        assertEquals(404, late.ask("GET", "/v0/entity?id=key").status());
+        int served;
+        do {
+            served = late.ask("GET", "/v0/entity?id=key").status();
+        } while (served == 503);
+        assertEquals(404, served);
         assertEquals(0, server.counter("rejected"));
     }
 

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
@@ -102,8 +104,16 @@ class ProcessTest {
     }
 
     @Test
-    void wrongFlagsAreExplained() throws Exception {
-        assertRefused("--engine", "--port", "0");
+    void wrongFlagsEndTheProcess() throws Exception {
+        try (ServerProcess server = start("--port", "0")) {
+            assertEquals(2, server.exitCode());
+            assertTrue(server.errorText().contains("--engine"), server.errorText());
+            assertEquals("", server.restOfOutput());
+        }
+    }
+
+    @Test
+    void wrongFlagsAreExplained() {
         assertRefused("'fast' is not one of [lsm, rocksdb, leveldb, files, memory, noop]", "--engine", "fast");
         assertRefused("--data", "--engine", "lsm");
         assertRefused("--port is 70000", "--engine", "noop", "--port", "70000");
@@ -114,13 +124,13 @@ class ProcessTest {
         assertRefused("--queue is for --execution pool", "--engine", "noop", "--execution", "virtual", "--queue", "lifo");
         assertRefused("--deadline-ms is for --execution pool and virtual", "--engine", "noop", "--deadline-ms", "5");
         assertRefused("at most 32767", "--engine", "noop", "--execution", "virtual", "--pool-threads", "32768");
+        assertRefused("'never' is not one of [first, always]", "--engine", "noop", "--verify-checksums", "never");
         assertRefused("'later' is not one of [off, buffered, sync]", "--engine", "noop", "--wal", "later");
     }
 
-    private void assertRefused(String said, String... flags) throws Exception {
-        try (ServerProcess server = start(flags)) {
-            assertEquals(2, server.exitCode());
-            assertTrue(server.errorText().contains(said), server.errorText());
-        }
+    private static void assertRefused(String said, String... flags) {
+        StringWriter errors = new StringWriter();
+        assertEquals(2, Main.run(new PrintWriter(errors, true), flags));
+        assertTrue(errors.toString().contains(said), errors.toString());
     }
 }

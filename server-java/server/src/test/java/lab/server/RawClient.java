@@ -89,6 +89,11 @@ public final class RawClient implements AutoCloseable {
         return read(false);
     }
 
+    /** Whether something was received that is still to be read. */
+    public boolean hasInput() throws IOException {
+        return in.available() > 0;
+    }
+
     /** Reads a response if one comes in time. */
     public boolean isAnsweredWithin(int timeoutMs) throws IOException {
         socket.setSoTimeout(timeoutMs);

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,7 +22,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Data that is many times the heap goes in and out, and no request fails for lack of memory. */
 class SmallHeapTest {
 
-    private static final int SMALL_BYTES = 1_000;
+    /** Fewer and larger ones in the short form: what counts is that together they are more than the heap. */
+    private static final int SMALL_BYTES = Length.of(4_000, 1_000);
 
     @TempDir
     private Path folder;
@@ -35,13 +37,15 @@ class SmallHeapTest {
                 all.toArray(new String[0]));
     }
 
-    /** All connections send at once; every value must be stored. Sizes in bytes. */
+    /** All connections send at once; every value must be stored. Sizes in bytes; 0 for small values. */
     @ParameterizedTest
-    @CsvSource({"-Xmx32m, -XX:+UseSerialGC, 1, 40000, 1000", "-Xmx32m, -XX:+UseSerialGC, 64, 1000, 1000",
-            "-Xmx128m, -XX:+UseSerialGC, 64, 3, 1000000", "-Xmx128m, -XX:+UseG1GC, 64, 3, 1000000",
-            "-Xmx128m, -XX:+UseSerialGC, 16, 1, 16777216"})
-    void floodOfPutsIsTakenWhole(String heap, String collector, int connections, int each, int valueBytes)
+    @CsvSource({"-Xmx32m, -XX:+UseSerialGC, 1, 40000000, 0", "-Xmx32m, -XX:+UseSerialGC, 64, 1000000, 0",
+            "-Xmx128m, -XX:+UseSerialGC, 64, 3000000, 1000000", "-Xmx128m, -XX:+UseG1GC, 64, 3000000, 1000000",
+            "-Xmx128m, -XX:+UseSerialGC, 16, 16777216, 16777216"})
+    void floodOfPutsIsTakenWhole(String heap, String collector, int connections, int bytesEach, int bytes)
             throws Exception {
+        int valueBytes = bytes == 0 ? SMALL_BYTES : bytes;
+        int each = bytesEach / valueBytes;
         try (ServerProcess server = start(heap, collector)) {
             int port = ServerProcess.port(server.readyLine());
             try (ExecutorService threads = Executors.newFixedThreadPool(connections)) {
@@ -128,7 +132,7 @@ class SmallHeapTest {
 
     @Test
     void rangeLargerThanTheHeapIsStreamedToSlowClientsToo() throws Exception {
-        int keys = 40_000;
+        int keys = 40_000_000 / SMALL_BYTES;
         try (ServerProcess server = start("-Xmx32m", "-XX:+UseSerialGC")) {
             int port = ServerProcess.port(server.readyLine());
             putMany(port, 0, keys, SMALL_BYTES);

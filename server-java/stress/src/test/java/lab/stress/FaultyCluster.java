@@ -3,12 +3,12 @@ package lab.stress;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
+import lab.storage.conformance.FreePort;
 
 /**
  * Nodes as processes on this machine, each of which finds the others by links of its own that can be cut. All know the
@@ -24,13 +24,8 @@ final class FaultyCluster implements AutoCloseable {
      * @param flags of all nodes
      */
     FaultyCluster(int count, Path folder, List<String> flags) throws IOException {
-        List<ServerSocket> probes = new ArrayList<>();
         for (int node = 0; node < count; node++) {
-            probes.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-            ports.add(probes.get(node).getLocalPort());
-        }
-        for (ServerSocket probe : probes) {
-            probe.close();
+            ports.add(FreePort.next());
         }
         links = new Link[count][count];
         for (int node = 0; node < count; node++) {

@@ -4,14 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import lab.server.RawClient;
 import lab.server.TestServer;
+import lab.storage.conformance.FreePort;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -62,11 +61,7 @@ class ClusterFlagsTest {
         assertRefused("--self has the host no-such-host.invalid", "--topology", "http://no-such-host.invalid:7001",
                 "--self", "http://no-such-host.invalid:7001");
         assertRefused("--cluster-secret-file", "--topology", "http://127.0.0.1:7001,http://192.0.2.1:7001", "--self", self);
-        int port;
-        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.2"))) {
-            port = probe.getLocalPort();
-        }
-        String other = "http://127.0.0.2:" + port;
+        String other = "http://127.0.0.2:" + FreePort.next();
         try (TestServer node = TestServer.start("memory", folder, "--topology", other, "--self", other);
                 Socket socket = new Socket("127.0.0.2", node.port())) {
             assertTrue(node.readyLine().contains("\"host\":\"127.0.0.2\""), node.readyLine());

@@ -5,8 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,6 +15,7 @@ import lab.server.RawClient;
 import lab.server.TestServer;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.conformance.FreePort;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -106,10 +105,7 @@ class ClusterRangeTest {
 
     @Test
     void storeIsNotClosedUnderARangeThatReadsIt() throws Exception {
-        int port;
-        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = probe.getLocalPort();
-        }
+        int port = FreePort.next();
         String self = "http://127.0.0.1:" + port;
         GatedStorage storage = new GatedStorage();
         TestServer node = TestServer.start(storage, "--topology", self, "--self", self);

@@ -8,8 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,6 +21,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import lab.server.api.ClusterSecret;
+import lab.storage.conformance.FreePort;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -171,10 +170,7 @@ class PeerClientTest {
     @ParameterizedTest
     @EnumSource(ClientKind.class)
     void nodeThatRefusesConnectionsIsAskedEachTimeAndFoundAsSoonAsItIsBack(ClientKind kind) throws Exception {
-        int port;
-        try (ServerSocket probe = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = probe.getLocalPort();
-        }
+        int port = FreePort.next();
         Peer peer = peer(kind, "http://127.0.0.1:" + port);
         for (int i = 0; i < 20; i++) {
             assertEquals(PeerFailure.UNREACHABLE, get(peer, "a").await());

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
+import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -13,7 +14,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** A node that has just been started is part of its cluster as soon as it says that it is ready. */
 class RestartTest {
 
-    private static final int RESTARTS = "1".equals(System.getenv("LAB_LONG")) ? 100 : 5;
+    private static final int RESTARTS = Length.of(5, 100);
     /** No probe comes in time, so none is needed. */
     private static final String[] NEVER_PROBED = {"--peer-retry-ms", "3600000"};
 

@@ -1,8 +1,6 @@
 package lab.server.cluster;
 
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -10,6 +8,7 @@ import java.util.List;
 import lab.server.RawClient;
 import lab.server.TestServer;
 import lab.storage.Storage;
+import lab.storage.conformance.FreePort;
 
 /** Nodes of one cluster that are started and stopped one by one, each with flags of its own. */
 final class SeparateNodes implements AutoCloseable {
@@ -23,13 +22,8 @@ final class SeparateNodes implements AutoCloseable {
         this.folder = folder;
         this.flags = List.of(flags);
         this.nodes = new TestServer[count];
-        List<ServerSocket> probes = new ArrayList<>();
         for (int node = 0; node < count; node++) {
-            probes.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
-            ports.add(probes.get(node).getLocalPort());
-        }
-        for (ServerSocket probe : probes) {
-            probe.close();
+            ports.add(FreePort.next());
         }
     }
 

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class SurvivalTest {
 
     private static final int FAILURES = 20;
-    private static final int PATIENCE_S = 20;
+    private static final int PATIENCE_S = 60;
     private static final int SHORT_DEADLINE_MS = 5;
 
     private static void await(CountDownLatch latch) throws InterruptedException {
@@ -57,7 +57,14 @@ class SurvivalTest {
         try (Execution execution = ExecutionKind.valueOf(kind).create(
                 new ExecutionSettings(1, QueueKind.ARRAY, room, SHORT_DEADLINE_MS))) {
             try {
-                execution.execute(new Request(() -> spin(held, letGo), () -> spin(held, letGo)));
+                // Not late itself, however long its thread takes to start on a busy machine: then who looks for late
+                // requests would be held in its place.
+                execution.execute(new Request(() -> spin(held, letGo), () -> { }) {
+                    @Override
+                    public long waitsSince() {
+                        return System.nanoTime();
+                    }
+                });
                 await(held);
                 for (int i = 0; i < FAILURES; i++) {
                     CountDownLatch late = new CountDownLatch(1);
@@ -87,7 +94,7 @@ class SurvivalTest {
     }
 
     /** A request that is handled or found late. */
-    private static final class Request implements Job {
+    private static class Request implements Job {
 
         private final Runnable work;
         private final Runnable late;

@@ -14,6 +14,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLongArray;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.conformance.Length;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;

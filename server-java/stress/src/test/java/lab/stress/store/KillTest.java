@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Random;
 import lab.storage.Storage;
+import lab.storage.conformance.Length;
 import lab.storage.lsm.LsmOptions;
 import lab.storage.lsm.LsmStorage;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,7 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 class KillTest {
 
-    private static final int SHORT_CYCLES = 12;
+    private static final int SHORT_CYCLES = 6;
     private static final int LONG_CYCLES = 200;
     private static final int SHORTEST_RUN_MS = 200;
     private static final int LONGEST_RUN_MS = 800;

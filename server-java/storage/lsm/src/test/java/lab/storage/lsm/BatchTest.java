@@ -20,6 +20,7 @@ import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.EntryTooLargeException;
 import lab.storage.StorageException;
+import lab.storage.conformance.Length;
 import lab.storage.lsm.manifest.Manifest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,8 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Whatever happens to the process, the power or the disk, all writes of a batch are there or none. */
 class BatchTest {
 
-    private static final boolean LONG = "1".equals(System.getenv("LAB_LONG"));
-    private static final int STORES = LONG ? 300 : 8;
+    private static final int STORES = Length.of(8, 300);
     private static final int LOSSES = 4;
     private static final int MOST_BATCHES = 60;
     private static final int KEYS = 40;
@@ -155,7 +155,7 @@ class BatchTest {
         while (whole[end - 1] == 0) {
             end--;
         }
-        for (int length = LONG ? 0 : end * 3 / 4; length < end; length += LONG ? 1 : 23) {
+        for (int length = Length.of(end * 3 / 4, 0); length < end; length += Length.of(23, 1)) {
             assertTrue(recover(folder.resolve("cut" + length), log, Arrays.copyOf(whole, length), batches) < batches);
         }
         assertEquals(batches, recover(folder.resolve("whole"), log, Arrays.copyOf(whole, end), batches));

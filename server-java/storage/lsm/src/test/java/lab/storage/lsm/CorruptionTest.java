@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import lab.storage.Bytes;
 import lab.storage.Storage;
+import lab.storage.conformance.Length;
 import lab.storage.lsm.manifest.Manifest;
 import lab.storage.lsm.table.EntryCursor;
 import lab.storage.lsm.table.Lookup;
@@ -27,6 +28,8 @@ class CorruptionTest {
     private static final LsmOptions OPTIONS = LsmOptions.builder().flushThresholdBytes(1 << 20)
             .compaction(LsmOptions.Compaction.OFF).build();
     private static final int ENTRIES = 80;
+    /** Each byte is tried in the long tests. */
+    private static final int STEP = Length.of(5, 1);
 
     @TempDir
     private Path folder;
@@ -63,7 +66,7 @@ class CorruptionTest {
         Path file = writeTable(compression);
         byte[] good = Files.readAllBytes(file);
         int found = 0;
-        for (int at = 0; at < good.length; at++) {
+        for (int at = 0; at < good.length; at += STEP) {
             byte[] bad = good.clone();
             bad[at] ^= (byte) 0x5a;
             // A file of its own for each: what is mapped must not be overwritten.
@@ -80,7 +83,7 @@ class CorruptionTest {
             }
             Files.delete(damaged);
         }
-        assertEquals(good.length, found, "every byte of the file is under a checksum or fixed");
+        assertEquals((good.length + STEP - 1) / STEP, found, "every byte of the file is under a checksum or fixed");
     }
 
     private static Lookup lookup(String key) {

@@ -12,6 +12,7 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,7 +25,9 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 class KillThenPowerLossTest {
 
-    private static final int SEEDS = "1".equals(System.getenv("LAB_LONG")) ? 12 : 2;
+    private static final int SEEDS = Length.of(1, 12);
+    /** Each operation is tried in the long tests. */
+    private static final int STEP = Length.of(2, 1);
     private static final int FIRST_WRITES = 14;
     private static final int SECOND_WRITES = 8;
     private static final int KEYS = 5;
@@ -76,7 +79,7 @@ class KillThenPowerLossTest {
         for (int seed = 0; seed < SEEDS; seed++) {
             int killAt = 0;
             while (lives(first, killAt, NEVER, seed)) {
-                killAt++;
+                killAt += STEP;
             }
             assertTrue(killAt > FIRST_WRITES, "only " + killAt + " operations");
         }
@@ -88,7 +91,7 @@ class KillThenPowerLossTest {
             for (int killAt = 1; killAt < 4; killAt++) {
                 int loseAt = 0;
                 while (lives(LsmOptions.Wal.SYNC, 8 * killAt, loseAt, seed)) {
-                    loseAt++;
+                    loseAt += STEP;
                 }
                 assertTrue(loseAt > SECOND_WRITES, "only " + loseAt + " operations");
             }

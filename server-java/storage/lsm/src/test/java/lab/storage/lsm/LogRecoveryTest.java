@@ -17,6 +17,7 @@ import java.util.TreeMap;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.StorageException;
+import lab.storage.conformance.Length;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.log.LogFormat;
@@ -33,7 +34,7 @@ class LogRecoveryTest {
     private static final int WRITES = 30;
     private static final int LAST_RECORDS = 4;
     /** Each byte is tried in the long tests. */
-    private static final int STEP = "1".equals(System.getenv("LAB_LONG")) ? 1 : 7;
+    private static final int STEP = Length.of(7, 1);
 
     @TempDir
     private Path folder;

@@ -12,6 +12,7 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
+import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -22,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class PowerLossTest {
 
-    private static final int STORES = "1".equals(System.getenv("LAB_LONG")) ? 500 : 30;
+    private static final int STORES = Length.of(12, 500);
     private static final int LOSSES = 4;
     private static final int MOST_WRITES = 120;
     private static final int KEYS = 30;

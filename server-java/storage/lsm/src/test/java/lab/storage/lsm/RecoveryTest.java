@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
 import lab.storage.Storage;
+import lab.storage.conformance.Length;
 import lab.storage.lsm.manifest.StoreFolder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,7 +25,7 @@ class RecoveryTest {
     /** Without a log, so that what the tables alone give back is seen. */
     private static final LsmOptions OPTIONS = LsmOptions.builder().flushThresholdBytes(32 * 1024)
             .compaction(LsmOptions.Compaction.SIZE_TIERED).wal(LsmOptions.Wal.OFF).build();
-    private static final int COPIES = 15;
+    private static final int COPIES = Length.of(5, 15);
 
     @TempDir
     private Path folder;

@@ -1,13 +1,16 @@
-package lab.stress.store;
+package lab.storage.conformance;
 
 /** How long a test runs: short by default, as long as the project promises with {@code LAB_LONG=1} in the environment. */
 public final class Length {
+
+    /** Whether the long form of the tests is wanted. */
+    public static final boolean LONG = "1".equals(System.getenv("LAB_LONG"));
 
     private Length() {
     }
 
     /** The count of this run. */
     public static int of(int shortCount, int longCount) {
-        return "1".equals(System.getenv("LAB_LONG")) ? longCount : shortCount;
+        return LONG ? longCount : shortCount;
     }
 }
