@@ -83,11 +83,12 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def report(run_folder: Path) -> None:
     """Write a run's report again from its folder: no server, no load."""
+    from runners.experiments.registry import questions_of
     from runners.report.rewrite import write_report
     from runners.storage.run_folder import RunFolder
 
     folder = RunFolder.open(run_folder)
-    write_report(folder)
+    write_report(folder, questions_of(str(folder.manifest()["experiment"])))
     click.echo(f"report.html: {folder.report_html}")
     click.echo(f"report.md:   {folder.report_md}")
 

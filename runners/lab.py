@@ -35,6 +35,7 @@ from runners.execution.series import Series
 from runners.execution.servers import Servers
 from runners.experiments.clusters import Clusters
 from runners.experiments.past import Past
+from runners.experiments.registry import questions_of
 from runners.experiments.side_by_side import SideBySide
 from runners.generators.generators import generators
 from runners.readers import write
@@ -275,7 +276,7 @@ class Lab(SideBySide, Clusters):
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
-            conclusion = write_report(self.folder)
+            conclusion = write_report(self.folder, questions_of(str(self.folder.manifest()["experiment"])))
         self.close()
         print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
         return report.conclusion(conclusion)

@@ -45,11 +45,16 @@ class Outage:
         return facts.per_second(self.step)
 
     def part(self, which: str) -> pd.DataFrame:
-        """The seconds that lie wholly `before` the death or `after` the return, or of which a part lies `between`."""
+        """Select whole seconds: `before` the death, `without` the node, `after` its return, or all `between`.
+
+        Seconds `between` hold those in which the node died and in which it was back but not yet used again; in a share
+        of failures they would count responses of a whole cluster.
+        """
         rows = self.seconds
-        end = self.back_s + SETTLED_S if write.known(self.back_s) else math.inf
-        before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= end
-        return rows[{"before": before, "after": after, "between": ~before & ~after}[which]]
+        back_s = self.back_s if write.known(self.back_s) else math.inf
+        before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
+        without = (rows["t_s"] >= self.killed_s) & (rows["t_s"] + 1 <= back_s)
+        return rows[{"before": before, "without": without, "after": after, "between": ~before & ~after}[which]]
 
     def failed(self, which: str) -> tuple[float, float]:
         """Answers that failed in a part of the load, and all answers in it."""
@@ -83,35 +88,41 @@ def in_short(found: Sequence[Outage]) -> str:
     """All deaths in a sentence."""
     parts = []
     for each in found:
-        bad, asked = each.failed("between")
+        bad, asked = each.failed("without")
         share = write.percent(bad / asked) if bad else "none"
         parts.append(f"{facts.engine_name(each.name)} {share}")
-    return write.sentence(f"Failed answers while one of three nodes is away: {write.listed(parts)}")
+    return write.sentence(
+        f"Failed responses in the seconds that are wholly without one of three nodes: {write.listed(parts)}"
+    )
 
 
 def _cost(each: Outage) -> Finding:
-    bad, asked = each.failed("between")
+    bad, asked = each.failed("without")
+    bad_between, asked_between = each.failed("between")
     bad_before, asked_before = each.failed("before")
     bad_after, asked_after = each.failed("after")
     down_s = each.back_s - each.killed_s
-    length = f"the {write.seconds(down_s)} without it" if write.known(down_s) else "the rest of the load"
+    whole = write.several(len(each.part("without")), "second")
+    length = f"the {whole} wholly without it" + (f" (dead for {write.seconds(down_s)})" if write.known(down_s) else "")
     rate = write.rate(facts.offered_rps(each.step))
     text = f"{facts.title(each.step)}, one of three nodes killed at {rate}: "
     if bad:
-        text += f"{write.percent(bad / asked)} of the answers failed in {length} "
+        text += f"{write.percent(bad / asked)} of the responses failed in {length} "
         text += f"({write.count(bad)} of {write.count(asked)})"
     else:
-        text += f"no answer of {write.count(asked)} failed in {length}"
+        text += f"no response of {write.count(asked)} failed in {length}"
     if asked_before:
         text += f"; before {_failed(bad_before, asked_before)}"
     if asked_after:
-        text += f", from {write.seconds(SETTLED_S)} after it answered again {_failed(bad_after, asked_after)}"
-    parts = {which: each.p99_us(which) for which in ("before", "between", "after")}
+        text += f", from {write.seconds(SETTLED_S)} after it responded again {_failed(bad_after, asked_after)}"
+    parts = {which: each.p99_us(which) for which in ("before", "without", "after")}
     told = [write.latency(value) for value in parts.values() if write.known(value)]
     if len(told) == len(parts):
-        text += f". The p99 of a second is {told[0]} before, {told[1]} in between and {told[2]} after"
+        text += f". The p99 of a second is {told[0]} before, {told[1]} without it and {told[2]} after"
     evidence: dict[str, write.Value] = {
-        "failed_between": bad, "answers_between": asked, "failed_before": bad_before, "failed_after": bad_after,
+        "failed_without": bad, "responses_without": asked,
+        "failed_between": bad_between, "answers_between": asked_between,
+        "failed_before": bad_before, "failed_after": bad_after,
         "down_s": down_s, **{f"p99_{which}_us": value for which, value in parts.items()},
     }  # fmt: skip
     remedy = "Keep each key on three nodes and wait for two: --replication-from 3 --replication-ack 2." if bad else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from runners.analysis import facts, profile, tail
 from runners.analysis.finding import Anchor, Finding
@@ -11,6 +11,7 @@ from runners.claims import against, answer, comparing, differential
 from runners.claims.checks import NOTHING_TO_LOOK_AT, RUNG, checks
 from runners.claims.conclusion import Check, Conclusion
 from runners.claims.next_steps import next_steps
+from runners.claims.questions import Asked, Evidence, answered
 from runners.claims.tellers import tellings
 from runners.claims.telling import Telling
 from runners.readers import write
@@ -22,7 +23,7 @@ WORKLOADS = ("put", "get")
 HEAD_MATTERS = 0.1  # of the p99: a smaller change is within what a run tells
 
 
-def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
+def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
     """Explain a run beside the published outputs, named as in data/published (`report-1/put`).
 
     Any run can be given: interrupted, with failed or missing steps, or made with another generator. What is not there
@@ -47,17 +48,20 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport]) -> Conclusion:
     headlines = [telling.answer for telling in told if telling.answer]
     if answers:
         headlines.append(answer.headline(answers))
+    findings = (
+        *(finding for telling in told for finding in telling.findings),
+        *_findings(run, engines, workloads, [finding for _, _, finding in answers]),
+    )
+    missed = [*(finding for telling in told for finding in telling.missed), *missed]
     return Conclusion(
         title=str(run.manifest.get("title") or run.name),
         answer=" ".join(headlines) or "Nothing was measured.",
-        findings=(
-            *(finding for telling in told for finding in telling.findings),
-            *_findings(run, engines, workloads, [finding for _, _, finding in answers]),
-        ),
+        findings=findings,
         checks=_checks(run, told, asked),
         comparison=tuple(comparisons),
-        missed=(*(finding for telling in told for finding in telling.missed), *missed),
+        missed=tuple(missed),
         next_steps=(*(finding for telling in told for finding in telling.next_steps), *next_steps(run)),
+        answers=answered(questions, Evidence(run, (*findings, *missed), published)),
     )
 
 

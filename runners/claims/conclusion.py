@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from runners.analysis.finding import Finding
+
+if TYPE_CHECKING:
+    from runners.claims.questions import Answered
 
 WRONG_CODES = ("A02", "A03", "A04", "A06", "S01")
 TELLING_CODES = (
@@ -52,7 +56,8 @@ class Comparison:
 class Conclusion:
     """The whole explanation of a run.
 
-    `answer` is one or a few sentences, `findings` come most telling first, `missed` are the findings on what the
+    `answers` are those of the experiment's questions, `answer` is one or a few sentences, `findings` come most telling
+    first, `missed` are the findings on what the
     published report did not see, `next_steps` what to try, each with the evidence for it.
     """
 
@@ -63,6 +68,7 @@ class Conclusion:
     comparison: tuple[Comparison, ...]
     missed: tuple[Finding, ...]
     next_steps: tuple[Finding, ...]
+    answers: tuple[Answered, ...] = ()
 
     @property
     def highlights(self) -> tuple[Finding, ...]:
@@ -79,6 +85,7 @@ class Conclusion:
         return {
             "title": self.title,
             "answer": self.answer,
+            "answers": [each.as_json() for each in self.answers],
             "findings": [finding.as_json() for finding in self.findings],
             "checks": [
                 {"name": check.name, "ok": check.ok, "text": check.text, "steps": list(check.steps)}

@@ -13,6 +13,7 @@ from runners.claims.history import Trend, trends
 from runners.design.experiment import experiment
 from runners.design.parameter import validate
 from runners.errors import LabError
+from runners.experiments import e08_history
 from runners.readers.history import History, open_history
 from runners.report.blocks import Concluded
 from runners.report.rewrite import write_report
@@ -80,6 +81,6 @@ class Past:
     def conclude(self) -> Concluded:
         """Write report.html and report.md, and give the conclusion to be shown."""
         self.folder.finish("complete")
-        conclusion = write_report(self.folder)
+        conclusion = write_report(self.folder, e08_history.QUESTIONS)
         print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
         return report.conclusion(conclusion)

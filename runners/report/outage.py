@@ -44,9 +44,9 @@ def tenths(step: Step) -> pd.DataFrame:
 
 
 def title(each: Outage) -> str:
-    """The result: which share of the answers failed while the node was away."""
-    bad, asked = each.failed("between")
-    share = f"{numbers.share(bad / asked)} of the answers fail" if bad else "no answer fails"
+    """The result: which share of the responses failed while the node was away."""
+    bad, asked = each.failed("without")
+    share = f"{numbers.share(bad / asked)} of the responses fail" if bad else "no response fails"
     return f"{style.plain(each.name, 24)}: {share}"
 
 
@@ -78,7 +78,7 @@ def picture(found: Sequence[Outage], floor: Step | None = None) -> style.Picture
         style.latency_axis(grid[0][0], min([*seen, *reach(floor)]), max(seen) * 1.6)  # room for the words
     lines = [floor_lines(axes, floor, [each.step for each in found]) for axes in grid[0]] if seen else [None]
     grid[0][0].set_ylabel("latency (log)")
-    grid[1][0].set_ylabel("answers/s")
+    grid[1][0].set_ylabel("responses/s")
     grid[1][0].set_ylim(bottom=0)
     grid[1][0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
     figure.align_ylabels(list(grid[:, 0]))
@@ -107,9 +107,9 @@ def _answers(axes: Axes, each: Outage, named: bool) -> None:
     good = rows["completed"] - rows["errors"]
     at = rows["t_s"] + 0.5
     axes.bar(
-        at, good, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good answers" if named else None
+        at, good, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good responses" if named else None
     )
-    axes.bar(at, rows["errors"], 0.9, good, color=style.VERMILION, label="failed answers" if named else None)
+    axes.bar(at, rows["errors"], 0.9, good, color=style.VERMILION, label="failed responses" if named else None)
 
 
 def _mark(axes: Axes, each: Outage, words: bool) -> None:
@@ -127,14 +127,14 @@ def table(found: Sequence[Outage]) -> Table:
     rows = []
     for each in found:
         cells = [f"{numbers.rate(facts.offered_rps(each.step))}"]
-        for which in ("before", "between", "after"):
+        for which in ("before", "without", "after"):
             bad, asked = each.failed(which)
             share = numbers.share(bad / asked) if asked else numbers.NONE
             cells += [f"{share} ({numbers.count(bad)} of {numbers.count(asked)})", numbers.latency(each.p99_us(which))]
         rows.append((each.name, *cells, numbers.seconds(each.back_s - each.killed_s)))
     parts = ("before", "without it", "after")
     head = ("setting", "offered", *(text for part in parts for text in (f"failed {part}", f"p99 {part}")), "away for")
-    note = "p99: the median of the seconds' own. A second in which something happened counts as without the node."
+    note = "p99: the median of the seconds' own. Without it: whole seconds between its death and its first response."
     return Table("Before, while and after a node is away", head, tuple(rows), note)
 
 

@@ -113,9 +113,10 @@ def test_a_death_is_told_with_what_failed_and_when_it_was_over(tmp_path: Path) -
     sharded, copied = told(run, "O01")
     assert sharded.evidence["failed_before"] == 0 and sharded.evidence["failed_after"] == 0
     assert sharded.evidence["failed_between"] == 5 * 300  # the seconds 3 to 7; 8 belongs to the return
+    assert sharded.evidence["failed_without"] == 3 * 300  # 4 to 6, wholly without it
     assert sharded.evidence["down_s"] == pytest.approx(4.2)
     assert sharded.remedy and "900" in sharded.sentence and sharded.severity.value == "warning"
-    assert "no answer of" in copied.sentence and copied.remedy is None
+    assert "no response of" in copied.sentence and copied.remedy is None
 
 
 def test_a_node_that_never_came_back_has_no_after(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_a_node_that_never_came_back_has_no_after(tmp_path: Path) -> None:
     (each,) = outages.outages(run.steps)
     assert each.part("after").empty and [word for _, word in each.events] == ["killed"]
     (finding,) = told(run, "O01")
-    assert "rest of the load" in finding.sentence and "answered again" not in finding.sentence
+    assert "dead for" not in finding.sentence and "responded again" not in finding.sentence
 
 
 def test_what_the_report_changed_at_once_is_named_from_its_index(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_death_is_drawn_by_tenths_with_its_failed_answers_beside(tmp_path: Pat
     rows = tenths(found[0].step)
     assert len(rows) == 121 and rows["p99_us"].iloc[0] == 250 and pd.isna(rows["p99_us"].iloc[-1])
     picture = report.outage([each.step for each in found])
-    assert "25.0\u00a0% of the answers fail" in picture.alt and "no answer fails" in picture.alt
+    assert "25.0\u00a0% of the responses fail" in picture.alt and "no response fails" in picture.alt
     table = outage_table(found)
     assert table.rows[0][4].startswith("25.0") and table.rows[1][4].startswith("0\u00a0%")
 

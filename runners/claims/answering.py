@@ -1,0 +1,208 @@
+"""Answer the kinds of question that several experiments ask, each from what the claims already compute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runners.analysis import facts, profile
+from runners.analysis.comparison import Difference
+from runners.analysis.finding import Anchor, Finding
+from runners.analysis.intervals import Bounded, difference
+from runners.analysis.knee import Answer as KneeAnswer
+from runners.analysis.knee import Kind
+from runners.claims import executions, knee_words, turns
+from runners.claims.climbing import ladders
+from runners.claims.questions import Answer, Answering, Evidence, Verdict, more_rounds, number, ratio, total, verdict_of
+from runners.claims.turns import CARRIED
+from runners.readers import write
+from runners.readers.run import Run, Step
+
+#: Categories of stacks that are the store's own work; a store that costs nothing would save them all.
+STORE = ("storage", "log", "flush", "compaction", "cache")
+MOST = 0.5
+CHANCE = 0.05
+QUANTITIES_OF_A_TURN = 4
+
+
+def carries_published(workloads: Sequence[str]) -> Answering:
+    """Does a closed loop on as many connections as published reach the published rate here?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        parts, enough, finding = [], [], None
+        for workload in workloads:
+            there = next((o for name, o in evidence.published.items() if name.rpartition("/")[2] == workload), None)
+            found = [f for f in evidence.all("A05") if any(s.startswith(f"probe-{workload}") for s in f.steps)]
+            if there is None or not there.rate_rps or not found:
+                continue
+            finding = finding or found[0]
+            here = number(found[0], "achieved_rps")
+            enough.append(here >= there.rate_rps)
+            parts.append(f"{workload.upper()} {write.rate(here)} of {write.rate(there.rate_rps)}")
+        if not parts:
+            return None
+        verdict = Verdict.YES if all(enough) else Verdict.NO
+        return Answer(verdict, write.listed(parts), "one closed loop each; another machine", finding=finding)
+
+    return answer
+
+
+def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
+    """Is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        found = {
+            workload: total([profile.share(step, "cpu", category) for category in STORE])
+            for workload in workloads
+            if (step := facts.profiled(evidence.run, subject, workload)) is not None and profile.usable(step)
+        }
+        if not found:
+            return None
+        text = ", ".join(
+            f"{workload.upper()} {write.percent_interval(part.value, part.low, part.high)}"
+            for workload, part in found.items()
+        )
+        low, high = (min(part.low for part in found.values()), max(part.high for part in found.values()))
+        verdict = verdict_of(low - MOST, high - MOST)
+        needed = "more samples" if verdict == Verdict.INCONCLUSIVE else ""
+        return Answer(verdict, f"store and log take {text}", "one profile each", needed, figure=Anchor.shares("cpu"))
+
+    return answer
+
+
+def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answering:
+    """Does the second engine's median differ from the first's at the same rate?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        parts, changes = [], []
+        for workload in workloads:
+            sides = [facts.clean(evidence.run, engine, workload) for engine in (first, second)]
+            values = [facts.quoted(step, 0.5) if step is not None else None for step in sides]
+            if values[0] is None or values[1] is None:
+                continue
+            change = difference(values[1], values[0])
+            changes.append(change)
+            pair = f"{write.latency(values[1].value)} against {write.latency(values[0].value)}"
+            parts.append(f"{workload.upper()} {moved(change)} ({pair})")
+        if not changes:
+            return None
+        seen = [change for change in changes if change.sign]
+        verdict = Verdict.YES if seen else Verdict.INCONCLUSIVE
+        needed = "interleaved rounds (lab compare)" if not seen else ""
+        return Answer(
+            verdict, write.listed(parts), "one run of each, not interleaved", needed, evidence.first("P04"),
+            Anchor.spectrum(workloads[0]),
+        )  # fmt: skip
+
+    return answer
+
+
+def moved(change: Bounded) -> str:
+    """A change of a median with its interval."""
+    if change.sign:
+        return f"p50 {write.changed_by(change.value, change.low, change.high)}"
+    return f"p50 unchanged within {write.latency(change.low)} to {write.latency(change.high)}"
+
+
+def knees_apart(workload: str, of: str, against: str) -> Answering:
+    """Is the maximum throughput under the objective of one treatment higher than that of another?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        pair = [knee(evidence.run, workload, name) for name in (of, against)]
+        if pair[0] is None or pair[1] is None:
+            return None
+        b, a = pair[0], pair[1]
+        low, high = b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1
+        effect = (
+            f"knee {ratio(b.rps / a.rps - 1, low, high)}, {knee_words.rate_interval(b)} against "
+            f"{knee_words.rate_interval(a)}"
+        )
+        verdict = verdict_of(low, high)
+        needed = "interleaved rounds (lab compare), or longer searches" if verdict == Verdict.INCONCLUSIVE else ""
+        finding = next(
+            (f for f in evidence.all("E02") if {f.evidence["of"], f.evidence["against"]} == {of, against}), None
+        )
+        return Answer(verdict, effect, "one search of each", needed, finding, executions.anchor(workload))
+
+    return answer
+
+
+def knee(run: Run, workload: str, subject: str) -> KneeAnswer | None:
+    """The knee that a search found of a treatment under a workload, or None."""
+    for ladder in ladders(run):
+        first, found = ladder.steps[0], ladder.answer
+        named = subject in (first.subject, facts.engine_name(first.subject))
+        if named and first.workload == workload and ladder.search is not None and found is not None:
+            return found if found.kind == Kind.FOUND else None
+    return None
+
+
+def treatment(group: str, baseline: str, name: str, code: str = "H01") -> Answering:
+    """Does a treatment raise the closed-loop throughput above the baseline's, in interleaved rounds?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        found = turns.group(evidence.run, group)
+        if found is None or not {baseline, name} <= set(found.settings):
+            return None
+        each = turns.of(found.against(baseline, name), CARRIED)
+        return of_turns(each, evidence.first(code), f"turns-{group}")
+
+    return answer
+
+
+def of_turns(each: Difference | None, finding: Finding | None, figure: str) -> Answer | None:
+    """Answer by one quantity of a treatment, from the rounds that hold it of both."""
+    if each is None:
+        return None
+    effect = f"throughput {ratio(each.share, each.low, each.high)}, {write.rate(each.b)} against {write.rate(each.a)}"
+    verdict = turns.verdict(each)
+    found = verdict_of(each.low, each.high, see=each.see) if verdict.value != "unseen" else Verdict.INCONCLUSIVE
+    needed = more_rounds(each, QUANTITIES_OF_A_TURN) if found == Verdict.INCONCLUSIVE else ""
+    return Answer(found, effect, f"{write.several(each.rounds, 'interleaved round')}", needed, finding, figure)
+
+
+def published_timer(codes: Sequence[str]) -> Answering:
+    """Are the published medians those of the server? No, where they are the tick of the generator's timer."""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        finding = next((found for code in codes if (found := evidence.first(code)) is not None), None)
+        if finding is None:
+            return None
+        if finding.code == "M13":
+            there = f"{write.latency(number(finding, 'published_low_us'))} to "
+            there += write.latency(number(finding, "published_high_us"))
+            here = f"{write.latency(number(finding, 'own_low_us'))} to {write.latency(number(finding, 'own_high_us'))}"
+        else:
+            own = next((name for name in finding.evidence if name.startswith("p50_us ")), "")
+            there = write.latency(number(finding, "published_p50_us"))
+            here = write.latency(number(finding, own)) if own else write.UNKNOWN
+        effect = f"published {there}; timed without a tick {here}"
+        return Answer(Verdict.NO, effect, "shape of the published spectrum; another machine", finding=finding)
+
+    return answer
+
+
+def tail_by(cause: str, step: str) -> Answering:
+    """Does a cause explain the tail of a load beyond chance?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        finding = evidence.about("W04", step)
+        if finding is None:
+            return None
+        share, p = number(finding, f"{cause}: share"), number(finding, f"{cause}: p")
+        effect = finding.sentence.partition("): ")[2] or finding.sentence
+        seen = write.known(p)
+        verdict, needed = Verdict.NO, ""  # nothing of the kind, or nowhere near the tail
+        if seen and share > 0:
+            verdict = Verdict.YES if p < CHANCE else Verdict.INCONCLUSIVE
+            needed = "" if p < CHANCE else "a longer load: it may coincide by chance"
+        what = f"{cause}: p = {p:.2g}" if seen else f"no {cause} in this load"
+        return Answer(verdict, effect, f"one load, permutation test; {what}", needed, finding, Anchor.causes(step))
+
+    return answer
+
+
+def absolute_cpu(step: Step) -> float:
+    """CPU time of the server a request, in microseconds; NaN where it was not recorded."""
+    telemetry, achieved = step.frames["telemetry"], facts.achieved_rps(step)
+    cores = float(telemetry["server_cpu_cores"].mean()) if not telemetry.empty else float("nan")
+    return cores / achieved * 1e6 if achieved > 0 else float("nan")

@@ -1,0 +1,243 @@
+"""Answer the questions of an experiment: a verdict, the effect with its interval, and what the answer rests on.
+
+A verdict is taken from an interval, never from a value alone: *yes* where the whole interval lies on the side that the
+question asks for, *no* where it lies on the other side or within what is too small to matter, *inconclusive* otherwise.
+An inconclusive answer says what it would take.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from runners.analysis import comparison, facts
+from runners.analysis.comparison import Difference
+from runners.analysis.finding import Finding
+from runners.analysis.intervals import Bounded
+from runners.claims.comparing import COUNTED, absolute, signed
+from runners.design.question import Question
+from runners.readers import write
+from runners.readers.console_report import ConsoleReport
+from runners.readers.run import Run
+
+#: A ratio that may be five times as large as it is tells a direction at most.
+WIDEST = 4.0
+LARGER_SIZE = "a larger size (--size full)"
+
+
+class Verdict(StrEnum):
+    """The answer to a question."""
+
+    YES = "yes"
+    NO = "no"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question.
+
+    `effect` is what was found, in numbers with their intervals; `confidence` what the interval rests on; `needed` what
+    an inconclusive answer would take. `finding` is the evidence in full, `figure` the place of a report that draws it.
+    """
+
+    verdict: Verdict
+    effect: str
+    confidence: str
+    needed: str = ""
+    finding: Finding | None = None
+    figure: str | None = None
+
+    @property
+    def link(self) -> str | None:
+        """The place of a report that shows the evidence."""
+        return self.figure or (self.finding.figure if self.finding is not None else None)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A run with the findings that were made from it, and the published outputs beside it."""
+
+    run: Run
+    findings: tuple[Finding, ...]
+    published: Mapping[str, ConsoleReport] = field(default_factory=dict)
+
+    @cached_property
+    def _by_code(self) -> dict[str, list[Finding]]:
+        found: dict[str, list[Finding]] = {}
+        for each in self.findings:
+            found.setdefault(each.code, []).append(each)
+        return found
+
+    def all(self, code: str) -> Sequence[Finding]:
+        """Findings of one rule, in their order."""
+        return self._by_code.get(code, [])
+
+    def first(self, code: str, **evidence: write.Value) -> Finding | None:
+        """The first finding of a rule whose evidence holds these values, or None."""
+        return next((f for f in self.all(code) if all(f.evidence.get(k) == v for k, v in evidence.items())), None)
+
+    def about(self, code: str, step: str) -> Finding | None:
+        """The first finding of a rule on one step, or None."""
+        return next((f for f in self.all(code) if step in f.steps), None)
+
+
+#: Looks at the evidence of a run; None where the run does not hold what the question is about.
+Answering = Callable[[Evidence], Answer | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and the function that answers it."""
+
+    question: Question
+    answer: Answering
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question with its answer."""
+
+    question: Question
+    answer: Answer
+
+    def as_json(self) -> dict[str, object]:
+        """The answer as plain JSON values."""
+        finding = self.answer.finding
+        return {
+            "key": self.question.key,
+            "question": self.question.text,
+            "reported": self.question.reported,
+            "verdict": self.answer.verdict.value,
+            "effect": self.answer.effect,
+            "confidence": self.answer.confidence,
+            "needed": self.answer.needed,
+            "finding": finding.code if finding is not None else None,
+            "figure": self.answer.link,
+        }
+
+
+def answered(questions: Sequence[Asked], evidence: Evidence) -> tuple[Answered, ...]:
+    """Answer each question; one on something that this run did not measure is inconclusive."""
+    found = []
+    for asked in questions:
+        answer = asked.answer(evidence)
+        if answer is None:
+            needed = f"{LARGER_SIZE}, or parameters that include it"
+            answer = Answer(Verdict.INCONCLUSIVE, "not measured in this run", write.DASH, needed)
+        found.append(Answered(asked.question, answer))
+    return tuple(found)
+
+
+def verdict_of(low: float, high: float, *, see: float = 0.0, above: bool = True) -> Verdict:
+    """Is the effect above zero (or below it)? Yes or no where its interval tells, or where it is within `see` of zero.
+
+    A bound that is not known is NaN.
+    """
+    if not above:
+        low, high = -high, -low
+    if low > 0 and not (see and high < see):
+        return Verdict.YES
+    return Verdict.NO if high < max(see, 0.0) or high <= 0 else Verdict.INCONCLUSIVE
+
+
+def of_difference(
+    each: Difference | None, quantities: int, *, above: bool, finding: Finding | None = None, figure: str | None = None
+) -> Answer | None:
+    """Answer whether treatment B is above (or below) A in one quantity, from interleaved rounds."""
+    if each is None:
+        return None
+    effect = f"{each.quantity.label} {ratio(each.share, each.low, each.high)}"
+    effect += f", {absolute(each.quantity, each.b)} against {absolute(each.quantity, each.a)}"
+    confidence = f"{each.rounds} interleaved round{'' if each.rounds == 1 else 's'}"
+    if each.machine:
+        needed = f"a quieter machine: {each.machine}"
+        return Answer(Verdict.INCONCLUSIVE, effect, confidence, needed, finding, figure)
+    verdict = verdict_of(each.low, each.high, see=each.see, above=above)
+    if each.rounds < comparison.FEWEST_ROUNDS:
+        verdict = Verdict.INCONCLUSIVE
+    needed = more_rounds(each, quantities) if verdict == Verdict.INCONCLUSIVE else ""
+    return Answer(verdict, effect, confidence, needed, finding, figure)
+
+
+def more_rounds(each: Difference, quantities: int) -> str:
+    """What an undecided comparison would take."""
+    more = each.more_rounds(quantities) if math.isfinite(each.spread) else 0
+    if not more:
+        return LARGER_SIZE
+    if more > COUNTED:
+        return f"more than {write.count(COUNTED)} rounds as noisy as these; a quieter machine"
+    return f"about {write.several(more, 'more round')} would show {write.percent(each.see)}"
+
+
+def ratio(share: float, low: float, high: float) -> str:
+    """A relative effect with its interval: +41.0 % (+33.0 % to +49.0 %); of a wide one the nearer bound alone."""
+    if not (write.known(low) and write.known(high)):
+        return f"{signed(share)} (not bounded)"
+    if high > WIDEST:
+        return f"at least {signed(low)}" if low > 0 else f"{signed(share)} ({signed(low)} to +{factor(1 + high)})"
+    return f"{signed(share)} ({signed(low)} to {signed(high)})"
+
+
+def factor(times: float) -> str:
+    """A large ratio as a factor: 26 times."""
+    return f"{write.count(times)} times" if times >= 10 else f"{times:.2g} times"
+
+
+def of_knees(low: float, high: float, share: float, effect: str, confidence: str, **where: object) -> Answer:
+    """Answer whether a knee is higher than another, from the least to the most that both searches leave."""
+    verdict = verdict_of(low, high)
+    needed = "interleaved rounds (lab compare): one search of each leaves that much" if low <= 0 < high else ""
+    finding, figure = where.get("finding"), where.get("figure")
+    assert finding is None or isinstance(finding, Finding)
+    return Answer(
+        verdict, f"{effect} {ratio(share, low, high)}", confidence, needed, finding, str(figure) if figure else None
+    )
+
+
+def of_finding(finding: Finding | None, verdict: Verdict, effect: str = "", confidence: str = "") -> Answer | None:
+    """Answer by a finding that is a fact of arithmetic or of counting: its sentence is the effect."""
+    if finding is None:
+        return None
+    text = effect or finding.sentence
+    return Answer(verdict, text, confidence or counted(finding), finding=finding)
+
+
+def counted(finding: Finding) -> str:
+    """What a finding rests on: the loads or published outputs that it names."""
+    count = len(finding.steps)
+    if not count:
+        return "computed"
+    what = "published output" if "/" in finding.steps[0] else "load"
+    return write.several(count, what)
+
+
+def number(finding: Finding, name: str) -> float:
+    """A number of a finding's evidence; NaN where it is not there."""
+    value = finding.evidence.get(name)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+
+
+def span(values: Sequence[float], unit: Callable[[float], str]) -> str:
+    """The least and the most of several values: 141 to 275."""
+    known = [value for value in values if math.isfinite(value)]
+    if not known:
+        return write.UNKNOWN
+    low, high = unit(min(known)), unit(max(known))
+    return low if low == high else f"{low} to {high}"
+
+
+def total(parts: Sequence[Bounded | None]) -> Bounded:
+    """The sum of shares of one whole, its bounds those of the parts added up: no narrower than the sum's own."""
+    known = [part for part in parts if part is not None]
+    return Bounded(
+        sum(part.value for part in known), sum(part.low for part in known), min(1.0, sum(part.high for part in known))
+    )
+
+
+def named(subject: str) -> str:
+    """A treatment's name as reports print it."""
+    return facts.engine_name(subject)

@@ -1,0 +1,52 @@
+"""Reproduce report 1: one connection at a stable rate, PUT and GET."""
+
+from __future__ import annotations
+
+from runners.claims import answering
+from runners.claims.questions import Answer, Asked, Evidence, Verdict, number
+from runners.design.question import Question
+from runners.readers import write
+
+WORKLOADS = ("put", "get")
+
+
+def errors_are_the_keys(evidence: Evidence) -> Answer | None:
+    """Do the published errors say that the server failed? Not where they agree with a number of absent keys."""
+    finding = evidence.first("M02")
+    if finding is None:
+        return None
+    expected = f"{write.count(number(finding, 'expected_low'))} to {write.count(number(finding, 'expected_high'))}"
+    effect = f"{write.count(number(finding, 'non_2xx'))} errors; "
+    effect += f"{write.several(number(finding, 'absent_keys'), 'absent key')} would give {expected}"
+    return Answer(Verdict.NO, effect, "computed from the published output", finding=finding)
+
+
+QUESTIONS = (
+    Asked(
+        Question("rate", "Does one connection carry the published rates here?", "yes: 25 000/s PUT, 22 000/s GET"),
+        answering.carries_published(WORKLOADS),
+    ),
+    Asked(
+        Question(
+            "store-cpu", "Does the store take most of the CPU time?", "no for PUT (20.5 %), nearly for GET (47.6 %)"
+        ),
+        answering.store_is_most(WORKLOADS, "rocksdb"),
+    ),
+    Asked(
+        Question("merge-tail", "Do merges of tables make the tail of PUT?", "yes, from p90 on"),
+        answering.tail_by("compaction", "put-rocksdb"),
+    ),
+    Asked(
+        Question("median", "Are the published medians those of the server?", "taken as such: 0.64 and 0.68 ms"),
+        answering.published_timer(("M01",)),
+    ),
+    Asked(
+        Question("errors", "Do the published errors say that the server failed?", "not mentioned"),
+        errors_are_the_keys,
+    ),
+    Asked(
+        Question("engines", "Does our LSM store's median differ from RocksDB's?"),
+        answering.medians_apart(WORKLOADS, "rocksdb", "lsm"),
+    ),
+    Asked(Question("gc-tail", "Do GC pauses make the tail of PUT?"), answering.tail_by("GC pause", "put-rocksdb")),
+)

@@ -1,0 +1,100 @@
+"""Reproduce report 2: the JDK's HTTP server in closed loop, and what its 44 ms are."""
+
+from __future__ import annotations
+
+from runners.claims.closed_loop import times
+from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding, span
+from runners.design.question import Question
+from runners.readers import write
+
+
+def one_flag(evidence: Evidence) -> Answer | None:
+    """Is more to be had from the server with the same code?"""
+    finding = evidence.first("D01")
+    if finding is None:
+        return None
+    ratios = [number(finding, name) for name in finding.evidence]
+    verdict = Verdict.YES if min(ratios) > 1 else Verdict.NO
+    effect = f"TCP_NODELAY alone: {span(ratios, write.count)} times the throughput"
+    return Answer(verdict, effect, f"{len(ratios)} pairs of closed loops", finding=finding)
+
+
+def executor(evidence: Evidence) -> Answer | None:
+    """Does the cached pool help?"""
+    finding = evidence.first("D04")
+    if finding is None:
+        return None
+    least, most = number(finding, "least_us"), number(finding, "most_us")
+    effect = f"median moves by {write.latency(least)} to {write.latency(most)}"
+    verdict = Verdict.NO if least <= 0 <= most else Verdict.INCONCLUSIVE
+    return Answer(verdict, effect, f"{write.count(number(finding, 'pairs'))} pairs of closed loops", finding=finding)
+
+
+def timer_and_tick(evidence: Evidence) -> Answer | None:
+    """Is the wait the kernel's delayed-ACK timer and one tick?"""
+    finding = evidence.first("D02")
+    if finding is None or not write.known(number(finding, "expected_us")):
+        return None
+    low, high, expected = (number(finding, name) for name in ("least_p50_us", "most_p50_us", "expected_us"))
+    verdict = Verdict.YES if max(abs(low - expected), abs(high - expected)) < 0.05 * expected else Verdict.NO
+    effect = f"medians {write.latency(low)} to {write.latency(high)}; computed {write.latency(expected)}"
+    return Answer(verdict, effect, "every closed loop that waits; the kernel's counter agrees", finding=finding)
+
+
+def newer_jdk(evidence: Evidence) -> Answer | None:
+    """Does a newer JDK need the flag?"""
+    finding = evidence.first("D05")
+    if finding is None:
+        return None
+    p50, delayed = number(finding, "p50_us"), number(finding, "delayed_p50_us")
+    effect = f"JDK 25 p50 {write.latency(p50)}, with nodelay=false {write.latency(delayed)}"
+    verdict = Verdict.NO if delayed < 10_000 else Verdict.YES
+    return Answer(verdict, effect, "one closed loop each", finding=finding)
+
+
+def of_the_script(evidence: Evidence) -> Answer | None:
+    """Do the 404s say anything of the server?"""
+    finding = evidence.first("D07")
+    if finding is None:
+        return None
+    same = number(finding, "non_2xx") == number(finding, "replayed")
+    effect = f"{write.count(number(finding, 'non_2xx'))} of {write.count(number(finding, 'requests'))} are 404; "
+    effect += f"the script's numbers replayed make {write.count(number(finding, 'replayed'))}"
+    return Answer(Verdict.NO if same else Verdict.INCONCLUSIVE, effect, "counted, and computed", finding=finding)
+
+
+def mixed(evidence: Evidence) -> Answer | None:
+    """Is the mixed script a mix?"""
+    finding = evidence.first("D10")
+    if finding is None:
+        return None
+    puts, asked = number(finding, "puts"), number(finding, "requests")
+    effect = f"{write.count(puts)} of {write.count(asked)} are PUT"
+    return Answer(Verdict.NO if puts in (0, asked) else Verdict.YES, effect, "counted", finding=finding)
+
+
+def one_write(evidence: Evidence) -> Answer | None:
+    """Does a response of one write wait too?"""
+    finding = evidence.first("D06")
+    if finding is None:
+        return None
+    one, two = number(finding, "one_write_us"), number(finding, "two_writes_us")
+    effect = f"p50 {write.latency(one)} with one write, {write.latency(two)} with two ({times(two / one)})"
+    return Answer(Verdict.NO if one < two / 2 else Verdict.YES, effect, "one closed loop each", finding=finding)
+
+
+QUESTIONS = (
+    Asked(Question("more", "Is more to be had from this server?", "no, the virtual machine limits it"), one_flag),
+    Asked(Question("executor", "Does a cached thread pool help?", "yes, a little"), executor),
+    Asked(Question("wait", "Are the 44 ms the delayed-ACK timer and one tick of the kernel?"), timer_and_tick),
+    Asked(Question("one-write", "Does a response of one write wait?"), one_write),
+    Asked(Question("jdk25", "Does JDK 25 need the flag?"), newer_jdk),
+    Asked(Question("404", "Do the published 404s say anything of the server?", "not explained"), of_the_script),
+    Asked(Question("mixed", "Is the mixed script a mix of PUT and GET?", "taken as such"), mixed),
+    Asked(
+        Question("profile", "Could a profile of CPU time have shown the wait?", "it was looked for there"),
+        lambda evidence: of_finding(
+            evidence.first("D12"), Verdict.NO, "while a response waits for its acknowledgement, no thread computes"
+        ),
+    ),
+)

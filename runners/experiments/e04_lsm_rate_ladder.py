@@ -1,0 +1,112 @@
+"""Reproduce report 4: the rate ladder of the LSM store, cold and warm, up to the knee and beyond."""
+
+from __future__ import annotations
+
+from runners.analysis import comparable, facts
+from runners.analysis.finding import Anchor
+from runners.analysis.intervals import difference
+from runners.claims import answering
+from runners.claims.climbing import ladders
+from runners.claims.knee_words import rate_interval
+from runners.claims.published_ladders import taken_at
+from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding
+from runners.design.question import Question
+from runners.readers import write
+from runners.readers.published import outputs
+
+
+def published_rates(evidence: Evidence) -> Answer | None:
+    """Does one connection keep the objective at the published rates?"""
+    parts, enough, figure = [], [], None
+    for ladder in ladders(evidence.run):
+        found = ladder.answer
+        rates = [float(taken_at(each) or each.offered_rps or 0) for name in ladder.published for each in outputs(name)]
+        if ladder.base is None or found is None or not write.known(found.high_rps) or not rates:
+            continue
+        figure = figure or ladder.anchor
+        enough.append(found.low_rps >= max(rates))
+        parts.append(f"{ladder.steps[0].workload.upper()} up to {rate_interval(found)} of {write.rate(max(rates))}")
+    if not parts:
+        return None
+    verdict = Verdict.YES if all(enough) else Verdict.NO
+    return Answer(verdict, write.listed(parts), "one search each; another machine", "", evidence.first("R02"), figure)
+
+
+def warm_is_faster(evidence: Evidence) -> Answer | None:
+    """Is a warm server faster than a cold one?"""
+    cold, warm = (facts.clean(evidence.run, "lsm", workload) for workload in ("put-cold", "put-warm"))
+    values = [facts.quoted(step, 0.5) if step is not None else None for step in (cold, warm)]
+    if cold is None or warm is None or values[0] is None or values[1] is None:
+        return None
+    change = difference(values[0], values[1])
+    pair = f"p50 {facts.written(values[0])} cold, {facts.written(values[1])} warm"
+    why = comparable.why(0.5, ("the cold load", (cold,)), ("the warm load", (warm,)))
+    verdict = Verdict.INCONCLUSIVE
+    if not why and change.sign:
+        verdict = Verdict.YES if change.sign > 0 else Verdict.NO
+    needed = f"a longer load: {why}" if why else "repeats" if verdict == Verdict.INCONCLUSIVE else ""
+    return Answer(verdict, pair, "one load each", needed, evidence.first("R03"), Anchor.timeline("put-cold"))
+
+
+def wrong_rate(evidence: Evidence) -> Answer | None:
+    """Were the percentiles published for 45 000/s taken at that rate?"""
+    finding = evidence.first("M09")
+    if finding is None:
+        return None
+    effect = f"taken at {write.rate(number(finding, 'ran_at_rps'))}, beyond the knee"
+    return Answer(Verdict.NO, effect, "the published output", finding=finding)
+
+
+def cold_start(evidence: Evidence) -> Answer | None:
+    """Does the published cold run hold its cold start?"""
+    finding = evidence.first("M06")
+    if finding is None:
+        return None
+    effect = "wrk2 leaves out the first 10 s; here they reach "
+    effect += f"{write.latency(number(finding, 'early_max_us'))}"
+    return Answer(Verdict.NO, effect, "wrk2's source; one load", finding=finding)
+
+
+def changes_with_rate(evidence: Evidence) -> Answer | None:
+    """Does the work of a request change with the rate?"""
+    found = [f for f in evidence.all("R01") if "CPU" in f.sentence]
+    if not found:
+        return None
+    moved = [f for f in found if "no category" not in f.sentence]
+    text = (moved or found)[0].sentence.rstrip(".")
+    verdict = Verdict.YES if moved else Verdict.INCONCLUSIVE
+    needed = "" if moved else "more samples, or rates further apart"
+    return Answer(verdict, text, f"{len(found)} ladders, profiled at each rate", needed, (moved or found)[0])
+
+
+QUESTIONS = (
+    Asked(
+        Question(
+            "rates",
+            "Does one connection keep p99 within 10 ms at the published rates?",
+            "PUT to 45 000/s, GET to 20 000/s",
+        ),
+        published_rates,
+    ),
+    Asked(Question("warm", "Is the warm server faster than the cold one?", "no, about the same"), warm_is_faster),
+    Asked(
+        Question("shares", "Does the work of a request change with the rate?", "yes, polling shrinks"),
+        changes_with_rate,
+    ),
+    Asked(
+        Question("flush-tail", "Do flushes make the tail of PUT?", "not asked"),
+        answering.tail_by("flush", "put-warm-lsm"),
+    ),
+    Asked(
+        Question("compaction-tail", "Does compaction make the tail of PUT?", "it was never triggered there"),
+        answering.tail_by("compaction", "put-warm-lsm"),
+    ),
+    Asked(Question("cold", "Does the published cold run hold its cold start?", "taken as such"), cold_start),
+    Asked(
+        Question("45k", "Were the percentiles published for 45 000/s taken at that rate?", "taken as such"), wrong_rate
+    ),
+    Asked(
+        Question("beyond", "Are the latencies published at the highest rates response times?", "taken as such"),
+        lambda evidence: of_finding(evidence.first("M07"), Verdict.NO),
+    ),
+)

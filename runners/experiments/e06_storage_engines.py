@@ -1,0 +1,69 @@
+"""Compare the stores: what each carries, writes and takes."""
+
+from __future__ import annotations
+
+from runners.analysis import facts
+from runners.claims import answering
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
+from runners.design.question import Question
+from runners.readers import write
+
+LSM, ROCKSDB, LEVELDB, NOOP = "lsm", "rocksdb", "leveldb", "noop"
+
+
+def less(code: str, of: str, against: str, what: str) -> Answering:
+    """Is an amplification of one store lower than that of another?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        finding = evidence.first(code)
+        if finding is None:
+            return None
+        here, there = (number(finding, facts.engine_name(name)) for name in (of, against))
+        if not (write.known(here) and write.known(there)):
+            return None
+        effect = f"{here:.2f} against {there:.2f} {what}"
+        return Answer(Verdict.YES if here < there else Verdict.NO, effect, "one fill each, counted", finding=finding)
+
+    return answer
+
+
+def memory(evidence: Evidence) -> Answer | None:
+    """Does our store take less memory than RocksDB?"""
+    finding = evidence.first("G06")
+    if finding is None:
+        return None
+    here, there = (number(finding, f"{facts.engine_name(name)} own_bytes") for name in (LSM, ROCKSDB))
+    if not (write.known(here) and write.known(there)):
+        return None
+    effect = f"{write.size(here)} against {write.size(there)} of its own"
+    return Answer(Verdict.YES if here < there else Verdict.NO, effect, "the most after any load", finding=finding)
+
+
+QUESTIONS = (
+    Asked(
+        Question("put", "Does our LSM store carry more PUT than RocksDB?"), answering.knees_apart("put", LSM, ROCKSDB)
+    ),
+    Asked(Question("get", "Does it carry more GET?"), answering.knees_apart("get", LSM, ROCKSDB)),
+    Asked(Question("leveldb", "Does it carry more PUT than LevelDB?"), answering.knees_apart("put", LSM, LEVELDB)),
+    Asked(
+        Question("nothing", "Does storing nothing carry more PUT than our LSM store?"),
+        answering.knees_apart("put", NOOP, LSM),
+    ),
+    Asked(
+        Question("files", "Does one file a key carry as much PUT as RocksDB?"),
+        answering.knees_apart("put", "files", ROCKSDB),
+    ),
+    Asked(
+        Question("tuned", "Does tuning RocksDB raise its PUT?"), answering.knees_apart("put", "rocksdb-tuned", ROCKSDB)
+    ),
+    Asked(
+        Question("median", "Does our store's median differ from RocksDB's?"),
+        answering.medians_apart(("put", "get"), ROCKSDB, LSM),
+    ),
+    Asked(
+        Question("written", "Does our store write less to the disk than RocksDB?"),
+        less("G02", LSM, ROCKSDB, "bytes a byte given"),
+    ),
+    Asked(Question("room", "Does it take less room on the disk?"), less("G03", LSM, ROCKSDB, "bytes a live byte")),
+    Asked(Question("memory", "Does it take less memory?"), memory),
+)

@@ -1,0 +1,124 @@
+"""Questions: the verdict follows from the interval, and every experiment's questions are answered from its run."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from runners.analysis.comparison import QUANTITIES, Difference
+from runners.analysis.finding import Finding
+from runners.analysis.intervals import Bounded
+from runners.claims.questions import (
+    Answer,
+    Asked,
+    Evidence,
+    Verdict,
+    answered,
+    of_difference,
+    ratio,
+    total,
+    verdict_of,
+)
+from runners.design.experiment import EXPERIMENTS
+from runners.design.question import Question
+from runners.experiments.registry import QUESTIONS, questions_of
+from runners.readers.severity import Severity
+from runners.report.rewrite import concluded
+from runners.storage.run_folder import REFERENCE, RunFolder
+from runners.tests.counts import LONG
+
+RATE = next(each for each in QUANTITIES if each.name == "closed_loop_rps")
+KEPT = sorted(path.name for path in REFERENCE.iterdir() if path.is_dir())
+
+
+def difference(low: float, high: float, rounds: int = 8, machine: str = "") -> Difference:
+    return Difference(RATE, 100.0, 110.0, 0.1, low, high, rounds, 0.1, 0.05, machine)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "see", "above", "verdict"),
+    [
+        (0.1, 0.3, 0.0, True, Verdict.YES),
+        (0.1, 0.3, 0.0, False, Verdict.NO),
+        (-0.3, -0.1, 0.0, True, Verdict.NO),
+        (-0.3, -0.1, 0.0, False, Verdict.YES),
+        (-0.1, 0.3, 0.0, True, Verdict.INCONCLUSIVE),
+        (-0.02, 0.03, 0.05, True, Verdict.NO),  # too small to matter
+        (0.01, 0.03, 0.05, True, Verdict.NO),
+        (-0.1, 0.3, 0.05, True, Verdict.INCONCLUSIVE),
+        (math.nan, 0.3, 0.05, True, Verdict.INCONCLUSIVE),
+        (0.1, math.nan, 0.05, True, Verdict.YES),
+    ],
+)
+def test_the_verdict_is_taken_from_the_interval(
+    low: float, high: float, see: float, above: bool, verdict: Verdict
+) -> None:
+    assert verdict_of(low, high, see=see, above=above) == verdict
+
+
+def test_an_inconclusive_difference_says_what_it_would_take() -> None:
+    answer = of_difference(difference(-0.1, 0.3), 4, above=True)
+    assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE
+    assert "more rounds would show 5.00" in answer.needed
+    decided = of_difference(difference(0.1, 0.3), 4, above=True)
+    assert decided is not None and decided.verdict == Verdict.YES and not decided.needed
+
+
+def test_a_difference_that_the_machine_made_or_too_few_rounds_is_inconclusive() -> None:
+    for each in (difference(0.1, 0.3, machine="steal explains it"), difference(0.1, 0.3, rounds=2)):
+        answer = of_difference(each, 4, above=True)
+        assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE and answer.needed
+
+
+def test_a_wide_ratio_is_told_by_its_nearer_bound() -> None:
+    assert ratio(4.7, 0.228, 25.5) == "at least +22.8\u00a0%"
+    assert ratio(0.4, 0.33, 0.49).startswith("+40.0\u00a0% (+33.0")
+    assert "not bounded" in ratio(0.4, math.nan, math.nan)
+
+
+def test_shares_of_a_whole_are_added_with_their_bounds() -> None:
+    whole = total([Bounded(0.15, 0.14, 0.16), None, Bounded(0.09, 0.08, 0.10)])
+    assert (whole.value, whole.low, whole.high) == pytest.approx((0.24, 0.22, 0.26))
+
+
+def test_what_a_run_did_not_measure_is_inconclusive() -> None:
+    asked = Asked(Question("key", "Does it help?"), lambda _: None)
+    run = concluded(RunFolder.open(REFERENCE / "09"))[0]
+    (found,) = answered((asked,), Evidence(run, ()))
+    assert found.answer.verdict == Verdict.INCONCLUSIVE and "not measured" in found.answer.effect
+
+
+def test_findings_are_looked_up_by_rule_evidence_and_step() -> None:
+    one = Finding("H04", Severity.GOOD, "One.", {"acks": "2of3"}, ("a",))
+    two = Finding("H04", Severity.GOOD, "Two.", {"acks": "3of3"}, ("b",))
+    run = concluded(RunFolder.open(REFERENCE / "09"))[0]
+    evidence = Evidence(run, (one, two))
+    assert evidence.first("H04", acks="3of3") is two and evidence.about("H04", "a") is one
+    assert evidence.first("H01") is None
+
+
+def test_every_experiment_has_questions_with_keys_of_their_own() -> None:
+    assert QUESTIONS.keys() == EXPERIMENTS.keys()
+    for asked in QUESTIONS.values():
+        assert 2 <= len(asked) <= 12
+        assert len({each.question.key for each in asked}) == len(asked)
+        assert all(each.question.text.endswith("?") for each in asked)
+
+
+@pytest.mark.parametrize("number", [number for number in KEPT if LONG or number in ("01", "05")])
+def test_a_reference_answers_the_questions_of_its_experiment(number: str) -> None:
+    _, conclusion, _ = concluded(RunFolder.open(REFERENCE / number), questions_of(number))
+    assert len(conclusion.answers) == len(questions_of(number))
+    for each in conclusion.answers:
+        assert isinstance(each.answer, Answer) and "not measured" not in each.answer.effect, each.question.text
+        assert any(letter.isdigit() for letter in each.answer.effect) or each.answer.finding is not None
+        assert bool(each.answer.needed) == (each.answer.verdict == Verdict.INCONCLUSIVE), each.question.text
+
+
+def test_failures_of_a_dead_node_count_the_seconds_wholly_without_it() -> None:
+    """22.9 % counted the seconds in which the node died or was back but unused; 34.2 % fail without it."""
+    _, conclusion, _ = concluded(RunFolder.open(REFERENCE / "05"), questions_of("05"))
+    found = {each.question.key: each.answer for each in conclusion.answers}
+    assert found["sharded-death"].effect.startswith("34.2\u00a0%") and "34.2\u00a0%" in conclusion.answer
+    assert found["copies-death"].verdict == Verdict.NO
