@@ -107,7 +107,8 @@ class ConsoleReport:
 
     `latencies` is the distribution from the intended start (wrk2, loadgen) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `extra` holds what loadgen adds, `diagnostics` lines inside the output that belong to no known part of it.
+    `operation` names what it is of, where a tool reports several. `extra` holds what loadgen adds, `diagnostics` lines
+    inside the output that belong to no known part of it.
     """
 
     tool: str | None = None
@@ -128,6 +129,7 @@ class ConsoleReport:
     non_2xx: int | None = None
     requests_per_s: float | None = None
     bytes_per_s: float | None = None
+    operation: str = ""
     extra: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
     first_line: int = 1

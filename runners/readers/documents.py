@@ -156,7 +156,13 @@ def _joined(value: object) -> str:
 
 
 #: Files that may hold outputs; others of a folder are passed over without a word.
-SUFFIXES = frozenset({".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""})
+SUFFIXES = frozenset({".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""}) | {
+    ".json",
+    ".csv",
+    ".jtl",
+    ".hlog",
+    ".hgrm",
+}
 
 NOT_REPORTS = ("node_modules", "target", "__pycache__")
 

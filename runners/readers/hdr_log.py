@@ -42,11 +42,15 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class HdrLog:
-    """A log in memory. `start_unix_s` is None when the log names no wall clock; `torn` tells of a cut last line."""
+    """A log in memory. `start_unix_s` is None when the log names no wall clock; `torn` tells of a cut last line.
+
+    `unit_stated` is whether the log says what unit its values have; else they are taken for microseconds.
+    """
 
     intervals: tuple[Interval, ...]
     start_unix_s: float | None
     torn: str | None = None
+    unit_stated: bool = True
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -109,7 +113,7 @@ def read_hdr_log(path: Path) -> HdrLog:
         raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
     start: float | None = None
     base: float | None = None
-    units_in_us = 1.0
+    units_in_us: float | None = None
     found: list[tuple[str, float, float, Samples]] = []
     torn = None
     for number, line in enumerate(lines, start=1):
@@ -122,7 +126,7 @@ def read_hdr_log(path: Path) -> HdrLog:
         if not line.strip() or line.startswith('"'):
             continue  # the legend
         match = _INTERVAL.match(line)
-        samples = _decode(match["data"], units_in_us) if match else None
+        samples = _decode(match["data"], units_in_us or 1.0) if match else None
         if match is None or samples is None:
             if number == len(lines):
                 torn = f"line {number} is cut short; its interval is left out"
@@ -133,7 +137,7 @@ def read_hdr_log(path: Path) -> HdrLog:
         raise ReadError(path, "holds no interval", "the generator recorded nothing; see its standard error")
     offset = _offset(found[0][1], start, base)
     intervals = (Interval(kind, at - offset, length, samples) for kind, at, length, samples in found)
-    return HdrLog(tuple(intervals), start, torn)
+    return HdrLog(tuple(intervals), start, torn, units_in_us is not None)
 
 
 def _offset(first: float, start: float | None, base: float | None) -> float:

@@ -1,7 +1,9 @@
-"""Reads the end summaries of ab, bombardier, hey and vegeta out of any text around them, as outputs like wrk's.
+"""Reads the end summaries of other load tools out of any text around them, as outputs like wrk's.
 
-What such a summary cannot show is missing in the report: none of them corrects a closed loop's latency, and ab prints
-whole milliseconds. Nothing in an input is an error; a part that is cut leaves its fields None.
+They are ab, bombardier, Gatling, hey, JMeter, k6, memtier_benchmark, oha, redis-benchmark and vegeta. What such a
+summary cannot show is missing in the report: none of them corrects a closed loop's latency; ab, Gatling and JMeter
+print whole milliseconds, and JMeter's summary has no percentile at all. Nothing in an input is an error; a part that
+is cut leaves its fields None.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
 from runners.readers.documents import Line, Problem
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
-LONGEST_BLOCK = 80  # lines; the longest summary of these tools has about fifty
+LONGEST_BLOCK = 160  # lines; the longest summary, redis-benchmark's, has about eighty
 #: Tools whose connections wait for a response before they send again.
-CLOSED_LOOPS = frozenset({"wrk", "ab", "bombardier", "hey", "oha"})
-OTHER_TOOLS = frozenset({"ab", "bombardier", "hey", "oha", "vegeta"})
+CLOSED_LOOPS = frozenset({"wrk", "ab", "bombardier", "hey", "oha", "JMeter", "redis-benchmark", "memtier_benchmark"})
+OTHER_TOOLS = CLOSED_LOOPS - {"wrk"} | {"Gatling", "HdrHistogram", "k6", "vegeta"}
 _N = r"(\d{1,18})"
 _F = r"(\d{1,15}(?:\.\d{1,12})?)"
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
@@ -29,17 +31,25 @@ _STARTS = {
     "ab": re.compile(r"^\s*This is ApacheBench, Version|^\s*Concurrency Level:\s+\d"),
     "vegeta": re.compile(r"^\s*Requests\s+\[total, rate"),
     "bombardier": re.compile(r"^\s*Bombarding \S+ .*using \d+ connection"),
+    "k6": re.compile(
+        r"^\s*(?:[✓✗√\u00d7] )?(?:checks\w*|data_received|dropped_iterations|http_req\w*)\.*\s*:\s+\S"
+        r"|^\s*\* \S+: [\d.]+ iterations/s for "
+    ),
+    "Gatling": re.compile(r"^---- Global Information -+"),
+    "JMeter": re.compile(r"^summary [+=]\s+\d+ in "),
+    "memtier_benchmark": re.compile(r"^\s*\d+\s+Threads\s*$|^Type\s+Ops/sec\s+Hits/sec"),
+    "redis-benchmark": re.compile(r"^\s*====== (\S.*?) ======\s*$|^\S.*: [\d.]+ requests per second, p50="),
 }
+#: Lines of which a summary holds several; the first one begins it.
+_REPEATED = frozenset({"ab", "k6", "JMeter", "memtier_benchmark"})
 
 
 #: What is known to be a load tool's, and is not read; each by a line that no other tool prints.
 _NOT_READ = {
-    "k6": re.compile(r"^\s*http_req_duration\.*:\s+avg="),
-    "JMeter": re.compile(r"^timeStamp,elapsed,label,responseCode|^summary [+=]\s+\d+ in "),
-    "Gatling": re.compile(r"^---- Global Information -+"),
-    "redis-benchmark": re.compile(r"^\s*====== \S.* ======\s*$"),
-    "memtier_benchmark": re.compile(r"^Type\s+Ops/sec\s+Hits/sec"),
-    "HdrHistogram": re.compile(r"^#\[Histogram log format version"),
+    "Locust": re.compile(r"^Type\s+Name\s+# reqs\s+# fails"),
+    "autocannon": re.compile(r"^│ Stat\s+│ 2\.5%"),
+    "Artillery": re.compile(r"^http\.response_time:\s*$"),
+    "siege": re.compile(r"^Transaction rate:\s+[\d.]+ trans/sec"),
 }
 
 
@@ -76,6 +86,9 @@ class _Block:
     max_us: float | None = None
     rate_rps: float | None = None
     name: str | None = None  # of a tool that prints another one's layout
+    listing: bool = True  # whether lines of percentiles count: redis-benchmark prints their inverse below them
+    heads: tuple[str, ...] = ()  # of memtier's table
+    operations: list[ConsoleReport] = field(default_factory=list)  # of a tool that reports several at once
 
     def finish(self) -> ConsoleReport:
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed
@@ -84,7 +97,8 @@ class _Block:
         if self.codes:
             said.setdefault("requests", sum(self.codes.values()) + self.failed)
         rows = sorted(dict(self.rows).items())
-        command = CommandLine(f"{self.tool} attack", self.tool, rate_rps=self.rate_rps) if self.rate_rps else None
+        asked = "vegeta attack" if self.tool == "vegeta" else self.tool
+        command = CommandLine(asked, self.tool, rate_rps=self.rate_rps) if self.rate_rps else None
         return ConsoleReport(
             tool=self.name or self.tool,
             command=command,
@@ -143,6 +157,105 @@ def _tens(block: _Block, match: re.Match[str]) -> None:
     block.mean_us, block.stdev_us, block.max_us = (float(match[at]) * 1e3 for at in (1, 2, 3))
 
 
+def _percentile_of(block: _Block, match: re.Match[str]) -> None:
+    if block.listing:
+        _row(block, match[1], float(match[2]) * 1e3)
+
+
+def _summary_of(block: _Block, match: re.Match[str]) -> None:
+    """Take redis-benchmark's last line: average, minimum, p50, p95, p99 and maximum in milliseconds."""
+    average, _, *rest = (float(part) * 1e3 for part in match[0].split())
+    block.mean_us, block.max_us = average, rest[-1]
+    for level, value in zip(("50", "95", "99", "100"), rest, strict=True):
+        _row(block, level, value)
+
+
+def _quiet(block: _Block, match: re.Match[str]) -> None:
+    """Take the one line a command that `redis-benchmark -q` prints."""
+    block.said.update(operation=match[1], requests_per_s=float(match[2]))
+    _row(block, "50", float(match[3]) * 1e3)
+
+
+def _trend(block: _Block, match: re.Match[str]) -> None:
+    """Take a line of k6's: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
+    times = {name: go_time_us(value) for name, value in re.findall(r"([\w().]+)=([^\s=]+)", match[1])}
+    block.mean_us, block.max_us = times.get("avg"), times.get("max")
+    block.said.setdefault("requests", None)
+    for name, value in times.items():
+        level = {"med": "50", "max": "100"}.get(name) or (name[2:-1] if name.startswith("p(") else "")
+        if re.fullmatch(_F, level):
+            _row(block, level, value)
+
+
+def _gatling(block: _Block, match: re.Match[str]) -> None:
+    """Take a line of Gatling's whole-run table: the first number is of all requests, those after of OK and KO."""
+    found = re.findall(r"(?<![\w.])-?\d+(?:[.,]\d+)*", match[2].replace("\u202f", ""))
+    numbers = [float(number.replace(",", "")) for number in found]
+    if not numbers:
+        return
+    name, first = match[1].strip(), numbers[0]
+    if name == "request count":
+        block.said["requests"] = int(first)
+        block.said["non_2xx"] = int(numbers[2]) if len(numbers) > 2 else None
+    elif name == "max response time":
+        block.max_us = first * 1e3
+        _row(block, "100", first * 1e3)
+    elif name == "mean response time":
+        block.mean_us = first * 1e3
+    elif name in ("std deviation", "response time std deviation"):
+        block.stdev_us = first * 1e3
+    elif level := re.match(rf"response time {_F}th percentile", name):
+        _row(block, level[1], first * 1e3)
+    elif name in ("mean requests/sec", "mean throughput"):
+        block.said["requests_per_s"] = first
+
+
+def _jmeter(block: _Block, match: re.Match[str]) -> None:
+    """Take JMeter's running total; the last one stands."""
+    hours, minutes, seconds = (int(part) for part in match[2].split(":"))
+    elapsed_s = hours * 3600 + minutes * 60 + seconds
+    block.said.update(
+        requests=int(match[1]),
+        elapsed_s=float(elapsed_s) or None,
+        requests_per_s=float(match[3]),
+        non_2xx=int(match[6]),
+    )
+    block.mean_us, block.max_us = float(match[4]) * 1e3, float(match[5]) * 1e3
+
+
+def _heads(block: _Block, match: re.Match[str]) -> None:
+    block.heads = tuple(part.removesuffix(" Latency").strip() for part in re.split(r"\s{2,}", match[0].strip()))
+
+
+def _operation(block: _Block, match: re.Match[str]) -> None:
+    """Take a row of memtier's table, in milliseconds."""
+    named = dict(zip(block.heads, match[0].split(), strict=False))
+    numbers = {name: float(value) for name, value in named.items() if re.fullmatch(_F, value)}
+    rows = sorted(
+        (round(float(name[1:]) / 100, 9), value * 1e3)
+        for name, value in numbers.items()
+        if re.fullmatch(r"p\d{1,3}(?:\.\d+)?", name)
+    )
+    rate, mean = numbers.get("Ops/sec"), numbers.get("Avg.", numbers.get("Latency"))
+    block.said.setdefault("requests", None)
+    if not rate or named.get("Type") == "Totals":
+        return
+    threads, each = block.said.get("threads"), block.said.get("connections")
+    block.operations.append(
+        ConsoleReport(
+            tool="memtier_benchmark",
+            threads=threads,
+            connections=threads * each if threads and each else None,
+            latency=ThreadStats(mean * 1e3, None, None, None) if mean is not None else None,
+            latencies=Latencies(None, tuple(rows)),
+            requests_per_s=rate,
+            first_line=block.first_line,
+            last_line=block.last_line,
+            operation=match[0].split()[0],
+        )
+    )
+
+
 _Taker = Callable[[_Block, re.Match[str]], object]
 _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
     tool: tuple((re.compile(pattern), taker) for pattern, taker in takers)
@@ -154,7 +267,7 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (r"^\s*Success rate:", lambda b, m: setattr(b, "name", "oha")),  # which prints hey's layout otherwise
             (rf"^\s*Average:\s+{_F} secs", lambda b, m: setattr(b, "mean_us", float(m[1]) * 1e6)),
             (rf"^\s*Requests/sec:\s+{_F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
-            (rf"^\s*{_F}% in {_F} secs", lambda b, m: _row(b, m[1], float(m[2]) * 1e6)),
+            (rf"^\s*{_F}%{{1,2}} in {_F} secs", lambda b, m: _row(b, m[1], float(m[2]) * 1e6)),
             (rf"^\s*\[(\d{{3}})\]\s+{_N} responses", lambda b, m: b.codes.update({int(m[1]): int(m[2])})),
             (rf"^\s*\[{_N}\]\s+\S", lambda b, m: setattr(b, "failed", b.failed + int(m[1]))),
             (r"^\s*(?:Details|Status code|Error|Latency) distribution|^\s*(?:DNS|req|resp)[ +-]", lambda b, m: None),
@@ -176,6 +289,59 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (rf"^\s*{_F}%\s+(\d\S*)\s*$", lambda b, m: _row(b, m[1], go_time_us(m[2]))),
             (r"^\s*1xx - \d.*", _classes),
             (rf"^\s*others - {_N}", lambda b, m: setattr(b, "failed", int(m[1]))),
+        ),
+        "k6": (
+            (r"^\s*\* \S+: ([\d.]+) iterations/s for ", lambda b, m: setattr(b, "rate_rps", float(m[1]))),
+            (r"^\s*(?:[✓✗√\u00d7] )?http_req_duration\.*\s*:\s+(avg=.*)", _trend),
+            (
+                rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?{_N}",
+                lambda b, m: b.said.update(non_2xx=int(m[1])),
+            ),
+            (
+                rf"^\s*http_reqs\.*\s*:\s+{_N}\s+{_F}/s",
+                lambda b, m: b.said.update(
+                    requests=int(m[1]),
+                    requests_per_s=float(m[2]),
+                    elapsed_s=int(m[1]) / float(m[2]) if float(m[2]) else None,
+                ),
+            ),
+            (
+                rf"^\s*dropped_iterations\.*\s*:\s+{_N}",
+                lambda b, m: b.said.update(extra=(f"dropped_iterations: {m[1]}",)),
+            ),
+            (rf"^\s*vus_max\.*\s*:\s+{_N}", lambda b, m: b.said.update(connections=int(m[1]))),
+            (r"^\s*(?:iteration\w*|vus|data_sent|\{ expected_response:true \})\.*\s*:", lambda b, m: None),
+        ),
+        "Gatling": ((r"^(?:> )?\s*([a-z][\w ./%]*?)(?: \(\w+\))?\s{2,}\|?\s*(\d.*)$", _gatling),),
+        "JMeter": (
+            (
+                rf"^summary =\s+{_N} in (\d\d:\d\d:\d\d) =\s+{_F}/s Avg:\s+{_N} Min:\s+\d+ Max:\s+{_N} Err:\s+{_N}",
+                _jmeter,
+            ),
+            (r"^summary \+", lambda b, m: None),
+        ),
+        "memtier_benchmark": (
+            (rf"^\s*{_N}\s+Threads\s*$", lambda b, m: b.said.update(threads=int(m[1]))),
+            (rf"^\s*{_N}\s+Connections per thread\s*$", lambda b, m: b.said.update(connections=int(m[1]))),
+            (r"^Type\s+Ops/sec\s+Hits/sec.*", _heads),
+            (r"^(?:[A-Z][A-Za-z]*)\s+\d+\.\d+\s.*", _operation),
+        ),
+        "redis-benchmark": (
+            (r"^\s*====== (\S.*?) ======\s*$", lambda b, m: b.said.update(operation=m[1])),
+            (
+                rf"^\s*{_N} requests completed in {_F} seconds",
+                lambda b, m: b.said.update(requests=int(m[1]), elapsed_s=float(m[2])),
+            ),
+            (rf"^(\S.*): {_F} requests per second, p50={_F} msec", _quiet),
+            (rf"^\s*{_N} parallel clients", lambda b, m: b.said.update(connections=int(m[1]))),
+            (r"^\s*Latency by percentile distribution", lambda b, m: setattr(b, "listing", True)),
+            (r"^\s*Cumulative distribution of latencies", lambda b, m: setattr(b, "listing", False)),
+            (rf"^\s*{_F}% <= {_F} milliseconds", _percentile_of),
+            (
+                rf"^\s*throughput summary: {_F} requests per second",
+                lambda b, m: b.said.update(requests_per_s=float(m[1])),
+            ),
+            (r"^\s*(?:\d+\.\d{3}\s+){5}\d+\.\d{3}\s*$", _summary_of),
         ),
         "vegeta": (
             (rf"^\s*Requests\s+\[total, rate[^\]]*\]\s+{_N},\s+{_F}", _requests),
@@ -200,7 +366,7 @@ def find_others(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport
         if len(text) > LONGEST_LINE:
             continue
         tool = next((name for name, start in _STARTS.items() if start.match(text)), None)
-        anew = tool is not None and not (block and block.tool == tool == "ab" and not block.said)
+        anew = tool is not None and not (block and _goes_on(block, tool))
         if block and (anew or index - begin > LONGEST_BLOCK or text.lstrip().startswith(("```", "~~~"))):
             yield from _closed(block, begin, end)
             block = None
@@ -217,8 +383,17 @@ def find_others(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport
         yield from _closed(block, begin, end)
 
 
+def _goes_on(block: _Block, tool: str) -> bool:
+    """Tell whether a line that could begin a summary belongs to the one that is open."""
+    if block.tool == "redis-benchmark" and tool == "hey":  # both print a line `Summary:`
+        return True
+    return block.tool == tool and tool in _REPEATED and not (tool == "ab" and block.said)
+
+
 def _closed(block: _Block, begin: int, end: int) -> Iterator[tuple[int, int, ConsoleReport]]:
-    if block.said:
+    if block.operations:
+        yield from ((begin, end, replace(report, last_line=block.last_line)) for report in block.operations)
+    elif block.said and (block.tool != "k6" or block.rows):
         report = block.finish()
         if report.tool == "vegeta" and report.requests and report.elapsed_s:  # its throughput leaves errors out
             report = replace(report, requests_per_s=report.requests / report.elapsed_s)

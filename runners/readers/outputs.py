@@ -12,9 +12,12 @@ from runners.readers.beside import beside, consoles
 from runners.readers.command_line import CommandLine, find_command, parse_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Document, Line, Problem, files_in, read_document
-from runners.readers.other_tools import OTHER_TOOLS, find_others, not_read
+from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
+from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
+
+LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,8 @@ def find_in(path: Path) -> Iterator[Found]:
 
 def outputs_of(document: Document) -> Found:
     """Every output of a document that was read."""
+    if (whole := read_tool_file(document)) is not None:
+        return _of_file(document, whole)
     others = list(find_others(document.lines))
     lines_left = list(document.lines)
     for begin, last, _ in others:
@@ -186,7 +191,7 @@ def outputs_of(document: Document) -> Found:
             report.first_line,
             report,
             document.lines[position].cell,
-            column.label if column else "",
+            column.label if column else report.operation,
             column.index if column else 0,
             of,
             trails[position],
@@ -198,6 +203,25 @@ def outputs_of(document: Document) -> Found:
         outputs.append(output)
         end = max(end, where[output.cell, report.last_line] + 1)
     return Found(document.path, tuple(outputs), (*document.problems, *problems, *not_read(document.lines)))
+
+
+def _of_file(document: Document, whole: FileOutputs) -> Found:
+    """The outputs of a file that a load tool wrote for other programs: nobody's prose stands around them."""
+    last = len(document.lines)
+    outputs = [
+        Output(
+            document.path,
+            1,
+            replace(report, last_line=last),
+            label=report.operation,
+            column=index,
+            columns=len(whole.reports),
+            stated=None if report.rate_rps else _stated(document.path, (), report, 1, ()),
+            missing=missing(report),
+        )
+        for index, report in enumerate(whole.reports)
+    ]
+    return Found(document.path, tuple(outputs), (*document.problems, *([whole.problem] if whole.problem else [])))
 
 
 def _one_tool(
@@ -217,6 +241,8 @@ def _stated(
     path: Path, above: Sequence[Line], report: ConsoleReport, columns: int, trail: Sequence[str]
 ) -> context.Stated | None:
     """Read the offered rate that the text above or the file's name gives."""
+    if report.tool in OTHER_TOOLS and report.tool in CLOSED_LOOPS:
+        return None  # such a tool offers no rate
     asked = report.command.duration_s if report.command else None
     if columns > 1:
         return context.stated(above, columns, report.duration_s or asked)
@@ -256,7 +282,7 @@ def _command_above(above: Sequence[Line]) -> CommandLine | None:
 def missing(report: ConsoleReport) -> tuple[str, ...]:
     """What a whole output has and this one lacks, in words."""
     if report.tool in OTHER_TOOLS:
-        return ()  # their summaries have other parts
+        return _missing_of_others(report)  # their summaries have other parts
     lacks = []
     table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
     if table_only and report.duration_s is None:
@@ -276,3 +302,16 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
     if report.requests_per_s is None:
         lacks.append("the line Requests/sec")
     return tuple(lacks)
+
+
+def _missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
+    """What a reader needs of any tool's output: percentiles up to p99 at least, and how many requests they are of."""
+    levels = [level for level, _ in report.latencies.rows if level < 1]
+    lacks = []
+    if not levels:
+        lacks.append("percentiles")
+    elif max(levels) < LEAST_HIGHEST:
+        lacks.append(f"percentiles beyond p{max(levels) * 100:g}")
+    if report.requests is None:
+        lacks.append("the number of requests")
+    return (*lacks, *(line for line in report.extra if line.startswith("the unit of")))

@@ -100,11 +100,10 @@ def test_oha_is_named_by_its_success_rate() -> None:
 @pytest.mark.parametrize(
     ("line", "tool"),
     [
-        ("     http_req_duration..............: avg=1.2ms min=1ms med=1ms max=9ms", "k6"),
-        ("timeStamp,elapsed,label,responseCode,responseMessage", "JMeter"),
-        ("---- Global Information --------------------------------", "Gatling"),
-        ("====== PING_INLINE ======", "redis-benchmark"),
-        ("#[Histogram log format version 1.3]", "HdrHistogram"),
+        ("Type     Name    # reqs      # fails |    Avg     Min     Max    Med", "Locust"),
+        ("│ Stat    │ 2.5% │ 50%  │ 97.5% │ 99%  │ Avg     │ Stdev   │ Max  │", "autocannon"),
+        ("http.response_time:", "Artillery"),
+        ("Transaction rate:      1234.56 trans/sec", "siege"),
     ],
 )
 def test_a_tool_that_is_not_read_is_named(line: str, tool: str) -> None:

@@ -1,0 +1,208 @@
+"""Files and summaries of further load tools, as the tools wrote them on loopback, are read figure by figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.audit.audit import audit
+from runners.readers.documents import text_document
+from runners.readers.outputs import Found, Output, find_outputs, outputs_of
+from runners.readers.tool_files import of_samples
+from runners.tests.readers.test_other_tools import TOOLS
+
+HDR_LOG = TOOLS.parent / "loadgen" / "load.hlog"
+
+
+def outputs(name: str) -> tuple[Output, ...]:
+    found = find_outputs(TOOLS / name)
+    assert found.problems == ()
+    return found.outputs
+
+
+def codes(name: str) -> set[str]:
+    return {remark.code for remark in audit([find_outputs(TOOLS / name)]).remarks}
+
+
+def test_gatling_is_read_with_all_its_requests() -> None:
+    (output,) = outputs("gatling.txt")
+    report = output.report
+    assert (output.tool, report.requests, report.non_2xx, report.requests_per_s) == ("Gatling", 100, 50, 20)
+    assert report.latencies.rows == ((0.5, 19_000), (0.75, 44_000), (0.95, 48_000), (0.99, 151_000), (1.0, 151_000))
+    assert report.latency is not None
+    assert (report.latency.mean, report.latency.stdev) == (27_000, 26_000)
+
+
+def test_the_older_table_of_gatling_is_read() -> None:
+    text = """---- Global Information --------------------------------------------------------
+> request count                                       1200 (OK=1199   KO=1     )
+> max response time                                    412 (OK=412    KO=60    )
+> response time 95th percentile                         31 (OK=31     KO=60    )
+> mean requests/sec                                     20 (OK=19.983 KO=0.017 )
+"""
+    (output,) = outputs_of(text_document(text)).outputs
+    assert (output.report.requests, output.report.non_2xx, output.report.requests_per_s) == (1_200, 1, 20)
+    assert output.report.latencies.rows == ((0.95, 31_000), (1.0, 412_000))
+
+
+def test_jmeters_samples_are_one_output_a_label() -> None:
+    found = outputs("jmeter.jtl")
+    assert [(output.tool, output.label) for output in found] == [("JMeter", "GET entity"), ("JMeter", "GET absent")]
+    assert sum(output.report.requests or 0 for output in found) == 40
+    assert [output.report.non_2xx for output in found] == [0, found[1].report.requests]
+    times = sorted(
+        int(line.split(",")[1]) * 1_000
+        for line in (TOOLS / "jmeter.jtl").read_text().splitlines()[1:]
+        if "entity" in line
+    )
+    assert found[0].report.latencies.at(1.0) == times[-1]
+    assert found[0].report.latencies.at(0.5) == times[-(-len(times) // 2) - 1]
+    assert "RAT004" in codes("jmeter.jtl")
+
+
+def test_a_summary_of_jmeter_has_no_percentile_and_is_said_to_have_none() -> None:
+    (output,) = outputs("jmeter.txt")
+    assert (output.report.requests, output.report.requests_per_s, output.report.max_us) == (6_638, 84.9, 1_412_000)
+    assert output.missing == ("percentiles",)
+
+
+@pytest.mark.parametrize("name", ["memtier.json", "memtier.txt"])
+def test_memtier_is_read_by_operation(name: str) -> None:
+    sets, gets = outputs(name)
+    assert (sets.label, gets.label, sets.connections) == ("Sets", "Gets", 10)
+    assert (sets.report.requests_per_s, gets.report.requests_per_s) == (3738.53, 36897.67)
+    assert gets.report.latencies.at(0.999) == pytest.approx(137_215)
+    assert sets.report.latency is not None
+    assert sets.report.latency.mean == pytest.approx(1_144.5, abs=0.6)
+
+
+def test_redis_benchmark_is_read_by_command() -> None:
+    sets, gets = outputs("redis.txt")
+    assert (sets.label, sets.report.requests, sets.connections, sets.offered_rps) == ("SET", 20_000, 20, None)
+    assert (sets.report.requests_per_s, gets.report.requests_per_s) == (18_198.36, 18_467.22)
+    assert (sets.report.latencies.at(0.5), sets.report.latencies.at(0.99)) == pytest.approx(
+        (367, 8_191)
+    )  # not the cumulative table's
+    assert sets.report.max_us == pytest.approx(23_247)
+    table = outputs("redis.csv")
+    assert [(output.label, output.report.latencies.at(0.99)) for output in table] == [
+        ("SET", pytest.approx(3_863)),
+        ("GET", pytest.approx(4_919)),
+    ]
+    (quiet,) = outputs_of(text_document("GET: 25806.45 requests per second, p50=0.599 msec\n")).outputs
+    assert (quiet.report.requests_per_s, quiet.missing[0]) == (25_806.45, "percentiles beyond p50")
+
+
+def test_the_json_of_vegeta_has_the_rate_that_it_offered() -> None:
+    (output,) = outputs("vegeta.json")
+    assert output.offered_rps == pytest.approx(200.18, abs=0.01)
+    assert output.report.latencies.at(0.99) == pytest.approx(281_927.3)
+    assert (output.report.requests, output.report.non_2xx) == (1_000, 0)
+
+
+def test_heys_samples_are_read() -> None:
+    (output,) = outputs("hey.csv")
+    assert (output.tool, output.report.requests, output.report.non_2xx) == ("hey", 30, 0)
+
+
+def test_hey_of_go_1_23_prints_two_per_cent_signs() -> None:
+    text = (TOOLS / "hey.txt").read_text(encoding="utf-8").replace("% in ", "%% in ")
+    (output,) = outputs_of(text_document(text)).outputs
+    assert output.report.latencies.at(0.5) == pytest.approx(51_900)
+
+
+def test_an_hdrhistogram_log_is_read_by_tag() -> None:
+    found = find_outputs(HDR_LOG).outputs
+    assert [output.label for output in found] == ["response", "service"]
+    assert all(output.report.requests and output.report.latencies.at(0.99) for output in found)
+
+
+K6 = {
+    "metrics": {
+        "http_req_duration": {"avg": 4.5, "min": 0.2, "med": 3.0, "max": 91.0, "p(90)": 7.5, "p(95)": 9.0},
+        "http_req_failed": {"passes": 7, "fails": 993, "value": 0.007},
+        "http_reqs": {"count": 1000, "rate": 199.0},
+        "vus_max": {"value": 20, "min": 20, "max": 20},
+        "iterations": {"count": 1000, "rate": 199.0},
+        "dropped_iterations": {"count": 250, "rate": 50.0},
+    }
+}
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_json_of_k6_is_read(wrapped: bool) -> None:
+    metrics = {name: {"values": value} if wrapped else value for name, value in K6["metrics"].items()}
+    (output,) = outputs_of(text_document(json.dumps({"metrics": metrics}))).outputs
+    report = output.report
+    assert (report.requests, report.non_2xx, report.requests_per_s, output.connections) == (1_000, 7, 199.0, 20)
+    assert report.latencies.rows == ((0.5, 3_000), (0.9, 7_500), (0.95, 9_000), (1.0, 91_000))
+    assert output.missing == ("percentiles beyond p95",)
+    assert report.extra == ("dropped_iterations: 250",)
+    assert output.offered_rps == pytest.approx(199.0 * 1.25)  # what it did not even begin was offered
+    assert "RAT006" in {remark.code for remark in audit([Found(output.path, (output,), ())]).remarks}
+
+
+def test_damaged_json_of_a_tool_is_named_and_other_json_is_passed_over() -> None:
+    text = (TOOLS / "vegeta.json").read_text(encoding="utf-8")
+    (problem,) = outputs_of(text_document(text[:200])).problems
+    assert "damaged" in problem.text
+    for other in ("{}", '{"a": 1}', '{"metrics": {}}', "{ not json", "[1, 2]"):
+        assert outputs_of(text_document(other)).outputs == ()
+        assert outputs_of(text_document(other)).problems == ()
+
+
+_NAMES = ["latencies", "throughput", "requests", "metrics", "ALL STATS", "spec", "result"]
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "latencies",
+                    "throughput",
+                    "requests",
+                    "metrics",
+                    "http_req_duration",
+                    "ALL STATS",
+                    "Gets",
+                    "Count",
+                    "p99",
+                    "spec",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["latencies", "throughput", "requests", "metrics", "ALL STATS", "spec", "result"]), _JSON
+    )
+)
+def test_no_json_is_an_error(content: dict[str, object]) -> None:
+    audit([outputs_of(text_document(json.dumps(content)))])
+
+
+@pytest.mark.parametrize("name", ["jmeter.jtl", "hey.csv", "redis.csv"])
+@given(st.data())
+def test_a_table_may_be_cut_anywhere(name: str, data: st.DataObject) -> None:
+    text = (TOOLS / name).read_text(encoding="utf-8")
+    audit([outputs_of(text_document(text[: data.draw(st.integers(0, len(text)))], Path(name)))])
+
+
+@given(st.lists(st.floats(0.1, 1e7), min_size=1, max_size=200))
+def test_percentiles_of_samples_are_samples_in_order(times: list[float]) -> None:
+    latencies, stats = of_samples(times)
+    values = [value for _, value in latencies.rows]
+    assert values == sorted(values)
+    assert set(values) <= set(times)
+    assert (values[-1], stats.max) == (max(times), max(times))
