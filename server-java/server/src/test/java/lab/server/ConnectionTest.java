@@ -72,7 +72,9 @@ class ConnectionTest {
                 throw new java.io.UncheckedIOException(e);
             }
         });
-        Thread.sleep(100);
+        while (sender.isAlive() && sender.getState() != Thread.State.WAITING) {
+            Thread.onSpinWait();
+        }
         for (int i = 0; i < requests; i++) {
             RawClient.Answer answer = client.read();
             assertEquals(200, answer.status());

@@ -23,7 +23,7 @@ class CrowdTest {
     private static final int IDLE_CONNECTIONS = Length.LONG ? 10_000 : 1_000;
     private static final int SLOW_CLIENTS = 200;
     private static final int REQUESTS = 200;
-    private static final long PATIENCE_NANOS = 20_000_000_000L;
+    private static final long PATIENCE_NANOS = 120_000_000_000L;
     private static final Pattern CONNECTIONS = Pattern.compile("\"connections\":(\\d+)");
 
     private final Mode mode;

@@ -154,21 +154,6 @@ class LaterAnswerTest {
         }
 
         @Override
-        public int nodes() {
-            return 1;
-        }
-
-        @Override
-        public int defaultFrom() {
-            return 1;
-        }
-
-        @Override
-        public int defaultAck(int from) {
-            return 1;
-        }
-
-        @Override
         public void get(Exchange exchange, byte[] key, int from, int ack) throws IOException {
             later(exchange, () -> local.get(exchange, key, from, ack));
         }

@@ -16,7 +16,7 @@ import java.util.Map;
 /** An HTTP client that sends exactly the bytes that it is given, on one connection. */
 public final class RawClient implements AutoCloseable {
 
-    private static final int TIMEOUT_MS = 20_000;
+    private static final int TIMEOUT_MS = 120_000;
     private static final int HEX = 16;
 
     private final Socket socket;

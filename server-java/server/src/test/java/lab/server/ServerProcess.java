@@ -17,7 +17,7 @@ import java.util.regex.Pattern;
 /** The server as a process of its own. Never outlives the test. */
 final class ServerProcess implements AutoCloseable {
 
-    private static final int STOP_TIMEOUT_S = 30;
+    private static final int STOP_TIMEOUT_S = 120;
 
     private final Process process;
     private final Path errors;

@@ -13,7 +13,7 @@ import picocli.CommandLine;
 /** A server in this process, on a free port, for a test. */
 public final class TestServer implements AutoCloseable {
 
-    private static final long TIMEOUT_NANOS = 20_000_000_000L;
+    private static final long TIMEOUT_NANOS = 120_000_000_000L;
 
     private final RunningNodes nodes;
 

@@ -10,17 +10,23 @@ import lab.storage.Cursor;
 public interface Entities {
 
     /** Nodes in all; no more replicas than these can be asked for. */
-    int nodes();
+    default int nodes() {
+        return 1;
+    }
 
     /** Replicas of a request that does not say {@code from}. */
-    int defaultFrom();
+    default int defaultFrom() {
+        return 1;
+    }
 
     /**
      * Replicas that must have answered, of a request that does not say {@code ack}.
      *
      * @param from replicas as the request says, or {@link #defaultFrom()}
      */
-    int defaultAck(int from);
+    default int defaultAck(int from) {
+        return 1;
+    }
 
     /** Answers a {@code GET}: 200 with the value, or 404; 504 if fewer than {@code ack} of {@code from} replicas answer. */
     void get(Exchange exchange, byte[] key, int from, int ack) throws IOException;

@@ -20,21 +20,6 @@ public final class LocalEntities implements Entities {
     }
 
     @Override
-    public int nodes() {
-        return 1;
-    }
-
-    @Override
-    public int defaultFrom() {
-        return 1;
-    }
-
-    @Override
-    public int defaultAck(int from) {
-        return 1;
-    }
-
-    @Override
     public void get(Exchange exchange, byte[] key, int from, int ack) throws IOException {
         ValueAnswer answer = new ValueAnswer(exchange);
         if (!storage.get(MemorySegment.ofArray(key), answer)) {

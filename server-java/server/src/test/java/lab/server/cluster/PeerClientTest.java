@@ -34,7 +34,7 @@ class PeerClientTest {
     private static final int THREADS = 4;
     private static final int TIMEOUT_MS = 300;
     private static final int RETRY_MS = 50;
-    private static final int PATIENCE_S = 20;
+    private static final int PATIENCE_S = 120;
     private static final byte[] NO_BYTES = {};
 
     private final ScheduledExecutorService prober = Executors.newSingleThreadScheduledExecutor();
@@ -109,6 +109,14 @@ class PeerClientTest {
         Asked call = new Asked(PeerCall.Kind.PUT, key, record);
         peer.send(call);
         return call;
+    }
+
+    /** Responds, as long as it is to be silent only when that is over. */
+    private static byte[] whenOver(AtomicBoolean silent, CountDownLatch over) throws InterruptedException {
+        if (silent.get()) {
+            over.await();
+        }
+        return FakeNode.response(200, NO_BYTES);
     }
 
     private static void awaitUp(Peer peer) throws InterruptedException {
@@ -199,12 +207,7 @@ class PeerClientTest {
     void nodeThatCallsIsProbedAtOnceAndNodeThatHasStartedIsTakenBack(ClientKind kind) throws Exception {
         AtomicBoolean silent = new AtomicBoolean(true);
         CountDownLatch over = new CountDownLatch(1);
-        FakeNode node = node(request -> {
-            if (silent.get()) {
-                over.await();
-            }
-            return FakeNode.response(200, NO_BYTES);
-        });
+        FakeNode node = node(request -> whenOver(silent, over));
         Peer peer = peer(kind, node.url(), TIMEOUT_MS, false, Integer.MAX_VALUE);
         assertEquals(PeerFailure.TIMED_OUT, get(peer, "a").await());
         assertTrue(peer.isAside());
@@ -224,12 +227,7 @@ class PeerClientTest {
     void nodeThatKeepsSilentCostsOneTimeOutAndIsTakenBackWhenItAnswers(ClientKind kind) throws Exception {
         AtomicBoolean silent = new AtomicBoolean(true);
         CountDownLatch over = new CountDownLatch(1);
-        FakeNode node = node(request -> {
-            if (silent.get()) {
-                over.await();
-            }
-            return FakeNode.response(200, NO_BYTES);
-        });
+        FakeNode node = node(request -> whenOver(silent, over));
         Peer peer = peer(kind, node.url());
         assertEquals(PeerFailure.TIMED_OUT, get(peer, "a").await());
         for (int i = 0; i < 1_000; i++) {

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class FullDiskOverHttpTest {
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(120);
     private static final int VALUE_BYTES = 1_000;
     private static final int WRITES_BEFORE = 100;
 

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 class FullFileSystemTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofSeconds(120);
     private static final Pattern PORT = Pattern.compile("\"port\":(\\d+)");
     private static final int MIB = 1 << 20;
     private static final int BYTES = 48 * MIB;

@@ -82,7 +82,7 @@ class BackPressureTest {
                 .compaction(LsmOptions.Compaction.OFF).build())) {
             storage.put(utf8("before"), utf8("1"));
             Files.move(data, elsewhere);
-            StorageException told = Assertions.assertTimeoutPreemptively(Duration.ofSeconds(20),
+            StorageException told = Assertions.assertTimeoutPreemptively(Duration.ofSeconds(120),
                     () -> assertThrows(StorageException.class, () -> {
                         for (int i = 0; i < 1_000; i++) {
                             storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[1_000]));
@@ -91,7 +91,7 @@ class BackPressureTest {
             assertTrue(told.getMessage().startsWith("The store cannot"), told.getMessage());
             assertNotNull(storage.get(utf8("key0")), "reads go on");
             Files.move(elsewhere, data);
-            Assertions.assertTimeoutPreemptively(Duration.ofSeconds(20), () -> putUntilTaken(storage));
+            Assertions.assertTimeoutPreemptively(Duration.ofSeconds(120), () -> putUntilTaken(storage));
             storage.flush();
             assertNotNull(storage.get(utf8("before")));
             assertNotNull(storage.get(utf8("key0")));

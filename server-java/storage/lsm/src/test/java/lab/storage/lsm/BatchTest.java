@@ -17,7 +17,6 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import lab.storage.Batch;
 import lab.storage.Bytes;
-import lab.storage.Cursor;
 import lab.storage.EntryTooLargeException;
 import lab.storage.StorageException;
 import lab.storage.conformance.Length;
@@ -70,26 +69,6 @@ class BatchTest {
         return state;
     }
 
-    private static SortedMap<String, String> read(LsmStorage storage) {
-        SortedMap<String, String> shown = new TreeMap<>();
-        try (Cursor cursor = storage.range(null, null)) {
-            while (cursor.next()) {
-                shown.put(Bytes.text(cursor.key()), Bytes.text(cursor.value()));
-            }
-        }
-        return shown;
-    }
-
-    /** After how many batches a store is like this; -1 if it never is between these bounds. */
-    private static int batchesShown(SortedMap<String, String> shown, int atLeast, int atMost) {
-        for (int batches = atMost; batches >= atLeast; batches--) {
-            if (state(batches).equals(shown)) {
-                return batches;
-            }
-        }
-        return -1;
-    }
-
     @Test
     void lossOfPowerLeavesWholeBatchesWithABufferedLog() throws IOException {
         loseThePowerOfManyStores(LsmOptions.Wal.BUFFERED);
@@ -117,8 +96,8 @@ class BatchTest {
                 PowerLossDisk disk = new PowerLossDisk(now, wal != LsmOptions.Wal.SYNC);
                 Path left = folder.resolve(wal + "-" + store + "-" + (loss + 1));
                 try (LsmStorage storage = new LsmStorage(now, options, disk)) {
-                    SortedMap<String, String> shown = read(storage);
-                    int batches = batchesShown(shown, promised, done);
+                    SortedMap<String, String> shown = Contents.of(storage);
+                    int batches = Contents.writes(shown, BatchTest::state, promised, done);
                     assertTrue(batches >= 0, wal + ", store " + store + ", loss " + loss + ": of " + done + " batches, "
                             + promised + " of them promised, a state is left that is after no batch");
                     promised = batches;
@@ -167,12 +146,12 @@ class BatchTest {
         Files.copy(name.resolveSibling(Manifest.FILE_NAME), store.resolve(Manifest.FILE_NAME));
         Files.write(store.resolve(name.getFileName()), log);
         try (LsmStorage storage = new LsmStorage(store, OPTIONS)) {
-            int shown = batchesShown(read(storage), 0, batches);
+            int shown = Contents.writes(Contents.of(storage), BatchTest::state, 0, batches);
             assertTrue(shown >= 0, "cut to " + log.length + " bytes, it gives a state that is after no batch");
             for (int number = shown + 1; number <= batches; number++) {
                 storage.write(batch(number));
             }
-            assertEquals(state(batches), read(storage));
+            assertEquals(state(batches), Contents.of(storage));
             return shown;
         }
     }
@@ -203,7 +182,7 @@ class BatchTest {
                 } catch (StorageException e) {
                     refused++;
                 }
-                assertTrue(expected.equals(read(storage)), "batch " + number);
+                assertTrue(expected.equals(Contents.of(storage)), "batch " + number);
             }
             disk.makeRoom();
         }

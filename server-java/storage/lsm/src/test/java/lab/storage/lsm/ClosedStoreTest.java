@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** A store that is closed says so, instead of waiting for a view that never comes. */
 class ClosedStoreTest {
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(20);
+    private static final Duration TIMEOUT = Duration.ofSeconds(120);
 
     @TempDir
     private Path folder;

@@ -32,7 +32,7 @@ class DamagedBlockTest {
 
     private static final int KEYS = 1_000;
     private static final int DAMAGED_KEY = 500;
-    private static final Duration TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(120);
     /** Somewhere in the middle of the blocks of the first table. */
     private static final long DAMAGED_AT = 50_000;
 

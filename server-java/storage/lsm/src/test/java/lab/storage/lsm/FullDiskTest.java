@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** A disk without room refuses writes and says so; nothing is lost, reads go on, and writes are taken when there is room. */
 class FullDiskTest {
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(120);
     private static final int VALUE_BYTES = 1_000;
 
     @TempDir

@@ -10,8 +10,6 @@ import java.util.SortedMap;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import lab.storage.Bytes;
-import lab.storage.Cursor;
 import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -59,18 +57,10 @@ class KillThenPowerLossTest {
     }
 
     private static int writesShown(LsmStorage storage, int atLeast, int atMost) {
-        SortedMap<String, String> shown = new TreeMap<>();
-        try (Cursor cursor = storage.range(null, null)) {
-            while (cursor.next()) {
-                shown.put(Bytes.text(cursor.key()), Bytes.text(cursor.value()));
-            }
-        }
-        for (int writes = atMost; writes >= atLeast; writes--) {
-            if (state(writes).equals(shown)) {
-                return writes;
-            }
-        }
-        throw new AssertionError("of " + atMost + " writes, " + atLeast + " of them promised, this is left: " + shown);
+        SortedMap<String, String> shown = Contents.of(storage);
+        int writes = Contents.writes(shown, KillThenPowerLossTest::state, atLeast, atMost);
+        assertTrue(writes >= 0, "of " + atMost + " writes, " + atLeast + " of them promised, this is left: " + shown);
+        return writes;
     }
 
     @ParameterizedTest

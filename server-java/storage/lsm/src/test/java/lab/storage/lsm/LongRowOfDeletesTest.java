@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** A range that passes a long row of deletes holds nobody up: neither who wants its memtables back, nor its thread. */
 class LongRowOfDeletesTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(20);
+    private static final Duration PATIENCE = Duration.ofSeconds(120);
     private static final long THRESHOLD_BYTES = 1 << 20;
 
     @ParameterizedTest

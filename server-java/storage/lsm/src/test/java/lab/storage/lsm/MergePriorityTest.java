@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** Background work that takes long holds up neither what was flushed lately nor, without end, a writer. */
 class MergePriorityTest {
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(120);
     private static final int KEYS = 4_000;
     private static final int VALUE_BYTES = 100;
 

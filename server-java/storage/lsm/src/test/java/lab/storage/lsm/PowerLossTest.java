@@ -10,8 +10,6 @@ import java.nio.file.Path;
 import java.util.SortedMap;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
-import lab.storage.Bytes;
-import lab.storage.Cursor;
 import lab.storage.conformance.Length;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -63,26 +61,6 @@ class PowerLossTest {
         return state;
     }
 
-    private static SortedMap<String, String> read(LsmStorage storage) {
-        SortedMap<String, String> shown = new TreeMap<>();
-        try (Cursor cursor = storage.range(null, null)) {
-            while (cursor.next()) {
-                shown.put(Bytes.text(cursor.key()), Bytes.text(cursor.value()));
-            }
-        }
-        return shown;
-    }
-
-    /** After how many writes a store is like this; -1 if it never is between these bounds. */
-    private static int writesShown(SortedMap<String, String> shown, int atLeast, int atMost) {
-        for (int writes = atMost; writes >= atLeast; writes--) {
-            if (state(writes).equals(shown)) {
-                return writes;
-            }
-        }
-        return -1;
-    }
-
     @Test
     void withABufferedLogTheStateAfterSomeWriteIsLeftAndWhatWasFlushed() throws IOException {
         loseThePowerOfManyStores(LsmOptions.Wal.BUFFERED);
@@ -110,9 +88,9 @@ class PowerLossTest {
                 PowerLossDisk disk = new PowerLossDisk(now, wal == LsmOptions.Wal.BUFFERED);
                 Path left = folder.resolve(wal + "-" + store + "-" + (loss + 1));
                 try (LsmStorage storage = new LsmStorage(now, options, disk)) {
-                    int shown = writesShown(read(storage), promised, done);
+                    int shown = Contents.writes(Contents.of(storage), PowerLossTest::state, promised, done);
                     assertTrue(shown >= 0, wal + ", store " + store + ", loss " + loss + ": of " + done + " writes, "
-                            + promised + " of them promised, this is left: " + read(storage));
+                            + promised + " of them promised, this is left: " + Contents.of(storage));
                     lost += done - shown;
                     // What was read after a loss was on the disk, and must stay there.
                     promised = shown;

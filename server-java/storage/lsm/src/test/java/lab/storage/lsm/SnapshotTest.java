@@ -41,7 +41,7 @@ class SnapshotTest {
 
     /** Files are removed in the background. */
     private void awaitTableFiles(int count) {
-        Assertions.assertTimeoutPreemptively(Duration.ofSeconds(20), () -> {
+        Assertions.assertTimeoutPreemptively(Duration.ofSeconds(120), () -> {
             while (tableFiles() != count) {
                 Thread.sleep(5);
             }

@@ -118,7 +118,7 @@ class StatisticsTest {
             fill(storage, 0, KEYS);
             fill(storage, 0, KEYS);
             long twice = storage.stats().diskBytes();
-            assertTimeoutPreemptively(Duration.ofSeconds(60), () -> {
+            assertTimeoutPreemptively(Duration.ofSeconds(120), () -> {
                 while (storage.stats().diskBytes() > twice * 0.6) {
                     Thread.sleep(20);
                 }

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 @EnabledOnOs(OS.LINUX)
 class ThreadPriorityTest {
 
-    private static final Duration TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(120);
     /** Names as the kernel keeps them, 15 characters at most. */
     private static final List<String> WAITED_FOR = List.of("lsm-flush", "lsm-compact-fre");
     private static final int NICE_FIELD_AFTER_NAME = 16;

@@ -9,27 +9,26 @@ import java.lang.invoke.MethodHandle;
 @SuppressWarnings("restricted")
 public final class Threads {
 
-    private static final int PRIORITY_OF_A_PROCESS = 0;
-    private static final MethodHandle SET_PRIORITY = System.getProperty("os.name").equals("Linux") ? setPriority() : null;
+    private static final MethodHandle NICE = System.getProperty("os.name").equals("Linux") ? nice() : null;
 
     private Threads() {
     }
 
-    private static MethodHandle setPriority() {
+    private static MethodHandle nice() {
         Linker linker = Linker.nativeLinker();
         ValueLayout.OfInt number = ValueLayout.JAVA_INT;
-        return linker.defaultLookup().find("setpriority").map(symbol -> linker.downcallHandle(symbol,
-                FunctionDescriptor.of(number, number, number, number))).orElse(null);
+        return linker.defaultLookup().find("nice").map(symbol -> linker.downcallHandle(symbol,
+                FunctionDescriptor.of(number, number))).orElse(null);
     }
 
     /**
-     * Lowers the priority of the calling thread, and of it alone: on Linux each thread has a nice value of its own. A
+     * Lowers the priority of the calling thread below that of the process, and of it alone: on Linux each thread has a nice value of its own. A
      * thread that serves a request then goes first where they share a core. Does nothing elsewhere.
      */
-    public static void runInBackground(int nice) {
-        if (SET_PRIORITY != null) {
+    public static void runInBackground(int by) {
+        if (NICE != null) {
             try {
-                int ignored = (int) SET_PRIORITY.invokeExact(PRIORITY_OF_A_PROCESS, 0, nice);
+                int ignored = (int) NICE.invokeExact(by);
             } catch (Throwable e) {
                 throw new IllegalStateException(e);
             }

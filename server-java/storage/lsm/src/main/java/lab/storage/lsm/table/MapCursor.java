@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.SortedMap;
 
 /** Walks over a sorted map as if it were a table; a null value is a delete. */
-public final class MapCursor implements EntryCursor {
+public class MapCursor implements EntryCursor {
 
     private final Iterator<Map.Entry<byte[], byte[]>> entries;
     private Map.Entry<byte[], byte[]> current;

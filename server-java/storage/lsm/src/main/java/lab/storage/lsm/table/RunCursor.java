@@ -1,11 +1,10 @@
 package lab.storage.lsm.table;
 
-import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
 
 /** Walks over the tables of a run, one after the other, forwards or from their end to their start. */
-final class RunCursor implements EntryCursor {
+final class RunCursor extends ForwardingCursor {
 
     private final List<Table> tables;
     private final boolean reverse;
@@ -51,32 +50,7 @@ final class RunCursor implements EntryCursor {
     }
 
     @Override
-    public byte[] key() {
-        return entries.key();
-    }
-
-    @Override
-    public int keyLength() {
-        return entries.keyLength();
-    }
-
-    @Override
-    public long prefix() {
-        return entries.prefix();
-    }
-
-    @Override
-    public MemorySegment valueSegment() {
-        return entries.valueSegment();
-    }
-
-    @Override
-    public long valueOffset() {
-        return entries.valueOffset();
-    }
-
-    @Override
-    public int valueLength() {
-        return entries.valueLength();
+    EntryCursor current() {
+        return entries;
     }
 }

@@ -1,11 +1,10 @@
 package lab.storage.lsm.table;
 
-import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;
 import lab.storage.lsm.CorruptionException;
 
 /** Walks over those blocks of a table that are whole. */
-final class SalvageCursor implements EntryCursor {
+final class SalvageCursor extends ForwardingCursor {
 
     private final Table table;
     private final BlockwiseCursor entries;
@@ -40,32 +39,7 @@ final class SalvageCursor implements EntryCursor {
     }
 
     @Override
-    public byte[] key() {
-        return entries.key();
-    }
-
-    @Override
-    public int keyLength() {
-        return entries.keyLength();
-    }
-
-    @Override
-    public long prefix() {
-        return entries.prefix();
-    }
-
-    @Override
-    public MemorySegment valueSegment() {
-        return entries.valueSegment();
-    }
-
-    @Override
-    public long valueOffset() {
-        return entries.valueOffset();
-    }
-
-    @Override
-    public int valueLength() {
-        return entries.valueLength();
+    EntryCursor current() {
+        return entries;
     }
 }

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 class CompactionTest {
 
     private static final int KEYS = 1_000;
-    private static final Duration TIMEOUT = Duration.ofSeconds(20);
+    private static final Duration TIMEOUT = Duration.ofSeconds(120);
 
     @TempDir
     private Path folder;

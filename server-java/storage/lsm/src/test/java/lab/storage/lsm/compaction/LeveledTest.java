@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 class LeveledTest {
 
     private static final int KEYS = 4_000;
-    private static final Duration TIMEOUT = Duration.ofSeconds(60);
+    private static final Duration TIMEOUT = Duration.ofSeconds(120);
 
     @TempDir
     private Path folder;

@@ -6,9 +6,10 @@ import java.nio.file.Path;
 import java.util.function.Consumer;
 
 /** A table without a file, for tests of who holds tables. */
-public final class UnmappedTable extends Table {
+public class UnmappedTable extends Table {
 
     /** Makes one whose release is reported. */
+    @SuppressWarnings("this-escape") // It is released after it was made.
     public UnmappedTable(long id, Consumer<Table> released) {
         super(id, Path.of("none"), Arena.ofShared(), MemorySegment.NULL);
         cleanWith(ignored -> released.accept(this));
