@@ -1,6 +1,6 @@
 //! Nothing vanishes, and nothing is counted as what it is not: failures, late sends, warm-ups, the end of a run.
 
-use crate::support::{OK, Run, Scratch, Server, agrees, finish, held, run, spawn};
+use crate::support::{LONGER_THAN_A_RUN, OK, Run, Scratch, Server, agrees, finish, held, run, spawn};
 use std::io::Write;
 use std::time::Duration;
 
@@ -30,9 +30,8 @@ fn a_script_that_fails_in_mid_run_ends_it_but_every_report_is_written() {
     let log = scratch.0.join("out.hlog");
     let text =
         "local n = 0\nfunction request()\n n = n + 1\n if n > 50 then error('enough') end\n return wrk.format()\nend\n";
-    let run = with_script(text, &format!("-t1 -c1 -R 200 -d 5s --hlog {}", log.display()), &Server::ok());
+    let run = with_script(text, &format!("-t1 -c1 -R 200 -d 60s --hlog {}", log.display()), &Server::ok());
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.took < Duration::from_secs(4), "{:?}", run.took);
     run.assert_nothing_vanished();
     // One request is made before the run, to see what it is.
     assert!((49..=50).contains(&run.count("/requests/completed")), "{}", run.json["requests"]);
@@ -46,9 +45,8 @@ fn a_script_that_fails_in_mid_run_ends_it_but_every_report_is_written() {
 fn a_script_may_give_nothing_after_it_has_stopped_its_thread() {
     let text = "local n = 0\nfunction request()\n n = n + 1\n if n > 20 then wrk.thread:stop() return nil end\n return wrk.format()\nend\n";
     for load in ["-R 200", ""] {
-        let run = with_script(text, &format!("-t1 -c1 {load} -d 5s"), &Server::ok());
+        let run = with_script(text, &format!("-t1 -c1 {load} -d 60s"), &Server::ok());
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert!(run.took < Duration::from_secs(4), "{:?}", run.took);
         assert_eq!(run.json["failure"], serde_json::Value::Null);
         assert!((18..=21).contains(&run.count("/requests/completed")), "{}", run.json["requests"]);
     }
@@ -87,6 +85,7 @@ fn a_connection_that_breaks_within_a_batch_fails_those_without_response() {
 }
 
 #[test]
+#[ignore = "timed: make test-long runs it alone"]
 fn a_freeze_of_the_generator_is_in_the_lag_of_every_request_that_it_delayed() {
     agrees(|| {
         let server = Server::ok();
@@ -144,10 +143,11 @@ fn what_waited_for_its_connection_at_the_end_is_sent_but_not_the_backlog_of_an_o
     assert_eq!(short.count("/requests/completed"), 20, "{}", short.json["requests"]);
     // What was sent late is no part of the rate that was achieved.
     assert!(short.number("/achieved_rps") <= 140.0, "{}", short.json["achieved_rps"]);
-    let overload = run(&format!("-t1 -c2 -R 1000 -d 600ms {}", server.url("/")));
+    let overload = run(&format!("-t1 -c2 -R 5000 -d 600ms {}", server.url("/")));
     overload.assert_nothing_vanished();
     assert_eq!(overload.count("/requests/completed_late"), 0, "{}", overload.json["requests"]);
-    assert!(overload.number("/achieved_rps") <= 110.0 && overload.took < Duration::from_millis(1900));
+    // Sending the backlog as well would take longer than a run may.
+    assert!(overload.number("/achieved_rps") <= 110.0, "{}", overload.json["achieved_rps"]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn failed_requests_are_in_the_distribution_and_no_objective_passes_over_them() {
 #[test]
 fn a_warm_up_that_never_ends_is_counted_to_its_last_request() {
     let server = Server::start(|_, _| {
-        std::thread::sleep(Duration::from_secs(3));
+        std::thread::sleep(LONGER_THAN_A_RUN);
         false
     });
     let run = run(&format!("-t1 -c1 -R 100 --warmup 500ms -d 300ms --drain 0s {}", server.url("/")));
@@ -271,6 +271,7 @@ fn decode_base64(text: &str) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "timed: make test-long runs it alone"]
 fn a_shared_queue_lets_any_free_connection_take_the_next_request() {
     agrees(|| {
         let of = |queue: &str| {
@@ -293,6 +294,7 @@ fn a_shared_queue_lets_any_free_connection_take_the_next_request() {
 }
 
 #[test]
+#[ignore = "timed: make test-long runs it alone"]
 fn wrk_compat_catches_up_at_twice_the_rate() {
     agrees(|| {
         let in_a_tenth = |more: &str| {
@@ -315,6 +317,7 @@ fn wrk_compat_catches_up_at_twice_the_rate() {
 }
 
 #[test]
+#[ignore = "timed: make test-long runs it alone"]
 fn wrk_compat_counts_its_calibration_but_does_not_time_it() {
     let server = Server::start(|stream, seen| {
         if seen.number < 200 {

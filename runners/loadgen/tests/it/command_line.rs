@@ -4,10 +4,9 @@ use crate::support::{Server, finish, spawn, wait};
 use std::path::Path;
 
 fn refused(arguments: &[&str], code: i32, parts: &[&str]) {
-    let (output, took) = wait(spawn(arguments));
+    let output = wait(spawn(arguments));
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
-    assert!(took.as_secs() < 5);
     for part in parts {
         assert!(stderr.contains(part), "{arguments:?}: '{part}' is missing in {stderr}");
     }
@@ -64,7 +63,7 @@ fn a_full_disk_is_told() {
 #[test]
 fn help_and_version_are_code_0() {
     for flag in ["--help", "-h", "--version", "-v"] {
-        let (output, _) = wait(spawn(&[flag]));
+        let output = wait(spawn(&[flag]));
         assert_eq!(output.status.code(), Some(0), "{flag}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("loadgen"), "{flag}");
     }
@@ -74,7 +73,7 @@ fn help_and_version_are_code_0() {
 fn the_version_comes_first_and_the_run_goes_on() {
     let server = Server::ok();
     let url = server.url("/");
-    let (output, _) = wait(spawn(&["-v", "-B", "-c1", "-t1", "-n3", &url]));
+    let output = wait(spawn(&["-v", "-B", "-c1", "-t1", "-n3", &url]));
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout.starts_with("loadgen ") && stdout.contains("  3 requests in "), "{stdout}");

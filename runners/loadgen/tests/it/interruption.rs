@@ -42,7 +42,7 @@ fn interrupted_by(signal: Signal, mode: &[&str]) -> crate::support::Run {
 
 #[test]
 fn sigint_ends_an_open_loop_in_order() {
-    let run = interrupted_by(Signal::INT, &["-R1000"]);
+    let run = interrupted_by(Signal::INT, &["-R200"]);
     // A busy machine can leave a few waiting for their connection; what was not due yet is not missing.
     assert!(run.count("/requests/unsent") < 100, "{}", run.json["requests"]);
     assert!(run.count("/requests/completed") >= 90);

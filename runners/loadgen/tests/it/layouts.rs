@@ -1,6 +1,6 @@
 //! The report is wrk's in a closed loop and wrk2's in an open one, line by line; what they lack comes on request.
 
-use crate::support::{OK, Server, run};
+use crate::support::{LONGER_THAN_A_RUN, OK, Server, run};
 use std::io::Write;
 
 /// A report's lines; each row of figures is cut to its name.
@@ -103,7 +103,7 @@ fn what_the_originals_lack_is_printed_on_request_only() {
 fn figures_that_mislead_are_commented_without_being_asked_for() {
     let server = Server::start(|stream, seen| {
         if seen.number == 9 {
-            std::thread::sleep(std::time::Duration::from_secs(3));
+            std::thread::sleep(LONGER_THAN_A_RUN);
         }
         stream.write_all(OK).is_ok()
     });

@@ -10,7 +10,7 @@ const README: &str = include_str!("../../README.md");
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
 fn printed(arguments: &[&str]) -> String {
-    let (output, _) = wait(spawn(arguments));
+    let output = wait(spawn(arguments));
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -54,7 +54,7 @@ fn completions_know_the_flags_in_every_shell() {
             assert!(text.contains(flag), "{shell}: {flag} is missing in {text}");
         }
     }
-    let (output, _) = wait(spawn(&["--completions", "tcsh"]));
+    let output = wait(spawn(&["--completions", "tcsh"]));
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("bash"));
 }
@@ -117,7 +117,7 @@ fn every_command_line_of_the_readme_is_taken() {
         if let Some(place) = arguments.iter().skip(2).position(|word| *word == "-s") {
             arguments[place + 3] = absent.to_str().unwrap();
         }
-        let (output, _) = wait(spawn(&arguments));
+        let output = wait(spawn(&arguments));
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains("cannot read the script"), "{line}: {stderr}");
     }

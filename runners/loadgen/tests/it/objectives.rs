@@ -1,6 +1,6 @@
 //! `--slo` decides the exit code, and percentile tables are written beside the other reports, by status class too.
 
-use crate::support::{Scratch, Server, run};
+use crate::support::{LONGER_THAN_A_RUN, Scratch, Server, run};
 use std::io::Write;
 
 #[test]
@@ -24,7 +24,7 @@ fn objectives_that_are_met_are_code_0_and_missed_ones_code_3() {
 fn an_objective_that_unanswered_requests_leave_open_is_missed() {
     let server = Server::start(|stream, seen| {
         if seen.number >= 150 {
-            std::thread::sleep(std::time::Duration::from_secs(5));
+            std::thread::sleep(LONGER_THAN_A_RUN);
         }
         stream.write_all(crate::support::OK).is_ok()
     });

@@ -164,8 +164,9 @@ fn a_thread_can_be_stopped_and_sent_elsewhere() {
         other.address.port()
     );
     let run = with_script(&text, "-t1 -c1 -R1000 -d5s URL", &first);
-    assert_eq!((run.count("/requests/completed"), first.lines().len()), (5, 0), "{}", run.stderr);
-    assert_eq!(run.json["interrupted"], false);
+    // The next may be due, and so be sent, while the fifth response is read.
+    assert!((5..=6).contains(&run.count("/requests/completed")), "{}", run.json["requests"]);
+    assert_eq!((first.lines().len(), &run.json["interrupted"]), (0, &false.into()), "{}", run.stderr);
 }
 
 #[test]

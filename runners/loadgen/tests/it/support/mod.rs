@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// No test run takes longer; one that does is killed and fails.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// What a server does for so long is waited for by no run that ends: it is longer than [`LIMIT`].
+pub const LONGER_THAN_A_RUN: Duration = Duration::from_secs(60);
+
 /// A measurement that other work may have disturbed is made so often.
 const ATTEMPTS: u32 = 10;
 /// Before the second measurement; before each further one so much more.
@@ -174,7 +177,6 @@ pub struct Run {
     pub stderr: String,
     /// The JSON report; null if there is none.
     pub json: Value,
-    pub took: Duration,
 }
 
 impl Run {
@@ -204,11 +206,11 @@ pub fn spawn(arguments: &[&str]) -> Child {
 }
 
 /// Waits for the end, but not for ever.
-pub fn wait(child: Child) -> (Output, Duration) {
+pub fn wait(child: Child) -> Output {
     wait_for(child, LIMIT)
 }
 
-fn wait_for(mut child: Child, limit: Duration) -> (Output, Duration) {
+fn wait_for(mut child: Child, limit: Duration) -> Output {
     let started = Instant::now();
     while child.try_wait().expect("the child can be waited for").is_none() {
         if started.elapsed() > limit {
@@ -217,8 +219,7 @@ fn wait_for(mut child: Child, limit: Duration) -> (Output, Duration) {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let took = started.elapsed();
-    (child.wait_with_output().expect("its output"), took)
+    child.wait_with_output().expect("its output")
 }
 
 pub fn finish(child: Child, json: &Path) -> Run {
@@ -226,14 +227,13 @@ pub fn finish(child: Child, json: &Path) -> Run {
 }
 
 fn finish_within(child: Child, json: &Path, limit: Duration) -> Run {
-    let (output, took) = wait_for(child, limit);
+    let output = wait_for(child, limit);
     let text = std::fs::read_to_string(json).unwrap_or_default();
     Run {
         code: output.status.code(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         json: serde_json::from_str(&text).unwrap_or(Value::Null),
-        took,
     }
 }
 
