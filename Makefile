@@ -37,9 +37,9 @@ pins: $(READY)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --extra dev pyproject.toml -o requirements.txt
 
 test: $(READY)
-	@$(BIN)/python -m runners.tests.everything
+	@LAB_CARGO_PROFILE=quick $(BIN)/python -m runners.tests.everything
 
-# The same tests in their full counts: simulations of coverage, crash cycles, rounds of faults. Prints what they find.
+# The same tests in their full counts, and those that assert times or take many seconds. Prints what they find.
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 

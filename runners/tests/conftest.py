@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
+import pytest
 from hypothesis import settings
 
+from runners.tests.tiers import LONG, LONG_MARKERS, ONLY_LONG
+
+#: Examples of a property's tests where the test does not say.
+EXAMPLES, EXAMPLES_LONG = 30, 100
+
 # a time limit on each example is a timed assertion: it fails on a busy machine and tells nothing of the code
-settings.register_profile("lab", deadline=None)
-settings.load_profile("lab")
+settings.register_profile("short", deadline=None, max_examples=EXAMPLES)
+settings.register_profile("long", deadline=None, max_examples=EXAMPLES_LONG)
+settings.load_profile("long" if LONG else "short")
+
+
+def pytest_configure() -> None:
+    """Take SIGINT also where a background job of a shell ignores it, as would every program under test."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make test-long` what is marked so."""
+    for item in items:
+        for marker in LONG_MARKERS:
+            if not LONG and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=f"{ONLY_LONG}: {marker}"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 
-LONG = os.environ.get("LAB_LONG") == "1"
+from runners.tests.tiers import LONG
 
 
 def rounds(short: int, long: int) -> int:

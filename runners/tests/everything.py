@@ -1,129 +1,230 @@
-"""`make test`: every test of the project (Java, Rust, Python), ending with their counts."""
+"""`make test`: every test of the project in short form, `make test-long` in full; ends with the counts of both.
+
+In short, the languages run side by side, since none of those tests asserts a time; then those that start servers run
+alone. A part's output is shown if it failed. In full, one part follows the other, and all they print is shown.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from runners.toolchain.tools import LOADGEN_CRATE, ROOT, SERVER_JAVA, require_jdk, require_tool
-from runners.toolchain.workshop import prepare
+from runners.tests.tiers import LONG, ONLY_LONG
+from runners.toolchain.build import build_loadgen, build_server
+from runners.toolchain.tools import CARGO_PROFILE, LOADGEN_CRATE, ROOT, SERVER_JAVA, require_jdk, require_tool
 
 #: Surefire's line for a whole module; a class's own line goes on with its time.
-SUREFIRE_RESULT = re.compile(
-    rb"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?:\x1b\[[\d;]*m)?\s*$", re.MULTILINE
-)
-#: The full counts take longer a test, and what they find is shown, which tests side by side can't do.
-LONG = os.environ.get("LAB_LONG") == "1"
-#: Tests that only compute run side by side; those that load a server have the machine for themselves.
-COMPUTING = (
-    "-m",
-    "not e2e",
-    "--durations=10",
-    *(("--timeout=3600", "-rP") if LONG else ("-n", "auto", "--dist", "worksteal")),
-)
-MEASURING = ("-m", "e2e", "--durations=25", *(("--timeout=3600", "-rP") if LONG else ()))
-CARGO_RESULT = re.compile(rb"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
+SUREFIRE_RESULT = re.compile(r"Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?:\x1b\[[\d;]*m)?\s*$")
+SUREFIRE_CLASS = re.compile(r"Tests run: .* Time elapsed: ([\d.]+) s .*-- in (\S+)")
+SUREFIRE_FAILED = re.compile(r"^\[ERROR\] (?!Tests run)(.+?) -- Time elapsed: .* <<< (?:FAILURE|ERROR)!")
+CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
+CARGO_FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
+#: What computes leaves the processor to who waits for an answer within seconds.
+NICE = 10
+#: A line on how far the parts are is printed this often, and so much of what each said last.
+PROGRESS_S, PROGRESS_WIDTH = 30.0, 60
+#: Lines of a failed part that are shown.
+SHOWN_LINES = 400
+SLOWEST = 15
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Tests of one language. `broken`: its runner failed in a way that no count shows."""
+@dataclass
+class Part:
+    """Tests of one language or kind: what they said, and what became of them."""
 
     name: str
-    passed: int
-    failed: int
-    skipped: int
-    seconds: float
-    broken: bool = False
+    passed: int = 0
+    skipped: int = 0
+    #: Skipped here because only `make test-long` runs them.
+    only_long: int = 0
+    failed: list[str] = field(default_factory=list)
+    slowest: list[tuple[float, str]] = field(default_factory=list)
+    seconds: float = 0.0
+    lines: list[str] = field(default_factory=list)
+
+    def run(self, command: Sequence[str], cwd: Path = ROOT, env: dict[str, str] | None = None) -> int:
+        """Run a command to its end; its exit code."""
+        began = time.monotonic()
+        with subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                self.say(line.rstrip("\n"))
+        self.seconds += time.monotonic() - began
+        return process.returncode
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+        if LONG:
+            print(line, flush=True)
+
+    def found(self, pattern: re.Pattern[str]) -> list[tuple[str, ...]]:
+        """The groups of each line that matches."""
+        return [match.groups() for line in self.lines if (match := pattern.search(line))]
+
+    def judge(self, code: int, failed: int) -> None:
+        """Count a runner that failed in any other way than by a test as a failure, and so a part without tests."""
+        if failed > len(self.failed):
+            self.failed.append(f"{failed - len(self.failed)} more, see above")
+        if code != 0 and not self.failed:
+            self.failed.append(f"its runner ended with exit code {code}")
+        if not self.failed and not self.passed:
+            self.failed.append("no test ran")
 
     def line(self) -> str:
-        end = "; ITS RUNNER FAILED" if self.broken else ""
-        counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-        return f"{self.name:7} {counts} in {self.seconds:.0f} s{end}"
+        later = f", {self.only_long} only in make test-long" if self.only_long else ""
+        counts = f"{self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped{later}"
+        return f"{self.name:17} {counts} ({self.seconds:.0f} s)"
 
 
-def _run(command: Sequence[str], cwd: Path, env: dict[str, str] | None = None) -> tuple[int, bytes, float]:
-    """Run it, show its output as it comes, and give exit code, output and seconds."""
-    began = time.monotonic()
-    process = subprocess.Popen(
-        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    assert process.stdout is not None
-    output = bytearray()
-    for line in process.stdout:
-        output += line
-        sys.stdout.buffer.write(line)
-        sys.stdout.flush()
-    return process.wait(), bytes(output), time.monotonic() - began
-
-
-def _sums(rows: Sequence[tuple[int, ...]], width: int) -> tuple[int, ...]:
-    return tuple(sum(row[column] for row in rows) for column in range(width))
-
-
-def java() -> Counts:
-    """All Maven modules, against the newest JDK here."""
-    maven = require_tool("mvn", "install Maven 3.8 or newer")
-    env = {**os.environ, "JAVA_HOME": str(require_jdk().home)}
-    code, output, seconds = _run([str(maven.path), "-B", "-ntp", "-fae", "verify"], SERVER_JAVA, env)
+def java(part: Part) -> None:
+    """Build the servers and test all Maven modules, against the newest JDK here."""
+    maven, jdk = require_tool("mvn", "install Maven 3.8 or newer"), require_jdk()
+    build_server(jdk, part.say)
+    env = {**os.environ, "JAVA_HOME": str(jdk.home)}
+    code = part.run([str(maven.path), "-B", "-ntp", "-fae", "verify"], SERVER_JAVA, env)
     # not from the XML files: where two test engines share a class, one overwrites the other's
-    found = [tuple(map(int, numbers)) for numbers in SUREFIRE_RESULT.findall(output)]
-    tests, failures, errors, skipped = _sums(found, 4)
-    failed = failures + errors
-    return Counts("Java", tests - failed - skipped, failed, skipped, seconds, (code != 0 and not failed) or not tests)
+    sums = [sum(map(int, numbers)) for numbers in zip(*part.found(SUREFIRE_RESULT), strict=True)] or [0, 0, 0, 0]
+    tests, failures, errors, part.skipped = sums
+    part.passed = tests - failures - errors - part.skipped
+    part.failed = [name for (name,) in part.found(SUREFIRE_FAILED)]
+    part.slowest = [(float(seconds), name) for seconds, name in part.found(SUREFIRE_CLASS)]
+    part.judge(code, failures + errors)
 
 
-def rust() -> Counts:
-    """The load generator's crate."""
+def rust(part: Part) -> None:
+    """Test the load generator's crate; in full, then its tests that assert times, one by one."""
     cargo = require_tool("cargo", "install Rust (rustup)")
-    command = [str(cargo.path), "test", "--release", "--locked", "--no-fail-fast"]
-    code, output, seconds = _run(command, LOADGEN_CRATE)
-    found = [tuple(map(int, numbers)) for numbers in CARGO_RESULT.findall(output)]
-    passed, failed, skipped = _sums(found, 3)
-    return Counts("Rust", passed, failed, skipped, seconds, (code != 0 and failed == 0) or passed == 0)
+    command = [str(cargo.path), "test", "--profile", CARGO_PROFILE, "--locked", "--no-fail-fast", "--"]
+    # most of these tests wait
+    code = part.run([*command, "--test-threads=4"], LOADGEN_CRATE)
+    part.only_long = sum(int(ignored) for *_, ignored in part.found(CARGO_RESULT))
+    if LONG:
+        code = part.run([*command, "--ignored", "--test-threads=1"], LOADGEN_CRATE) or code
+        part.only_long = 0
+    part.passed = sum(int(passed) for passed, *_ in part.found(CARGO_RESULT))
+    part.failed = [name for (name,) in part.found(CARGO_FAILED)]
+    part.judge(code, sum(int(failed) for _, failed, _ in part.found(CARGO_RESULT)))
+    if not part.failed:
+        build_loadgen(part.say)
 
 
-def python() -> Counts:
-    """The package, its rooms' order, and the lab end to end."""
-    parts = [_pytest(COMPUTING), _pytest(MEASURING)]
-    passed, failed, skipped = (sum(getattr(part, field) for part in parts) for field in ("passed", "failed", "skipped"))
-    seconds, broken = sum(part.seconds for part in parts), any(part.broken for part in parts)
-    return Counts("Python", passed, failed, skipped, seconds, broken)
+def python(part: Part) -> None:
+    """Test what computes: the package and the order of its rooms."""
+    nice = shutil.which("nice")
+    beside = ("-n", "auto", "--dist", "worksteal")
+    _pytest(part, ["-m", "not e2e", *(() if LONG else beside)], [nice, "-n", str(NICE)] if nice and not LONG else [])
 
 
-def _pytest(options: Sequence[str]) -> Counts:
+def end_to_end(part: Part) -> None:
+    """Test the lab with real servers under load."""
+    _pytest(part, ["-m", "e2e"])
+
+
+def _pytest(part: Part, options: Sequence[str], before: Sequence[str] = ()) -> None:
+    more = ("--timeout=3600", "-rP") if LONG else ()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "pytest.xml"
-        code, _, seconds = _run([sys.executable, "-m", "pytest", f"--junitxml={report}", *options], ROOT)
-        suites = ET.parse(report).getroot().iter("testsuite") if report.exists() else ()
-        found = [tuple(int(s.get(field, 0)) for field in ("tests", "failures", "errors", "skipped")) for s in suites]
-    tests, failures, errors, skipped = _sums(found, 4)
-    failed = failures + errors
-    return Counts("pytest", tests - failed - skipped, failed, skipped, seconds, (code != 0 and not failed) or not tests)
+        code = part.run([*before, sys.executable, "-m", "pytest", f"--junitxml={report}", *options, *more])
+        cases = list(ET.parse(report).getroot().iter("testcase")) if report.exists() else []
+    for case in cases:
+        name = f"{case.get('classname')}.{case.get('name')}"
+        part.slowest.append((float(case.get("time", 0)), name))
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            part.failed.append(name)
+        elif skipped is None:
+            part.passed += 1
+        elif str(skipped.get("message")).startswith(ONLY_LONG):
+            part.only_long += 1
+        else:
+            part.skipped += 1
+    part.judge(code, 0)
+
+
+Tests = Callable[[Part], None]
+
+
+def attempt(tests: Tests, part: Part) -> Part:
+    """Run a part; whatever goes wrong with it is its failure, and the others go on."""
+    try:
+        tests(part)
+    except Exception as error:
+        part.say(repr(error))
+        part.failed.append(str(error))
+    return part
+
+
+def side_by_side(parts: Sequence[tuple[str, Tests]], began: float) -> list[Part]:
+    """Run parts at the same time, and say every now and then how far each is."""
+    made = [(Part(name), tests) for name, tests in parts]
+    with ThreadPoolExecutor(len(made)) as pool:
+        running = {pool.submit(attempt, tests, part) for part, tests in made}
+        while running:
+            done: set[Future[Part]]
+            done, running = wait(running, PROGRESS_S, "FIRST_COMPLETED")
+            for future in done:
+                tell(future.result())
+            for part, _ in made:
+                if running and not done and part.lines:
+                    said = f"{part.name}: {part.lines[-1].strip()[-PROGRESS_WIDTH:]}"
+                    print(f"[{time.monotonic() - began:4.0f} s] {said}", flush=True)
+    return [part for part, _ in made]
+
+
+def tell(part: Part) -> None:
+    """Print a part's counts, after its output if it failed."""
+    if part.failed and not LONG:
+        print("\n".join(part.lines[-SHOWN_LINES:]))
+    print(part.line(), flush=True)
 
 
 def main() -> int:
-    """Build, test everything, print the counts; 0 only when nothing failed."""
+    """Test everything and print the counts; 0 only when nothing failed."""
     # a background job of a shell ignores SIGINT, and so would every program under test that is sent one
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    prepare("loadgen", lambda line: print(line, flush=True))
-    results = [java(), rust(), python()]
+    began = time.monotonic()
+    computing: list[tuple[str, Tests]] = [("Java", java), ("Rust", rust), ("Python", python)]
+    parts: list[Part] = []
+    for group in [[one] for one in computing] if LONG else [computing]:
+        parts += side_by_side(group, began)
+    parts += side_by_side([("Python end to end", end_to_end)], began)
+
+    print("\nslowest")
+    for seconds, name in sorted((each for part in parts for each in part.slowest), reverse=True)[:SLOWEST]:
+        print(f"{seconds:7.1f} s  {name}")
     print()
-    for counts in results:
-        print(counts.line())
-    passed, failed, skipped = (sum(getattr(c, field) for c in results) for field in ("passed", "failed", "skipped"))
-    broken = sum(c.broken for c in results)
-    print(f"{passed} passed, {failed + broken} failed, {skipped} skipped")
-    return 1 if failed or broken else 0
+    for part in parts:
+        print(part.line())
+    for part in parts:
+        for name in part.failed:
+            print(f"FAILED {part.name}: {name}")
+    passed, skipped, only_long = (sum(getattr(part, of) for part in parts) for of in ("passed", "skipped", "only_long"))
+    failed = sum(len(part.failed) for part in parts)
+    print(
+        f"{passed} passed, {failed} failed, {skipped} skipped, {only_long} only in make test-long"
+        f" ({time.monotonic() - began:.0f} s)"
+    )
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import ToolError
-from runners.toolchain.tools import LOADGEN, LOADGEN_CRATE, ROOT, SERVER_JAVA, Jdk, require_tool
+from runners.toolchain.tools import CARGO_PROFILE, LOADGEN, LOADGEN_CRATE, ROOT, SERVER_JAVA, Jdk, require_tool
 
 DIST = SERVER_JAVA / "server" / "target" / "dist"
 #: The server of report 2; its main class is JDK17_MAIN and it runs on any JDK from 17 on.
 JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
 JDK17_MAIN = "lab.jdk17.Main"
 PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
-LOADGEN_STAMP = LOADGEN_CRATE / "target" / "lab.stamp"
+LOADGEN_STAMP = LOADGEN.with_name("lab.stamp")
 PACKAGE = ROOT / "runners"
 #: What of the lab itself can change a measured figure.
 MEASURING_ROOMS = ("plan", "launch", "measure", "read", "scripts")
@@ -133,14 +133,14 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
 
 def build_loadgen(say: Say, force: bool = False) -> Path:
     """Build the load generator with cargo unless it is built from these very sources. Raises ToolError."""
-    sources = source_hash(LOADGEN_CRATE)
+    sources = source_hash(LOADGEN_CRATE) + ("" if CARGO_PROFILE == "release" else f"-{CARGO_PROFILE}")
     if not force and _fresh(LOADGEN_STAMP, sources, (LOADGEN,)):
         return LOADGEN
     cargo = require_tool("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
     say("building the load generator (cargo; the first time it fetches its crates)")
     _run(
         "loadgen",
-        [str(cargo.path), "build", "--release", "--locked", "--quiet"],
+        [str(cargo.path), "build", "--profile", CARGO_PROFILE, "--locked", "--quiet"],
         LOADGEN_CRATE,
         dict(os.environ),
         "read the lines above; Rust 1.85 or newer is needed",

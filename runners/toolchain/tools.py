@@ -15,7 +15,9 @@ from runners.errors import ToolError
 ROOT = Path(__file__).resolve().parents[2]
 SERVER_JAVA = ROOT / "server-java"
 LOADGEN_CRATE = ROOT / "runners" / "loadgen"
-LOADGEN = LOADGEN_CRATE / "target" / "release" / "loadgen"
+#: How the generator is built. `make test` takes `quick`, without links across crates: nothing is measured there.
+CARGO_PROFILE = os.environ.get("LAB_CARGO_PROFILE", "release")
+LOADGEN = LOADGEN_CRATE / "target" / CARGO_PROFILE / "loadgen"
 REQUIRED_JDK = 25
 _PROBE_TIMEOUT_S = 20.0
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from runners.bench import overload, row, server
 from runners.bench.row import NoFigure, Row
 from runners.bench.stand import Result, stand
-from runners.tests.counts import LONG, rounds
+from runners.tests.counts import rounds
+from runners.tests.tiers import LONG
 
 CAPACITY_RPS = 1000
 SECONDS = 10
@@ -151,6 +152,7 @@ def test_a_row_without_a_figure_is_kept_as_one(tmp_path: Path, monkeypatch: pyte
         assert line["why"]
 
 
+@pytest.mark.long
 @pytest.mark.e2e
 def test_who_is_let_in_is_served_and_all_others_are_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

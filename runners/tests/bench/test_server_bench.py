@@ -72,6 +72,7 @@ def test_each_figure_of_a_comparison_has_its_row_and_its_goal() -> None:
     assert (rps.name.rsplit("/", 1)[1], rps.goal_op, rps.met) == ("rps", ">=", True)
 
 
+@pytest.mark.long
 @pytest.mark.e2e
 @pytest.mark.parametrize("group", ["reports", "jdk"])
 def test_peers_answer_as_ours_do(

@@ -12,7 +12,7 @@ from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab
 from runners.toolchain.tools import find_jdk
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

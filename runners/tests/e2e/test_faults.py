@@ -7,11 +7,9 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from runners.design.rate import Rate
@@ -26,6 +24,7 @@ from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.tests.e2e.conftest import LAB, lab
 from runners.tests.execution.test_progress import Memory
+from runners.tests.waiting import LIMIT_S, left_in, working_in
 from runners.toolchain.workshop import Workshop, prepare
 from runners.trial.profiler import Profiler, ProfileSpec
 from runners.trial.recording import Recorder
@@ -156,19 +155,13 @@ def test_what_can_not_be_run_is_refused_at_once(arguments: tuple[str, ...], tmp_
     assert not list(tmp_path.iterdir())
 
 
-def _children_of_the_run(runs: Path) -> list[psutil.Process]:
-    """Servers and generators of this test's run, known by the run folder in their command line."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if any(str(runs) in word for word in process.cmdline()):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="ctrl-c"),
+        pytest.param(signal.SIGKILL, id="kill -9", marks=pytest.mark.long),  # and goes on to the end
+    ],
+)
 def test_an_interrupted_run_leaves_no_process_and_a_readable_folder(number: signal.Signals, tmp_path: Path) -> None:
     env = dict(os.environ, LAB_RUNS=str(tmp_path))
     command = [*LAB, "run", "01", "--size", "smoke", "-p", "engines=lsm", "-p", "profile=none"]
@@ -179,14 +172,11 @@ def test_an_interrupted_run_leaves_no_process_and_a_readable_folder(number: sign
     for line in process.stderr:
         if "lsm PUT at" in line:
             break
-    assert _children_of_the_run(tmp_path)
+    assert working_in(tmp_path)
     process.send_signal(number)
     process.stderr.read()
-    process.wait(60)
-    end = time.monotonic() + 20
-    while (left := _children_of_the_run(tmp_path)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not left, left
+    process.wait(LIMIT_S)
+    assert not left_in(tmp_path)
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
     if number == signal.SIGINT:
@@ -217,7 +207,7 @@ def _goes_on(folder: RunFolder, runs: Path) -> None:
     assert "measured in 2 sessions" in folder.report_md.read_text(encoding="utf-8")
     refused = lab("run", "01", "--resume", str(folder.path), runs=runs)
     assert refused.returncode == 1 and "it is complete" in refused.stderr, refused.stderr
-    assert not _children_of_the_run(runs)
+    assert not left_in(runs)
 
 
 def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

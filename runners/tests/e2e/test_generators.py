@@ -106,6 +106,7 @@ class Frozen:
         return (seen, step), used_s + float(step.meta["generator"]["cpu_s"])
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
     name: str, shop: Workshop, campaign: Campaign, server: RunningServer
@@ -137,6 +138,7 @@ def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
     undisturbed(Frozen(campaign, server, found(shop, name), MIDDLE), check)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
     name: str, shop: Workshop, campaign: Campaign, server: RunningServer
@@ -202,6 +204,7 @@ class Delayed:
         return seen, float(outcome.cpu_s or 0.0) + server_s + witness.cpu_s
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", GENERATORS)
 def test_known_delays_are_read_within_a_hundredth_or_20_us(name: str, shop: Workshop, tmp_path: Path) -> None:
     undisturbed(Delayed(shop, found(shop, name), tmp_path), KnownDelays.check)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,7 @@ from runners.readers.run import Run
 from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(os.environ.get("LAB_LONG") != "1", reason="takes more than a minute; make test-long runs it"),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import psutil
 import pytest
 
 from runners.design import report_5
@@ -15,6 +14,7 @@ from runners.errors import ServerError
 from runners.process.ports import in_a_row
 from runners.targets.cluster import RunningNodes, launch_nodes
 from runners.targets.lab_server import ServerSpec
+from runners.tests.waiting import LIMIT_S, gone, left_in
 from runners.toolchain.workshop import prepare
 
 pytestmark = pytest.mark.e2e
@@ -48,7 +48,7 @@ def test_two_nodes_answer_while_the_third_is_away_and_all_when_it_is_back(nodes:
     url, died = nodes.first.url, nodes.nodes[LAST]
     assert set(_written(url, 3)) == {201}
     nodes.kill(LAST)
-    assert died.child.wait(10) == 128 + signal.SIGKILL
+    assert died.child.wait(LIMIT_S) == 128 + signal.SIGKILL
     assert set(_written(url, 2)) == {201} and set(_written(url, 3)) == {504}
     nodes.start_again(LAST)
     assert nodes.nodes[LAST].pid != died.pid and nodes.nodes[LAST].url == died.url
@@ -57,7 +57,7 @@ def test_two_nodes_answer_while_the_third_is_away_and_all_when_it_is_back(nodes:
     assert answers == {200}
     pids = [node.pid for node in nodes.nodes]
     nodes.stop()
-    assert not [pid for pid in pids if psutil.pid_exists(pid)]
+    assert all(gone(pid) for pid in pids)
 
 
 def test_if_one_node_can_not_start_none_is_left(tmp_path: Path) -> None:
@@ -69,6 +69,4 @@ def test_if_one_node_can_not_start_none_is_left(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(ServerError, match="twice"):
         launch_nodes(spec, [first, first])
-    assert not [
-        each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(each.info["cmdline"] or ())
-    ]
+    assert not left_in(tmp_path)

@@ -47,6 +47,7 @@ public class Clock {
 TOLERANCE_S = 0.01
 
 
+@pytest.mark.timed
 def test_the_flight_recorder_stamps_with_the_wall_clock(tmp_path: Path) -> None:
     jdks = [jdk for jdk in find_jdks() if jdk.major >= 25]
     if not jdks:
@@ -77,6 +78,7 @@ def test_the_flight_recorder_stamps_with_the_wall_clock(tmp_path: Path) -> None:
         assert begin_s + row["duration_ms"] / 1000 <= after + TOLERANCE_S
 
 
+@pytest.mark.timed
 def test_the_generator_sees_a_stall_when_it_happens(tmp_path: Path) -> None:
     stalled: list[tuple[float, float]] = []
     gate = threading.Lock()
@@ -120,6 +122,7 @@ def test_the_generator_sees_a_stall_when_it_happens(tmp_path: Path) -> None:
     assert worst.peak_us >= 0.9 * 400_000
 
 
+@pytest.mark.timed
 @pytest.mark.skipif(not available(), reason="needs Linux with schedstat")
 def test_a_busy_thread_is_seen_with_its_cpu_time(tmp_path: Path) -> None:
     path = tmp_path / "activity.jsonl"

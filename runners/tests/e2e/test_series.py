@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import LAB, lab
+from runners.tests.waiting import LIMIT_S, left_in, working_in
 
 pytestmark = pytest.mark.e2e
 KNEE = (
@@ -20,26 +19,16 @@ KNEE = (
     *("-p", "probe_s=1", "-p", "high_rps=4000", "-p", "precision=0.5"),
 )
 INTERRUPTED = 130
-GONE_WITHIN_S = 20.0
-
-
-def _of_the_run(runs: Path) -> list[psutil.Process]:
-    """Servers and generators whose command line names this test's folder."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if any(str(runs) in word for word in process.cmdline()):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
 
 
 def _kept(folder: RunFolder) -> dict[str, int]:
     return {step.name: int(step.read_meta()["started_unix_us"]) for step in folder.steps()}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGINT, id="ctrl-c", marks=pytest.mark.long), pytest.param(signal.SIGKILL, id="kill -9")],
+)
 def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*LAB, *KNEE],
@@ -55,14 +44,11 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
         told.append(line)
         if "probe 2:" in line:
             break
-    assert _of_the_run(tmp_path), "".join(told)
+    assert working_in(tmp_path), "".join(told)
     process.send_signal(number)
     process.stdout.read()
-    process.wait(60)
-    end = time.monotonic() + GONE_WITHIN_S
-    while (left := _of_the_run(tmp_path)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not left, left
+    process.wait(LIMIT_S)
+    assert not left_in(tmp_path)
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
     if number == signal.SIGINT:
@@ -83,4 +69,4 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
     after = _kept(folder)
     assert {name: after[name] for name in before} == before, "a probe that was kept was measured again"
     assert "noop" in folder.report_md.read_text(encoding="utf-8")
-    assert not _of_the_run(tmp_path)
+    assert not left_in(tmp_path)

@@ -8,19 +8,18 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
+from runners.tests.waiting import left_in, until, working_in
 from runners.toolchain.tools import ROOT
 
 BENCH = [sys.executable, "-m", "runners.bench.store"]
 ROW = re.compile(r"^(\S+) ours=\S+ peer=\S+ ratio=\d+\.\d+ goal=(?:<=|>=)\S+ (?:met|short)(?: within noise)? \(", re.M)
-WAIT_S = 120.0
 
 
+@pytest.mark.long
 @pytest.mark.e2e
 def test_a_smoke_run_prints_its_rows_group_by_group_and_keeps_them(tmp_path: Path) -> None:
     kept, data = tmp_path / "runs", tmp_path / "data"
@@ -50,17 +49,6 @@ def test_a_smoke_run_prints_its_rows_group_by_group_and_keeps_them(tmp_path: Pat
     assert list(data.iterdir()) == []
 
 
-def _java(folder: Path) -> list[psutil.Process]:
-    """The JVMs that work in a folder."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if (command := process.info["cmdline"])
-        and command[0].endswith("java")
-        and any(str(folder) in part for part in command)
-    ]
-
-
 @pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_no_process_and_no_data(number: signal.Signals, tmp_path: Path) -> None:
@@ -76,13 +64,10 @@ def test_a_signal_leaves_no_process_and_no_data(number: signal.Signals, tmp_path
         for line in process.stdout:
             if "] fill lsm" in line:
                 break
-        until_s = time.monotonic() + WAIT_S
-        while not list(tmp_path.glob("bench-store-*/lsm-128/*")):
-            assert time.monotonic() < until_s, "no store was made"
-            time.sleep(0.02)
-        assert _java(tmp_path)
+        assert until(lambda: list(tmp_path.glob("bench-store-*/lsm-128/*"))), "no store was made"
+        assert working_in(tmp_path)
         process.send_signal(number)
         process.stdout.read()
         assert process.wait() == 128 + number
-    assert _java(tmp_path) == []
+    assert not left_in(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == []

@@ -15,6 +15,7 @@ import pytest
 
 from runners.errors import ToolError
 from runners.process.supervisor import pinned, start
+from runners.tests.waiting import LIMIT_S, alive, gone, until
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(120)"]
 STUBBORN = [
@@ -30,24 +31,12 @@ child.wait()
 """
 LAB = """
 import sys, time
+from runners.tests.waiting import LIMIT_S, alive, gone, until
 from runners.process.supervisor import start
 child = start([sys.executable, "-c", "import time; time.sleep(120)"])
 print(child.pid, flush=True)
 {then}
 """
-
-
-def alive(pid: int) -> bool:
-    return bool(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-
-
-def gone(pid: int, within_s: float = 10.0) -> bool:
-    end = time.monotonic() + within_s
-    while alive(pid):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def test_a_child_is_in_the_labs_session_but_in_no_group_that_its_terminal_interrupts() -> None:
@@ -121,7 +110,7 @@ def test_no_child_outlives_the_lab(then: str, end: Callable[[subprocess.Popen[by
     assert lab.stdout is not None
     pid = int(lab.stdout.readline())
     end(lab)
-    lab.wait(10)
+    lab.wait(LIMIT_S)
     assert gone(pid)
 
 
@@ -154,11 +143,11 @@ def test_a_frozen_process_stands_still_for_the_time_that_is_told(tmp_path: Path)
     beats = tmp_path / "beats"
     child = start([sys.executable, "-c", HEART, str(beats)])
     try:
-        while not beats.exists() or beats.stat().st_size < 200:
-            time.sleep(0.01)
+        assert until(lambda: beats.exists() and beats.stat().st_size > 200)
         with child.frozen() as frozen:
             time.sleep(0.3)
-        time.sleep(0.1)
+            size = beats.stat().st_size
+        assert until(lambda: beats.stat().st_size > size + 100), "it goes on"
     finally:
         child.stop()
     times_us = [float(line) * 1e6 for line in beats.read_text().splitlines()[:-1]]
@@ -170,8 +159,8 @@ def test_a_frozen_process_stands_still_for_the_time_that_is_told(tmp_path: Path)
 
 
 def test_a_frozen_process_is_stopped_within_its_grace() -> None:
-    child = start([sys.executable, "-c", "import time; time.sleep(60)"], grace_s=5)
+    child = start([sys.executable, "-c", "import time; time.sleep(60)"], grace_s=LIMIT_S)
     os.kill(child.pid, signal.SIGSTOP)
     began = time.monotonic()
-    assert child.stop(5) == 128 + signal.SIGTERM
-    assert time.monotonic() - began < 4
+    assert child.stop(LIMIT_S) == 128 + signal.SIGTERM
+    assert time.monotonic() - began < LIMIT_S / 2

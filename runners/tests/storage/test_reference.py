@@ -24,9 +24,9 @@ from runners.report.readme import (
 from runners.report.rewrite import write_report
 from runners.storage.reference import keep_reference
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, runs
-from runners.tests.counts import LONG
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
 from runners.tests.fixtures.ladder_run import make_ladder
+from runners.tests.tiers import LONG
 from runners.toolchain.tools import ROOT, shown
 
 KEPT = [folder.name for folder in runs(REFERENCE)]

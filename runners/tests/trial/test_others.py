@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from runners.trial.others import OWN, Others
 
 BUSY, ASLEEP = "while True: pass", "import time; time.sleep(60)"
@@ -27,6 +29,7 @@ def running(folder: Path, name: str, code: str) -> Iterator[int]:
             process.kill()
 
 
+@pytest.mark.timed
 def test_a_busy_process_is_named_and_neither_what_is_measured_nor_what_sleeps(tmp_path: Path) -> None:
     with (
         running(tmp_path, "foreign", BUSY),
@@ -39,6 +42,7 @@ def test_a_busy_process_is_named_and_neither_what_is_measured_nor_what_sleeps(tm
     assert 0.1 < cores["foreign"] <= 1.1 and not cores.keys() & {"measured", "asleep"}
 
 
+@pytest.mark.timed
 def test_this_lab_is_named_by_what_it_is() -> None:
     others = Others(())
     ends = time.monotonic() + WATCHED_S
