@@ -14,7 +14,7 @@ from runners.storage.run_folder import RunFolder
 LAB = [sys.executable, "-m", "runners.cli"]
 
 
-def lab(*arguments: str, runs: Path, timeout_s: float = 240) -> subprocess.CompletedProcess[str]:
+def lab(*arguments: str, runs: Path, timeout_s: float = 600) -> subprocess.CompletedProcess[str]:
     """`lab` as a user calls it, with its runs in a folder of the test's own."""
     env = dict(os.environ, LAB_RUNS=str(runs))
     return subprocess.run(

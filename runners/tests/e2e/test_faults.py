@@ -107,7 +107,7 @@ def test_a_refused_profiler_leaves_the_measurement_and_its_reason(campaign: Camp
     step = campaign.step("put-lsm-profiled", "load", server, PUT, Rate(500, "given"), ProfileSpec(("cpu",), -5, 4096))
     # a machine that stands still meanwhile makes the generator late, which is another matter
     assert all("own schedule" in reason for reason in step.meta["invalid_reasons"])
-    assert step.frames["summary"]["achieved_rps"].iloc[0] > 450
+    assert step.frames["summary"]["achieved_rps"].iloc[0] > 250
     assert not step.profiled and "async-profiler" in step.meta["profiler_note"]
 
 

@@ -26,6 +26,7 @@ from runners.readers.run import Step
 from runners.targets.lab_server import RunningServer
 from runners.tests.report.steps import step as made_step
 from runners.tests.report.steps import times
+from runners.tests.waiting import LIMIT_S
 from runners.trial.compiling import AT_REST, LOOK_S, await_rest, compiler_s
 
 WHOLE_S = 5.0
@@ -158,12 +159,15 @@ def test_only_the_compiler_may_leave_the_servers_cores_and_only_for_a_while() ->
 
 @pytest.mark.skipif(len(usable_cpus()) < 2 or not Path("/proc/self/task").exists(), reason="one core, or not Linux")
 def test_the_compiler_of_a_process_that_has_just_begun_is_awaited() -> None:
-    own, late = {min(usable_cpus())}, THREADS.replace("names = ", "import time; time.sleep(0.2)\nnames = ")
+    own = {min(usable_cpus())}
+    late = THREADS.replace("names = ", "import time; sys.stdin.readline(); time.sleep(0.2)\nnames = ")
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-S", "-c", late], stdin=pipe, stdout=pipe, text=True) as child:
         assert child.stdin is not None and child.stdout is not None
         os.sched_setaffinity(child.pid, own)
-        with compiling_anywhere(child.pid, 10.0):
+        child.stdin.write("\n")
+        child.stdin.flush()
+        with compiling_anywhere(child.pid, LIMIT_S):
             first, later, serving = (int(number) for number in child.stdout.readline().split())
             assert os.sched_getaffinity(first) == set(usable_cpus())
             assert os.sched_getaffinity(serving) == own

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from runners.errors import MeasureError
 from runners.generators.generators import Loadgen, Reference, Wrk, Wrk2
 from runners.generators.load import LoadFiles, LoadSpec, planned_s, run_load
+from runners.tests.waiting import gone
 
 SPEC = LoadSpec("http://127.0.0.1:1", Path("put.lua"), 8000.0, 14.0, warmup_s=5.0)
 
@@ -109,7 +109,7 @@ def test_a_reference_client_refuses_what_it_can_not_send(tmp_path: Path, change:
 def test_the_processor_time_of_the_whole_process_is_known(tmp_path: Path) -> None:
     busy = "import time\nwhile time.process_time() < 0.3: pass"
     outcome = run_load(Script(busy), SPEC, files(tmp_path))
-    assert outcome.cpu_s is not None and 0.3 <= outcome.cpu_s < 1.0
+    assert outcome.cpu_s is not None and 0.3 <= outcome.cpu_s < 3.0
 
 
 def test_output_is_kept_as_printed_and_ticks_come(tmp_path: Path) -> None:
@@ -117,15 +117,19 @@ def test_output_is_kept_as_printed_and_ticks_come(tmp_path: Path) -> None:
 
     def tick(pid: int, _elapsed_s: float) -> bool:
         ticks.append(pid)
+        if len(ticks) == 2:
+            (tmp_path / "enough").touch()
         return True
 
-    outcome = run_load(
-        Script("print('Requests/sec: 1'); import time; time.sleep(1.2)"), SPEC, files(tmp_path), tick=tick
+    source = (
+        "import pathlib, time\nprint('Requests/sec: 1')\n"
+        f"while not pathlib.Path({str(tmp_path / 'enough')!r}).exists(): time.sleep(0.01)"
     )
+    outcome = run_load(Script(source), SPEC, files(tmp_path), tick=tick)
     assert (tmp_path / "out").read_text() == "Requests/sec: 1\n"
     assert outcome.exit_code == 0 and not outcome.interrupted
-    assert len(ticks) == 2 and len(set(ticks)) == 1
-    assert 1.1e6 < outcome.ended_unix_us - outcome.started_unix_us < 5e6
+    assert len(ticks) >= 2 and len(set(ticks)) == 1
+    assert outcome.started_unix_us < outcome.ended_unix_us
 
 
 def test_a_load_that_is_stopped_early_may_still_write_its_report(tmp_path: Path) -> None:
@@ -150,7 +154,7 @@ def test_ctrl_c_leaves_no_generator_behind(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_load(Script("import time; time.sleep(60)"), SPEC, files(tmp_path), tick=tick)
-    assert not psutil.pid_exists(pids[0])
+    assert gone(pids[0])
 
 
 @pytest.mark.parametrize(("code", "remedy"), [(1, "mend the script"), (2, "check that the server")])

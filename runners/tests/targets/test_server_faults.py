@@ -14,6 +14,7 @@ import pytest
 
 from runners.errors import ServerError
 from runners.targets.lab_server import ONE_NIO, RunningServer, ServerSpec, launch, log_tail
+from runners.tests.waiting import LIMIT_S, gone
 from runners.toolchain.build import JDK17_MAIN
 
 READY = {"event": "ready", "instance": "mine", "port": 0, "pid": 0}
@@ -48,7 +49,7 @@ def test_a_ready_server_is_ours_and_stops(tmp_path: Path) -> None:
     assert server.url.startswith("http://127.0.0.1:")
     pid = server.pid
     server.stop()
-    assert not psutil.pid_exists(pid)
+    assert gone(pid)
 
 
 def test_another_server_on_the_port_is_refused(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_a_server_that_talks_nonsense_is_refused(tmp_path: Path) -> None:
 def test_a_dead_server_is_named_with_its_exit_code_and_log(tmp_path: Path) -> None:
     server = fake(tmp_path)
     psutil.Process(server.pid).kill()
-    server.child.wait(5)
+    server.child.wait(LIMIT_S)
     with pytest.raises(ServerError, match=r"died with exit code 137(?s:.*)it serves"):
         server.status()
     server.stop()

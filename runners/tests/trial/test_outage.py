@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from runners.errors import ServerError
+from runners.tests.waiting import LIMIT_S, until
 from runners.trial.outage import KILLED, LAUNCHED, READY, Outages
 
 AT_ONCE_S, NEVER_S = 0.0, 60.0
@@ -36,7 +37,7 @@ def test_a_node_dies_and_comes_back_and_the_times_are_in_their_order() -> None:
     before = time.time_ns() / 1000
     dying.begin()
     dying.begin()  # each tick of a load may call it
-    assert nodes.up.wait(10)
+    assert nodes.up.wait(LIMIT_S)
     told = dying.finish()
     assert nodes.asked == [("kill", 2), ("start", 2)]
     times = [float(told[name]) for name in (KILLED, LAUNCHED, READY)]
@@ -55,8 +56,7 @@ def test_a_node_that_was_killed_but_not_yet_started_stays_down() -> None:
     nodes = Nodes()
     dying = Outages(nodes, 2, AT_ONCE_S, NEVER_S)
     dying.begin()
-    while not nodes.asked:
-        time.sleep(0.001)
+    assert until(lambda: nodes.asked)
     told = dying.finish()
     assert nodes.asked == [("kill", 2)] and READY not in told
 
@@ -65,6 +65,6 @@ def test_a_node_that_can_not_be_started_is_told_and_the_load_goes_on() -> None:
     nodes = Nodes(refuses=True)
     dying = Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S)
     dying.begin()
-    assert nodes.up.wait(10)
+    assert nodes.up.wait(LIMIT_S)
     told = dying.finish()
     assert READY not in told and "was not ready" in str(told["failed"])
