@@ -128,7 +128,7 @@ fn connection_close_is_no_error() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
         false
     });
-    let run = run(&format!("-t1 -c2 -R 200 -d 1s {}", server.url("/")));
+    let run = run(&format!("-t1 -c2 -R 200 -n 200 --timeout 10s {}", server.url("/")));
     assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (200, 0));
     assert!(run.count("/reconnects") >= 190);
     assert_eq!(run.count("/errors/connect") + run.count("/errors/read"), 0);
@@ -148,7 +148,7 @@ fn bodies_that_end_with_the_connection_or_in_chunks_are_complete() {
             )
             .is_ok()
     });
-    let run = run(&format!("-t1 -c1 -R 100 -d 1s {}", server.url("/")));
+    let run = run(&format!("-t1 -c1 -R 100 -n 100 --timeout 10s {}", server.url("/")));
     assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (100, 0));
     assert!(run.count("/bytes/read") > 5_000_000);
 }
@@ -171,7 +171,7 @@ fn status_codes_are_counted_each_and_by_class() {
         let status = if seen.number % 4 == 3 { "404 Not Found" } else { "201 Created" };
         stream.write_all(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes()).is_ok()
     });
-    let run = run(&format!("-t1 -c1 -R 200 -d 1s {}", server.url("/")));
+    let run = run(&format!("-t1 -c1 -R 200 -n 200 --timeout 10s {}", server.url("/")));
     assert_eq!((run.count("/status/201"), run.count("/status/404"), run.count("/errors/status")), (150, 50, 50));
     assert_eq!(run.count("/latency_us_by_class/4xx/response/count"), 50);
     assert!(run.stdout.contains("  Non-2xx or 3xx responses: 50"), "{}", run.stdout);
@@ -206,7 +206,7 @@ fn wrong_lengths_are_named_for_what_they_do() {
         }
         _ => stream.write_all(OK).is_ok(),
     });
-    let run = run(&format!("-t1 -c1 -R 200 -d 1s {}", server.url("/")));
+    let run = run(&format!("-t1 -c1 -R 200 -n 200 --timeout 10s {}", server.url("/")));
     run.assert_nothing_vanished();
     assert_eq!((run.count("/errors/parse"), run.count("/errors/read")), (10, 10), "{}", run.json["errors"]);
     assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (190, 10));
@@ -242,13 +242,13 @@ fn a_large_but_legal_head_is_an_answer() {
         let padding = format!("X-Padding: {}\r\n", "p".repeat(900)).repeat(60);
         stream.write_all(format!("HTTP/1.1 200 OK\r\n{padding}Content-Length: 2\r\n\r\nok").as_bytes()).is_ok()
     });
-    let run = run(&format!("-t1 -c1 -R 50 -d 1s {}", server.url("/")));
+    let run = run(&format!("-t1 -c1 -R 50 -n 50 --timeout 10s {}", server.url("/")));
     assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (50, 0), "{}", run.json["errors"]);
 }
 
 #[test]
 fn an_answer_in_single_bytes_is_an_answer() {
     let server = Server::start(|stream, _| OK.iter().all(|byte| stream.write_all(&[*byte]).is_ok()));
-    let run = run(&format!("-t1 -c4 -R 40 -d 1s {}", server.url("/")));
+    let run = run(&format!("-t1 -c4 -R 40 -n 40 --timeout 10s {}", server.url("/")));
     assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (40, 0), "{}", run.json["errors"]);
 }

@@ -111,10 +111,11 @@ fn percentiles_as_a_table_at_the_end() {
 fn a_thread_that_stops_itself() {
     let server = Server::ok();
     let text = "local left = 100\nfunction response() left = left - 1 if left == 0 then wrk.thread:stop() end end\n";
-    for mode in ["", "-R2000"] {
-        let run = with_script(text, &format!("-t1 -c1 -d15s {mode}"), &server);
-        assert_eq!((run.count("/requests/completed"), run.count("/requests/failed")), (100, 0), "{mode}");
-        assert!(run.number("/elapsed_s") < 15.0);
+    // What is due while the hundredth response is read is sent all the same; in a closed loop nothing is.
+    for (mode, most) in [("", 100), ("-R200", 200)] {
+        let run = with_script(text, &format!("-t1 -c1 -d60s {mode}"), &server);
+        assert!((100..=most).contains(&run.count("/requests/completed")), "{mode}: {}", run.json["requests"]);
+        assert_eq!(run.count("/requests/failed"), 0, "{mode}");
     }
 }
 

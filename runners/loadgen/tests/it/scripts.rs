@@ -163,9 +163,9 @@ fn a_thread_can_be_stopped_and_sent_elsewhere() {
          function response() n = (n or 0) + 1 if n == 5 then wrk.thread:stop() end end\n",
         other.address.port()
     );
-    let run = with_script(&text, "-t1 -c1 -R1000 -d5s URL", &first);
-    // The next may be due, and so be sent, while the fifth response is read.
-    assert!((5..=6).contains(&run.count("/requests/completed")), "{}", run.json["requests"]);
+    let run = with_script(&text, "-t1 -c1 -R100 -d60s URL", &first);
+    // What is due while the fifth response is read is sent all the same.
+    assert!((5..100).contains(&run.count("/requests/completed")), "{}", run.json["requests"]);
     assert_eq!((first.lines().len(), &run.json["interrupted"]), (0, &false.into()), "{}", run.stderr);
 }
 
