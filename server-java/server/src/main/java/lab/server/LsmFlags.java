@@ -3,6 +3,7 @@ package lab.server;
 import java.util.function.Function;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.LsmOptions;
+import lab.storage.lsm.memory.MemoryBudget;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
 
@@ -17,7 +18,7 @@ final class LsmFlags {
     private LsmOptions.Wal wal;
 
     @Option(names = "--flush-threshold-bytes", defaultValue = "0", paramLabel = "BYTES",
-            description = "lsm: size at which a memtable is written to disk; two are held at most, outside the heap. "
+            description = "lsm: size at which a memtable is written to disk; two to four are held, outside the heap. "
                     + "Default: 0, which is 64 MiB.")
     private long flushThresholdBytes;
 
@@ -47,6 +48,11 @@ final class LsmFlags {
             description = "lsm: row cache for hot keys, on the heap. Default: 0, none: tables are mapped.")
     private long cacheBytes;
 
+    @Option(names = "--memory-budget-bytes", defaultValue = "0", paramLabel = "BYTES",
+            description = "lsm: what the store may take, on the heap and outside it: memtables, row cache, cursors, tables "
+                    + "that are written. Default: 0, which is twice the heap, or what the other settings need.")
+    private long memoryBudgetBytes;
+
     @Option(names = "--max-write-wait-ms", defaultValue = "10000", paramLabel = "MS",
             description = "lsm: a write that finds no room for so long, because flushing or merging is behind, is answered "
                     + "with 503 and Retry-After. Default: ${DEFAULT-VALUE}.")
@@ -73,7 +79,8 @@ final class LsmFlags {
         return LsmOptions.builder().flushThresholdBytes(threshold).compaction(compaction).wal(wal)
                 .compactionRateBytes(compactionRateBytes).bloomBitsPerKey(bloomBitsPerKey).compression(compression)
                 .verifyChecksums(verifyChecksums).cacheBytes(cacheBytes).maxKeyBytes(maxKeyBytes()).maxValueBytes(maxValueBytes)
-                .maxWriteWaitMs(maxWriteWaitMs).build();
+                .maxWriteWaitMs(maxWriteWaitMs).memoryBudgetBytes(memoryBudgetBytes != 0 ? memoryBudgetBytes
+                        : MemoryBudget.forHeap(heapBytes, threshold, cacheBytes)).build();
     }
 
     /** The limit holds for every engine. */

@@ -2,6 +2,7 @@ package lab.storage.lsm;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.table.Keys;
 import lab.storage.lsm.table.TableFormat;
 
@@ -96,6 +97,7 @@ public final class LsmOptions {
     private final int maxKeyBytes;
     private final int maxValueBytes;
     private final long maxWriteWaitMs;
+    private final long memoryBudgetBytes;
 
     private LsmOptions(Builder parts) {
         flushThresholdBytes = parts.flushThresholdBytes;
@@ -110,7 +112,10 @@ public final class LsmOptions {
         maxKeyBytes = parts.maxKeyBytes;
         maxValueBytes = parts.maxValueBytes;
         maxWriteWaitMs = parts.maxWriteWaitMs;
+        memoryBudgetBytes = parts.memoryBudgetBytes;
         require(maxWriteWaitMs > 0, "--max-write-wait-ms", maxWriteWaitMs, "1 or more");
+        require(memoryBudgetBytes == 0 || memoryBudgetBytes >= MemoryBudget.LEAST_BYTES, "--memory-budget-bytes",
+                memoryBudgetBytes, MemoryBudget.LEAST_BYTES + " or more, or 0 for the default");
         require(flushThresholdBytes > 0 && flushThresholdBytes <= LARGEST_THRESHOLD_BYTES, "--flush-threshold-bytes",
                 flushThresholdBytes, "1 to " + LARGEST_THRESHOLD_BYTES);
         require(compactionRateBytes >= 0, "--compaction-rate-bytes", compactionRateBytes, "0 or more");
@@ -154,12 +159,13 @@ public final class LsmOptions {
                 .maxTableBytes(maxTableBytes)
                 .maxKeyBytes(maxKeyBytes)
                 .maxValueBytes(maxValueBytes)
-                .maxWriteWaitMs(maxWriteWaitMs);
+                .maxWriteWaitMs(maxWriteWaitMs)
+                .memoryBudgetBytes(memoryBudgetBytes);
     }
 
     /**
-     * Size at which the memtable is written out: what its entries take, overhead included. At most two memtables
-     * are held, so writers wait when twice this is taken. Outside the heap.
+     * Size at which the memtable is written out: what its entries take, overhead included; less if {@link #memory()} has
+     * no room for two such memtables. Outside the heap.
      */
     public long flushThresholdBytes() {
         return flushThresholdBytes;
@@ -220,6 +226,21 @@ public final class LsmOptions {
         return maxWriteWaitMs;
     }
 
+    /**
+     * Bytes that the store may take, on the heap and outside it; 0 for what {@link MemoryBudget#forHeap} gives for the heap
+     * of this process.
+     */
+    public long memoryBudgetBytes() {
+        return memoryBudgetBytes;
+    }
+
+    /** Shares the memory out. */
+    MemoryBudget memory() {
+        return new MemoryBudget(memoryBudgetBytes != 0 ? memoryBudgetBytes
+                : MemoryBudget.forHeap(Runtime.getRuntime().maxMemory(), flushThresholdBytes, cacheBytes),
+                flushThresholdBytes, cacheBytes);
+    }
+
     /** Returns the settings by name, as a server shows them; names carry units. */
     Map<String, Object> report() {
         Map<String, Object> settings = new LinkedHashMap<>();
@@ -235,6 +256,7 @@ public final class LsmOptions {
         settings.put("max_key_bytes", maxKeyBytes);
         settings.put("max_value_bytes", maxValueBytes);
         settings.put("max_write_wait_ms", maxWriteWaitMs);
+        settings.put("memory_budget_bytes", memory().bytes());
         return settings;
     }
 
@@ -258,6 +280,7 @@ public final class LsmOptions {
         private int maxKeyBytes = Keys.MAX_BYTES;
         private int maxValueBytes = DEFAULT_MAX_VALUE_BYTES;
         private long maxWriteWaitMs = DEFAULT_MAX_WRITE_WAIT_MS;
+        private long memoryBudgetBytes;
 
         private Builder() {
         }
@@ -331,6 +354,12 @@ public final class LsmOptions {
         /** @see LsmOptions#maxWriteWaitMs() */
         public Builder maxWriteWaitMs(long milliseconds) {
             maxWriteWaitMs = milliseconds;
+            return this;
+        }
+
+        /** @see LsmOptions#memoryBudgetBytes() */
+        public Builder memoryBudgetBytes(long bytes) {
+            memoryBudgetBytes = bytes;
             return this;
         }
 

@@ -31,6 +31,7 @@ import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.manifest.Checkpoint;
 import lab.storage.lsm.manifest.Recovery;
 import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
@@ -76,7 +77,9 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
         this.folder = folder;
         this.options = options;
         this.disk = disk;
-        RowCache cache = options.cacheBytes() == 0 ? null : new RowCache(options.cacheBytes());
+        MemoryBudget memory = options.memory();
+        LsmOptions fitted = options.toBuilder().flushThresholdBytes(memory.memtableBytes()).build();
+        RowCache cache = options.cacheBytes() == 0 ? null : new RowCache(memory.cacheBytes());
         FolderLock taken = null;
         StoreFolder files = null;
         List<Table> tables = new ArrayList<>();
@@ -84,16 +87,16 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
             Files.createDirectories(folder);
             taken = FolderLock.take(folder, LOCK_FILE);
             this.lock = taken;
-            files = StoreFolder.open(folder, disk, options, housekeeper);
-            this.spares = new Spares(files, options, housekeeper);
-            CompactionPolicy policy = CompactionPolicy.of(options);
+            files = StoreFolder.open(folder, disk, fitted, memory, housekeeper);
+            this.spares = new Spares(files, fitted, memory, cache, housekeeper);
+            CompactionPolicy policy = CompactionPolicy.of(fitted);
             List<Run> runs = files.openTables(tables);
-            Recovery recovery = new Recovery(files, spares::newMemtable, options, runs);
+            Recovery recovery = new Recovery(files, spares::newMemtable, fitted, runs);
             files.begin(runs);
             recovery.run(tables);
-            this.tree = new Tree(files, options, counters, spares, recovery, spares.newLog(), policy, views);
+            this.tree = new Tree(files, fitted, counters, spares, recovery, spares.newLog(), policy, views);
             this.lookups = new Lookups(tree, counters, cache);
-            this.compactor = new Compactor(tree, files, options, policy);
+            this.compactor = new Compactor(tree, files, fitted, policy);
             this.flusher = new Flusher(tree, files, counters, cache, compactor::wake);
         } catch (IOException e) {
             releaseAll(tables, files, taken);
@@ -259,7 +262,11 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
 
     @Override
     public Map<String, Object> statistics() {
-        return withView(counters::report);
+        return withView(view -> {
+            Map<String, Object> all = counters.report(view);
+            spares.reportMemory(view, all);
+            return all;
+        });
     }
 
     private <R> R withView(java.util.function.Function<View, R> question) {

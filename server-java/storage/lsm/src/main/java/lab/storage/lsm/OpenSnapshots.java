@@ -22,6 +22,11 @@ final class OpenSnapshots {
         /** Memtables that it keeps. */
         List<Memtable> memtables();
 
+        /** Bytes of its buffers on the heap. */
+        default long bufferBytes() {
+            return 0;
+        }
+
         /** Takes the memtables back; who uses it afterwards fails. Called by any thread, waits for none. */
         void expire();
     }
@@ -109,6 +114,15 @@ final class OpenSnapshots {
 
     private synchronized List<Kept> all() {
         return List.copyOf(open);
+    }
+
+    /** Bytes of the buffers of all. */
+    long bufferBytes() {
+        long bytes = 0;
+        for (Kept one : all()) {
+            bytes += one.bufferBytes();
+        }
+        return bytes;
     }
 
     /** Takes memtables back that are no longer in the view, until no more is kept than may be. */

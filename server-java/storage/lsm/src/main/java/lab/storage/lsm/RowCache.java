@@ -37,6 +37,19 @@ final class RowCache {
                 .executor(Runnable::run).build();
     }
 
+    /** Bytes that it takes. */
+    long bytes() {
+        return values.policy().eviction().orElseThrow().weightedSize().orElseThrow();
+    }
+
+    /** Lets it take so much, and throws out what is more. */
+    void limit(long bytes) {
+        var eviction = values.policy().eviction().orElseThrow();
+        if (eviction.getMaximum() != bytes) {
+            eviction.setMaximum(bytes);
+        }
+    }
+
     /** Value of a key; null if it is not here. Not to be changed. */
     MemorySegment get(Lookup lookup) {
         byte[] value = values.getIfPresent(new Key(lookup.key, lookup.keyLength, (int) lookup.hash));

@@ -82,6 +82,11 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
         return expired || closed ? List.of() : memtables.stream().map(MemtableCursor::memtable).toList();
     }
 
+    @Override
+    public long bufferBytes() {
+        return closed ? 0 : entries.bufferBytes() + copy.length;
+    }
+
     /** The next move fails if there are memtables. A cursor that is moving gives them back itself, a few entries later. */
     @Override
     public void expire() {

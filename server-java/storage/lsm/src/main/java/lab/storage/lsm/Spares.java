@@ -1,13 +1,17 @@
 package lab.storage.lsm;
 
 import java.io.IOException;
+import java.util.Map;
 import lab.storage.StorageException;
 import lab.storage.lsm.background.Housekeeper;
 import lab.storage.lsm.log.Log;
 import lab.storage.lsm.log.LogFormat;
 import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
 import lab.storage.lsm.memtable.MemtablePool;
+import lab.storage.lsm.table.Run;
+import lab.storage.lsm.table.Table;
 
 /**
  * The memtable and the log that come next, prepared before they are needed: a writer that fills a memtable then only
@@ -31,6 +35,8 @@ final class Spares implements Housekeeper.Work {
     private final StoreFolder folder;
     private final LsmOptions options;
     private final MemtablePool pool;
+    private final MemoryBudget memory;
+    private final RowCache cache;
     private final Housekeeper housekeeper;
     private final long logCapacity;
     private final long logStepBytes;
@@ -38,12 +44,17 @@ final class Spares implements Housekeeper.Work {
     private volatile Spare spare;
     private volatile StorageException failure;
 
-    Spares(StoreFolder folder, LsmOptions options, Housekeeper housekeeper) {
+    /**
+     * @param cache null if there is none
+     */
+    Spares(StoreFolder folder, LsmOptions options, MemoryBudget memory, RowCache cache, Housekeeper housekeeper) {
         this.folder = folder;
         this.options = options;
+        this.memory = memory;
+        this.cache = cache;
         this.housekeeper = housekeeper;
         this.pool = new MemtablePool(Memtable.capacity(options.flushThresholdBytes(), options.maxKeyBytes(),
-                options.maxValueBytes()), options.flushThresholdBytes());
+                options.maxValueBytes()), options.flushThresholdBytes(), memory.memtables() - 1, memory.inMemtables());
         long largest = LogFormat.recordBytes(options.maxKeyBytes(), options.maxValueBytes());
         this.logCapacity = Math.min(Integer.MAX_VALUE,
                 LogFormat.HEADER_BYTES + LOG_THRESHOLDS * options.flushThresholdBytes() + largest);
@@ -66,7 +77,7 @@ final class Spares implements Housekeeper.Work {
 
     private void dispose(Memtable memtable) {
         housekeeper.execute(() -> {
-            pool.giveBack(memtable.end());
+            pool.giveBack(memtable.end(), !memory.hasTooManyMemtables());
             housekeeper.wake();
         });
     }
@@ -149,6 +160,7 @@ final class Spares implements Housekeeper.Work {
             return;
         }
         try {
+            balance(view);
             view.active.touchAhead();
             Log log = tree.writes().log();
             if (log != null) {
@@ -159,6 +171,44 @@ final class Spares implements Housekeeper.Work {
         } finally {
             view.lease.exit(held);
         }
+    }
+
+    /** Takes memory back from those who can do with less, when there is more in use than there may be. */
+    private void balance(View view) {
+        MemoryBudget.Use use = use(view);
+        if (use.total() > memory.bytes()) {
+            pool.trim();
+            use = use(view);
+        }
+        if (cache != null) {
+            cache.limit(memory.cacheLimit(use));
+        }
+        view.active.limit(memory.memtableLimit(use, view.active.touchedBytes()));
+    }
+
+    private MemoryBudget.Use use(View view) {
+        long tables = 0;
+        for (Run run : view.runs) {
+            for (Table table : run.tables()) {
+                tables += table.heapBytes();
+            }
+        }
+        return new MemoryBudget.Use(memory.inMemtables().sum(), cache == null ? 0 : cache.bytes(),
+                tree.snapshots().bufferBytes(), memory.inTableWriters().sum(), tables);
+    }
+
+    /** Adds what the parts of the store take, and what the kernel pages for it. */
+    void reportMemory(View view, Map<String, Object> all) {
+        MemoryBudget.Use use = use(view);
+        all.put("memory_budget_bytes", memory.bytes());
+        all.put("memory_used_bytes", use.total());
+        all.put("memory_memtables_bytes", use.memtables());
+        all.put("memory_cache_bytes", use.cache());
+        all.put("memory_cursors_bytes", use.cursors());
+        all.put("memory_table_writers_bytes", use.tableWriters());
+        all.put("memory_tables_bytes", use.tables());
+        all.put("mapped_index_and_filter_bytes",
+                view.tables().stream().mapToLong(Table::indexAndFilterBytes).sum());
     }
 
     /** Gives back what was prepared. After the housekeeper has ended. */

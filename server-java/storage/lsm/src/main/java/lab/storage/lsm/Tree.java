@@ -308,6 +308,7 @@ final class Tree implements Compactor.Target {
                 View before = view;
                 install(views.make(before.active, null, before.held.next(runs, tables)), tables, List.of());
                 before.lease.retire();
+                snapshots.expireSlow(view);
                 finished = writes.takePreviousLog();
                 failure = null;
                 pressure.changed(view);

@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.LongAdder;
 import lab.storage.Cursor;
 import lab.storage.SnapshotExpiredException;
 import lab.storage.lsm.memory.NativeMemory;
@@ -63,7 +64,7 @@ class LongRowOfDeletesTest {
     @Test
     void memtablesAreTakenBackWhileTheRangePassesDeletes() throws Exception {
         Memtable memtable = new Memtable(NativeMemory.reserve(Memtable.capacity(THRESHOLD_BYTES, 1_000, 1_000),
-                THRESHOLD_BYTES), THRESHOLD_BYTES, 0, ended -> ended.end().free());
+                THRESHOLD_BYTES, new LongAdder()), THRESHOLD_BYTES, 0, ended -> ended.end().free());
         byte[] key = "zzz".getBytes(StandardCharsets.UTF_8);
         memtable.put(key, Keys.hash(key, key.length), utf8("value"), 1);
         GatedTable table = new GatedTable();

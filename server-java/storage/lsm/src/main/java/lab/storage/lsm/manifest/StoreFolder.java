@@ -17,6 +17,7 @@ import lab.storage.lsm.View;
 import lab.storage.lsm.background.Pace;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.log.Log;
+import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.table.EntryCursor;
 import lab.storage.lsm.table.LiveEstimate;
 import lab.storage.lsm.table.Run;
@@ -37,6 +38,7 @@ public final class StoreFolder {
     private final Path folder;
     private final Disk disk;
     private final LsmOptions options;
+    private final MemoryBudget memory;
     private final Executor cleaner;
     private final Manifest opened;
     private final ManifestFile manifest;
@@ -45,10 +47,12 @@ public final class StoreFolder {
     private long nextFile;
     private long lastSequence;
 
-    private StoreFolder(Path folder, Disk disk, LsmOptions options, Executor cleaner, Manifest opened) {
+    private StoreFolder(Path folder, Disk disk, LsmOptions options, MemoryBudget memory, Executor cleaner,
+            Manifest opened) {
         this.folder = folder;
         this.disk = disk;
         this.options = options;
+        this.memory = memory;
         this.cleaner = cleaner;
         this.opened = opened;
         this.manifest = new ManifestFile(disk, folder);
@@ -73,9 +77,10 @@ public final class StoreFolder {
      *
      * @throws CorruptionException if the manifest is damaged or missing
      */
-    public static StoreFolder open(Path folder, Disk disk, LsmOptions options, Executor cleaner) throws IOException {
+    public static StoreFolder open(Path folder, Disk disk, LsmOptions options, MemoryBudget memory, Executor cleaner)
+            throws IOException {
         boolean isNew = !Files.exists(folder.resolve(Manifest.FILE_NAME));
-        StoreFolder opened = new StoreFolder(folder, disk, options, cleaner, Manifest.read(folder));
+        StoreFolder opened = new StoreFolder(folder, disk, options, memory, cleaner, Manifest.read(folder));
         try (var files = Files.newDirectoryStream(folder)) {
             for (Path file : files) {
                 String name = file.getFileName().toString();
@@ -231,12 +236,12 @@ public final class StoreFolder {
                 long number = takeNumber();
                 Path file = tableFile(folder, number);
                 try (TableWriter writer = new TableWriter(disk, file, options.bloomBitsPerKey(), options.compression(),
-                        new LiveEstimate(older))) {
+                        new LiveEstimate(older), memory.inTableWriters())) {
                     do {
                         writer.add(entries);
                         pace.step(writer.position());
                         more = entries.next();
-                    } while (more && writer.position() < options.maxTableBytes() && !stop.getAsBoolean());
+                    } while (more && !isFull(writer) && !stop.getAsBoolean());
                     if (stop.getAsBoolean()) {
                         break;
                     }
@@ -254,6 +259,10 @@ public final class StoreFolder {
         }
         discard(written);
         return List.of();
+    }
+
+    private boolean isFull(TableWriter writer) {
+        return writer.position() >= options.maxTableBytes() || writer.growingBytes() >= memory.tableWriterBytes() / 2;
     }
 
     private Table openWritten(long number, Path file) throws IOException {

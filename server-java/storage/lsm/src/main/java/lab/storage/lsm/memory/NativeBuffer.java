@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.LongAdder;
 import lab.storage.lsm.disk.Encoding;
 
 /** A byte buffer that grows outside the heap. For the thread that makes it. */
@@ -16,11 +17,18 @@ public final class NativeBuffer implements AutoCloseable {
     private Arena arena = Arena.ofConfined();
     private MemorySegment segment;
     private ByteBuffer view;
+    private final LongAdder account;
     private long size;
 
-    /** Makes a buffer with room for some bytes. */
-    public NativeBuffer(long initialBytes) {
+    /**
+     * Makes a buffer with room for some bytes.
+     *
+     * @param account where its memory is counted
+     */
+    public NativeBuffer(long initialBytes, LongAdder account) {
+        this.account = account;
         segment = arena.allocate(initialBytes);
+        account.add(initialBytes);
     }
 
     /** Makes room for so many more bytes. */
@@ -31,6 +39,7 @@ public final class NativeBuffer implements AutoCloseable {
         Arena larger = Arena.ofConfined();
         MemorySegment copy = larger.allocate(grown(segment.byteSize(), size + bytes));
         MemorySegment.copy(segment, 0, copy, 0, size);
+        account.add(copy.byteSize() - segment.byteSize());
         arena.close();
         arena = larger;
         segment = copy;
@@ -138,6 +147,7 @@ public final class NativeBuffer implements AutoCloseable {
 
     @Override
     public void close() {
+        account.add(-segment.byteSize());
         arena.close();
     }
 }

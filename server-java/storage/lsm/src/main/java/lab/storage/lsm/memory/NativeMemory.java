@@ -6,6 +6,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.concurrent.atomic.LongAdder;
 
 /**
  * Memory straight from the kernel. {@link Arena#allocate} writes zeros over the whole of it at once; pages of a memtable
@@ -38,13 +39,32 @@ public final class NativeMemory {
 
     private final MemorySegment segment;
     private final Arena fallback;
+    private final LongAdder account;
     /** Up to here the kernel has given pages. */
     private volatile long touchedBytes;
 
-    private NativeMemory(MemorySegment segment, Arena fallback) {
+    private NativeMemory(MemorySegment segment, Arena fallback, LongAdder account) {
         this.segment = segment;
         this.fallback = fallback;
-        this.touchedBytes = fallback == null ? 0 : segment.byteSize();
+        this.account = account;
+        touched(fallback == null ? 0 : segment.byteSize());
+    }
+
+    private void touched(long bytes) {
+        account.add(bytes - touchedBytes);
+        touchedBytes = bytes;
+    }
+
+    /** Bytes for which the kernel has given pages. */
+    public long touchedBytes() {
+        return touchedBytes;
+    }
+
+    /** Says that so much of it was written to. */
+    public void used(long bytes) {
+        if (bytes > touchedBytes) {
+            touched(bytes);
+        }
     }
 
     private static MethodHandle find(String name, FunctionDescriptor type) {
@@ -56,11 +76,13 @@ public final class NativeMemory {
      * Reserves address space that reads as zeros. Takes memory only where it is written to. The part that is usually used
      * comes in pages of 2 MiB where the kernel lets it: a walk from node to node all over it is only as fast as the
      * processor finds the pages.
+     *
+     * @param account where its pages are counted
      */
-    public static NativeMemory reserve(long bytes, long usualBytes) {
+    public static NativeMemory reserve(long bytes, long usualBytes, LongAdder account) {
         if (MAP == null || UNMAP == null || ADVISE == null) {
             Arena arena = Arena.ofShared();
-            return new NativeMemory(arena.allocate(bytes), arena);
+            return new NativeMemory(arena.allocate(bytes), arena, account);
         }
         long address;
         try {
@@ -71,7 +93,7 @@ public final class NativeMemory {
         if (address == -1) {
             throw new OutOfMemoryError("The kernel gives no " + bytes + " bytes of address space.");
         }
-        NativeMemory memory = new NativeMemory(MemorySegment.ofAddress(address).reinterpret(bytes), null);
+        NativeMemory memory = new NativeMemory(MemorySegment.ofAddress(address).reinterpret(bytes), null, account);
         long huge = usualBytes & -HUGE_PAGE_BYTES;
         if (huge > 0) {
             memory.advise(0, huge, HUGE_PAGES);
@@ -105,7 +127,7 @@ public final class NativeMemory {
             long from = touchedBytes;
             long to = Math.min(limit + PAGE_BYTES - 1 & -PAGE_BYTES, Math.max(from, used) + HUGE_PAGE_BYTES);
             advise(from, to - from, POPULATE_WRITE);
-            touchedBytes = to;
+            touched(to);
         }
     }
 
@@ -126,11 +148,12 @@ public final class NativeMemory {
             return;
         }
         advise(from, segment.byteSize() - from, DONT_NEED);
-        touchedBytes = Math.min(touchedBytes, from);
+        touched(Math.min(touchedBytes, from));
     }
 
     /** Gives everything back. Nobody may use it any more. */
     public void free() {
+        account.add(-touchedBytes);
         if (fallback != null) {
             fallback.close();
             return;

@@ -38,6 +38,8 @@ public final class Memtable {
     private final int bucketMask;
     private final long start;
     private final long thresholdBytes;
+    /** At most the threshold; less when memory is short. */
+    private volatile long limitBytes;
     private long firstLog;
     // Written by the one writer; those who ask without its lock can do with a figure of a moment ago.
     private long end;
@@ -54,6 +56,7 @@ public final class Memtable {
     public Memtable(NativeMemory memory, long thresholdBytes, long firstLog, Consumer<Memtable> disposer) {
         this.memory = memory;
         this.thresholdBytes = thresholdBytes;
+        this.limitBytes = thresholdBytes;
         this.firstLog = firstLog;
         this.disposer = disposer;
         this.nodes = new Nodes(memory.during(arena));
@@ -89,7 +92,7 @@ public final class Memtable {
     /** Whether there is room for an entry of so many bytes. */
     public boolean fits(long bytes) {
         long taken = end - start;
-        return taken == 0 || taken + bytes <= thresholdBytes;
+        return taken == 0 || taken + bytes <= limitBytes;
     }
 
     /**
@@ -211,17 +214,27 @@ public final class Memtable {
 
     /** How full it is, 1 and more for one that takes no further entry. */
     public double fill() {
-        return (double) sizeBytes() / thresholdBytes;
+        return (double) sizeBytes() / limitBytes;
+    }
+
+    /** Makes it full at so many bytes, at most its threshold. */
+    public void limit(long bytes) {
+        limitBytes = Math.min(bytes, thresholdBytes);
+    }
+
+    /** Bytes of memory that it has. */
+    public long touchedBytes() {
+        return memory.touchedBytes();
     }
 
     /** Whether it is time to {@link #touchAhead()}; the answer costs nothing. */
     public boolean runsLow() {
-        return memory.runsLow(end, start + thresholdBytes);
+        return memory.runsLow(end, start + limitBytes);
     }
 
     /** Has the kernel give the pages that come next, so that the writer need not wait for it. */
     public void touchAhead() {
-        memory.touchAhead(end, start + thresholdBytes);
+        memory.touchAhead(end, start + limitBytes);
     }
 
     /** Says that a log holds a part of it, before it does. */
@@ -248,10 +261,10 @@ public final class Memtable {
 
     /** For the disposer: ends the life of every segment of it, and gives its memory. */
     public NativeMemory end() {
-        long touched = end;
+        memory.used(end);
         arena.close();
         long kept = Math.min(memory.byteSize(), start + thresholdBytes + KEPT_SLACK_BYTES - 1 & -KEPT_SLACK_BYTES);
-        if (touched > kept) {
+        if (end > kept) {
             // A value larger than the threshold: the next memtable will hardly need these pages.
             memory.discard(kept);
         }

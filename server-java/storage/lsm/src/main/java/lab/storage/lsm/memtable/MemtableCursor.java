@@ -128,6 +128,11 @@ public final class MemtableCursor implements EntryCursor {
     }
 
     @Override
+    public long bufferBytes() {
+        return key.length;
+    }
+
+    @Override
     public void close() {
         memtable.release();
     }

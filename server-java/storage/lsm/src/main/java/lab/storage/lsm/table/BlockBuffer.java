@@ -62,6 +62,11 @@ final class BlockBuffer {
         return segment;
     }
 
+    /** Bytes that it takes. */
+    int capacity() {
+        return bytes.length;
+    }
+
     int length() {
         return length;
     }

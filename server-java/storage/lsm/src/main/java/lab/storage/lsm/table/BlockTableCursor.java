@@ -182,4 +182,10 @@ final class BlockTableCursor implements BlockwiseCursor {
     public int valueLength() {
         return valueLength;
     }
+
+    @Override
+    public long bufferBytes() {
+        BlockBuffer used = buffer;
+        return key.length + (used == null ? 0 : used.capacity());
+    }
 }

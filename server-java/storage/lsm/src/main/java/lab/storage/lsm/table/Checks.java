@@ -100,6 +100,11 @@ final class Checks {
         return damaged.values();
     }
 
+    /** Bytes on the heap. */
+    long heapBytes() {
+        return (long) right.length() * Long.BYTES;
+    }
+
     private int checksum(long from, long to) throws IOException {
         CRC32C crc = new CRC32C();
         ByteBuffer piece = PIECE.get();

@@ -32,6 +32,11 @@ public interface EntryCursor {
     /** Its bytes, or {@link #TOMBSTONE} for a delete. */
     int valueLength();
 
+    /** Bytes of its buffers on the heap, as of a moment ago if another thread asks. */
+    default long bufferBytes() {
+        return 0;
+    }
+
     /** Lets go what the cursor holds. Nothing else may be called afterwards. */
     default void close() {
     }

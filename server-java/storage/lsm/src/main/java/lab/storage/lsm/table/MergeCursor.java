@@ -141,6 +141,15 @@ public final class MergeCursor implements EntryCursor {
     }
 
     @Override
+    public long bufferBytes() {
+        long bytes = 0;
+        for (EntryCursor cursor : all) {
+            bytes += cursor.bufferBytes();
+        }
+        return bytes;
+    }
+
+    @Override
     public void close() {
         all.forEach(EntryCursor::close);
     }

@@ -11,6 +11,7 @@ final class ReverseTableCursor implements EntryCursor {
 
     private static final int FIRST_KEYS_BYTES = 4096;
     private static final int FIRST_ENTRIES = 64;
+    private static final int ENTRY_BYTES = Long.BYTES + 2 * Integer.BYTES;
 
     private final BlockwiseCursor entries;
     private final byte[] from;
@@ -121,5 +122,10 @@ final class ReverseTableCursor implements EntryCursor {
     @Override
     public int valueLength() {
         return valueLengths[left];
+    }
+
+    @Override
+    public long bufferBytes() {
+        return entries.bufferBytes() + keys.length + (long) values.length * ENTRY_BYTES;
     }
 }

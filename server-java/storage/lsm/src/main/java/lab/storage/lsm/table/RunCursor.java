@@ -53,4 +53,10 @@ final class RunCursor extends ForwardingCursor {
     EntryCursor current() {
         return entries;
     }
+
+    @Override
+    public long bufferBytes() {
+        EntryCursor used = entries;
+        return used == null ? 0 : used.bufferBytes();
+    }
 }

@@ -31,6 +31,9 @@ import lab.storage.lsm.disk.Encoding;
  */
 public abstract class Table {
 
+    /** The table, its mapping and its channel, roughly. */
+    private static final int OBJECTS_BYTES = 1024;
+
     private final long id;
     private final Path file;
     private final Arena arena;
@@ -310,6 +313,16 @@ public abstract class Table {
 
     public final Path file() {
         return file;
+    }
+
+    /** Bytes that it needs on the heap as long as it is open. */
+    public final long heapBytes() {
+        return OBJECTS_BYTES + firstKey().length + lastKey().length + checks.heapBytes();
+    }
+
+    /** Bytes of its index and its filter, which are read where they are mapped. */
+    public final long indexAndFilterBytes() {
+        return sizeBytes() - blockOffset(blocks());
     }
 
     /** Returns the size of the file. */

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.LongAdder;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.memory.NativeBuffer;
 
@@ -29,13 +30,13 @@ final class TableOutput implements AutoCloseable {
     private long givenBytes;
     private boolean finished;
 
-    /** Makes the file. */
-    TableOutput(Disk disk, Path file) throws IOException {
+    /** Makes the file; its memory is counted in the account. */
+    TableOutput(Disk disk, Path file, LongAdder account) throws IOException {
         this.disk = disk;
         this.file = file;
         // In this order: a disk that lets no file be made is asked again every second, and must not cost memory.
         this.channel = disk.create(file);
-        this.bytes = new NativeBuffer(PIECE_BYTES + ROOM_FOR_A_BLOCK);
+        this.bytes = new NativeBuffer(PIECE_BYTES + ROOM_FOR_A_BLOCK, account);
     }
 
     /** What the kernel does not have yet; bytes are added here. */

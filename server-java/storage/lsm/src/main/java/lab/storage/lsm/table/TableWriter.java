@@ -9,6 +9,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.zip.CRC32C;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.disk.Disk;
@@ -35,13 +36,13 @@ public final class TableWriter implements AutoCloseable {
     private final TableOutput file;
     /** What {@link #file} has not given away. */
     private final NativeBuffer out;
-    private final NativeBuffer packed = new NativeBuffer(SMALL_BYTES);
-    private final NativeBuffer keys = new NativeBuffer(SMALL_BYTES);
-    private final NativeBuffer restarts = new NativeBuffer(SMALL_BYTES);
-    private final NativeBuffer hashes = new NativeBuffer(SMALL_BYTES);
-    private final NativeBuffer blockOffsets = new NativeBuffer(SMALL_BYTES);
-    private final NativeBuffer separatorEnds = new NativeBuffer(SMALL_BYTES);
-    private final NativeBuffer separators = new NativeBuffer(SMALL_BYTES);
+    private final NativeBuffer packed;
+    private final NativeBuffer keys;
+    private final NativeBuffer restarts;
+    private final NativeBuffer hashes;
+    private final NativeBuffer blockOffsets;
+    private final NativeBuffer separatorEnds;
+    private final NativeBuffer separators;
     private final CRC32C crc = new CRC32C();
 
     private byte[] firstKey;
@@ -55,15 +56,23 @@ public final class TableWriter implements AutoCloseable {
     /**
      * @param bloomBitsPerKey 0 for no filter
      * @param estimate        told each key, to know how many of them older tables have too
+     * @param account         where the memory of its buffers is counted
      */
-    public TableWriter(Disk disk, Path file, int bloomBitsPerKey, Compression compression, LiveEstimate estimate)
-            throws IOException {
+    public TableWriter(Disk disk, Path file, int bloomBitsPerKey, Compression compression, LiveEstimate estimate,
+            LongAdder account) throws IOException {
+        this.packed = new NativeBuffer(SMALL_BYTES, account);
+        this.keys = new NativeBuffer(SMALL_BYTES, account);
+        this.restarts = new NativeBuffer(SMALL_BYTES, account);
+        this.hashes = new NativeBuffer(SMALL_BYTES, account);
+        this.blockOffsets = new NativeBuffer(SMALL_BYTES, account);
+        this.separatorEnds = new NativeBuffer(SMALL_BYTES, account);
+        this.separators = new NativeBuffer(SMALL_BYTES, account);
         this.bloomBitsPerKey = bloomBitsPerKey;
         this.compression = compression;
         this.compressor = compression == Compression.NONE ? null : compression.newCompressor();
         this.estimate = estimate;
         try {
-            this.file = new TableOutput(disk, file);
+            this.file = new TableOutput(disk, file, account);
         } catch (Throwable e) {
             closeBuffers();
             throw e;
@@ -263,6 +272,11 @@ public final class TableWriter implements AutoCloseable {
     /** Bytes of the file so far, without filter and index. */
     public long position() {
         return file.position();
+    }
+
+    /** Bytes that the buffers take which grow with the table; twice as many when they grow next. */
+    public long growingBytes() {
+        return hashes.size() + blockOffsets.size() + separatorEnds.size() + separators.size();
     }
 
     private void closeBuffers() {

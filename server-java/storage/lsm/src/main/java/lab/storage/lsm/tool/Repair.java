@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.LongAdder;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.CorruptionException;
 import lab.storage.lsm.LsmOptions;
@@ -154,7 +155,7 @@ final class Repair {
         long number = nextFile++;
         Path file = StoreFolder.tableFile(folder, number);
         try (TableWriter writer = new TableWriter(Disk.REAL, file, LsmOptions.DEFAULT_BLOOM_BITS_PER_KEY,
-                Compression.NONE, new LiveEstimate(List.of()))) {
+                Compression.NONE, new LiveEstimate(List.of()), new LongAdder())) {
             do {
                 writer.add(entries);
             } while (entries.next());

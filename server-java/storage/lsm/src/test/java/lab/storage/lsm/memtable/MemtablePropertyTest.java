@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.LongAdder;
 import lab.storage.lsm.memory.NativeMemory;
 import lab.storage.lsm.table.EntryCursor;
 import lab.storage.lsm.table.Keys;
@@ -31,7 +32,8 @@ class MemtablePropertyTest {
     }
 
     private static NativeMemory memory() {
-        return NativeMemory.reserve(Memtable.capacity(THRESHOLD_BYTES, 1_000, 1_000), THRESHOLD_BYTES);
+        return NativeMemory.reserve(Memtable.capacity(THRESHOLD_BYTES, 1_000, 1_000), THRESHOLD_BYTES,
+                new LongAdder());
     }
 
     private static Lookup lookup(byte[] key) {

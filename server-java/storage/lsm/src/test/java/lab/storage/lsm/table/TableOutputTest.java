@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.LongAdder;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.memory.NativeBuffer;
@@ -50,7 +51,7 @@ class TableOutputTest {
         Random random = new Random(5);
         byte[] all = new byte[3 * TableOutput.PIECE_BYTES + 12_345];
         random.nextBytes(all);
-        try (TableOutput output = new TableOutput(disk, file)) {
+        try (TableOutput output = new TableOutput(disk, file, new LongAdder())) {
             int at = 0;
             while (at < all.length) {
                 // Now and then more than a piece at once, as a large value is.
@@ -79,7 +80,7 @@ class TableOutputTest {
         Path file = folder.resolve("2.table");
         byte[] ones = new byte[TableOutput.PIECE_BYTES + 3];
         Arrays.fill(ones, (byte) 1);
-        try (TableOutput output = new TableOutput(Disk.REAL, file)) {
+        try (TableOutput output = new TableOutput(Disk.REAL, file, new LongAdder())) {
             output.bytes().add(ones, 0, ones.length);
             output.drain();
             output.align(64);
@@ -94,7 +95,7 @@ class TableOutputTest {
     @Test
     void aFileThatIsNotFinishedIsRemoved() throws IOException {
         Path file = folder.resolve("3.table");
-        try (TableOutput output = new TableOutput(Disk.REAL, file)) {
+        try (TableOutput output = new TableOutput(Disk.REAL, file, new LongAdder())) {
             output.bytes().add(new byte[10], 0, 10);
             assertTrue(Files.exists(file));
         }
@@ -120,7 +121,7 @@ class TableOutputTest {
     private void tryToWrite(Disk disk, int times) {
         for (int i = 0; i < times; i++) {
             assertThrows(IOException.class, () -> new TableWriter(disk, folder.resolve("4.table"), 10,
-                    Compression.NONE, new LiveEstimate(List.of())));
+                    Compression.NONE, new LiveEstimate(List.of()), new LongAdder()));
         }
     }
 

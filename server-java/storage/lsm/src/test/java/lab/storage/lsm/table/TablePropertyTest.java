@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.LongAdder;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.disk.Disk;
 import net.jqwik.api.Arbitraries;
@@ -60,7 +61,7 @@ class TablePropertyTest {
         Path file = Files.createTempFile("lsm", ".table");
         try {
             try (TableWriter writer = new TableWriter(Disk.REAL, file, filter ? 10 : 0, compression,
-                    new LiveEstimate(List.of()))) {
+                    new LiveEstimate(List.of()), new LongAdder())) {
                 MapCursor entries = new MapCursor(model);
                 while (entries.next()) {
                     writer.add(entries);
