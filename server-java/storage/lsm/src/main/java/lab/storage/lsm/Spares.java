@@ -24,6 +24,7 @@ final class Spares implements Housekeeper.Work {
     private static final int LOG_STEPS = 4;
     private static final long SMALLEST_STEP_BYTES = 64 * 1024;
     private static final long LARGEST_STEP_BYTES = 1 << 20;
+    private static final double NEEDED_FILL = 0.5;
     private static final long RETRY_NS = 1_000_000_000L;
 
     /**
@@ -121,7 +122,7 @@ final class Spares implements Housekeeper.Work {
         View view = tree.peek();
         prepareRoom(view);
         try {
-            if (spare == null && view.frozen == null && !tree.closing()) {
+            if (spare == null && view.frozen == null && hasMemory(view) && !tree.closing()) {
                 spare = newSpare();
                 failure = null;
                 tree.changed();
@@ -133,6 +134,11 @@ final class Spares implements Housekeeper.Work {
             return failed(new StorageException("The store gets no memory for its next memtable: " + e.getMessage()
                     + " Stop another process or lower --flush-threshold-bytes; the store tries again every second.", e));
         }
+    }
+
+    /** Whether the next memtable has room, or is needed so soon that the budget must give way. */
+    private boolean hasMemory(View view) {
+        return pool.hasFree() || memory.hasRoomForMemtable() || view.active.fill() > NEEDED_FILL || tree.flushIsAwaited();
     }
 
     /** Writers that wait learn of it, and it is tried again a little later. */

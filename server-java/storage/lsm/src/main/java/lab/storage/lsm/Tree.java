@@ -127,6 +127,7 @@ final class Tree implements Compactor.Target {
             freeze();
             return;
         }
+        spares.wake();
         StallEvent event = new StallEvent();
         event.begin();
         long from = System.nanoTime();
@@ -222,6 +223,7 @@ final class Tree implements Compactor.Target {
             return;
         }
         waitingForFlush++;
+        spares.wake();
         try {
             while (view.active == last || view.frozen == last) {
                 if (view.active == last && view.frozen == null && spares.ready()) {
@@ -233,6 +235,11 @@ final class Tree implements Compactor.Target {
         } finally {
             waitingForFlush--;
         }
+    }
+
+    /** Whether somebody waits until all is written out. */
+    boolean flushIsAwaited() {
+        return waitingForFlush > 0;
     }
 
     /** Whether the flush is urgent: somebody waits, or soon will. */

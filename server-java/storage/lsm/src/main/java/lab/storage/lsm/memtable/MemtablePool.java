@@ -31,6 +31,11 @@ public final class MemtablePool {
         this.account = account;
     }
 
+    /** Whether there is memory that is not in use. */
+    public synchronized boolean hasFree() {
+        return !free.isEmpty();
+    }
+
     /** Takes memory for a memtable. */
     public synchronized NativeMemory take() {
         NativeMemory memory = free.poll();
