@@ -154,6 +154,11 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
         tree.writes().write(batch);
     }
 
+    /**
+     * Walks over a part as it is now. A reader that is so slow that it keeps more memtables than one flush threshold is cut
+     * off: its next move fails, and so does reading a value of more than 32 KiB that it was shown out of a memtable, with
+     * {@link IllegalStateException}. Neither ever shows other bytes.
+     */
     @Override
     public Cursor range(MemorySegment from, MemorySegment to) {
         return tree.snapshots().cursor(from, to, false);

@@ -160,15 +160,51 @@ class DurableMarkTest {
         }
     }
 
-    @Test
-    void logOfTheFirstFormatIsRead() throws IOException, URISyntaxException {
-        Path fixture = Path.of(DurableMarkTest.class.getResource("/first_log/MANIFEST").toURI()).getParent();
+    private Path fixture(String name) throws IOException, URISyntaxException {
+        Path fixture = Path.of(DurableMarkTest.class.getResource('/' + name + "/MANIFEST").toURI()).getParent();
         Path store = Files.createDirectories(folder.resolve("store"));
         try (var files = Files.newDirectoryStream(fixture)) {
             for (Path file : files) {
                 Files.copy(file, store.resolve(file.getFileName()));
             }
         }
+        return store;
+    }
+
+    @Test
+    void logOfTheSecondFormatIsRead() throws IOException, URISyntaxException {
+        Path store = fixture("second_log");
+        for (int open = 0; open < 2; open++) {
+            try (LsmStorage storage = new LsmStorage(store, SYNCED)) {
+                for (int i = 0; i < 10; i++) {
+                    byte[] value = ("value" + i).getBytes();
+                    assertArrayEquals(i == 3 || i == 4 ? null : value, storage.get(utf8("single" + i)));
+                    assertArrayEquals(value, storage.get(utf8("batch" + i)));
+                }
+                assertArrayEquals("value".getBytes(), storage.get(utf8("last")));
+                assertEquals(19, storage.stats().entriesEstimate());
+            }
+        }
+    }
+
+    /** Without a mark nothing is known to be on disk: what is not whole is cut, with all of a batch. */
+    @Test
+    void logOfTheSecondFormatThatIsTornIsCut() throws IOException, URISyntaxException {
+        Path store = fixture("second_log");
+        Path log = StoreFolder.logFile(store, 1);
+        byte[] bytes = Files.readAllBytes(log);
+        bytes[bytes.length - 100] ^= 1;
+        Files.write(log, bytes);
+        try (LsmStorage storage = new LsmStorage(store, SYNCED)) {
+            assertEquals(10, storage.stats().entriesEstimate());
+            assertNull(storage.get(utf8("batch0")));
+            assertNotNull(storage.get(utf8("single9")));
+        }
+    }
+
+    @Test
+    void logOfTheFirstFormatIsRead() throws IOException, URISyntaxException {
+        Path store = fixture("first_log");
         for (int open = 0; open < 2; open++) {
             try (LsmStorage storage = new LsmStorage(store, SYNCED)) {
                 for (int i = 0; i < 20; i++) {

@@ -8,10 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import lab.storage.Bytes;
 import lab.storage.Cursor;
@@ -52,6 +54,42 @@ class SnapshotTest {
         for (int i = 0; i < 1_000; i++) {
             storage.put(utf8(String.format("key%04d", i)), utf8(value));
         }
+    }
+
+    /** A value over 32 KiB is shown where it lies in the memtable; the memory of that is used again. */
+    @Test
+    void largeValueOfAMemtableNeverShowsOtherBytes() {
+        int rounds = 16;
+        byte[] value = new byte[400_000];
+        int held = 0;
+        int takenBack = 0;
+        List<Cursor> cursors = new ArrayList<>();
+        List<MemorySegment> shown = new ArrayList<>();
+        try (LsmStorage storage = open(1 << 20)) {
+            for (int round = 0; round < rounds; round++) {
+                Arrays.fill(value, (byte) round);
+                storage.put(utf8("key"), MemorySegment.ofArray(value));
+                Cursor cursor = storage.range(null, null);
+                cursors.add(cursor);
+                assertTrue(cursor.next());
+                shown.add(cursor.value());
+                Arrays.fill(value, (byte) -1);
+                storage.put(utf8("key"), MemorySegment.ofArray(value));
+                storage.flush();
+            }
+            for (int round = 0; round < rounds; round++) {
+                try {
+                    for (byte one : shown.get(round).toArray(ValueLayout.JAVA_BYTE)) {
+                        assertEquals(round, one);
+                    }
+                    held++;
+                } catch (IllegalStateException e) {
+                    takenBack++;
+                }
+                cursors.get(round).close();
+            }
+        }
+        assertTrue(held > 0 && takenBack > 0, held + " held, " + takenBack + " taken back");
     }
 
     @Test
