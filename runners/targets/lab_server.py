@@ -27,7 +27,7 @@ COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
 STATUS_TIMEOUT_S = 5.0
 LOG_TAIL_LINES = 15
 _END_OF_OUTPUT_S = 0.5
-_EXIT_CODE_S = 5.0
+_EXIT_CODE_S = 10.0
 #: Flags that every measured JVM gets: frames between safepoints for the profiler, and leave for it to attach.
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
@@ -137,6 +137,9 @@ class RunningServer:
             with client(STATUS_TIMEOUT_S) as asking:
                 answer: dict[str, Any] = asking.get(f"{self.url}/v0/status").json()
         except (httpx.HTTPError, ValueError) as error:
+            broken = isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
+            if broken and self.child.wait_up_to(_EXIT_CODE_S):  # nobody is there any more: it may have died just now
+                raise self.death() from error
             raise ServerError(
                 f"server {self.engine} on {self.url}", f"gives no status ({error})", "launch it again"
             ) from error

@@ -26,7 +26,7 @@ from runners.experiments.registry import QUESTIONS, questions_of
 from runners.readers.severity import Severity
 from runners.report.rewrite import concluded
 from runners.storage.run_folder import REFERENCE, RunFolder
-from runners.tests.counts import LONG
+from runners.tests.tiers import LONG
 
 RATE = next(each for each in QUANTITIES if each.name == "closed_loop_rps")
 KEPT = sorted(path.name for path in REFERENCE.iterdir() if path.is_dir())

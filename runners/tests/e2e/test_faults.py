@@ -140,22 +140,6 @@ def test_a_full_disk_is_named_and_the_run_can_still_be_closed(
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ("99",),
-        ("01", "-p", "rate=5"),
-        ("01", "-p", "rate_rps=fast"),
-        ("01", "-p", "x"),
-        ("01", "--size", "smoke", "-p", "size=full"),
-    ],
-)
-def test_what_can_not_be_run_is_refused_at_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    done = lab("run", *arguments, runs=tmp_path)
-    assert done.returncode in (1, 2) and "Traceback" not in done.stderr and done.stderr.strip()
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
     "number",
     [
         pytest.param(signal.SIGINT, id="ctrl-c"),

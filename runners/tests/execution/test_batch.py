@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
-from runners import lab
+from runners import cli, lab
 from runners.errors import PlanError
 from runners.execution import batch
 from runners.execution.batch import KERNEL, NotebookError, execute
@@ -57,6 +58,28 @@ def test_rounds_for_which_there_is_no_time_are_refused_before_anything_is_starte
     monkeypatch.setattr("runners.toolchain.workshop.prepare", lambda *_: pytest.fail("the workshop was opened"))
     with pytest.raises(PlanError, match="more minutes"):
         lab.Lab.begin("09", minutes=0.5)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("99",),
+        ("01", "-p", "rate=5"),
+        ("01", "-p", "rate_rps=fast"),
+        ("01", "-p", "x"),
+        ("01", "--size", "smoke", "-p", "size=full"),
+    ],
+)
+def test_what_can_not_be_run_is_refused_at_once(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(batch, "execute", lambda *_: pytest.fail("the notebook was executed"))
+    monkeypatch.setattr(sys, "argv", ["lab", "run", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code in (cli.EXIT_PROBLEM, cli.EXIT_USAGE) and capsys.readouterr().err.strip()
     assert not (tmp_path / "runs").exists()
 
 

@@ -87,6 +87,17 @@ def test_a_dead_server_is_named_with_its_exit_code_and_log(tmp_path: Path) -> No
     server.stop()
 
 
+def test_a_server_that_dies_while_it_is_asked_is_named_with_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = fake(tmp_path)
+    psutil.Process(server.pid).kill()
+    monkeypatch.setattr(RunningServer, "alive", lambda _self: True)  # nobody has looked since
+    with pytest.raises(ServerError, match="died with exit code 137"):
+        server.status()
+    server.stop()
+
+
 def test_a_server_that_gives_no_json_is_named(tmp_path: Path) -> None:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
