@@ -44,7 +44,7 @@ def build(force: bool) -> None:
     """Build the server and the load generator."""
     from runners.toolchain.workshop import prepare
 
-    shop = prepare("loadgen", click.echo, force)
+    shop = prepare("truepace", click.echo, force)
     for name, version in shop.versions().items():
         click.echo(f"{name:16} {version}")
 

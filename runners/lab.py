@@ -100,7 +100,7 @@ class Lab(SideBySide, Clusters):
         server_cpus, generator_cpus = machine.pinning()
         self._servers = Servers(shop, folder, parameters, server_cpus)
         self._campaign = Campaign(
-            shop, str(parameters.get("generator", "loadgen")), generator_cpus, self.size, folder, bar
+            shop, str(parameters.get("generator", "truepace")), generator_cpus, self.size, folder, bar
         )
         self._series = Series(folder, self._campaign, self.size, self.launch)
         self._finished = Finished(folder, bar)
@@ -122,7 +122,7 @@ class Lab(SideBySide, Clusters):
         minutes = float(checked.get("minutes", 0))
         planned_s = minutes * 60 + REPORT_S if minutes else plan.planned_s(size, len(engines), bool(profiled))
         bar = Progress(planned_s, sink(notebook=in_notebook()))
-        shop = workshop.prepare(str(checked.get("generator", "loadgen")), bar.say)
+        shop = workshop.prepare(str(checked.get("generator", "truepace")), bar.say)
         facts = machine.facts()
         manifest: dict[str, Any] = {
             "title": plan.title,
@@ -238,7 +238,7 @@ class Lab(SideBySide, Clusters):
         if self._shop.jdk_of(stage.setting.jdk) is None:
             self._progress.say(f"No JDK {stage.setting.jdk} on this machine, so {stage.title!r} is left out")
             return []
-        generator = generators(self._shop).get("loadgen")
+        generator = generators(self._shop).get("truepace")
         if generator is None:
             raise ToolError("load generator", "only ours can fill a store", "install Rust (rustup), then run again")
         looping = Looping(self._campaign, LOOP_SIZES[self.size.name], generator, self.events)

@@ -20,7 +20,7 @@ MACHINE = (
     "transparent_huge_pages",
 )
 PARAMETERS = ("heap_mb", "selectors")  # of the server, whatever the engine
-TOOLS = ("java", "loadgen", "server_sources", "lab_sources", "loadgen_sources")
+TOOLS = ("java", "truepace", "server_sources", "lab_sources", "loadgen_sources")
 STEP = (
     "workload",
     "kind",

@@ -260,4 +260,4 @@ def floor(run: Run, workload: str) -> Step | None:
 
 
 def tool(step: Step) -> str:
-    return str((step.meta.get("generator") or {}).get("tool") or "loadgen")
+    return str((step.meta.get("generator") or {}).get("tool") or "truepace")

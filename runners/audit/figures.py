@@ -7,8 +7,9 @@ import re
 
 from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS
 from runners.readers.outputs import Output
+from runners.readers.wrk_console import TRUEPACE_PREFIX
 
-_TYPED = re.compile(r"\$ |\bwrk2?\b.*\s-{1,2}[a-zA-Z]|loadgen: |^RX |^TX ")
+_TYPED = re.compile(rf"\$ |\bwrk2?\b.*\s-{{1,2}}[a-zA-Z]|{TRUEPACE_PREFIX} |^RX |^TX ")
 SAID_LINES = 3  # fewer lines of text are a title and a caption
 _SAYS = re.compile(r"^\s*(?:#{1,6}\s+\S|[^\W\d_]+(?:[\s,:-]+[^\W\d_]+){2})")
 HELD = 0.99  # a rate is held when at least this share of what was offered was answered
@@ -49,8 +50,8 @@ def achieved_rps(output: Output) -> float | None:
 
 
 def is_open_loop(output: Output) -> bool:
-    """Whether requests leave on a schedule: wrk2, loadgen with a rate, or an output that does not say."""
-    return output.tool not in CLOSED_LOOPS and not (output.tool == "loadgen" and output.offered_rps is None)
+    """Whether requests leave on a schedule: wrk2, truepace with a rate, or an output that does not say."""
+    return output.tool not in CLOSED_LOOPS and not (output.tool == "truepace" and output.offered_rps is None)
 
 
 def fell_short(output: Output) -> bool:

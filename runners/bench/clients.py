@@ -15,10 +15,10 @@ from runners.design.workload import SCRIPTS
 from runners.process.supervisor import pinned
 from runners.readers.wrk_console import read_console
 from runners.targets.lab_server import RunningServer
-from runners.toolchain.tools import LOADGEN, ROOT
+from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
 
-REFERENCE = LOADGEN.with_name("loadgen-reference")
+REFERENCE = TRUEPACE.with_name("truepace-reference")
 DURATION_S = 4
 WARMUP_S = 1
 SCRIPT_S = 1
@@ -70,7 +70,7 @@ class Clients:
             flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{WARMUP_S}s", *rate]
             flags += ["--receive-clock", clock]
             flags += ["--requests-log", str(Path(folder) / "requests")] if requests_log else []
-            self._run([str(LOADGEN), *flags, "--json", str(out), self.url])
+            self._run([str(TRUEPACE), *flags, "--json", str(out), self.url])
             result: Result = json.loads(out.read_text())
             return result
 

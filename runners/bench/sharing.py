@@ -20,7 +20,7 @@ from typing import Any
 from runners.bench.clients import REFERENCE, Clients
 from runners.bench.row import Row
 from runners.process.supervisor import pinned, start
-from runners.toolchain.tools import LOADGEN, ROOT
+from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
 
 REPEATS = 20
@@ -73,7 +73,7 @@ def share(clients: Clients, urls: tuple[str, str], interleave: str, seed: int) -
         out = Path(folder) / "load.json"
         flags = ["-t1", "-c1", f"-R{RATE_RPS}", f"-d{DURATION_S}s", "--warmup", "1s", "--seed", str(seed)]
         flags += ["--interleave", interleave, "--target", f"a={urls[0]}", "--target", f"b={urls[1]}"]
-        command = pinned([str(LOADGEN), *flags, "--json", str(out)], clients.cpus, machine.taskset())
+        command = pinned([str(TRUEPACE), *flags, "--json", str(out)], clients.cpus, machine.taskset())
         subprocess.run(command, capture_output=True, timeout=DURATION_S + _TIMEOUT_S, cwd=ROOT, check=True)
         targets = json.loads(out.read_text())["targets"]
 

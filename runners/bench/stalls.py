@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from runners.errors import MeasureError, ToolError
 from runners.process.supervisor import start
-from runners.toolchain.build import build_loadgen
+from runners.toolchain.build import build_truepace
 
 #: How often the witness wakes: a stall may have begun so long before it was due.
 PERIOD_NS = 1_000_000
@@ -116,7 +116,7 @@ def find_witness(cpu: int | None, folder: Path) -> tuple[Witness | None, str]:
     if cpu is None:
         return None, "the cores can't be chosen on this system"
     try:
-        found = Witness(build_loadgen(print).with_name("stall-witness"))
+        found = Witness(build_truepace(print).with_name("stall-witness"))
         with found.watching(cpu, folder / "stalls-of-a-trial.txt"):
             pass
     except (ToolError, MeasureError) as error:

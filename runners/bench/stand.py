@@ -15,7 +15,7 @@ from runners.bench.calm import Calm
 from runners.bench.row import NoFigure, Row, keep
 from runners.process.supervisor import pinned
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch
-from runners.toolchain.tools import LOADGEN, ROOT
+from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.toolchain.workshop import Workshop, prepare
 from runners.trial import machine
 
@@ -106,13 +106,13 @@ def command(
     """The generator's command line for one run."""
     rate = ["-R", str(rate_rps)] if rate_rps else []
     flags = ["-t1", f"-c{connections}", f"-d{duration_s}s", "--warmup", f"{warmup_s}s", *rate, "--json", str(out)]
-    return [str(LOADGEN), *flags, *target]
+    return [str(TRUEPACE), *flags, *target]
 
 
 @contextmanager
 def stand() -> Iterator[Stand]:
     """Builds what is needed, says what is unusual about the machine, and leaves no folder behind."""
-    shop = prepare("loadgen", print)
+    shop = prepare("truepace", print)
     server_cpus, generator_cpus = machine.pinning()
     for warning in machine.noise(machine.facts()):
         print(f"Unusual today: {warning['text']} ({warning['remedy']})")

@@ -139,7 +139,7 @@ def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[St
         rows = step.frames["spectrum"]
         own_line = fit(rows[rows["kind"] == facts.RESPONSE])
         most = facts.quoted(step, 0.9)
-        if own is None or most is None or own_line is None or facts.tool(step) != "loadgen":
+        if own is None or most is None or own_line is None or facts.tool(step) != "truepace":
             continue
         if own_line.is_millisecond_timer:
             continue

@@ -19,10 +19,10 @@ from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 from runners.readers.timer import fit
 
-OURS = "loadgen"
+OURS = "truepace"
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
-ALL = ("blocking", "epoll", "loadgen", "wrk2", "wrk")
-STALL_ORDER = ("loadgen", "wrk2", "wrk", "blocking", "epoll")
+ALL = ("blocking", "epoll", "truepace", "wrk2", "wrk")
+STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
 LITTLE = 0.2  # of what the simplest client reads
 SEEN = (0.95, 1.05)  # of what the schedule expects: the whole of a stall
 

@@ -20,7 +20,7 @@ from runners.errors import PlanError
 ENGINES = ("rocksdb", "lsm", "leveldb", "memory", "noop")
 EVENTS = ("cpu", "alloc", "lock")
 REPORT_S = 12.0
-GENERATORS = ("loadgen", "wrk2")
+GENERATORS = ("truepace", "wrk2")
 TREND_METRICS = ("p50", "p75", "p90", "p99", "p99.9", "p99.99", "achieved")
 
 #: What every experiment on one server understands.
@@ -29,7 +29,7 @@ COMMON = (
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
     Parameter("engines", "rocksdb,lsm", "stores, first one as published", choices=ENGINES, several=True),
     Parameter("profile", "cpu,alloc,lock", "events, or none", choices=EVENTS, several=True, optional=True),
-    Parameter("generator", "loadgen", "who sends the load", choices=GENERATORS),
+    Parameter("generator", "truepace", "who sends the load", choices=GENERATORS),
     Parameter("heap_mb", 128, "the server's heap", "MiB", low=16, high=65_536),
     Parameter("selectors", 0, "selector threads; 0: one a core", "threads", low=0, high=256),
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),

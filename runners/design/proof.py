@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 #: Named as their drivers are; the simplest clients first.
-GENERATORS = ("blocking", "epoll", "loadgen", "wrk2", "wrk")
+GENERATORS = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 #: The request of every round: one fixed GET, which every generator can send.
 FIXED_PATH = "/v0/entity?id=1"
 _AROUND_A_ROUND_S = 0.75

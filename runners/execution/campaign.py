@@ -181,7 +181,7 @@ class Campaign:
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
         text = f"fill {server.subject} with {keys:,} keys"
         with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as part:
-            if self._shop.loadgen is None:
+            if self._shop.truepace is None:
                 fill_by_hand(server, keys, workload.filled_value_bytes)
             else:
                 load = LoadSpec(
@@ -194,7 +194,7 @@ class Campaign:
                     script_arguments=(str(keys), str(workload.filled_value_bytes)),
                 )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
-                own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "loadgen"))
+                own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "truepace"))
                 meta = measure_step(folder, server, load, own, tick=part.tick)
                 if workload.rewrites:
                     meta |= _at_rest(server, workload)

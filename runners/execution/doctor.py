@@ -9,8 +9,8 @@ from runners.design.closed_loop import OLD_JDK
 from runners.errors import LabError
 from runners.toolchain.build import DIST
 from runners.toolchain.tools import (
-    LOADGEN,
     REQUIRED_JDK,
+    TRUEPACE,
     find_jdk,
     find_jdks,
     find_tool,
@@ -56,7 +56,7 @@ def _toolchain() -> Iterator[Finding]:
     yield Finding(
         "Maven", maven.version if maven else None, "" if maven else "install Maven 3.8 or newer", fatal=not maven
     )
-    no_generator = cargo is None and wrk2 is None and not LOADGEN.exists()
+    no_generator = cargo is None and wrk2 is None and not TRUEPACE.exists()
     yield Finding(
         "cargo",
         cargo.version if cargo else None,

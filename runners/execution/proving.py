@@ -30,7 +30,7 @@ class Proving:
         """A closed loop that counts for nothing: afterwards the server's compiler is done with this request."""
         load = LoadSpec(_url(server), None, None, WARM_S, connections=WARM_CONNECTIONS)
         extra = {"label": "warm-up of the server", "kind": "warmup", "workload": _WORKLOAD}
-        name = "loadgen" if "loadgen" in self._generators else next(iter(set(self._generators) & {"wrk", "wrk2"}))
+        name = "truepace" if "truepace" in self._generators else next(iter(set(self._generators) & {"wrk", "wrk2"}))
         self._campaign.measured("warm-server", extra, server, load, self._generators[name])
 
     def floors(self, server: RunningServer) -> list[Step]:

@@ -160,7 +160,7 @@ class Clusters(Searches, ABC):
     def _outage(
         self, name: str, nodes: RunningNodes, workload: Workload, rate_rps: float, plan: report_5.Outage
     ) -> Step:
-        generator = generators(self._shop).get("loadgen")
+        generator = generators(self._shop).get("truepace")
         if generator is None:
             raise ToolError("load generator", "only ours tells errors by the second", "install Rust, then run again")
         load = LoadSpec(

@@ -10,7 +10,7 @@ from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict
 from runners.design.question import Question
 from runners.readers import write
 
-OURS, MEDIAN = "loadgen", 0.5
+OURS, MEDIAN = "truepace", 0.5
 WHOLE = 0.05  # of the requests that the schedule makes wait
 
 

@@ -36,12 +36,12 @@ def _arguments(spec: LoadSpec) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Loadgen:
+class Truepace:
     """The lab's own generator."""
 
     path: Path
     version: str
-    name: str = "loadgen"
+    name: str = "truepace"
 
     def lead_s(self, spec: LoadSpec) -> float:
         return spec.warmup_s
@@ -159,8 +159,8 @@ def generators(shop: Workshop) -> dict[str, Generator]:
     if shop.reference is not None:
         for kind in ("blocking", "epoll"):
             found[kind] = Reference(shop.reference.path, shop.reference.version, kind)
-    if shop.loadgen is not None:
-        found["loadgen"] = Loadgen(shop.loadgen.path, shop.loadgen.version)
+    if shop.truepace is not None:
+        found["truepace"] = Truepace(shop.truepace.path, shop.truepace.version)
     if shop.wrk2 is not None:
         found["wrk2"] = Wrk2(shop.wrk2.path, shop.wrk2.version)
     if shop.wrk is not None:

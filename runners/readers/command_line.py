@@ -1,4 +1,4 @@
-"""The command line of wrk, wrk2 or loadgen, as text to its flags."""
+"""The command line of wrk, wrk2 or truepace, as text to its flags."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import shlex
 from dataclasses import dataclass
 
 from runners.readers import units
+from runners.storage.step_folder import EITHER_NAME, present_name
 
-TOOLS = ("wrk", "wrk2", "loadgen")
+TOOLS = ("wrk", "wrk2", "truepace")
 _SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
-_COMMAND = re.compile(r"(?:^|[\s$%#>`!])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|loadgen)\s+[^`]*?)`*\s*$")
+_COMMAND = re.compile(rf"(?:^|[\s$%#>`!])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
 _LONG = {
     "threads": "t",
     "connections": "c",
@@ -53,8 +54,8 @@ class CommandLine:
 
     @property
     def tool(self) -> str:
-        """wrk, wrk2 or loadgen, by name alone; a binary called `wrk` may well be wrk2."""
-        return self.program.rpartition("/")[2]
+        """wrk, wrk2 or truepace, by name alone; a binary called `wrk` may well be wrk2."""
+        return present_name(self.program.rpartition("/")[2])
 
 
 def find_command(line: str) -> CommandLine | None:

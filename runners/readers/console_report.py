@@ -1,4 +1,4 @@
-"""What wrk, wrk2 and loadgen say on the console, typed. What was not printed is None; `-nan` is NaN.
+"""What wrk, wrk2 and truepace say on the console, typed. What was not printed is None; `-nan` is NaN.
 
 Latencies are in microseconds, except in the spectra, which the tools print in milliseconds and which are kept so.
 """
@@ -105,9 +105,9 @@ class SocketErrors:
 class ConsoleReport:
     """One output of a generator.
 
-    `latencies` is the distribution from the intended start (wrk2, loadgen) or from the send (wrk); `uncorrected` is
+    `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `operation` names what it is of, where a tool reports several. `extra` holds what loadgen adds, `diagnostics` lines
+    `operation` names what it is of, where a tool reports several. `extra` holds what truepace adds, `diagnostics` lines
     inside the output that belong to no known part of it.
     """
 

@@ -13,9 +13,10 @@ import pandas as pd
 from runners.readers.columns import frame
 from runners.readers.errors import ReadError, why
 from runners.readers.samples import beyond
+from runners.storage.step_folder import FORMER_NAME
 
 #: Our generator, and its reference clients: the same fields, as many as they know.
-SCHEMAS = ("loadgen/1", "loadgen-reference/1")
+SCHEMAS = tuple(f"{name}{of}/1" for name in ("truepace", FORMER_NAME) for of in ("", "-reference"))
 KINDS = ("response", "service")
 LEVEL_NAMES = {
     "p50": 0.5,

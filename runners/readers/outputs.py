@@ -57,7 +57,7 @@ class Output:
 
     @property
     def tool(self) -> str | None:
-        """The generator: who ran it knows best, else what the output looks like (loadgen prints wrk2's layout)."""
+        """The generator: who ran it knows best, else what the output looks like (truepace prints wrk2's layout)."""
         named: str | None = self._entry("tool", str)
         return named or self.report.tool
 

@@ -118,8 +118,8 @@ class _Reader:
         files = (self.folder.load_json, self.folder.hlog, self.folder.console)
         if not self.meta.get("valid") and not any(file.exists() for file in files):
             return complete({"summary": frame("summary")} | self._profile())  # skipped; its metadata says why
-        tool = (self.meta.get("generator") or {}).get("tool", "loadgen")
-        own = tool == "loadgen"
+        tool = (self.meta.get("generator") or {}).get("tool", "truepace")
+        own = tool == "truepace"
         if own or self.folder.load_json.exists():
             load = self.tried(lambda: read_load_json(self.folder.load_json), None)
         elif tool in REFERENCES:

@@ -1,4 +1,4 @@
-"""The generator's slices (`--slices`, schema `loadgen-slices/1`): response times by tenths of a second."""
+"""The generator's slices (`--slices`, schema `truepace-slices/1`): response times by tenths of a second."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pandas as pd
 
 from runners.readers.columns import frame
 from runners.readers.errors import ReadError, why
+from runners.storage.step_folder import EITHER_NAME
 
-_HEAD = re.compile(r"#loadgen-slices/1 start_unix_us=(\d+) slices_per_s=(\d+)$")
+_HEAD = re.compile(rf"#{EITHER_NAME}-slices/1 start_unix_us=(\d+) slices_per_s=(\d+)$")
 
 
 def read_slices(path: Path) -> pd.DataFrame:
@@ -23,7 +24,7 @@ def read_slices(path: Path) -> pd.DataFrame:
     lines = text.splitlines()
     head = _HEAD.match(lines[0]) if lines else None
     if head is None:
-        raise ReadError(path, "does not begin with '#loadgen-slices/1'", "read it with the lab that wrote it")
+        raise ReadError(path, "does not begin with '#truepace-slices/1'", "read it with the lab that wrote it")
     rows: list[dict[str, float]] = []
     for number, line in enumerate(lines[1:], start=2):
         try:

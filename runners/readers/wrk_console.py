@@ -1,4 +1,4 @@
-"""Reads console output of wrk, wrk2 and loadgen out of any text around it: terminals, Markdown, several to a text.
+"""Reads console output of wrk, wrk2 and truepace out of any text around it: terminals, Markdown, several to a text.
 
 Nothing in an input is an error. Output that is cut short gives a report whose last fields are None; a line that belongs
 to no part of the output is kept as a diagnostic.
@@ -22,11 +22,12 @@ from runners.readers.console_report import (
     SpectrumRow,
     ThreadStats,
 )
+from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
-LOADGEN_PREFIX = "loadgen:"
+TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
@@ -58,7 +59,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         "non_2xx": rf"Non-2xx or 3xx responses: {_N}",
         "rate": rf"Requests/sec:\s*{_V}",
         "transfer": rf"Transfer/sec:\s*{_V}",
-        "extra": rf"^\s*{LOADGEN_PREFIX}\s?(.*)$",
+        "extra": rf"^\s*{TRUEPACE_PREFIX}\s?(.*)$",
     }.items()
 }
 
@@ -97,7 +98,7 @@ class _Builder:
     last_line: int = 0
     ended: bool = False
     third: str = "Max"  # some builds print p99 in the third column
-    layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and loadgen) `50.000%`
+    layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and truepace) `50.000%`
 
     @property
     def current(self) -> _Distribution:
@@ -202,7 +203,7 @@ _STARTS = frozenset({"running", "distribution", "row", "requests", "stats_head",
 #: A piece that some pattern needs; most lines of a report have none, and need not be tried on each pattern.
 _HINT = re.compile(
     r"\d\.\d|Running|threads and|calibration|Thread Stats|Latency|Req/Sec|%|Percentile|#\[|-{20}|requests in"
-    rf"|Socket errors|Non-2xx|/sec:|{LOADGEN_PREFIX}"
+    rf"|Socket errors|Non-2xx|/sec:|{TRUEPACE_PREFIX}"
 )
 
 
@@ -217,8 +218,8 @@ def _recognise(line: str) -> tuple[str, re.Match[str]] | None:
 
 def _tool(report: ConsoleReport) -> str | None:
     named = report.command.tool if report.command else None
-    if report.extra or named == "loadgen":
-        return "loadgen"
+    if report.extra or named == "truepace":
+        return "truepace"
     if report.calibrations or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
         return "wrk2"
     if named == "wrk2" or (named == "wrk" and report.rate_rps is None):

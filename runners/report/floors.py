@@ -16,11 +16,11 @@ from runners.report import numbers, style
 COLOURS = {
     "blocking": style.INK,
     "epoll": style.GREEN,
-    "loadgen": style.BLUE,
+    "truepace": style.BLUE,
     "wrk2": style.VERMILION,
     "wrk": style.PURPLE,
 }
-LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "loadgen": "loadgen (ours)"}
+LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
 _ROW_IN = 0.34
 _ANY = 1e-9
 

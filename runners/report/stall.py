@@ -16,8 +16,8 @@ from runners.report import numbers, style
 from runners.report.floors import colour_of, label_of
 from runners.report.tables import Table
 
-_DASHES = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2)), "loadgen": "-", "wrk2": "-"}
-_WIDTHS = {"loadgen": 2.6, "wrk2": 2.2}
+_DASHES = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2)), "truepace": "-", "wrk2": "-"}
+_WIDTHS = {"truepace": 2.6, "wrk2": 2.2}
 _POINTS = 400
 
 
@@ -103,7 +103,7 @@ def stall(steps: Sequence[Step]) -> style.Picture:
         return figure
     figure = style.Picture(8.4, 5.4)
     strip, waits = figure.subplots(2, 1, height_ratios=(0.55, 4))
-    shown = next((one for one in seen if one.tool == "loadgen"), seen[0])
+    shown = next((one for one in seen if one.tool == "truepace"), seen[0])
     ends = [freeze.at_s + freeze.length_s for freeze in shown.freezes]
     _strip(strip, shown, max(ends, default=1.0))
     _waits(waits, seen, max(one.longest_s for one in seen))

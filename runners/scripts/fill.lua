@@ -1,7 +1,7 @@
 -- Fills a store: PUT of consecutive ids.
 -- Arguments: count (default 10000), value bytes (120, or own: the value of id 7 is value7), first id (1), what stands
 -- before the number of an id (nothing).
--- Thread i of n takes every n-th id, so `loadgen -n COUNT` without -R writes each id once, whatever -t is.
+-- Thread i of n takes every n-th id, so `truepace -n COUNT` without -R writes each id once, whatever -t is.
 -- After its last id a thread begins again. wrk and wrk2 throw the first request away: there, send a few more than COUNT.
 local count, value_bytes, first, prefix = 10000, 120, 1, ""
 local value

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runners.storage.step_folder import PARTIAL, StepFolder, StoreError, write_json
+from runners.storage.step_folder import PARTIAL, StepFolder, StoreError, present_name, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,7 @@ class RunFolder:
     def manifest(self) -> dict[str, Any]:
         """manifest.json as a dict. Raises StoreError when it can't be read."""
         try:
-            value: dict[str, Any] = json.loads(self.manifest_path.read_text(encoding="utf-8"))
+            value: dict[str, Any] = json.loads(present_name(self.manifest_path.read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             raise StoreError(
                 str(self.manifest_path), f"can't be read ({error})", "the run can't be used; make it again"
@@ -205,8 +205,7 @@ class RunFolder:
 
     def named(self, name: str) -> list[StepFolder]:
         """The complete step of that name, if there is one."""
-        step = StepFolder(self.steps_path / name)
-        return [step] if step.meta.is_file() else []
+        return [step for step in self._complete() if step.name == name]
 
     def _complete(self) -> Iterator[StepFolder]:
         if not self.steps_path.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,23 @@ if TYPE_CHECKING:
 
 #: What the name of a step's folder ends in until the step is complete.
 PARTIAL = ".partial"
+#: What truepace, the load generator, was called before it had a name of its own.
+FORMER_NAME = "loadgen"
+_FORMER = re.compile(rf"(?<!//)\b{FORMER_NAME}\b(?!(?<=/{FORMER_NAME})/)")
+#: A pattern for what truepace and its former self print of themselves.
+EITHER_NAME = rf"(?:truepace|{FORMER_NAME})"
 
 
 class StoreError(LabError):
     """A run folder that can't be used; the message names the folder, the cause and the remedy."""
+
+
+def present_name(text: str) -> str:
+    """Replace the load generator's former name in what an older run folder holds.
+
+    It stays in the path of the crate, `runners/loadgen/`, and as the host of a URL.
+    """
+    return _FORMER.sub("truepace", text)
 
 
 def write_json(path: Path, value: object) -> None:
@@ -125,12 +139,12 @@ class StepFolder:
 
     @property
     def name(self) -> str:
-        return self.path.name.removesuffix(PARTIAL)
+        return present_name(self.path.name.removesuffix(PARTIAL))
 
     def read_meta(self) -> dict[str, Any]:
         """step.json as a dict. Raises StoreError when it is missing or not JSON."""
         try:
-            value: dict[str, Any] = json.loads(self.meta.read_text(encoding="utf-8"))
+            value: dict[str, Any] = json.loads(present_name(self.meta.read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
         return value

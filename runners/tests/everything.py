@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runners.tests.tiers import LONG, ONLY_LONG
-from runners.toolchain.build import build_loadgen, build_server
+from runners.toolchain.build import build_server, build_truepace
 from runners.toolchain.tools import CARGO_PROFILE, LOADGEN_CRATE, ROOT, SERVER_JAVA, require_jdk, require_tool
 
 #: Surefire's line for a whole module; a class's own line goes on with its time.
@@ -125,7 +125,7 @@ def rust(part: Part) -> None:
     part.failed = [name for (name,) in part.found(CARGO_FAILED)]
     part.judge(code, sum(int(failed) for _, failed, _ in part.found(CARGO_RESULT)))
     if not part.failed:
-        build_loadgen(part.say)
+        build_truepace(part.say)
 
 
 def python(part: Part) -> None:

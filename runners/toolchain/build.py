@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import ToolError
-from runners.toolchain.tools import CARGO_PROFILE, LOADGEN, LOADGEN_CRATE, ROOT, SERVER_JAVA, Jdk, require_tool
+from runners.toolchain.tools import CARGO_PROFILE, LOADGEN_CRATE, ROOT, SERVER_JAVA, TRUEPACE, Jdk, require_tool
 
 DIST = SERVER_JAVA / "server" / "target" / "dist"
 #: The server of report 2; its main class is JDK17_MAIN and it runs on any JDK from 17 on.
 JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
 JDK17_MAIN = "lab.jdk17.Main"
 PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
-LOADGEN_STAMP = LOADGEN.with_name("lab.stamp")
+LOADGEN_STAMP = TRUEPACE.with_name("lab.stamp")
 PACKAGE = ROOT / "runners"
 #: What of the lab itself can change a measured figure.
 MEASURING_ROOMS = ("plan", "launch", "measure", "read", "scripts")
@@ -131,19 +131,19 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
     return build
 
 
-def build_loadgen(say: Say, force: bool = False) -> Path:
+def build_truepace(say: Say, force: bool = False) -> Path:
     """Build the load generator with cargo unless it is built from these very sources. Raises ToolError."""
     sources = source_hash(LOADGEN_CRATE) + ("" if CARGO_PROFILE == "release" else f"-{CARGO_PROFILE}")
-    if not force and _fresh(LOADGEN_STAMP, sources, (LOADGEN,)):
-        return LOADGEN
+    if not force and _fresh(LOADGEN_STAMP, sources, (TRUEPACE,)):
+        return TRUEPACE
     cargo = require_tool("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
     say("building the load generator (cargo; the first time it fetches its crates)")
     _run(
-        "loadgen",
+        "truepace",
         [str(cargo.path), "build", "--profile", CARGO_PROFILE, "--locked", "--quiet"],
         LOADGEN_CRATE,
         dict(os.environ),
         "read the lines above; Rust 1.85 or newer is needed",
     )
     LOADGEN_STAMP.write_text(sources)
-    return LOADGEN
+    return TRUEPACE

@@ -17,7 +17,7 @@ SERVER_JAVA = ROOT / "server-java"
 LOADGEN_CRATE = ROOT / "runners" / "loadgen"
 #: How the generator is built. `make test` takes `quick`, without links across crates: nothing is measured there.
 CARGO_PROFILE = os.environ.get("LAB_CARGO_PROFILE", "release")
-LOADGEN = LOADGEN_CRATE / "target" / CARGO_PROFILE / "loadgen"
+TRUEPACE = LOADGEN_CRATE / "target" / CARGO_PROFILE / "truepace"
 REQUIRED_JDK = 25
 _PROBE_TIMEOUT_S = 20.0
 

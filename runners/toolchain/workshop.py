@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import LabError, ToolError
-from runners.toolchain.build import ServerBuild, build_loadgen, build_server, lab_source_hash, loadgen_source_hash
+from runners.toolchain.build import ServerBuild, build_server, build_truepace, lab_source_hash, loadgen_source_hash
 from runners.toolchain.tools import Jdk, Tool, find_jdk, find_tool, find_wrk, find_wrk2, require_jdk
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """The tools of one run. `loadgen` is None where only wrk2 is there, `wrk2` and `wrk` where they were not found.
+    """The tools of one run. `truepace` is None where only wrk2 is there, `wrk2` and `wrk` where they were not found.
 
-    `reference` is the crate's program of simplest clients; it comes with `loadgen`.
+    `reference` is the crate's program of simplest clients; it comes with `truepace`.
     """
 
     jdk: Jdk
     server: ServerBuild
-    loadgen: Tool | None
+    truepace: Tool | None
     wrk2: Tool | None
     wrk: Tool | None = None
     reference: Tool | None = None
@@ -34,26 +34,26 @@ class Workshop:
         """What the manifest says about tools."""
         found = {"java": f"{self.jdk.version} ({self.jdk.vendor})", "python": platform.python_version()}
         rustc = find_tool("rustc")
-        for name, tool in (("loadgen", self.loadgen), ("wrk2", self.wrk2), ("wrk", self.wrk), ("rustc", rustc)):
+        for name, tool in (("truepace", self.truepace), ("wrk2", self.wrk2), ("wrk", self.wrk), ("rustc", rustc)):
             if tool is not None:
                 found[name] = tool.version
         found |= {"server_sources": self.server.source_hash, "lab_sources": lab_source_hash()}
-        if self.loadgen is not None and (sources := loadgen_source_hash()) is not None:
+        if self.truepace is not None and (sources := loadgen_source_hash()) is not None:
             found["loadgen_sources"] = sources
         return found
 
 
-def loadgen_tool(path: Path) -> Tool:
+def truepace_tool(path: Path) -> Tool:
     """The built generator with the version it prints."""
     tool = find_tool(str(path))
     if tool is None:
         raise ToolError(str(path), "it does not run", "build it again with `lab build --force`")
-    return Tool("loadgen", path, tool.version.split()[-1] if tool.version else "unknown")
+    return Tool("truepace", path, tool.version.split()[-1] if tool.version else "unknown")
 
 
-def _reference(loadgen: Tool) -> Tool | None:
-    path = loadgen.path.with_name("loadgen-reference")
-    return Tool("loadgen-reference", path, loadgen.version) if path.exists() else None
+def _reference(truepace: Tool) -> Tool | None:
+    path = truepace.path.with_name("truepace-reference")
+    return Tool("truepace-reference", path, truepace.version) if path.exists() else None
 
 
 def prepare(generator: str, say: Callable[[str], None], force: bool = False) -> Workshop:
@@ -61,9 +61,9 @@ def prepare(generator: str, say: Callable[[str], None], force: bool = False) -> 
     jdk = require_jdk()
     server = build_server(jdk, say, force)
     wrk2 = find_wrk2()
-    loadgen: Tool | None = None
+    truepace: Tool | None = None
     try:
-        loadgen = loadgen_tool(build_loadgen(say, force))
+        truepace = truepace_tool(build_truepace(say, force))
     except LabError as error:
         if wrk2 is None:
             raise ToolError(
@@ -71,5 +71,5 @@ def prepare(generator: str, say: Callable[[str], None], force: bool = False) -> 
             ) from error
         say(f"our load generator is not to be had ({error.cause}); wrk2 takes its place")
     if generator == "wrk2" and wrk2 is None:
-        raise ToolError("wrk2", "it was not found", "put wrk2 on PATH, or run with generator=loadgen")
-    return Workshop(jdk, server, loadgen, wrk2, find_wrk(), _reference(loadgen) if loadgen is not None else None)
+        raise ToolError("wrk2", "it was not found", "put wrk2 on PATH, or run with generator=truepace")
+    return Workshop(jdk, server, truepace, wrk2, find_wrk(), _reference(truepace) if truepace is not None else None)

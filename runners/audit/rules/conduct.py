@@ -52,7 +52,7 @@ def _too_short(output: Output) -> Iterator[Seen]:
 
 def _lost_connections(output: Output) -> Iterator[Seen]:
     threads, connections = output.threads, output.connections
-    if output.tool == "loadgen" or not threads or not connections or connections % threads == 0:
+    if output.tool == "truepace" or not threads or not connections or connections % threads == 0:
         return
     opened = connections // threads * threads
     text = (
@@ -138,7 +138,7 @@ RULES = (
         "warm-up-left-out",
         "Requests of the warm-up are in the rate and not in the percentiles",
         Severity.NOTE,
-        "say so beside the percentiles, or use loadgen with --warmup, which leaves them out of both",
+        "say so beside the percentiles, or use truepace with --warmup, which leaves them out of both",
         each(_warm_up),
     ),
     Rule(

@@ -125,7 +125,7 @@ RULES = (
         "maximum-at-bound",
         "The maximum lies at the bound of what could be recorded",
         Severity.ERROR,
-        "raise the time-out, run longer, and count requests without an answer (loadgen does)",
+        "raise the time-out, run longer, and count requests without an answer (truepace does)",
         each(_at_bound),
     ),
     Rule(

@@ -215,7 +215,7 @@ RULES = (
         "rate-to-wrk",
         "-R was given to plain wrk, which knows no rate",
         Severity.ERROR,
-        "use wrk2 or loadgen; `wrk -v` tells which one a binary is",
+        "use wrk2 or truepace; `wrk -v` tells which one a binary is",
         each(_rate_to_wrk),
     ),
     Rule(
@@ -223,7 +223,7 @@ RULES = (
         "closed-loop-latency",
         "A closed loop's latency is read as latency under load",
         Severity.WARNING,
-        "offer a fixed rate (wrk2 or loadgen with -R) and count response time from the intended start",
+        "offer a fixed rate (wrk2 or truepace with -R) and count response time from the intended start",
         each(_closed_loop),
     ),
     Rule(

@@ -203,7 +203,7 @@ mod tests {
     proptest! {
         #[test]
         fn each_connection_is_dealt_once_and_in_turn(threads in 1usize..17, more in 0usize..200, compat: bool) {
-            let mut line = format!("loadgen -t{threads} -c{} http://localhost", threads + more);
+            let mut line = format!("truepace -t{threads} -c{} http://localhost", threads + more);
             if compat {
                 line += " --wrk-compat";
             }

@@ -1,4 +1,4 @@
-//! The load generator's parts. The programs `loadgen` and `loadgen-reference` put them together.
+//! The load generator's parts. The programs `truepace` and `truepace-reference` put them together.
 
 pub mod cli;
 pub mod clock;

@@ -1,13 +1,13 @@
-//! `loadgen`: see `loadgen --help`.
+//! `truepace`: see `truepace --help`.
 
-use loadgen::{cli, run};
 use std::process::ExitCode;
+use truepace::{cli, run};
 
 fn main() -> ExitCode {
     match cli::parse(std::env::args().collect()).and_then(|config| run::run(&config)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("loadgen: {error}");
+            eprintln!("truepace: {error}");
             ExitCode::from(error.exit_code())
         }
     }

@@ -77,7 +77,7 @@ pub fn run(config: &Config) -> Result<u8> {
     let sources = prepare_sources(config, &mains, &addresses, &tags)?;
     if config.rate.is_some() && sources.iter().flatten().any(|(source, _)| source.script().wants_delay()) {
         eprintln!(
-            "loadgen: the script's delay() is not called: with -R the schedule says when requests leave; \
+            "truepace: the script's delay() is not called: with -R the schedule says when requests leave; \
              leave -R out for a closed loop with delays"
         );
     }
@@ -293,7 +293,7 @@ fn collect(mut collector: Collector, deliveries: &Receiver<Delivery>) -> Result<
 fn join<T>(handle: JoinHandle<Result<T>>) -> Result<T> {
     handle
         .join()
-        .unwrap_or_else(|_| Err(Error::CouldNotRun("a thread ended by a panic; this is a fault of loadgen".into())))
+        .unwrap_or_else(|_| Err(Error::CouldNotRun("a thread ended by a panic; this is a fault of truepace".into())))
 }
 
 /// On a terminal: one line that is written over each second.

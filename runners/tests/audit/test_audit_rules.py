@@ -201,7 +201,7 @@ def test_an_evenly_spread_latency_of_a_closed_loop_is_not_the_generators_timer()
 
 
 def test_a_generators_own_word_on_lost_time_is_repeated() -> None:
-    late = f"{HEALTHY}loadgen: did not keep up: a thread used 99 % of a core\nloadgen: censored 12\n"
+    late = f"{HEALTHY}truepace: did not keep up: a thread used 99 % of a core\ntruepace: censored 12\n"
     remarks = {remark.code: remark for remark in examine(outputs_of(text_document(late)).outputs)}
     assert "did not keep up" in remarks["RUN003"].seen.text
     assert remarks["SMP003"].severity is Severity.WARNING

@@ -78,13 +78,13 @@ def test_a_witness_that_can_t_be_built_or_does_not_watch_says_why(
     def refuse(_say: object) -> Path:
         raise ToolError("cargo", "it is not there", "install Rust")
 
-    monkeypatch.setattr(stalls, "build_loadgen", refuse)
+    monkeypatch.setattr(stalls, "build_truepace", refuse)
     assert stalls.find_witness(0, tmp_path) == (None, "cargo: it is not there; install Rust")
     assert stalls.find_witness(None, tmp_path)[0] is None
     program = tmp_path / "stall-witness"
     program.write_text("#!/bin/sh\necho real-time priority is refused\nexit 1\n")
     program.chmod(0o755)
-    monkeypatch.setattr(stalls, "build_loadgen", lambda _say: program)
+    monkeypatch.setattr(stalls, "build_truepace", lambda _say: program)
     found, why = stalls.find_witness(0, tmp_path)
     assert found is None
     assert "real-time priority is refused" in why

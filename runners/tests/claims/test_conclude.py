@@ -144,7 +144,7 @@ def test_published_and_reproduced_stand_side_by_side(complete: Conclusion) -> No
     assert put.columns == ("published", "RocksDB", "LSM")
     rows = {row.name: row.values for row in put.rows}
     assert rows["samples"][0].replace("\u202f", "") == "4249896"
-    assert rows["generator"] == ("wrk2", "loadgen", "loadgen")
+    assert rows["generator"] == ("wrk2", "truepace", "truepace")
     assert all(len(values) == 3 for values in rows.values())
     assert any("25\u202f000/s" in text for text in put.differs)
     assert {row.name for row in put.rows} >= {"offered rate", "p50", "p90", "p99", "p99.9", "max", "errors", "machine"}

@@ -24,14 +24,14 @@ def test_what_ours_adds_to_the_blocking_client_is_found(tmp_path: Path) -> None:
     point = rounds.at_point(found, 1, 5_000.0)
     reference = rounds.reference_of(point)
     assert reference is point["blocking"]
-    more = rounds.added(point["loadgen"], reference, 0.5)
+    more = rounds.added(point["truepace"], reference, 0.5)
     assert more is not None and more.low <= more.value <= more.high and more.value == pytest.approx(4, abs=1)
     tick = rounds.added(point["wrk2"], reference, 0.5)
     assert tick is not None and tick.value == pytest.approx(540, abs=30)
 
 
 def test_an_interval_over_six_rounds_is_their_range_and_fewer_are_called_a_range(tmp_path: Path) -> None:
-    six, three = (rounds.of_run(run_of(tmp_path, ("loadgen",), count))[0] for count in (6, 3))
+    six, three = (rounds.of_run(run_of(tmp_path, ("truepace",), count))[0] for count in (6, 3))
     for floor in (six, three):
         each = [one.value for step in floor.good if (one := facts.at(step, 0.5))]
         value = floor.at(0.5)
@@ -40,12 +40,12 @@ def test_an_interval_over_six_rounds_is_their_range_and_fewer_are_called_a_range
 
 
 def test_processor_time_is_of_the_window_where_told_else_of_the_process(tmp_path: Path) -> None:
-    assert rounds.cpu_s_a_million(round_of(tmp_path, "loadgen", 1)) == pytest.approx(20)
+    assert rounds.cpu_s_a_million(round_of(tmp_path, "truepace", 1)) == pytest.approx(20)
     assert rounds.cpu_s_a_million(round_of(tmp_path, "wrk2", 1)) == pytest.approx(50)
 
 
 def test_a_generator_that_sees_the_whole_stall_lies_on_the_schedule(tmp_path: Path) -> None:
-    seen = stall(stall_of(tmp_path, "loadgen"))
+    seen = stall(stall_of(tmp_path, "truepace"))
     assert seen is not None
     for wait_s in (0.1, 0.25, 0.4, 0.7, 1.0):
         assert seen.counted_above(wait_s) == pytest.approx(seen.expected_above(wait_s), rel=0.02, abs=8)
@@ -64,9 +64,9 @@ def test_a_generator_that_loses_the_end_counts_the_middle_alone(tmp_path: Path) 
 
 def test_the_conclusion_answers_first_and_names_every_generator(tmp_path: Path) -> None:
     conclusion = conclude(run_of(tmp_path), {})
-    assert conclusion.answer.startswith("At 5\u202f000/s on one connection loadgen adds ")
+    assert conclusion.answer.startswith("At 5\u202f000/s on one connection truepace adds ")
     assert "to the median of a blocking client, wrk2 adds " in conclusion.answer
-    assert "loadgen counts " in conclusion.answer and "wrk2 25" in conclusion.answer
+    assert "truepace counts " in conclusion.answer and "wrk2 25" in conclusion.answer
     by_code = {finding.code: finding.sentence for finding in conclusion.findings}
     assert set(by_code) <= set(RULES)
     assert (
@@ -84,8 +84,8 @@ def test_the_conclusion_answers_first_and_names_every_generator(tmp_path: Path) 
 
 
 def test_without_wrk2_and_references_it_says_what_is_left(tmp_path: Path) -> None:
-    conclusion = conclude(run_of(tmp_path, ("loadgen",)), {})
-    assert "loadgen counts" in conclusion.answer
+    conclusion = conclude(run_of(tmp_path, ("truepace",)), {})
+    assert "truepace counts" in conclusion.answer
     assert {"I02", "I03", "I04", "I06"}.isdisjoint(finding.code for finding in conclusion.findings)
     (check,) = [check for check in conclusion.checks if check.name == "resolution"]
     assert check.ok and "from 6 rounds)" in check.text

@@ -35,7 +35,7 @@ SCHEMA = schemathesis.openapi.from_path(str(SERVER_JAVA / "docs" / "openapi.yaml
 @pytest.fixture(scope="module", params=MODES, ids="-".join)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     front, execution = request.param
-    shop = prepare("loadgen", print)
+    shop = prepare("truepace", print)
     folder: Path = tmp_path_factory.mktemp("fuzz")
     flags = ("--front", front, "--execution", execution)
     running = launch(

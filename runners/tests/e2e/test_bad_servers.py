@@ -57,10 +57,10 @@ def commands(shop: Workshop, url: str, report: Path) -> dict[str, list[str]]:
         for kind in ("blocking", "epoll"):
             made[kind] = [str(shop.reference.path), "--kind", kind, "-d1s", f"-R{RATE_RPS}", url]
     load = ["-t1", "-c2", "-d1s"]
-    if shop.loadgen is not None:
+    if shop.truepace is not None:
         # Bounded by its number, so that a busy machine leaves nothing unanswered.
         bounded = [*load[:2], f"-n{RATE_RPS}", "--timeout", "10s"]
-        made["loadgen"] = [str(shop.loadgen.path), *bounded, f"-R{RATE_RPS}", "--json", str(report), url]
+        made["truepace"] = [str(shop.truepace.path), *bounded, f"-R{RATE_RPS}", "--json", str(report), url]
     if shop.wrk2 is not None:
         made["wrk2"] = [str(shop.wrk2.path), *load, f"-R{RATE_RPS}", url]
     if shop.wrk is not None:
@@ -70,7 +70,7 @@ def commands(shop: Workshop, url: str, report: Path) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def shop() -> Workshop:
-    return prepare("loadgen", print)
+    return prepare("truepace", print)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def met(request: pytest.FixtureRequest, shop: Workshop, tmp_path_factory: pytest
             process.wait()
         for server in servers:
             server.stop()
-    report = json.loads((folder / "load.json").read_text()) if "loadgen" in running else {}
+    report = json.loads((folder / "load.json").read_text()) if "truepace" in running else {}
     ended = {name: Ended(running[name].returncode, *texts, report) for name, texts in said.items()}
     return Met(request.param, ended)
 
@@ -120,7 +120,7 @@ def test_no_generator_crashes_or_hangs(name: str, met: Met) -> None:
 
 
 def test_ours_counts_each_under_its_name_and_loses_none(met: Met) -> None:
-    ended = met.by("loadgen")
+    ended = met.by("truepace")
     assert ended.exit_code == 0, ended.errors
     report = ended.report
     spoilt = RATE_RPS // EVERY
@@ -134,7 +134,7 @@ def test_ours_counts_each_under_its_name_and_loses_none(met: Met) -> None:
 def test_the_simplest_clients_end_at_the_first_and_say_why(name: str, met: Met) -> None:
     ended = met.by(name)
     assert ended.exit_code == 2
-    assert ended.errors.startswith("loadgen-reference: http://") and "check the URL" in ended.errors, ended.errors
+    assert ended.errors.startswith("truepace-reference: http://") and "check the URL" in ended.errors, ended.errors
 
 
 @pytest.mark.parametrize("name", ["wrk2", "wrk"])

@@ -18,7 +18,7 @@ from runners.design.workload import GET, PUT
 from runners.errors import LabError, MeasureError, ServerError
 from runners.execution.campaign import Campaign
 from runners.execution.progress import Progress
-from runners.generators.generators import Loadgen
+from runners.generators.generators import Truepace
 from runners.generators.load import LoadFiles, LoadSpec, run_load
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
@@ -37,7 +37,7 @@ KILL_AFTER_S = 0.8
 
 @pytest.fixture(scope="module")
 def shop() -> Workshop:
-    return prepare("loadgen", print)
+    return prepare("truepace", print)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def campaign(shop: Workshop, run: RunFolder) -> Campaign:
-    return Campaign(shop, "loadgen", None, SHORT, run, Progress(10.0, Memory()))
+    return Campaign(shop, "truepace", None, SHORT, run, Progress(10.0, Memory()))
 
 
 @pytest.fixture
@@ -122,10 +122,10 @@ def test_an_error_in_a_lua_script_names_script_line_and_message(
 ) -> None:
     script = tmp_path / "broken.lua"
     script.write_text("request = function()\n  return no_such_function()\nend\n")
-    assert shop.loadgen is not None
+    assert shop.truepace is not None
     files = LoadFiles(tmp_path / "o", tmp_path / "e", tmp_path / "j", tmp_path / "h", tmp_path / "s")
     with pytest.raises(MeasureError, match=r"broken\.lua, line 2: .*no_such_function"):
-        run_load(Loadgen(shop.loadgen.path, "1"), LoadSpec(server.url, script, 100.0, 1.0), files)
+        run_load(Truepace(shop.truepace.path, "1"), LoadSpec(server.url, script, 100.0, 1.0), files)
 
 
 def test_a_full_disk_is_named_and_the_run_can_still_be_closed(
@@ -198,7 +198,7 @@ def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyP
     def no_cargo(*_: object) -> Path:
         raise LabError("cargo", "it is not on PATH", "install Rust (rustup)")
 
-    monkeypatch.setattr("runners.toolchain.workshop.build_loadgen", no_cargo)
+    monkeypatch.setattr("runners.toolchain.workshop.build_truepace", no_cargo)
     monkeypatch.setattr("runners.toolchain.workshop.find_wrk2", lambda: None)
     with pytest.raises(LabError, match=r"neither ours .* nor wrk2.*install Rust"):
-        prepare("loadgen", print)
+        prepare("truepace", print)

@@ -39,7 +39,7 @@ from runners.toolchain.workshop import Workshop, prepare
 from runners.trial import machine
 
 pytestmark = pytest.mark.e2e
-EXACT = ("blocking", "epoll", "loadgen")  # paced without a tick, response time from the intended start
+EXACT = ("blocking", "epoll", "truepace")  # paced without a tick, response time from the intended start
 TICK_US = 1_000.0
 RATE_RPS = 2_000.0
 PROOF = Proof((), 0, 0, warmup_s=0.3, window_s=1.0, stall_rate_rps=RATE_RPS, stall_s=3.0)
@@ -48,7 +48,7 @@ MIDDLE, END = Freeze(0.7, 0.4), Freeze(2.4, 1.0)
 
 @pytest.fixture(scope="module")
 def shop() -> Workshop:
-    return prepare("loadgen", print)
+    return prepare("truepace", print)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def server(shop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def campaign(shop: Workshop, tmp_path: Path) -> Campaign:
     run = RunFolder.create(tmp_path / "runs", "00", "smoke", {"title": "t"})
-    return Campaign(shop, "loadgen", machine.pinning()[1], SIZES["smoke"], run, Progress(10.0, Memory()))
+    return Campaign(shop, "truepace", machine.pinning()[1], SIZES["smoke"], run, Progress(10.0, Memory()))
 
 
 def found(shop: Workshop, name: str) -> Generator:
@@ -79,8 +79,8 @@ def found(shop: Workshop, name: str) -> Generator:
 
 def capacity_rps(shop: Workshop, server: RunningServer) -> float:
     """What one connection carries when each request follows the answer to the last."""
-    assert shop.loadgen is not None
-    command = [str(shop.loadgen.path), "-t1", "-c1", "-d1s", f"{server.url}/v0/entity?id=1"]
+    assert shop.truepace is not None
+    command = [str(shop.truepace.path), "-t1", "-c1", "-d1s", f"{server.url}/v0/entity?id=1"]
     console = read_console(subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout)
     assert console.requests_per_s
     return console.requests_per_s
@@ -149,7 +149,7 @@ def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
         assert freeze.at_end and freeze.length_s == pytest.approx(0.6, abs=0.05)
         errors = [facts.number(step, column) for column in ("connect_errors", "read_errors", "timeouts", "non_2xx")]
         assert not any(value > 0 for value in errors)
-        if name == "loadgen":
+        if name == "truepace":
             assert abs(one.max_us - freeze.longest_s * 1e6) <= 1_000, f"{one.max_us:.0f} us"
             assert one.censored == pytest.approx(one.expected_censored, abs=4)
             top = facts.at(step, 1.0)
@@ -190,7 +190,7 @@ class Delayed:
             server_s = sum(psutil.Process(child.pid).cpu_times()[:2])
         finally:
             child.stop()
-        if name == "loadgen":
+        if name == "truepace":
             frame = read_load_json(files.json).percentiles_frame()
         elif name in ("blocking", "epoll"):
             frame = read_load_json(files.console).percentiles_frame()
@@ -215,17 +215,17 @@ def test_its_console_and_ours_read_to_the_same_frames(
     name: str, shop: Workshop, server: RunningServer, tmp_path: Path
 ) -> None:
     said = {}
-    for tool in ("loadgen", name):
+    for tool in ("truepace", name):
         files = LoadFiles(*(tmp_path / f"{tool}-{part}" for part in ("out", "err", "json", "hlog", "slices")))
         rate = None if name == "wrk" else 500.0
         run_load(found(shop, tool), LoadSpec(f"{server.url}/v0/entity?id=1", None, rate, 1.0), files)
         said[tool] = read_console(files.console.read_text())
-    ours, theirs = said["loadgen"], said[name]
-    assert (ours.tool, theirs.tool) == ("loadgen", name)
+    ours, theirs = said["truepace"], said[name]
+    assert (ours.tool, theirs.tool) == ("truepace", name)
     for frame in ("summary_frame", "percentiles_frame", "spectrum_frame"):
         mine, other = getattr(ours, frame)(), getattr(theirs, frame)()
         assert mine.dtypes.to_dict() == other.dtypes.to_dict(), frame
-    report = read_load_json(tmp_path / "loadgen-json").percentiles_frame().set_index(["kind", "percentile"])
+    report = read_load_json(tmp_path / "truepace-json").percentiles_frame().set_index(["kind", "percentile"])
     for _, row in ours.percentiles_frame().iterrows():  # the unit is the same: microseconds, to the digits printed
         told = float(report.loc[(row["kind"], row["percentile"]), "value_us"])
         assert row["value_us"] == pytest.approx(told, rel=0.006, abs=0.006)

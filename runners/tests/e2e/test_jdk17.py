@@ -22,7 +22,7 @@ JDKS = [jdk for jdk in find_jdks() if jdk.major >= OLDEST]
 @pytest.mark.parametrize("jdk", JDKS, ids=lambda jdk: f"jdk{jdk.major}")
 @pytest.mark.parametrize("executor", ["dispatcher", "cached-pool", "fixed"])
 def test_it_serves_on_every_jdk_and_keeps_its_files(jdk: Jdk, executor: str, tmp_path: Path) -> None:
-    prepare("loadgen", print)
+    prepare("truepace", print)
     spec = ServerSpec(
         jdk.java,
         JDK17_DIST,
@@ -51,7 +51,7 @@ def test_it_serves_on_every_jdk_and_keeps_its_files(jdk: Jdk, executor: str, tmp
 
 
 def test_virtual_threads_are_refused_where_there_are_none(tmp_path: Path) -> None:
-    prepare("loadgen", print)
+    prepare("truepace", print)
     old = next((jdk for jdk in JDKS if jdk.major < 21), None)
     if old is None:
         pytest.skip("every JDK here has virtual threads")

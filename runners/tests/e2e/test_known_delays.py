@@ -25,7 +25,7 @@ from runners.tests.e2e.known_delays import LEVELS, SHARE, TICK_US, KnownDelays, 
 from runners.tests.e2e.waking import SLEEP_S, waking
 
 LATE_US = 300.0
-EXACT = ("loadgen", "epoll", "wrk", "blocking")
+EXACT = ("truepace", "epoll", "wrk", "blocking")
 SHORT_US = [300] * 30 + [800] * 15 + [1_500] * 5  # a hundredth of each is less than 20 us
 
 FREEZE_S = 0.2
@@ -68,27 +68,27 @@ def test_a_planted_error_fails_even_where_wake_ups_are_late(
 
 @given(share=st.floats(-0.9 * SHARE, 0.9 * SHARE), seed=st.integers(0, 2**32 - 1))
 def test_what_is_within_a_hundredth_passes(share: float, seed: int) -> None:
-    read("loadgen", took_us(cycle_us(), seed), lambda us: us * (1 + share)).check()
+    read("truepace", took_us(cycle_us(), seed), lambda us: us * (1 + share)).check()
 
 
 @given(off_us=st.floats(-19.0, 19.0))
 def test_what_is_within_20_us_passes(off_us: float) -> None:
-    read("loadgen", took_us(SHORT_US), lambda us: us + off_us).check()
+    read("truepace", took_us(SHORT_US), lambda us: us + off_us).check()
 
 
 def test_wrk2_is_allowed_its_ticks_and_nothing_else_is() -> None:
     ticks = read("wrk2", took_us(SHORT_US), lambda us: us + 1.9 * TICK_US)
     ticks.check()
     with pytest.raises(AssertionError):
-        KnownDelays("loadgen", ticks.read_us, ticks.took_us, 0.0).check()
+        KnownDelays("truepace", ticks.read_us, ticks.took_us, 0.0).check()
     with pytest.raises(AssertionError):
         read("wrk2", took_us(SHORT_US), lambda us: us + 2.1 * TICK_US, 0.0).check()
 
 
 def test_a_percentile_that_is_missing_fails() -> None:
-    seen = read("loadgen", took_us(cycle_us()), lambda us: us)
+    seen = read("truepace", took_us(cycle_us()), lambda us: us)
     with pytest.raises(AssertionError):
-        KnownDelays("loadgen", {0.5: seen.read_us[0.5]}, seen.took_us, seen.late_us).check()
+        KnownDelays("truepace", {0.5: seen.read_us[0.5]}, seen.took_us, seen.late_us).check()
 
 
 def test_an_error_that_late_wake_ups_can_explain_is_measured_again_and_never_passes() -> None:
@@ -97,7 +97,7 @@ def test_an_error_that_late_wake_ups_can_explain_is_measured_again_and_never_pas
     def measure() -> tuple[KnownDelays, float]:
         measured.append(1)
         time.sleep(0.05)  # the machine's counters go by hundredths
-        return read("loadgen", took_us(cycle_us()), lambda us: us * (1 + SHARE) + 0.5 * LATE_US), 0.0
+        return read("truepace", took_us(cycle_us()), lambda us: us * (1 + SHARE) + 0.5 * LATE_US), 0.0
 
     with pytest.raises(pytest.skip.Exception, match="wake-ups were up to 300 us late"):
         undisturbed(measure, KnownDelays.check)

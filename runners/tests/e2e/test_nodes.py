@@ -24,7 +24,7 @@ KEYS = 30
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[RunningNodes]:
-    shop = prepare("loadgen", print)
+    shop = prepare("truepace", print)
     setting = report_5.apart("async-2of3", 1)
     first = in_a_row(report_5.NODES)
     running = launch_nodes(
@@ -61,7 +61,7 @@ def test_two_nodes_answer_while_the_third_is_away_and_all_when_it_is_back(nodes:
 
 
 def test_if_one_node_can_not_start_none_is_left(tmp_path: Path) -> None:
-    shop = prepare("loadgen", print)
+    shop = prepare("truepace", print)
     first = in_a_row(2)
     spec = ServerSpec(
         shop.jdk.java, shop.server.dist, "lsm", tmp_path / "server", tmp_path / "data",

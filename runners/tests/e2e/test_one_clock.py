@@ -16,7 +16,7 @@ from runners.analysis.latency_spikes import find
 from runners.readers.activity import read_activity
 from runners.readers.jfr import read_events
 from runners.readers.slices import read_slices
-from runners.toolchain.build import build_loadgen
+from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import find_jdks
 from runners.trial.activity import Activity, available
 from runners.trial.recording import Recorder
@@ -106,7 +106,7 @@ def test_the_generator_sees_a_stall_when_it_happens(tmp_path: Path) -> None:
                 stalled.append((begin, time.time()))
 
         threading.Thread(target=stall, daemon=True).start()
-        command = [str(build_loadgen(print)), "-t1", "-c1", "-R", "600", "-d6s"]
+        command = [str(build_truepace(print)), "-t1", "-c1", "-R", "600", "-d6s"]
         command += ["--slices", str(tmp_path / "load.slices"), "--json", str(tmp_path / "load.json")]
         url = f"http://127.0.0.1:{server.server_address[1]}/"
         subprocess.run([*command, url], check=True, capture_output=True)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runners.errors import MeasureError
-from runners.generators.generators import Loadgen, Reference, Wrk, Wrk2
+from runners.generators.generators import Reference, Truepace, Wrk, Wrk2
 from runners.generators.load import LoadFiles, LoadSpec, planned_s, run_load
 from runners.tests.waiting import gone
 
@@ -40,8 +40,8 @@ def files(folder: Path) -> LoadFiles:
 
 
 def test_our_command_line(tmp_path: Path) -> None:
-    command = Loadgen(Path("loadgen"), "1").command(SPEC, files(tmp_path))
-    assert command[:9] == ["loadgen", "-t", "1", "-c", "1", "-d", "14s", "-R", "8000"]
+    command = Truepace(Path("truepace"), "1").command(SPEC, files(tmp_path))
+    assert command[:9] == ["truepace", "-t", "1", "-c", "1", "-d", "14s", "-R", "8000"]
     assert command[9:11] == ["--warmup", "5s"] and command[-1] == SPEC.url
 
 
@@ -51,19 +51,19 @@ def test_our_command_line(tmp_path: Path) -> None:
 )
 def test_numbers_reach_the_generators_in_plain_digits(value: float, written: str, tmp_path: Path) -> None:
     spec = LoadSpec("http://x", None, value, value, value)
-    for generator in (Loadgen(Path("loadgen"), "1"), Reference(Path("ref"), "1", "epoll")):
+    for generator in (Truepace(Path("truepace"), "1"), Reference(Path("ref"), "1", "epoll")):
         command = generator.command(spec, files(tmp_path))
         asked = [command[command.index(flag) + 1] for flag in ("-R", "-d", "--warmup")]
         assert asked == [written, f"{written}s", f"{written}s"], generator.name
 
 
 def test_our_console_says_all_that_it_can(tmp_path: Path) -> None:
-    assert {"-L", "--summary"} <= set(Loadgen(Path("loadgen"), "1").command(SPEC, files(tmp_path)))
+    assert {"-L", "--summary"} <= set(Truepace(Path("truepace"), "1").command(SPEC, files(tmp_path)))
 
 
 def test_a_closed_loop_and_a_count_have_no_rate(tmp_path: Path) -> None:
     spec = LoadSpec("http://x", Path("fill.lua"), None, 60.0, requests=100, script_arguments=("100",))
-    command = Loadgen(Path("loadgen"), "1").command(spec, files(tmp_path))
+    command = Truepace(Path("truepace"), "1").command(spec, files(tmp_path))
     assert "-R" not in command and command[-2:] == ["--", "100"]
     assert command[command.index("-n") + 1] == "100"
 

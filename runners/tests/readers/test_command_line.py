@@ -37,9 +37,10 @@ def test_prose_is_no_command(line: str) -> None:
 
 
 def test_headers_arguments_and_open_quotes() -> None:
-    command = parse_command("loadgen -H 'A: b c' -H 'D: e' -U --timeout 2s http://h -- 100 'x y'")
+    command = parse_command("truepace -H 'A: b c' -H 'D: e' -U --timeout 2s http://h -- 100 'x y'")
     assert command.headers == ("A: b c", "D: e")
     assert (command.uncorrected, command.timeout_s, command.script_args) == (True, 2, ("100", "x y"))
+    assert {parse_command(f"./{name} -R 9 http://h").tool for name in ("loadgen", "truepace")} == {"truepace"}
     assert parse_command("wrk -H 'never closed http://h").program == "wrk"
 
 

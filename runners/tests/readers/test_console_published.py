@@ -81,12 +81,14 @@ def test_recorded_output_of_wrk() -> None:
     assert report.requests_per_s * report.elapsed_s == pytest.approx(report.requests, rel=0.01)  # type: ignore[operator]
 
 
-def test_recorded_output_of_our_generator_agrees_with_its_json() -> None:
+@pytest.mark.parametrize("name", ["loadgen", "truepace"])
+def test_recorded_output_of_our_generator_agrees_with_its_json(name: str) -> None:
     import json
 
-    report = read_console((DATA / "loadgen" / "console.txt").read_text(encoding="utf-8"))
+    text = (DATA / "loadgen" / "console.txt").read_text(encoding="utf-8")
+    report = read_console(text.replace("loadgen: ", f"{name}: "))
     document = json.loads((DATA / "loadgen" / "load.json").read_text(encoding="utf-8"))
-    assert report.tool == "loadgen"
+    assert report.tool == "truepace"
     assert report.requests == document["requests"]["completed"]
     assert report.latencies.count == document["latency_us"]["response"]["count"]
     assert report.uncorrected.count == document["latency_us"]["service"]["count"]

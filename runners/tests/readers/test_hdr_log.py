@@ -47,7 +47,7 @@ def test_percentiles_come_from_merged_histograms(tmp_path: Path) -> None:
 
 def test_a_log_in_nanoseconds_keeps_them(tmp_path: Path) -> None:
     path = tmp_path / "load.hlog"
-    head = "#[Histogram log format version 1.3]\n#[Written by loadgen; values in nanoseconds; tags: response]\n"
+    head = "#[Histogram log format version 1.3]\n#[Written by truepace; values in nanoseconds; tags: response]\n"
     path.write_text(head + line("response", 0, [25_400] * 90 + [25_600] * 10))
     samples = read_hdr_log(path).merged("response")
     assert samples.percentile(0.5) == pytest.approx(25.4, rel=0.001)

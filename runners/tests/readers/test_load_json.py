@@ -15,8 +15,11 @@ from runners.readers.load_json import LoadReport, read_load_json
 GOLDEN = Path(__file__).parents[1] / "data" / "loadgen" / "load.json"
 
 
-def test_a_recorded_report() -> None:
-    report = read_load_json(GOLDEN)
+@pytest.mark.parametrize("name", ["loadgen", "truepace"])
+def test_a_recorded_report(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "load.json"
+    path.write_text(GOLDEN.read_text(encoding="utf-8").replace('"schema": "loadgen/1"', f'"schema": "{name}/1"'))
+    report = read_load_json(path)
     summary = report.summary_frame().iloc[0]
     assert (summary["offered_rps"], summary["scheduled"], summary["completed"]) == (2_000, 6_000, 6_000)
     assert summary["achieved_rps"] == pytest.approx(2_000, rel=0.001)
@@ -31,11 +34,11 @@ def test_a_recorded_report() -> None:
     assert report.verdict is not None
 
 
-@pytest.mark.parametrize("text", ['{"schema": "loadgen/2"}', "{}", "[]", '"loadgen/1"'])
+@pytest.mark.parametrize("text", ['{"schema": "truepace/2"}', "{}", "[]", '"truepace/1"'])
 def test_another_schema_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "load.json"
     path.write_text(text)
-    with pytest.raises(ReadError, match="this lab reads 'loadgen/1'"):
+    with pytest.raises(ReadError, match="this lab reads 'truepace/1'"):
         read_load_json(path)
 
 

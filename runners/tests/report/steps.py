@@ -111,7 +111,7 @@ def step(
         "threads": 1,
         "warmup_s": 2.0,
         "duration_s": 5.0,
-        "generator": {"tool": "loadgen", "version": "0.1.0", "command": ["loadgen", "-R", "12600"], "exit_code": 0},
+        "generator": {"tool": "truepace", "version": "0.1.0", "command": ["truepace", "-R", "12600"], "exit_code": 0},
         "server": {"command": ["java", "-jar", "server.jar"], "ready": {"transport": "native"}},
     }
     made = frames_of(values) if len(values) else empty_frames()

@@ -12,10 +12,10 @@ from runners.readers.published import published
 from runners.report import render
 from runners.tests.fixtures.fake_rounds import run_of
 
-EVERY = ("blocking", "epoll", "loadgen", "wrk2", "wrk")
+EVERY = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 
 
-@pytest.mark.parametrize("tools", [EVERY, ("blocking", "epoll", "loadgen"), ("loadgen",), ("wrk2", "wrk")])
+@pytest.mark.parametrize("tools", [EVERY, ("blocking", "epoll", "truepace"), ("truepace",), ("wrk2", "wrk")])
 def test_both_reports_are_made_whatever_was_found(tools: tuple[str, ...], tmp_path: Path) -> None:
     run = run_of(tmp_path, tools, rounds=3)
     for step in run.steps:
@@ -37,7 +37,7 @@ def test_the_figures_say_their_result(tmp_path: Path) -> None:
     assert "blocking client 5" in report.floors(rounds).alt
     assert "wrk2 (1.1" in report.staircase(rounds).alt
     assert "published (wrk2, 25" in report.staircase([], published("report-1/put")).alt
-    assert "wrk2 25" in report.stall(stalls).alt and "loadgen (ours)" in report.stall(stalls).alt
+    assert "wrk2 25" in report.stall(stalls).alt and "truepace (ours)" in report.stall(stalls).alt
 
 
 def test_nothing_measured_is_an_empty_figure() -> None:

@@ -219,7 +219,7 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
         step.console.write_text(HOSTILE + "\n````\n" + step.console.read_text(encoding="utf-8"), encoding="utf-8")
         meta = step.read_meta()
         meta["label"] = meta["rate_basis"] = HOSTILE
-        meta["generator"]["command"] = ["loadgen", HOSTILE, "$(reboot)"]
+        meta["generator"]["command"] = ["truepace", HOSTILE, "$(reboot)"]
         meta["server"]["ready"]["transport"] = HOSTILE
         if step.name == "get-rocksdb":
             meta |= {"valid": False, "invalid_reasons": [HOSTILE], "server_log_tail": [HOSTILE]}

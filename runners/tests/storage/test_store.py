@@ -66,6 +66,29 @@ def test_a_step_name_is_a_plain_folder_name(tmp_path: Path, name: str) -> None:
         a_run(tmp_path).begin_step(name)
 
 
+def test_a_run_from_before_truepace_had_its_name_shows_it(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    told = {
+        "tools": {"loadgen": "0.1.0", "loadgen_sources": "abc"},
+        "parameters": {"generators": "blocking,epoll,loadgen,wrk2"},
+        "url": "http://loadgen:8080/loadgen/",
+    }
+    run.update_manifest(**told)
+    command = ["runners/loadgen/target/release/loadgen", "-c1"]
+    step = run.begin_step("1x2000-loadgen-r1")
+    run.commit_step(step, {"generator": {"tool": "loadgen", "command": command}, "label": "loadgen, round 1"})
+    (run.steps_path / "1x2000-truepace-r1").rename(run.steps_path / "1x2000-loadgen-r1")
+
+    manifest = run.manifest()
+    assert manifest["tools"] == {"truepace": "0.1.0", "loadgen_sources": "abc"}
+    assert manifest["parameters"]["generators"] == "blocking,epoll,truepace,wrk2"
+    assert manifest["url"] == told["url"]
+    (kept,) = run.named("1x2000-truepace-r1")
+    meta = kept.read_meta()
+    assert (kept.name, meta["name"], meta["label"]) == (*["1x2000-truepace-r1"] * 2, "truepace, round 1")
+    assert meta["generator"] == {"tool": "truepace", "command": ["runners/loadgen/target/release/truepace", "-c1"]}
+
+
 def test_what_is_no_run_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not a run folder"):
         RunFolder.open(tmp_path)

@@ -22,7 +22,7 @@ const SYSTEM: &str = "System";
 /// Without -R: closed loop as wrk; each connection sends its next request as soon as it has its response.
 #[derive(Debug, Parser)]
 #[command(
-    name = "loadgen",
+    name = "truepace",
     version,
     disable_help_flag = true,
     disable_version_flag = true,
@@ -30,7 +30,7 @@ const SYSTEM: &str = "System";
     args_override_self = true,
     about,
     verbatim_doc_comment,
-    after_help = "loadgen --help adds examples and exit codes.",
+    after_help = "truepace --help adds examples and exit codes.",
     after_long_help = manual::after_help()
 )]
 pub(super) struct Args {
@@ -118,7 +118,7 @@ pub(super) struct Args {
     /// As -L, and the detailed spectrum of service time too (uncorrected, from the actual send)
     #[arg(short = 'U', long = "u_latency", help_heading = REPORTS)]
     pub(super) u_latency: bool,
-    /// Print what wrk and wrk2 do not say, in lines that begin with `loadgen:`: every count, response and service time,
+    /// Print what wrk and wrk2 do not say, in lines that begin with `truepace:`: every count, response and service time,
     /// lag, and whether the generator kept up. Without it, standard error says what makes the figures doubtful
     #[arg(long, help_heading = REPORTS)]
     pub(super) summary: bool,

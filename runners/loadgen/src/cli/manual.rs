@@ -10,22 +10,25 @@ use std::io::Write;
 
 /// Command lines, each with what it does.
 const EXAMPLES: [(&str, &str); 6] = [
-    ("loadgen -R 2000 -c 64 -d 30s -L http://127.0.0.1:8080/", "Offer 2000 requests/s for 30 s and print the spectrum"),
-    ("loadgen -c 64 -d 30s -L http://127.0.0.1:8080/", "Load in a closed loop, as wrk does"),
     (
-        "loadgen -R 2000 -s put.lua --json out.json http://127.0.0.1:8080/ -- 100",
+        "truepace -R 2000 -c 64 -d 30s -L http://127.0.0.1:8080/",
+        "Offer 2000 requests/s for 30 s and print the spectrum",
+    ),
+    ("truepace -c 64 -d 30s -L http://127.0.0.1:8080/", "Load in a closed loop, as wrk does"),
+    (
+        "truepace -R 2000 -s put.lua --json out.json http://127.0.0.1:8080/ -- 100",
         "Let a script make the requests, with 100 as its argument, and write the results as JSON",
     ),
     (
-        "loadgen -R 2000 -d 30s --slo p99=10ms,errors=0 http://127.0.0.1:8080/",
+        "truepace -R 2000 -d 30s --slo p99=10ms,errors=0 http://127.0.0.1:8080/",
         "End with code 3 unless the 99th percentile is at most 10 ms and nothing failed",
     ),
     (
-        "loadgen -R 4000 -c 1 --target old=http://127.0.0.1:8080/ --target new=http://127.0.0.1:8081/",
+        "truepace -R 4000 -c 1 --target old=http://127.0.0.1:8080/ --target new=http://127.0.0.1:8081/",
         "Compare two servers in one schedule, each request to one or the other",
     ),
     (
-        "loadgen -R 1000:9000 -d 2m --hlog ramp.hlog http://127.0.0.1:8080/",
+        "truepace -R 1000:9000 -d 2m --hlog ramp.hlog http://127.0.0.1:8080/",
         "Raise the rate evenly, and log each second",
     ),
 ];
@@ -83,7 +86,7 @@ pub(super) fn print_page() -> Result<()> {
 /// [`Error::CouldNotRun`] when standard output cannot be written.
 pub(super) fn print_completions(shell: Shell) -> Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "loadgen", &mut text);
+    clap_complete::generate(shell, &mut Args::command(), "truepace", &mut text);
     print(Ok(text), "completions")
 }
 

@@ -50,7 +50,7 @@ pub fn parse(command: Vec<String>) -> Result<Config> {
         std::process::exit(0);
     }
     if args.version {
-        println!("loadgen {}", env!("CARGO_PKG_VERSION"));
+        println!("truepace {}", env!("CARGO_PKG_VERSION"));
         if args.url.is_none() {
             std::process::exit(0);
         }
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     fn config(line: &str) -> Result<Config> {
-        let command: Vec<String> = format!("loadgen {line}").split(' ').map(str::to_owned).collect();
+        let command: Vec<String> = format!("truepace {line}").split(' ').map(str::to_owned).collect();
         check(Args::try_parse_from(&command).expect("clap takes it"), command)
     }
 

@@ -144,7 +144,7 @@ mod tests {
     use clap::Parser;
 
     fn targets(line: &str) -> Result<Vec<TargetConfig>> {
-        parse(&Args::try_parse_from(format!("loadgen {line}").split(' ')).expect("clap takes it"))
+        parse(&Args::try_parse_from(format!("truepace {line}").split(' ')).expect("clap takes it"))
     }
 
     #[test]

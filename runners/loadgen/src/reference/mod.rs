@@ -45,7 +45,7 @@ pub enum Kind {
 
 /// Reference clients for the load generator: constant rate, one fixed GET, JSON on stdout.
 #[derive(Debug, clap::Parser)]
-#[command(name = "loadgen-reference", version)]
+#[command(name = "truepace-reference", version)]
 pub struct Args {
     /// Which client
     #[arg(long, value_enum)]
@@ -189,7 +189,7 @@ fn report(args: &Args, window: &Window, recorded: &Recorded) -> Value {
     let response = Distribution::new(recorded.times.response.clone(), None);
     let service = Distribution::new(recorded.times.service.clone(), None);
     json!({
-        "schema": "loadgen-reference/1",
+        "schema": "truepace-reference/1",
         "version": env!("CARGO_PKG_VERSION"),
         "kind": if args.kind == Kind::Blocking { "blocking" } else { "epoll" },
         "url": args.url,

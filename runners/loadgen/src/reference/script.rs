@@ -20,7 +20,7 @@ const BATCH: u64 = 1_000;
 /// # Errors
 /// Those of the script, and [`Error::Usage`] for a URL that is none.
 pub(super) fn run(script: &Path, url: &str, duration: Duration) -> Result<Value> {
-    let words = ["loadgen", "-c1", "-s", &script.display().to_string(), url].map(str::to_owned);
+    let words = ["truepace", "-c1", "-s", &script.display().to_string(), url].map(str::to_owned);
     let config = cli::parse(words.to_vec())?;
     let mut state = Script::load(config.first(), &Tags::default())?;
     state.init(url, &[])?;
@@ -42,7 +42,7 @@ pub(super) fn run(script: &Path, url: &str, duration: Duration) -> Result<Value>
     }
     let spent_s = Cpu::of_thread().since(cpu).total_s();
     Ok(json!({
-        "schema": "loadgen-reference/1",
+        "schema": "truepace-reference/1",
         "version": env!("CARGO_PKG_VERSION"),
         "kind": "script",
         "calls": calls,

@@ -1,5 +1,5 @@
 //! The report on stdout: wrk's layout for a closed loop, wrk2's for an open one, line by line, since other programs read
-//! them. What they lack stands in lines that begin with `loadgen:`, after the report and on request (`--summary`); those
+//! them. What they lack stands in lines that begin with `truepace:`, after the report and on request (`--summary`); those
 //! without which the figures would mislead go to stderr otherwise.
 
 use super::spectrum::table;
@@ -16,7 +16,7 @@ const WRK_PERCENTS: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
 const PERCENTS: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
 const RULE: &str = "----------------------------------------------------------\n";
 /// Begins every line that neither wrk nor wrk2 prints.
-pub(super) const PREFIX: &str = "loadgen:";
+pub(super) const PREFIX: &str = "truepace:";
 
 /// wrk's first two lines, before the load begins.
 pub fn print_start(config: &Config) {

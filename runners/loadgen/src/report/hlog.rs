@@ -50,7 +50,7 @@ impl HlogWriter {
         let start = UNIX_EPOCH + Duration::from_micros(start_unix_us);
         let mut builder = IntervalLogWriterBuilder::new();
         builder.add_comment("[Histogram log format version 1.3]");
-        builder.add_comment("[Written by loadgen; values in nanoseconds; tags: response, service, censored]");
+        builder.add_comment("[Written by truepace; values in nanoseconds; tags: response, service, censored]");
         builder.with_base_time(start).with_start_time(start);
         builder.begin_log_with(&mut self.file, &mut self.serializer).map_err(|error| refused(&self.name, &error))?;
         let columns = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// Name and version of the format; the number grows when a field changes its meaning.
-pub const SCHEMA: &str = "loadgen/1";
+pub const SCHEMA: &str = "truepace/1";
 /// Percentiles and their names.
 pub const PERCENTILES: [(&str, f64); 7] = [
     ("p50", 50.0),

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// Name and version of the format.
-const SCHEMA: &str = "loadgen-slices/1";
+const SCHEMA: &str = "truepace-slices/1";
 
 /// Writes a line a slice.
 pub struct SlicesWriter {

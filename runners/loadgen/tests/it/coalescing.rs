@@ -16,7 +16,7 @@ fn on_a_dense_schedule_requests_wait_for_each_other_and_all_are_sent() {
         assert_eq!(run.number("/generator/coalesce_us"), 1000.0);
         let held = run.count("/generator/held");
         assert!(held > 0 && held < run.count("/generator/lag_us/count"), "{held}");
-        let line = format!("loadgen: {held} of {} sends held back", run.count("/generator/lag_us/count"));
+        let line = format!("truepace: {held} of {} sends held back", run.count("/generator/lag_us/count"));
         assert!(run.stdout.contains(&line), "{line} is missing in\n{}", run.stdout);
     }
     assert_eq!(server.lines().len(), 6000);

@@ -65,7 +65,7 @@ fn help_and_version_are_code_0() {
     for flag in ["--help", "-h", "--version", "-v"] {
         let output = wait(spawn(&[flag]));
         assert_eq!(output.status.code(), Some(0), "{flag}");
-        assert!(String::from_utf8_lossy(&output.stdout).contains("loadgen"), "{flag}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("truepace"), "{flag}");
     }
 }
 
@@ -76,7 +76,7 @@ fn the_version_comes_first_and_the_run_goes_on() {
     let output = wait(spawn(&["-v", "-B", "-c1", "-t1", "-n3", &url]));
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0));
-    assert!(stdout.starts_with("loadgen ") && stdout.contains("  3 requests in "), "{stdout}");
+    assert!(stdout.starts_with("truepace ") && stdout.contains("  3 requests in "), "{stdout}");
 }
 
 #[test]
@@ -89,5 +89,5 @@ fn the_report_names_its_command() {
     let command: Vec<_> =
         run.json["command"].as_array().unwrap().iter().skip(1).map(|word| word.as_str().unwrap()).collect();
     assert_eq!(command, ["-c1", "-n3", "--json", json.to_str().unwrap(), &url]);
-    assert_eq!((run.json["schema"].as_str(), run.json["url"].as_str()), (Some("loadgen/1"), Some(url.as_str())));
+    assert_eq!((run.json["schema"].as_str(), run.json["url"].as_str()), (Some("truepace/1"), Some(url.as_str())));
 }

@@ -1,8 +1,8 @@
 //! The parser's outcome depends on the bytes alone, and no bytes make it panic.
 //! Bytes after the end of an answer are an error in this file, in whichever piece they come.
 
-use loadgen::http::{Answer, MAX_HEAD_BYTES, ParseError, Parser};
 use proptest::prelude::*;
+use truepace::http::{Answer, MAX_HEAD_BYTES, ParseError, Parser};
 
 type Outcome = Result<Vec<Answer>, ParseError>;
 

@@ -26,7 +26,7 @@ fn interrupted_by(signal: Signal, mode: &[&str]) -> crate::support::Run {
     assert_eq!(run.json["interrupted"], true);
     assert!(run.number("/elapsed_s") < 10.0);
     assert!(run.stdout.contains("Requests/sec:"), "{}", run.stdout);
-    assert!(run.stderr.contains("loadgen: interrupted after"), "{}", run.stderr);
+    assert!(run.stderr.contains("truepace: interrupted after"), "{}", run.stderr);
     assert!(std::fs::read_to_string(&hlog).unwrap().contains("Tag=response"));
     run.assert_nothing_vanished();
     let completed = run.count("/requests/completed");

@@ -89,13 +89,13 @@ fn what_the_originals_lack_is_printed_on_request_only() {
     let server = Server::ok();
     for mode in ["-n20", "-R200 -n20"] {
         let plain = run(&format!("-t1 -c1 {mode} {}", server.url("/")));
-        assert!(!plain.stdout.contains("loadgen: "), "{}", plain.stdout);
+        assert!(!plain.stdout.contains("truepace: "), "{}", plain.stdout);
         let more = run(&format!("-t1 -c1 {mode} --summary {}", server.url("/")));
         let first = layout(&plain.stdout).len();
         assert!(first < layout(&more.stdout).len(), "{}", more.stdout);
-        assert!(more.stdout.lines().skip(first).all(|line| line.starts_with("loadgen: ")), "{}", more.stdout);
+        assert!(more.stdout.lines().skip(first).all(|line| line.starts_with("truepace: ")), "{}", more.stdout);
         assert!(more.stdout.contains("scheduled 20, sent 20, completed 20"), "{}", more.stdout);
-        assert!(!more.stderr.contains("loadgen: "), "{}", more.stderr);
+        assert!(!more.stderr.contains("truepace: "), "{}", more.stderr);
     }
 }
 
@@ -109,8 +109,8 @@ fn figures_that_mislead_are_commented_without_being_asked_for() {
     });
     let run = run(&format!("-t1 -c1 -R20 -d1s {}", server.url("/")));
     let censored = run.count("/requests/censored");
-    assert!(!run.stdout.contains("loadgen: ") && censored > 0, "{}", run.stdout);
-    for part in [&format!("loadgen: {censored} of 20 requests had no response"), "loadgen: bound 99.000% >= "] {
+    assert!(!run.stdout.contains("truepace: ") && censored > 0, "{}", run.stdout);
+    for part in [&format!("truepace: {censored} of 20 requests had no response"), "truepace: bound 99.000% >= "] {
         assert!(run.stderr.contains(part), "'{part}' is missing in {}", run.stderr);
     }
 }

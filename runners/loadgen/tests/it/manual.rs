@@ -39,7 +39,7 @@ fn help_has_groups_examples_and_exit_codes() {
 #[test]
 fn the_manual_page_is_printed_without_a_url() {
     let page = printed(&["--man"]);
-    assert!(page.contains("\n.TH loadgen 1 ") && page.contains("\n.SH \"EXIT STATUS\"\n"), "{page}");
+    assert!(page.contains("\n.TH truepace 1 ") && page.contains("\n.SH \"EXIT STATUS\"\n"), "{page}");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn completions_know_the_flags_in_every_shell() {
 fn bash_reads_its_completions() {
     let text = printed(&["--completions", "bash"]);
     let script = format!(
-        "{text}\nCOMP_WORDS=(loadgen --receive) COMP_CWORD=1\n_loadgen loadgen --receive loadgen\necho \"${{COMPREPLY[@]}}\"\n"
+        "{text}\nCOMP_WORDS=(truepace --receive) COMP_CWORD=1\n_truepace truepace --receive truepace\necho \"${{COMPREPLY[@]}}\"\n"
     );
     let Ok(mut bash) = Command::new("bash").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
         eprintln!("skipped: no bash here");
@@ -81,7 +81,7 @@ fn a_page_that_cannot_be_written_is_an_error() {
         return;
     };
     for (arguments, what) in [(&["--man"][..], "manual page"), (&["--completions", "zsh"], "completions")] {
-        let output = Command::new(env!("CARGO_BIN_EXE_loadgen"))
+        let output = Command::new(env!("CARGO_BIN_EXE_truepace"))
             .args(arguments)
             .stdout(full.try_clone().unwrap())
             .output()
@@ -108,7 +108,7 @@ fn every_command_line_of_the_readme_is_taken() {
     // A script that is absent is found only after the flags were read, and ends the run before anything is sent.
     let scratch = Scratch::new();
     let absent = scratch.0.join("absent.lua");
-    let lines: Vec<_> = README.lines().filter_map(|line| line.strip_prefix("    loadgen ")).collect();
+    let lines: Vec<_> = README.lines().filter_map(|line| line.strip_prefix("    truepace ")).collect();
     assert!(lines.len() >= 5, "{lines:?}");
     for line in lines.iter().filter(|line| line.contains("http://")) {
         let flags = line.split(" #").next().unwrap();

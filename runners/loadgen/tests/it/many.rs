@@ -118,7 +118,7 @@ fn memory_is_small_and_flat_with_a_thousand_connections() {
 
 #[test]
 fn too_few_open_files_are_told_before_anything_is_opened() {
-    let shell = format!("ulimit -n 200 && exec {} -c500 http://127.0.0.1:9/", env!("CARGO_BIN_EXE_loadgen"));
+    let shell = format!("ulimit -n 200 && exec {} -c500 http://127.0.0.1:9/", env!("CARGO_BIN_EXE_truepace"));
     let output = Command::new("sh").args(["-c", &shell]).output().expect("a shell");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
@@ -130,7 +130,8 @@ fn too_few_open_files_are_told_before_anything_is_opened() {
 #[test]
 fn a_low_soft_limit_is_raised() {
     let address = start();
-    let shell = format!("ulimit -S -n 100 && exec {} -t1 -c300 -n600 http://{address}/", env!("CARGO_BIN_EXE_loadgen"));
+    let shell =
+        format!("ulimit -S -n 100 && exec {} -t1 -c300 -n600 http://{address}/", env!("CARGO_BIN_EXE_truepace"));
     let output = Command::new("sh").args(["-c", &shell]).output().expect("a shell");
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

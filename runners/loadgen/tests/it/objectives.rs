@@ -74,9 +74,9 @@ fn each_status_class_has_its_own_figures_where_there_are_several() {
     let log = std::fs::read_to_string(hlog).unwrap();
     assert!(log.contains("Tag=response_4xx,") && log.contains("Tag=service_4xx,"), "{log}");
     for text in [
-        "loadgen: status codes 201: 150, 404: 50\n",
-        "loadgen: 2xx response time p50 ",
-        "loadgen: 4xx response time p50 ",
+        "truepace: status codes 201: 150, 404: 50\n",
+        "truepace: 2xx response time p50 ",
+        "truepace: 4xx response time p50 ",
         "; service time p50 ",
         "; connects 1, reconnects 0\n",
     ] {
@@ -92,6 +92,6 @@ fn answers_of_one_class_are_told_once() {
     let run = run(&format!("-t1 -c1 -R 200 -d 500ms --summary --hgrm {} {}", hgrm.display(), server.url("/")));
     assert!(!scratch.0.join("out.hgrm.2xx").exists() && !run.stdout.contains("2xx response time"), "{}", run.stdout);
     for kind in ["response", "service"] {
-        assert!(run.stdout.contains(&format!("loadgen: {kind} time p50 ")), "{}", run.stdout);
+        assert!(run.stdout.contains(&format!("truepace: {kind} time p50 ")), "{}", run.stdout);
     }
 }

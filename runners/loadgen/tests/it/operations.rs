@@ -1,16 +1,16 @@
 //! What `request()` gives: how many requests, of which kind, and the name of their operation.
 
 use crate::support::Scratch;
-use loadgen::cli;
-use loadgen::lua::{RequestKind, Script, ThreadControl};
-use loadgen::tags::Tags;
+use truepace::cli;
+use truepace::lua::{RequestKind, Script, ThreadControl};
+use truepace::tags::Tags;
 
 /// A worker's script after its `init`, with the script of the main thread that set it up.
 fn load(text: &str, tags: &Tags) -> Script {
     let scratch = Scratch::new();
     let path = scratch.file("case.lua", text).display().to_string();
     let config =
-        cli::parse(["loadgen", "-s", &path, "http://it/base"].map(str::to_owned).to_vec()).expect("it is taken");
+        cli::parse(["truepace", "-s", &path, "http://it/base"].map(str::to_owned).to_vec()).expect("it is taken");
     let main = Script::load(config.first(), tags).expect("it loads");
     let mut worker = Script::load(config.first(), tags).expect("it loads");
     main.setup(&worker, &ThreadControl::new("127.0.0.1:9".parse().expect("an address"))).expect("it is set up");

@@ -86,7 +86,7 @@ fn reports_agree_with_each_other() {
             "  2500 requests in 2.",
             "Requests/sec:",
             "Transfer/sec:",
-            "loadgen: lag p50",
+            "truepace: lag p50",
         ] {
             assert!(run.stdout.contains(text), "{text} is missing in\n{}", run.stdout);
         }

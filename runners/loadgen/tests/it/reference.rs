@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::process::Command;
 
 fn reference(line: &str) -> (Option<i32>, Value) {
-    let output = Command::new(env!("CARGO_BIN_EXE_loadgen-reference")).args(line.split_whitespace()).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_truepace-reference")).args(line.split_whitespace()).output().unwrap();
     (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or(Value::Null))
 }
 

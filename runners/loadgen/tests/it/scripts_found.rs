@@ -132,7 +132,7 @@ fn files_and_modules_beside_the_caller_are_read() {
          wrk.path = helper.path()\nlocal file = assert(io.open('body.json', 'rb'))\nwrk.body = file:read('*a')\nfile:close()\n\
          function done(summary) local out = io.open('out.csv', 'w') out:write(summary.requests, '\\n') out:close() end\n",
     );
-    let output = Command::new(env!("CARGO_BIN_EXE_loadgen"))
+    let output = Command::new(env!("CARGO_BIN_EXE_truepace"))
         .args(["-t1", "-c1", "-n3", "-s", script.to_str().unwrap(), &server.url("/")])
         .current_dir(&scratch.0)
         .output()

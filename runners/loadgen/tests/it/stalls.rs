@@ -50,7 +50,7 @@ fn a_freeze_stands_in_the_slices_when_its_answers_came() {
     let server = freezing(Duration::from_millis(500), Duration::from_millis(1000));
     let run = run(&format!("-t1 -c1 -R 1000 -d 2s --slices {} {}", file.display(), server.url("/")));
     let text = std::fs::read_to_string(&file).unwrap();
-    let head = format!("#loadgen-slices/1 start_unix_us={} slices_per_s=10", run.count("/start_unix_us"));
+    let head = format!("#truepace-slices/1 start_unix_us={} slices_per_s=10", run.count("/start_unix_us"));
     assert_eq!(text.lines().next(), Some(head.as_str()));
     let slices: Vec<(usize, u64, f64)> = text.lines().skip(1).map(slice).collect();
     assert_eq!(slices.iter().map(|(index, ..)| *index).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
@@ -95,7 +95,7 @@ fn a_freeze_at_the_end_is_censored_and_bounds_the_percentiles() {
         assert!(run.number("/latency_us/response/p99") >= 400_000.0);
         let bounds = run.json["latency_us"]["response"]["at_least"].to_string();
         assert!(bounds.contains("p99") && bounds.contains("max") && !bounds.contains("p50"), "{bounds}");
-        assert!(run.stderr.contains("loadgen: bound 99.000% >= "), "{}", run.stderr);
+        assert!(run.stderr.contains("truepace: bound 99.000% >= "), "{}", run.stderr);
         Ok(())
     });
 }

@@ -28,7 +28,7 @@ fn everything(mut reader: File) -> String {
 
 fn shown(arguments: &[&str]) -> (String, String) {
     let (reader, writer) = terminal();
-    let child = Command::new(env!("CARGO_BIN_EXE_loadgen"))
+    let child = Command::new(env!("CARGO_BIN_EXE_truepace"))
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::from(writer))
@@ -47,7 +47,7 @@ fn each_second_is_told_and_the_line_is_wiped_before_the_report() {
     let lines: Vec<&str> = live.split("\r\x1b[K").collect();
     // Nothing before the first line, and after the last wipe no more than what makes the figures doubtful.
     assert_eq!(lines.first(), Some(&""), "{live:?}");
-    assert!(lines.last().is_some_and(|last| last.is_empty() || last.starts_with("loadgen: ")), "{live:?}");
+    assert!(lines.last().is_some_and(|last| last.is_empty() || last.starts_with("truepace: ")), "{live:?}");
     for (second, line) in lines[1..lines.len() - 1].iter().enumerate() {
         assert!(line.starts_with(&format!("{} s of 2s: ", second + 1)), "{live:?}");
         for part in [" responses/s, response p50 ", ", p99 ", ", service p50 ", ", errors 0 (status 0)"] {

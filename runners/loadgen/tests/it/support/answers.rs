@@ -1,6 +1,6 @@
 //! What the HTTP parser must hold for any bytes, and answers as real servers give them to start from.
 
-use loadgen::http::{Answer, ParseError, Parser};
+use truepace::http::{Answer, ParseError, Parser};
 
 /// Answers of real servers and proxies, and the odd ones that a parser must know.
 pub const CORPUS: &[&[u8]] = &[

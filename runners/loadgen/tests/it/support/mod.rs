@@ -151,7 +151,7 @@ pub struct Scratch(pub PathBuf);
 impl Scratch {
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("loadgen-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
+        let name = format!("truepace-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::SeqCst));
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a folder for temporary files");
         Scratch(path)
@@ -197,7 +197,7 @@ impl Run {
 }
 
 pub fn spawn(arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_loadgen"))
+    Command::new(env!("CARGO_BIN_EXE_truepace"))
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

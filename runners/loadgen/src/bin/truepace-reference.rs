@@ -1,8 +1,8 @@
-//! `loadgen-reference`: see `loadgen-reference --help`.
+//! `truepace-reference`: see `truepace-reference --help`.
 
 use clap::Parser;
-use loadgen::reference::{Args, run};
 use std::process::ExitCode;
+use truepace::reference::{Args, run};
 
 fn main() -> ExitCode {
     let args = Args::try_parse().unwrap_or_else(|error| {
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("loadgen-reference: {error}");
+            eprintln!("truepace-reference: {error}");
             ExitCode::from(error.exit_code())
         }
     }
