@@ -15,7 +15,7 @@ from runners.readers.outputs import Found, Output, find_outputs, outputs_of
 from runners.readers.tool_files import of_samples
 from runners.tests.readers.test_other_tools import TOOLS
 
-HDR_LOG = TOOLS.parent / "truepace" / "load.hlog"
+HDR_LOG = TOOLS.parent / "loadgen" / "load.hlog"
 
 
 def outputs(name: str) -> tuple[Output, ...]:
