@@ -111,15 +111,19 @@ impl WallClock {
         let read = |_| {
             let before = monotonic_ns();
             let wall = clock_gettime(ClockId::Realtime);
-            let after = monotonic_ns();
             let wall_ns = i128::from(wall.tv_sec) * i128::from(NS_PER_S) + i128::from(wall.tv_nsec);
-            (after - before, wall_ns - i128::from(before) - i128::from(after - before) / 2)
+            (before, wall_ns, monotonic_ns())
         };
-        if let Some((_, ahead_ns)) = (0..READINGS).map(read).min() {
-            self.ahead_ns = ahead_ns;
-        }
+        self.ahead_ns = ahead_ns((0..READINGS).map(read)).unwrap_or(self.ahead_ns);
         self.renew_at_ns = now + RENEW_NS;
     }
+}
+
+/// How far the wall clock is ahead of the monotonic one, by the narrowest of some readings: each the monotonic clock,
+/// then the wall clock, then the monotonic clock again.
+fn ahead_ns(readings: impl Iterator<Item = (u64, i128, u64)>) -> Option<i128> {
+    let (before, wall_ns, after) = readings.min_by_key(|(before, _, after)| after - before)?;
+    Some(wall_ns - i128::from(before) - i128::from(after - before) / 2)
 }
 
 #[cfg(test)]
@@ -159,6 +163,14 @@ mod tests {
         }
         drop(server);
         assert_eq!(receive(&socket, &mut buffer).unwrap(), (0, None), "the end has no stamp");
+    }
+
+    #[test]
+    fn the_narrowest_reading_of_the_clocks_counts_by_its_middle() {
+        // The wall clock is 7 000 ns ahead; the first reading was interrupted before it, the last after it.
+        let readings = [(1_000, 908_020, 901_040), (2_000, 9_020, 2_040), (3_000, 10_020, 903_000)];
+        assert_eq!(ahead_ns(readings.into_iter()), Some(7_000));
+        assert_eq!(ahead_ns(std::iter::empty()), None);
     }
 
     #[test]

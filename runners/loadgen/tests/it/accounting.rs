@@ -195,8 +195,11 @@ fn responses_without_a_stamp_are_counted() {
         false
     });
     let run = run(&format!("-t1 -c1 -R 50 -d 400ms --receive-clock kernel {}", server.url("/")));
-    assert_eq!(run.count("/generator/unstamped"), run.count("/requests/completed"));
-    assert!(run.count("/requests/completed") >= 15, "{}", run.json["requests"]);
+    let unstamped = run.count("/generator/unstamped");
+    assert_eq!(unstamped, run.count("/requests/completed"));
+    assert!(unstamped >= 15, "{}", run.json["requests"]);
+    let told = format!("{unstamped} of {unstamped} responses had no stamp of the kernel");
+    assert!(run.stderr.contains(&told), "{}", run.stderr);
 }
 
 #[test]

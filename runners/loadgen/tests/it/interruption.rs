@@ -72,6 +72,25 @@ fn a_second_signal_ends_what_the_first_could_not() {
 }
 
 #[test]
+fn a_signal_ends_a_load_most_of_whose_connections_are_never_due() {
+    let server = Server::ok();
+    let scratch = Scratch::new();
+    let json = scratch.0.join("out.json");
+    // Three requests in all, for ten connections.
+    let url = server.url("/");
+    let child = spawn(&["-t2", "-c10", "-R0.1:0", "-d60s", "--json", json.to_str().unwrap(), &url]);
+    let pid = Pid::from_raw(child.id() as i32).unwrap();
+    while server.seen.lock().unwrap().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(pid, Signal::TERM).unwrap();
+    let run = finish(child, &json);
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    run.assert_nothing_vanished();
+    assert!(run.number("/elapsed_s") < 30.0 && run.count("/requests/sent") < 3, "{}", run.json["requests"]);
+}
+
+#[test]
 fn a_signal_in_the_warmup_leaves_an_empty_window() {
     let run = interrupted_by(Signal::INT, &["-R1000", "--warmup", "30s"]);
     assert_eq!(run.count("/requests/scheduled"), 0);
