@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import lab.storage.lsm.disk.Disk;
 import org.junit.jupiter.api.Test;
@@ -29,15 +28,18 @@ class MultiGetTest {
     @TempDir
     private Path folder;
 
-    private final Thread reader = Thread.currentThread();
-    private final AtomicInteger views = new AtomicInteger();
-    private final AtomicInteger blocks = new AtomicInteger();
+    /** What this thread uses; the threads of the store look into views and blocks whenever they like. */
+    private final Thread own = Thread.currentThread();
+    private int views;
+    private int blocks;
 
     /** Each check of a block is a read of the disk; a block is smaller than what is read at a time. */
     private final Disk counting = new Disk() {
         @Override
         public void read(FileChannel channel, ByteBuffer target, long from) throws IOException {
-            blocks.incrementAndGet();
+            if (Thread.currentThread() == own) {
+                blocks++;
+            }
             super.read(channel, target, from);
         }
     };
@@ -49,8 +51,9 @@ class MultiGetTest {
                 new View(active, frozen, held, giveBack -> new Lease(giveBack) {
                     @Override
                     int enter() {
-                        // The housekeeper looks into the view now and then too.
-                        views.addAndGet(Thread.currentThread() == reader ? 1 : 0);
+                        if (Thread.currentThread() == own) {
+                            views++;
+                        }
                         return super.enter();
                     }
                 }));
@@ -79,10 +82,10 @@ class MultiGetTest {
 
     /** Looks up by one call; gives the numbers of views and of blocks that it took. */
     private int[] several(LsmStorage storage, List<Integer> wanted) {
-        views.set(0);
-        blocks.set(0);
+        views = 0;
+        blocks = 0;
         byte[][] found = storage.get(wanted.stream().map(MultiGetTest::key).toList());
-        int[] costs = {views.get(), blocks.get()};
+        int[] costs = {views, blocks};
         for (int i = 0; i < found.length; i++) {
             check(found[i], wanted.get(i));
         }
@@ -91,10 +94,10 @@ class MultiGetTest {
 
     /** Looks up one by one. */
     private int[] single(LsmStorage storage, List<Integer> wanted) {
-        views.set(0);
-        blocks.set(0);
+        views = 0;
+        blocks = 0;
         wanted.forEach(i -> check(storage.get(key(i)), i));
-        return new int[] {views.get(), blocks.get()};
+        return new int[] {views, blocks};
     }
 
     @Test
