@@ -106,11 +106,14 @@ final class Lookups {
     }
 
     private boolean findInMemory(View view, Lookup lookup, long sequence) {
-        if (view.active.find(lookup, sequence) || view.frozen != null && view.frozen.find(lookup, sequence)) {
-            counters.readsFromMemory.increment();
-            return true;
+        boolean found = view.active.find(lookup, sequence);
+        for (int i = 0; i < view.frozen.size() && !found; i++) {
+            found = view.frozen.get(i).find(lookup, sequence);
         }
-        return false;
+        if (found) {
+            counters.readsFromMemory.increment();
+        }
+        return found;
     }
 
     private boolean hasRuns(View view) {

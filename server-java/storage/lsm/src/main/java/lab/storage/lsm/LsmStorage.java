@@ -33,6 +33,7 @@ import lab.storage.lsm.manifest.Recovery;
 import lab.storage.lsm.manifest.StoreFolder;
 import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
+import lab.storage.lsm.table.LiveEstimate;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
@@ -94,7 +95,7 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
             Recovery recovery = new Recovery(files, spares::newMemtable, fitted, runs);
             files.begin(runs);
             recovery.run(tables);
-            this.tree = new Tree(files, fitted, counters, spares, recovery, spares.newLog(), policy, views);
+            this.tree = new Tree(files, fitted, counters, spares, recovery, spares.newLog(), policy, memory, views);
             this.lookups = new Lookups(tree, counters, cache);
             this.compactor = new Compactor(tree, files, fitted, policy);
             this.flusher = new Flusher(tree, files, counters, cache, compactor::wake);
@@ -210,9 +211,9 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
             return 0;
         }
         return withView(view -> {
-            long bytes = view.active.approximateBytes(first, end);
-            if (view.frozen != null) {
-                bytes += view.frozen.approximateBytes(first, end);
+            long bytes = 0;
+            for (Memtable memtable : view.memtables()) {
+                bytes += memtable.approximateBytes(first, end);
             }
             for (Run run : view.runs) {
                 bytes += run.approximateBytes(first, end);
@@ -244,11 +245,11 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
     @Override
     public StorageStats stats() {
         return withView(view -> {
-            long entries = live(view.active);
-            long memtableBytes = view.active.sizeBytes();
-            if (view.frozen != null) {
-                entries += live(view.frozen);
-                memtableBytes += view.frozen.sizeBytes();
+            long entries = 0;
+            long memtableBytes = 0;
+            for (Memtable memtable : view.memtables()) {
+                entries += live(memtable, view.runs);
+                memtableBytes += memtable.sizeBytes();
             }
             long diskBytes = 0;
             List<Table> tables = view.tables();
@@ -261,8 +262,8 @@ public final class LsmStorage implements Storage, Batches, Snapshots, MultiGet, 
     }
 
     /** A delete takes away an older key, or nothing if the key was new, which was counted first. */
-    private static long live(Memtable memtable) {
-        return memtable.count() - memtable.tombstones() - memtable.oldEntries();
+    private static long live(Memtable memtable, List<Run> runs) {
+        return memtable.count() - memtable.tombstones() - LiveEstimate.old(memtable, runs);
     }
 
     @Override

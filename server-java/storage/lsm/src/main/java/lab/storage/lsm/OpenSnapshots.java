@@ -132,7 +132,7 @@ final class OpenSnapshots {
             Set<Memtable> dead = Collections.newSetFromMap(new IdentityHashMap<>());
             kept.forEach(one -> dead.addAll(one.memtables()));
             dead.remove(view.active);
-            dead.remove(view.frozen);
+            view.frozen.forEach(dead::remove);
             if (dead.stream().mapToLong(Memtable::sizeBytes).sum() <= keptBytes) {
                 return;
             }

@@ -1,13 +1,14 @@
 package lab.storage.lsm;
 
 import lab.storage.lsm.compaction.CompactionPolicy;
+import lab.storage.lsm.memory.MemoryBudget;
 
 /** Decides when background work stops resting and how much writers are slowed down, so that they rarely have to wait. */
 final class Pressure {
 
-    /** How full the next memtable may be before a flush stops resting, and before writers are slowed down. */
-    private static final double HURRY_FILL = 0.25;
-    private static final double SLOW_FILL = 0.5;
+    /** So little room, in memtables, may be left before a flush stops resting, and before writers are slowed down. */
+    private static final double HURRY_ROOM = 0.75;
+    private static final double SLOW_ROOM = 0.5;
     private static final double LEAST_BYTES_PER_S = 1 << 20;
     private static final double NS_PER_S = 1e9;
     /** Writers may write this much a second for each run that is missing to the most. */
@@ -15,15 +16,20 @@ final class Pressure {
 
     private final Throttle throttle;
     private final long thresholdBytes;
+    private final int mostFrozen;
+    private final MemoryBudget memory;
     private final int slowRuns;
     private final int mostRuns;
 
     /**
+     * @param memory says how many memtables there may be
      * @param policy null if nothing is merged in the background, so that there is no bound on runs
      */
-    Pressure(Throttle throttle, long thresholdBytes, CompactionPolicy policy) {
+    Pressure(Throttle throttle, long thresholdBytes, MemoryBudget memory, CompactionPolicy policy) {
         this.throttle = throttle;
         this.thresholdBytes = thresholdBytes;
+        this.mostFrozen = memory.memtables() - 1;
+        this.memory = memory;
         this.slowRuns = policy == null ? Integer.MAX_VALUE : policy.slowRuns();
         this.mostRuns = policy == null ? Integer.MAX_VALUE : policy.mostRuns();
     }
@@ -35,7 +41,13 @@ final class Pressure {
 
     /** Whether writers will soon need the memory of the memtable that is being flushed. */
     boolean flushIsUrgent(View view) {
-        return view.frozen != null && view.active.fill() > HURRY_FILL;
+        return !view.frozen.isEmpty() && room(view) < HURRY_ROOM;
+    }
+
+    /** What writers may still fill before a flush must be done, in memtables. */
+    private double room(View view) {
+        int places = memory.hasRoomForMemtable() ? mostFrozen - view.frozen.size() : 0;
+        return Math.max(0, 1 - view.active.fill()) + places;
     }
 
     /**
@@ -45,11 +57,11 @@ final class Pressure {
      * @param elapsedNs time that it took
      */
     void flushProgress(View view, double done, long elapsedNs) {
-        double fill = view.active.fill();
-        if (fill < SLOW_FILL || done <= 0) {
+        double room = room(view);
+        if (room > SLOW_ROOM || done <= 0) {
             return;
         }
-        double roomBytes = Math.max(0, 1 - fill) * thresholdBytes;
+        double roomBytes = room * thresholdBytes;
         double leftNs = elapsedNs / done * (1 - Math.min(1, done)) + 1;
         throttle.limit(Math.max(LEAST_BYTES_PER_S, roomBytes / leftNs * NS_PER_S));
     }

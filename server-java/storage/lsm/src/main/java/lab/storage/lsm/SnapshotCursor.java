@@ -55,9 +55,8 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
         this.tables = view.tables();
         tables.forEach(Table::retain);
         try {
-            add(view.active, from, to, reverse, sequence);
-            if (view.frozen != null) {
-                add(view.frozen, from, to, reverse, sequence);
+            for (Memtable memtable : view.memtables()) {
+                add(memtable, from, to, reverse, sequence);
             }
             List<EntryCursor> newestFirst = new ArrayList<>(memtables);
             for (Run run : view.runs) {

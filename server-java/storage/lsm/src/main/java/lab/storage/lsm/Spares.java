@@ -122,7 +122,7 @@ final class Spares implements Housekeeper.Work {
         View view = tree.peek();
         prepareRoom(view);
         try {
-            if (spare == null && view.frozen == null && hasMemory(view) && !tree.closing()) {
+            if (spare == null && tree.hasPlaceForFrozen(view) && hasMemory(view) && !tree.closing()) {
                 spare = newSpare();
                 failure = null;
                 tree.changed();
@@ -136,9 +136,10 @@ final class Spares implements Housekeeper.Work {
         }
     }
 
-    /** Whether the next memtable has room, or is needed so soon that the budget must give way. */
+    /** Whether another memtable has room; the first one after that in use, when it is needed soon, has it always. */
     private boolean hasMemory(View view) {
-        return pool.hasFree() || memory.hasRoomForMemtable() || view.active.fill() > NEEDED_FILL || tree.flushIsAwaited();
+        return pool.hasFree() || memory.hasRoomForMemtable()
+                || view.frozen.isEmpty() && (view.active.fill() > NEEDED_FILL || tree.spareIsAwaited());
     }
 
     /** Writers that wait learn of it, and it is tried again a little later. */

@@ -3,7 +3,6 @@ package lab.storage.lsm;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.stream.Stream;
 import lab.storage.Cursor;
 import lab.storage.MultiGet;
 import lab.storage.ReverseRanges;
@@ -91,7 +90,7 @@ final class StoreSnapshot implements Snapshot, MultiGet, ReverseRanges, OpenSnap
     @Override
     public List<Memtable> memtables() {
         return expired || closed.get() ? List.of()
-                : Stream.of(view.active, view.frozen).filter(memtable -> memtable != null).toList();
+                : view.memtables();
     }
 
     @Override

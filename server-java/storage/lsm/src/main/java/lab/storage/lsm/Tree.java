@@ -13,8 +13,8 @@ import lab.storage.lsm.log.Log;
 import lab.storage.lsm.manifest.Manifest;
 import lab.storage.lsm.manifest.Recovery;
 import lab.storage.lsm.manifest.StoreFolder;
+import lab.storage.lsm.memory.MemoryBudget;
 import lab.storage.lsm.memtable.Memtable;
-import lab.storage.lsm.table.LiveEstimate;
 import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
@@ -36,6 +36,8 @@ final class Tree implements Compactor.Target {
     private final WritePath writes;
     private final View.Maker views;
     private final long maxWriteWaitMs;
+    /** So many memtables may wait to be written out. */
+    private final int mostFrozen;
     /** Files of logs whose records are in the first memtable; they go with the first flush. */
     private List<Path> recoveredLogs;
     private final Object commits = new Object();
@@ -45,27 +47,31 @@ final class Tree implements Compactor.Target {
     private volatile boolean closed;
     /** Those who wait for a flush, so that it must not rest. */
     private volatile int waitingForFlush;
+    /** Writers that wait for the next memtable. */
+    private volatile int waitingForRoom;
 
     /**
      * @param recovery what was found; its memtable becomes the active one, and its reference is taken
      * @param first    the first log; null if there is none
      * @param policy   null if nothing is merged in the background
+     * @param memory   says how many memtables there may be
      * @param views    makes the views
      */
     Tree(StoreFolder folder, LsmOptions options, Counters counters, Spares spares, Recovery recovery, Log first,
-            CompactionPolicy policy, View.Maker views) {
+            CompactionPolicy policy, MemoryBudget memory, View.Maker views) {
         this.folder = folder;
         this.views = views;
+        this.mostFrozen = memory.memtables() - 1;
         this.maxWriteWaitMs = options.maxWriteWaitMs();
         this.counters = counters;
         this.spares = spares;
         Throttle throttle = new Throttle(counters);
-        this.pressure = new Pressure(throttle, options.flushThresholdBytes(), policy);
+        this.pressure = new Pressure(throttle, options.flushThresholdBytes(), memory, policy);
         this.snapshots = new OpenSnapshots(options.flushThresholdBytes(), this, () -> writes().visible());
         this.recoveredLogs = recovery.files();
         Memtable active = recovery.memtable();
         this.writes = new WritePath(this, options, counters, throttle, spares, active, first, recovery.lastSequence());
-        this.view = views.make(active, null, HeldRuns.first(recovery.runs()));
+        this.view = views.make(active, List.of(), HeldRuns.first(recovery.runs()));
         active.release();
     }
 
@@ -96,24 +102,6 @@ final class Tree implements Compactor.Target {
         return writes;
     }
 
-    /** Looks for a new key in the tables, so that the number of keys is known. */
-    void sample(Memtable target, byte[] key, long hash) {
-        View now = view;
-        if (now.runs.isEmpty()) {
-            target.sampled(false);
-            return;
-        }
-        int held = now.lease.enter();
-        if (held == Lease.RETIRED) {
-            return;
-        }
-        try {
-            target.sampled(LiveEstimate.contains(now.runs, key, key.length, hash));
-        } finally {
-            now.lease.exit(held);
-        }
-    }
-
     /**
      * Waits until a memtable that is full is no longer the one that takes writes.
      *
@@ -127,6 +115,7 @@ final class Tree implements Compactor.Target {
             freeze();
             return;
         }
+        waitingForRoom++;
         spares.wake();
         StallEvent event = new StallEvent();
         event.begin();
@@ -144,8 +133,9 @@ final class Tree implements Compactor.Target {
                 }
             }
         } finally {
+            waitingForRoom--;
             event.bytes = bytes;
-            event.reason = view.frozen != null ? "flush behind" : "merging behind";
+            event.reason = mergingIsBehind() ? "merging behind" : "flush behind";
             event.commit();
             counters.waits.increment();
             counters.waitedNs.add(System.nanoTime() - from);
@@ -153,24 +143,35 @@ final class Tree implements Compactor.Target {
     }
 
     private StorageBusyException busy() {
-        String cause = view.frozen != null ? "the memtable before is still being written to disk"
-                : pressure.tooManyRuns(view) ? view.freshRuns() + " runs wait to be merged"
+        String cause = mergingIsBehind() ? view.freshRuns() + " runs wait to be merged"
+                : !view.frozen.isEmpty() ? "the memtables before are still being written to disk"
                 : "the next memtable and its log are not ready";
         return new StorageBusyException("The write was not done: it waited for room for " + maxWriteWaitMs
                 + " ms, because " + cause + ". Try again later and write more slowly, or give the store a faster disk, a "
                 + "larger --flush-threshold-bytes or a longer --max-write-wait-ms.");
     }
 
-    private boolean canFreeze() {
-        return view.frozen == null && spares.ready() && !pressure.tooManyRuns(view);
+    private boolean mergingIsBehind() {
+        return hasPlaceForFrozen(view) && pressure.tooManyRuns(view);
     }
 
-    /** Makes the active memtable the frozen one. Needs the monitor, and {@link #canFreeze()}. */
+    private boolean canFreeze() {
+        return hasPlaceForFrozen(view) && spares.ready() && !pressure.tooManyRuns(view);
+    }
+
+    /** Whether another memtable may wait to be written out. */
+    boolean hasPlaceForFrozen(View now) {
+        return now.frozen.size() < mostFrozen;
+    }
+
+    /** Makes the active memtable a frozen one. Needs the monitor, and {@link #canFreeze()}. */
     private void freeze() {
         View before = view;
         // What can fail comes first: from the first change on writers depend on the last one.
         Spares.Spare spare = spares.next();
-        View next = views.make(spare.memtable(), before.active, before.held.next(before.runs, List.of()));
+        List<Memtable> frozen = new ArrayList<>(before.frozen);
+        frozen.addFirst(before.active);
+        View next = views.make(spare.memtable(), frozen, before.held.next(before.runs, List.of()));
         spares.take();
         writes.change(spare.memtable(), spare.log(), () -> install(next, List.of(), List.of()));
         spare.memtable().release();
@@ -218,15 +219,15 @@ final class Tree implements Compactor.Target {
         failure = null;
         spares.retry();
         notifyAll();
-        Memtable last = view.active.count() == 0 ? view.frozen : view.active;
+        Memtable last = view.active.count() > 0 ? view.active : view.frozen.isEmpty() ? null : view.frozen.getFirst();
         if (last == null) {
             return;
         }
         waitingForFlush++;
         spares.wake();
         try {
-            while (view.active == last || view.frozen == last) {
-                if (view.active == last && view.frozen == null && spares.ready()) {
+            while (view.active == last || view.frozen.contains(last)) {
+                if (view.active == last && hasPlaceForFrozen(view) && spares.ready()) {
                     freeze();
                 } else {
                     awaitChange(0);
@@ -237,9 +238,9 @@ final class Tree implements Compactor.Target {
         }
     }
 
-    /** Whether somebody waits until all is written out. */
-    boolean flushIsAwaited() {
-        return waitingForFlush > 0;
+    /** Whether somebody waits for the next memtable. */
+    boolean spareIsAwaited() {
+        return waitingForFlush > 0 || waitingForRoom > 0;
     }
 
     /** Whether the flush is urgent: somebody waits, or soon will. */
@@ -252,20 +253,21 @@ final class Tree implements Compactor.Target {
         pressure.flushProgress(view, done, elapsedNs);
     }
 
-    /** For the flusher: waits for a frozen memtable. Null if there is none and the store closes. */
+    /** For the flusher: waits for a frozen memtable and gives the oldest. Null if there is none and the store closes. */
     synchronized Memtable awaitFrozen() {
-        while (view.frozen == null && !closing) {
+        while (view.frozen.isEmpty() && !closing) {
             try {
                 wait();
             } catch (InterruptedException e) {
                 // Nobody interrupts the flusher: that would close the file it writes to.
             }
         }
-        if (view.frozen != null) {
+        Memtable oldest = view.oldestFrozen();
+        if (oldest != null) {
             snapshots.expireSlow(view);
-            view.frozen.retain();
+            oldest.retain();
         }
-        return view.frozen;
+        return oldest;
     }
 
     /** For the flusher: waits before it tries again, but not longer than until the store closes. */
@@ -297,7 +299,7 @@ final class Tree implements Compactor.Target {
     }
 
     /**
-     * Puts new tables in the place of the frozen memtable. Takes the caller's references to the tables.
+     * Puts new tables in the place of the oldest frozen memtable. Takes the caller's references to the tables.
      *
      * @param done what else is to be done before those who wait for the flush go on
      * @throws IOException if the manifest names none of them; after any other failure it may
@@ -310,13 +312,15 @@ final class Tree implements Compactor.Target {
             if (!tables.isEmpty()) {
                 runs.addFirst(new Run(0, tables));
             }
-            survives = folder.commit(runs, view.active.firstLog(), view.frozen.lastSequence());
+            survives = folder.commit(runs, view.firstLogAfterFlush(), view.oldestFrozen().lastSequence());
             synchronized (this) {
                 View before = view;
-                install(views.make(before.active, null, before.held.next(runs, tables)), tables, List.of());
+                // Others may have been frozen since.
+                List<Memtable> frozen = before.frozen.subList(0, before.frozen.size() - 1);
+                install(views.make(before.active, frozen, before.held.next(runs, tables)), tables, List.of());
                 before.lease.retire();
                 snapshots.expireSlow(view);
-                finished = writes.takePreviousLog();
+                finished = writes.takeOldestLog();
                 failure = null;
                 pressure.changed(view);
                 done.run();
@@ -417,8 +421,13 @@ final class Tree implements Compactor.Target {
     synchronized void close() {
         writes.close();
         closed = true;
-        boolean empty = view.frozen == null && view.active.count() == 0;
-        for (Log log : new Log[] {writes.takePreviousLog(), writes.log()}) {
+        boolean empty = view.frozen.isEmpty() && view.active.count() == 0;
+        List<Log> logs = new ArrayList<>();
+        for (Log log = writes.takeOldestLog(); log != null; log = writes.takeOldestLog()) {
+            logs.add(log);
+        }
+        logs.add(writes.log());
+        for (Log log : logs) {
             if (log != null && empty) {
                 log.delete();
             } else if (log != null) {

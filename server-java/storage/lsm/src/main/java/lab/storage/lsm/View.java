@@ -1,5 +1,6 @@
 package lab.storage.lsm;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 import lab.storage.lsm.memtable.Memtable;
@@ -7,7 +8,7 @@ import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 
 /**
- * What the store consists of at one moment: the memtable that takes writes, the one that is being written out, and the
+ * What the store consists of at one moment: the memtable that takes writes, those that are to be written out, and the
  * runs of tables. Immutable; every change makes a new view.
  *
  * <p>A view holds a reference to each of its memtables and its runs as a whole, and readers hold the view. They go when
@@ -18,45 +19,66 @@ public final class View {
     /** Makes views. */
     interface Maker {
         /** Makes a view, which takes over the hold on its runs. */
-        View make(Memtable active, Memtable frozen, HeldRuns held);
+        View make(Memtable active, List<Memtable> frozen, HeldRuns held);
     }
 
     final Memtable active;
-    /** Being written out, or null. */
-    final Memtable frozen;
+    /** To be written out, the last one of them first; newest first. */
+    final List<Memtable> frozen;
     /** Newest first. */
     final List<Run> runs;
     final HeldRuns held;
     final Lease lease;
 
-    View(Memtable active, Memtable frozen, HeldRuns held) {
+    View(Memtable active, List<Memtable> frozen, HeldRuns held) {
         this(active, frozen, held, Lease::new);
     }
 
     /** With a lease of a test. */
-    View(Memtable active, Memtable frozen, HeldRuns held, Function<Runnable, Lease> leases) {
+    View(Memtable active, List<Memtable> frozen, HeldRuns held, Function<Runnable, Lease> leases) {
         this.lease = leases.apply(this::giveBack);
         this.active = active;
-        this.frozen = frozen;
+        this.frozen = List.copyOf(frozen);
         this.held = held;
         this.runs = held.runs();
         active.retain();
-        if (frozen != null) {
-            frozen.retain();
-        }
+        this.frozen.forEach(Memtable::retain);
     }
 
     private void giveBack() {
         active.release();
-        if (frozen != null) {
-            frozen.release();
-        }
+        frozen.forEach(Memtable::release);
         held.close();
     }
 
     /** Number of the oldest log that holds what is not in tables. */
     long firstLog() {
-        return frozen == null ? active.firstLog() : Math.min(frozen.firstLog(), active.firstLog());
+        return firstLog(frozen.size());
+    }
+
+    /** The same when the oldest of the frozen memtables is in tables too. */
+    long firstLogAfterFlush() {
+        return firstLog(frozen.size() - 1);
+    }
+
+    private long firstLog(int newestFrozen) {
+        long first = active.firstLog();
+        for (int i = 0; i < newestFrozen; i++) {
+            first = Math.min(first, frozen.get(i).firstLog());
+        }
+        return first;
+    }
+
+    /** The memtables, newest first. */
+    List<Memtable> memtables() {
+        List<Memtable> all = new ArrayList<>(frozen);
+        all.addFirst(active);
+        return all;
+    }
+
+    /** The frozen memtable that is written out first; null if there is none. */
+    Memtable oldestFrozen() {
+        return frozen.isEmpty() ? null : frozen.getLast();
     }
 
     /** All tables, newest run first. */

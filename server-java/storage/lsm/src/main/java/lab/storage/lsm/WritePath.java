@@ -2,7 +2,8 @@ package lab.storage.lsm;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.util.BitSet;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import lab.storage.Batch;
@@ -38,8 +39,8 @@ final class WritePath {
     private long lastSequence;
     private boolean closed;
 
-    /** The log before this one, until it is not needed any more. */
-    private volatile Log previousLog;
+    /** Logs of frozen memtables, oldest first. Changed under the lock. */
+    private volatile List<Log> frozenLogs = List.of();
     /** With a synced log: the last write that is in its memtable, with all of its batch. Written under the lock. */
     private volatile long applied;
     /** The last write that a snapshot sees. */
@@ -91,7 +92,6 @@ final class WritePath {
             Memtable target;
             Log used;
             boolean done = false;
-            boolean isNew = false;
             long end = 0;
             lock.lock();
             try {
@@ -102,7 +102,7 @@ final class WritePath {
                 used = log;
                 if (target.fits(bytes) && (used == null || used.fits(recordBytes))) {
                     end = used == null ? 0 : append(used, key, value);
-                    isNew = target.put(key, hash, value, ++lastSequence);
+                    target.put(key, hash, value, ++lastSequence);
                     counters.written(1, key.length + Math.max(0, valueLength), used == null ? 0 : recordBytes);
                     publish();
                     done = true;
@@ -112,9 +112,6 @@ final class WritePath {
             }
             if (done) {
                 wakeIfLow(target, used);
-                if (isNew && target.isSampled(hash)) {
-                    tree.sample(target, key, hash);
-                }
                 if (sync) {
                     sync(used, end, 1);
                 }
@@ -138,7 +135,6 @@ final class WritePath {
         }
         byte[][] keys = new byte[count][];
         long[] hashes = new long[count];
-        BitSet sampled = new BitSet();
         BatchSize size = check(batch, keys, hashes);
         throttle.pass(size.usual);
         while (true) {
@@ -156,8 +152,7 @@ final class WritePath {
                 if (target.fits(size.memory) && (used == null || used.fits(size.record()))) {
                     end = used == null ? 0 : append(used, batch, size);
                     for (int i = 0; i < count; i++) {
-                        boolean isNew = target.put(keys[i], hashes[i], batch.value(i), ++lastSequence);
-                        sampled.set(i, isNew && target.isSampled(hashes[i]));
+                        target.put(keys[i], hashes[i], batch.value(i), ++lastSequence);
                     }
                     counters.written(count, size.payload, used == null ? 0 : size.record());
                     publish();
@@ -168,9 +163,6 @@ final class WritePath {
             }
             if (done) {
                 wakeIfLow(target, used);
-                for (int i = sampled.nextSetBit(0); i >= 0; i = sampled.nextSetBit(i + 1)) {
-                    tree.sample(target, keys[i], hashes[i]);
-                }
                 if (sync) {
                     sync(used, end, count);
                 }
@@ -265,10 +257,10 @@ final class WritePath {
     /** Returns when the log is on disk up to a position, where so many writes of the caller end. */
     private void sync(Log used, long end, int writes) {
         try {
-            Log before = previousLog;
-            if (before != null && before != used) {
+            List<Log> before = frozenLogs;
+            for (int i = 0; i < before.size() && before.get(i) != used; i++) {
                 // Nobody may see a later write while an earlier one could still be lost.
-                before.syncAll();
+                before.get(i).syncAll();
             }
             long sequence = used.sync(end);
             counters.syncedWrites.add(writes);
@@ -297,7 +289,11 @@ final class WritePath {
     void change(Memtable nextActive, Log nextLog, Runnable publish) {
         lock.lock();
         try {
-            previousLog = log;
+            if (log != null) {
+                List<Log> logs = new ArrayList<>(frozenLogs);
+                logs.add(log);
+                frozenLogs = List.copyOf(logs);
+            }
             active = nextActive;
             log = nextLog;
             if (nextLog != null) {
@@ -309,11 +305,19 @@ final class WritePath {
         }
     }
 
-    /** The log before is on disk as tables; gives it up. */
-    Log takePreviousLog() {
-        Log done = previousLog;
-        previousLog = null;
-        return done;
+    /** Gives up the log of the oldest frozen memtable, which is in tables; null if it has none. */
+    Log takeOldestLog() {
+        lock.lock();
+        try {
+            List<Log> logs = frozenLogs;
+            if (logs.isEmpty()) {
+                return null;
+            }
+            frozenLogs = List.copyOf(logs.subList(1, logs.size()));
+            return logs.getFirst();
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Takes no more writes. */
@@ -328,8 +332,7 @@ final class WritePath {
 
     /** Returns when what is in the logs is on disk. */
     void syncLogs() throws IOException {
-        Log before = previousLog;
-        if (before != null) {
+        for (Log before : frozenLogs) {
             before.syncAll();
         }
         if (log != null) {

@@ -98,6 +98,20 @@ class DamagedBlockTest {
         return failed;
     }
 
+    @Test
+    void putLooksIntoNoTable() throws IOException {
+        try (LsmStorage storage = open(LsmOptions.Compaction.OFF, 0)) {
+            fill(storage);
+            flipByte();
+            for (int i = 0; i < KEYS; i++) {
+                storage.put(key(i), MemorySegment.ofArray(value(i)));
+            }
+            assertEquals(List.of(), List.copyOf(damaged(storage)), "a block was read");
+            assertEquals(KEYS, storage.stats().entriesEstimate(), 100);
+            assertEquals(1, damaged(storage).size(), "asking for the number of keys reads a sample");
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {0, 10})
     void writesGoOnAndKeysOfOtherBlocksAreRead(int bloomBits) throws IOException {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.memtable.Memtable;
@@ -25,9 +26,9 @@ class FailingViewsTest {
 
     private final AtomicInteger failures = new AtomicInteger();
 
-    private View make(Memtable active, Memtable frozen, HeldRuns held) {
+    private View make(Memtable active, List<Memtable> frozen, HeldRuns held) {
         // A freeze has a frozen memtable; what comes after a commit has none.
-        if (frozen == null && failures.get() > 0) {
+        if (frozen.isEmpty() && failures.get() > 0) {
             failures.decrementAndGet();
             throw new OutOfMemoryError("injected");
         }

@@ -68,7 +68,7 @@ class LongRowOfDeletesTest {
         byte[] key = "zzz".getBytes(StandardCharsets.UTF_8);
         memtable.put(key, Keys.hash(key, key.length), utf8("value"), 1);
         GatedTable table = new GatedTable();
-        View view = new View(memtable, null, HeldRuns.first(List.of(new Run(0, List.of(table)))));
+        View view = new View(memtable, List.of(), HeldRuns.first(List.of(new Run(0, List.of(table)))));
         CountDownLatch closed = new CountDownLatch(1);
         SnapshotCursor cursor = new SnapshotCursor(view, null, null, false, 1, ended -> closed.countDown());
         assertEquals(List.of(memtable), cursor.memtables());

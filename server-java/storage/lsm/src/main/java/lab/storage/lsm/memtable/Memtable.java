@@ -3,7 +3,6 @@ package lab.storage.lsm.memtable;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import lab.storage.lsm.memory.NativeMemory;
 import lab.storage.lsm.table.Keys;
@@ -32,7 +31,6 @@ public final class Memtable {
     private final Arena arena = Arena.ofShared();
     private final Nodes nodes;
     private final SkipList order;
-    private final KeySample sample = new KeySample();
     private final Consumer<Memtable> disposer;
     private final AtomicInteger references = new AtomicInteger(1);
     private final int bucketMask;
@@ -192,19 +190,22 @@ public final class Memtable {
         return lastSequence;
     }
 
-    /** Whether a key that was new is to be looked for in tables. */
-    public boolean isSampled(long hash) {
-        return sample.wants(hash, count);
+    /**
+     * Counts the keys that a test says yes to: exactly up to 1,024 keys, and from a sample of at least as many where there
+     * are more.
+     */
+    public long estimate(KeyTest test) {
+        return Math.round(count * order.share(test));
     }
 
-    /** Says whether tables have a key of the sample too. */
-    public void sampled(boolean old) {
-        sample.add(old);
-    }
-
-    /** Keys that tables have too, as far as the sample tells. */
-    public long oldEntries() {
-        return sample.oldAmong(count);
+    /** Says something of a key. */
+    public interface KeyTest {
+        /**
+         * Tests a key.
+         *
+         * @param key array that starts with the key
+         */
+        boolean holds(byte[] key, int keyLength);
     }
 
     /** Bytes that the entries take, older versions and overhead included. */
@@ -269,37 +270,5 @@ public final class Memtable {
             memory.discard(kept);
         }
         return memory;
-    }
-
-    /**
-     * Which share of a memtable's keys tables have too, from a sample of them: looking for every new key in the tables
-     * would cost a write more than the write itself.
-     */
-    private static final class KeySample {
-
-        private static final int ALL_SAMPLED = 1024;
-        private static final int SAMPLE_MASK = 15;
-
-        private final LongAdder asked = new LongAdder();
-        private final LongAdder old = new LongAdder();
-
-        /** Whether a new key belongs to the sample: each of the first, then one in sixteen. */
-        boolean wants(long hash, long count) {
-            return count <= ALL_SAMPLED || (hash & SAMPLE_MASK) == 0;
-        }
-
-        /** Says whether tables have a key of the sample too. */
-        void add(boolean isOld) {
-            asked.increment();
-            if (isOld) {
-                old.increment();
-            }
-        }
-
-        /** How many of so many keys tables have too, as far as the sample tells. */
-        long oldAmong(long count) {
-            long all = asked.sum();
-            return all == 0 ? 0 : count * old.sum() / all;
-        }
     }
 }

@@ -126,4 +126,30 @@ final class SkipList {
             }
         }
     }
+
+    /** Share of the keys that a test says yes to, from the nodes of the highest level that has {@link #SAMPLE} of them. */
+    double share(Memtable.KeyTest test) {
+        byte[] key = new byte[Long.BYTES];
+        for (int level = Nodes.MAX_HEIGHT - 1; ; level--) {
+            int nodesThere = 0;
+            for (long node = nodes.next(head, level); node != 0 && nodesThere < SAMPLE; node = nodes.next(node, level)) {
+                nodesThere++;
+            }
+            if (nodesThere < SAMPLE && level > 0) {
+                continue;
+            }
+            long yes = 0;
+            long all = 0;
+            for (long node = nodes.next(head, level); node != 0; node = nodes.next(node, level)) {
+                all++;
+                int length = nodes.keyLength(node);
+                if (length > key.length) {
+                    key = new byte[2 * length];
+                }
+                Keys.copy(nodes.data(), nodes.keyOffset(node), key, 0, length);
+                yes += test.holds(key, length) ? 1 : 0;
+            }
+            return all == 0 ? 0 : (double) yes / all;
+        }
+    }
 }

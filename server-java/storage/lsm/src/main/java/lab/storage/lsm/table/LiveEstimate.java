@@ -2,6 +2,7 @@ package lab.storage.lsm.table;
 
 import java.util.List;
 import lab.storage.StorageException;
+import lab.storage.lsm.memtable.Memtable;
 
 /**
  * Estimates how many of the keys in a new table or memtable are in older tables too, by asking those for a sample. From
@@ -47,9 +48,13 @@ public final class LiveEstimate {
         return contains(older, lookup, key, length, hash);
     }
 
-    /** Whether one of the runs may have a key. */
-    public static boolean contains(List<Run> runs, byte[] key, int length, long hash) {
-        return contains(runs, new Lookup(), key, length, hash);
+    /** Estimates how many keys of a memtable older tables have too, from a sample of them. */
+    public static long old(Memtable memtable, List<Run> older) {
+        if (older.isEmpty()) {
+            return 0;
+        }
+        Lookup lookup = new Lookup();
+        return memtable.estimate((key, length) -> contains(older, lookup, key, length, Keys.hash(key, length)));
     }
 
     private static boolean contains(List<Run> runs, Lookup lookup, byte[] key, int length, long hash) {
