@@ -31,7 +31,7 @@ SUREFIRE_FAILED = re.compile(r"^\[ERROR\] (?!Tests run)(.+?) -- Time elapsed: .*
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 CARGO_FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
 #: What computes leaves the processor to who waits for an answer within seconds.
-NICE = 10
+NICE = 5
 #: A line on how far the parts are is printed this often, and so much of what each said last.
 PROGRESS_S, PROGRESS_WIDTH = 30.0, 60
 #: Lines of a failed part that are shown.

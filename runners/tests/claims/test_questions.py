@@ -26,7 +26,7 @@ from runners.experiments.registry import QUESTIONS, questions_of
 from runners.readers.severity import Severity
 from runners.report.rewrite import concluded
 from runners.storage.run_folder import REFERENCE, RunFolder
-from runners.tests.tiers import LONG
+from runners.tests.tiers import in_short
 
 RATE = next(each for each in QUANTITIES if each.name == "closed_loop_rps")
 KEPT = sorted(path.name for path in REFERENCE.iterdir() if path.is_dir())
@@ -106,7 +106,7 @@ def test_every_experiment_has_questions_with_keys_of_their_own() -> None:
         assert all(each.question.text.endswith("?") for each in asked)
 
 
-@pytest.mark.parametrize("number", [number for number in KEPT if LONG or number in ("01", "05")])
+@pytest.mark.parametrize("number", in_short(KEPT, ("01", "05")))
 def test_a_reference_answers_the_questions_of_its_experiment(number: str) -> None:
     _, conclusion, _ = concluded(RunFolder.open(REFERENCE / number), questions_of(number))
     assert len(conclusion.answers) == len(questions_of(number))

@@ -17,7 +17,8 @@ from runners.tests.fixtures.fake_run import make_run
 
 
 def made(root: Path, **how: object) -> Path:
-    folder = make_run(root, **how)  # type: ignore[arg-type]
+    small = {"engines": ("lsm",), "duration_s": 2, **how}
+    folder = make_run(root, **small)  # type: ignore[arg-type]
     for step in read_run(folder).steps:
         store_frames(step)
     return folder.path
@@ -50,7 +51,7 @@ def read_run_of(root: Path):  # type: ignore[no-untyped-def]
 
 
 def test_profiled_saturated_and_invalid_steps_are_no_measurements(tmp_path: Path) -> None:
-    made(tmp_path, saturated=("put-lsm",), died=("get-lsm",))
+    made(tmp_path, engines=("rocksdb", "lsm"), saturated=("put-lsm",), died=("get-lsm",))
     steps = set(open_history((tmp_path,)).query("SELECT DISTINCT step FROM measurements")["step"])
     assert "put-rocksdb" in steps
     assert not steps & {"put-lsm", "get-lsm", "put-rocksdb-profiled"}

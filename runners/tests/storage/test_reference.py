@@ -26,7 +26,7 @@ from runners.storage.reference import keep_reference
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, runs
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
 from runners.tests.fixtures.ladder_run import make_ladder
-from runners.tests.tiers import LONG
+from runners.tests.tiers import in_short
 from runners.toolchain.tools import ROOT, shown
 
 KEPT = [folder.name for folder in runs(REFERENCE)]
@@ -85,7 +85,7 @@ def test_every_kept_figure_of_latency_shows_the_floor(number: str) -> None:
 
 
 #: One of each kind by default: the instrument, a fixed rate, ladders with failures, a comparison.
-ANALYSED = [number for number in KEPT if LONG or number in ("00", "01", "05", "09")]
+ANALYSED = in_short(KEPT, ("00", "01", "05", "09"))
 
 
 @pytest.mark.parametrize("number", ANALYSED)
@@ -113,7 +113,7 @@ def test_a_number_that_changes_is_found() -> None:
 
 
 #: Drawing a report with dozens of ladders takes half a minute.
-SOON_MADE = [number for number in KEPT if LONG or number in TOLD_IN_FULL]
+SOON_MADE = in_short(KEPT, TOLD_IN_FULL)
 
 
 @pytest.mark.parametrize("number", SOON_MADE)
