@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import lab.storage.Cursor;
+import lab.storage.conformance.Length;
 import lab.storage.lsm.memory.MemoryBudget;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -20,7 +21,6 @@ import org.junit.jupiter.api.io.TempDir;
 /** A store takes no more memory than its budget, however much it holds. */
 class MemoryBudgetTest {
 
-    private static final boolean LONG = "1".equals(System.getenv("LAB_LONG"));
     private static final long MIB = 1 << 20;
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
     /** What the virtual machine takes beside heap and store: code, classes, stacks, the collector. */
@@ -117,7 +117,7 @@ class MemoryBudgetTest {
 
     @Test
     void storeLargerThanItsMemoryStaysWithinTheBudget() throws IOException, InterruptedException {
-        if (LONG) {
+        if (Length.LONG) {
             runWith("-Xmx128m", 128, 3_000, 0, 32 * MIB);
         } else {
             runWith("-Xmx32m", 32, 120, MemoryBudget.LEAST_BYTES, 4 * MIB);

@@ -93,6 +93,29 @@ class MergePriorityTest {
     }
 
     @Test
+    void freshRunsAreMergedWhileAllIsMergedOnDemand() throws InterruptedException {
+        fill(2);
+        GatedDisk disk = new GatedDisk("compact-all");
+        try (LsmStorage storage = new LsmStorage(folder, options(LsmOptions.Compaction.SIZE_TIERED, 64 * 1024).build(),
+                disk)) {
+            Thread all = Thread.ofPlatform().name("compact-all").start(storage::compact);
+            try {
+                disk.reached.await();
+                for (int i = 0; i < 4; i++) {
+                    storage.put(key(KEYS + i), MemorySegment.ofArray(value(i)));
+                    storage.flush();
+                }
+                await(() -> number(storage, "runs") == 3);
+            } finally {
+                disk.open();
+            }
+            all.join();
+            await(() -> number(storage, "runs") <= 2);
+            readAll(storage, 1);
+        }
+    }
+
+    @Test
     void repairTakesOneRangeAfterTheOther() {
         fill(2);
         double twice;

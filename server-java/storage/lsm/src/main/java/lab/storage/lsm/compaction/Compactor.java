@@ -88,6 +88,10 @@ public final class Compactor implements AutoCloseable {
     private final Set<Table> busy = new HashSet<>();
     private volatile boolean closing;
     private volatile int waiting;
+    /** Held by the one who merges everything; taken before {@link #choosing}. */
+    private final Object mergingAll = new Object();
+    /** Somebody waits until nothing is merged, to merge everything; meanwhile nothing is begun. */
+    private volatile boolean choosingAll;
     /** Changed by each flush. */
     private volatile int wakes;
 
@@ -123,7 +127,7 @@ public final class Compactor implements AutoCloseable {
     }
 
     private CompactionPlan due(List<Run> runs) {
-        return policy.next(runs, busy);
+        return choosingAll ? null : policy.next(runs, busy);
     }
 
     /** A merge that is soon done, so that this thread is there for the next flush; any that is due if there are too many runs. */
@@ -138,7 +142,7 @@ public final class Compactor implements AutoCloseable {
     /** When nothing was written for a while, gives back the room of what is dead, and looks for damage. */
     private void idle() throws IOException {
         int before = wakes;
-        while (merge(runs -> Repair.next(runs, busy), () -> wakes != before)) {
+        while (merge(runs -> choosingAll ? null : Repair.next(runs, busy), () -> wakes != before)) {
             // One range after the other.
         }
         try (Hold hold = target.hold()) {
@@ -146,21 +150,31 @@ public final class Compactor implements AutoCloseable {
         }
     }
 
-    /** Merges everything into one run, without deletes. */
+    /** Merges everything into one run, without deletes. What is flushed meanwhile is merged beside it. */
     public void compactAll() {
-        synchronized (choosing) {
-            waiting++;
-            awaitOthers();
+        synchronized (mergingAll) {
+            mergeAll();
         }
+    }
+
+    private void mergeAll() {
         try {
-            merge(runs -> runs.isEmpty() ? null
-                    : CompactionPolicy.everything(runs, options.compaction() == LsmOptions.Compaction.LEVELED),
-                    () -> false);
+            synchronized (choosing) {
+                waiting++;
+                choosingAll = true;
+                awaitOthers();
+            }
+            merge(runs -> {
+                choosingAll = false;
+                return runs.isEmpty() ? null
+                        : CompactionPolicy.everything(runs, options.compaction() == LsmOptions.Compaction.LEVELED);
+            }, () -> false);
         } catch (IOException e) {
             throw Failure.of("The tables cannot be merged", e);
         } finally {
             synchronized (choosing) {
                 waiting--;
+                choosingAll = false;
                 choosing.notifyAll();
             }
             wake();
@@ -169,7 +183,7 @@ public final class Compactor implements AutoCloseable {
 
     private void awaitOthers() {
         boolean interrupted = false;
-        while (!busy.isEmpty() || waiting > 1) {
+        while (!busy.isEmpty()) {
             try {
                 choosing.wait();
             } catch (InterruptedException e) {
@@ -368,7 +382,7 @@ public final class Compactor implements AutoCloseable {
                         idle.run();
                         continue;
                     }
-                    while (!closing && waiting == 0 && mergeOrLeaveOut()) {
+                    while (!closing && !choosingAll && mergeOrLeaveOut()) {
                         // One merge may make the next one due.
                     }
                     succeeded();
