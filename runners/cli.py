@@ -98,12 +98,14 @@ def report(run_folder: Path) -> None:
 def keep(run_folder: Path) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
     from runners.audit.registry import PAGES
+    from runners.experiments.registry import questions_of
     from runners.report.readme import refreshed
-    from runners.storage.reference import keep_reference
+    from runners.report.rewrite import keep_reference
     from runners.storage.run_folder import REFERENCE, RunFolder
     from runners.toolchain.tools import ROOT, shown
 
-    kept = keep_reference(RunFolder.open(run_folder))
+    folder = RunFolder.open(run_folder)
+    kept = keep_reference(folder, questions_of(str(folder.manifest()["experiment"])))
     readme = ROOT / "README.md"
     before = readme.read_text(encoding="utf-8")
     after = refreshed(before, kept, shown(REFERENCE), shown(ROOT / "notebooks"), shown(PAGES))

@@ -169,7 +169,7 @@ def _audited(steps: Iterable[Step], reproduced: Collection[str] = ()) -> Check:
 
     A fault that the run is there to reproduce is told, and does not fail it.
     """
-    found = audit(find_outputs(step.folder.console) for step in steps if step.folder.console.is_file())
+    found = audit(find_outputs(step.folder.console) for step in steps if step.folder.console_text() is not None)
     if not found.outputs:
         return Check("audit", None, "No console output to audit.")
     seen = [

@@ -11,7 +11,7 @@ from typing import Any
 
 from runners.readers.command_line import TOOLS
 from runners.readers.documents import Problem
-from runners.storage.run_folder import RunFolder, StepFolder, StoreError
+from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
 
 INDEX = "index.toml"
 AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a probe
@@ -19,8 +19,7 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 
 def beside(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
     """The facts on an output's file, with the keys that data/published/index.toml explains."""
-    step = StepFolder(path.parent)
-    if path == step.console and step.meta.is_file():
+    if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
         content, problem = _index(folder / INDEX)
@@ -37,14 +36,14 @@ def consoles(folder: Path) -> Iterator[Path] | None:
     run = RunFolder(folder)
     if not run.manifest_path.is_file() or not run.steps_path.is_dir():
         return None
-    return (step.console for step in map(StepFolder, sorted(run.steps_path.iterdir())) if _is_load(step))
+    return (step.console for step in run.complete() if _is_load(step))
 
 
 def _is_load(step: StepFolder) -> bool:
     try:
-        return step.console.is_file() and step.read_meta().get("kind") in AUDITED_KINDS
+        return step.console_text() is not None and step.read_meta().get("kind") in AUDITED_KINDS
     except StoreError:
-        return step.console.is_file()
+        return step.console_text() is not None
 
 
 def _of_step(step: StepFolder) -> tuple[Mapping[str, Any] | None, Problem | None]:

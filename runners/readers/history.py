@@ -7,7 +7,7 @@ Views (each row names its `run` and, where it belongs to one, its `step`): `runs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,7 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = N
     """
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
+    found: list[tuple[str, StepFolder]] = []
     step_rows: list[dict[str, Any]] = []
     seen: set[str] = set()
     for folder in (folder for root in roots for folder in runs(root)):
@@ -127,19 +128,21 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = N
             name = str(manifest.get("run") or folder.name)
             if name in seen:
                 continue
-            steps = list(_steps(folder, name, only))
+            steps = folder.steps() if only is None else folder.named(only)
+            rows = [_step(name, step) for step in steps]
         except (StoreError, OSError) as error:
             unreadable.append(str(error))
             continue
         seen.add(name)
         run_rows.append(_run(folder, name, manifest))
-        step_rows += steps
+        step_rows += rows
+        found += [(name, step) for step in steps]
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     _table(connection, "runs", run_rows, RUN_COLUMNS)
     _table(connection, "steps", step_rows, STEP_COLUMNS)
     for frame in COLUMNS:
-        _frame_view(connection, frame, step_rows)
+        _frame_view(connection, frame, found)
     connection.execute(_MEASUREMENTS)
     return History(connection, tuple(unreadable))
 
@@ -176,20 +179,19 @@ def _run(folder: RunFolder, name: str, manifest: dict[str, Any]) -> dict[str, An
     }
 
 
-def _steps(folder: RunFolder, run: str, only: str | None) -> Iterable[dict[str, Any]]:
-    for step in folder.steps() if only is None else folder.named(only):
-        meta = step.read_meta()
-        yield {
-            **{field: meta.get(field) for field in STEP_COLUMNS},
-            "run": run,
-            "step": step.name,
-            "subject": meta.get("subject") or meta.get("engine"),
-            "generator": (meta.get("generator") or {}).get("tool"),
-            "profiled": bool(meta.get("profiled")),
-            "valid": bool(meta.get("valid")),
-            "saturated": bool(meta.get("saturated")),
-            "folder": str(step.path),
-        }
+def _step(run: str, step: StepFolder) -> dict[str, Any]:
+    meta = step.read_meta()
+    return {
+        **{field: meta.get(field) for field in STEP_COLUMNS},
+        "run": run,
+        "step": step.name,
+        "subject": meta.get("subject") or meta.get("engine"),
+        "generator": (meta.get("generator") or {}).get("tool"),
+        "profiled": bool(meta.get("profiled")),
+        "valid": bool(meta.get("valid")),
+        "saturated": bool(meta.get("saturated")),
+        "folder": str(step.path),
+    }
 
 
 def _table(
@@ -198,19 +200,24 @@ def _table(
     connection.register(name, pd.DataFrame(rows, columns=list(columns)).astype(columns))
 
 
-def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: list[dict[str, Any]]) -> None:
+def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: list[tuple[str, StepFolder]]) -> None:
     """One view over the Parquet files of a frame, read when it is asked for."""
-    files = [(str(StepFolder(Path(step["folder"])).frame(frame)), step["run"], step["step"]) for step in steps]
+    files = [(str(step.frame(frame)), run, step.name, step.archived) for run, step in steps]
     files = [row for row in files if Path(row[0]).is_file()]
     if not files:
         empty = pd.DataFrame({name: pd.Series(dtype="object") for name in ("run", "step", *COLUMNS[frame])})
         connection.register(frame, empty)
         return
-    owners = pd.DataFrame(files, columns=["file", "run", "step"])
+    owners = pd.DataFrame(files, columns=["file", "run", "step", "archived"])
     connection.register(f"{frame}{_OWNERS}", owners)
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path, _, _ in files)
-    connection.execute(
-        f"CREATE VIEW {frame} AS SELECT o.run, o.step, f.* EXCLUDE (filename) FROM "  # noqa: S608 - paths are quoted
-        f"read_parquet([{listed}], filename = true, union_by_name = true) f "
-        f"JOIN {frame}{_OWNERS} o ON o.file = f.filename"
-    )
+    views = []
+    for archived, rows in owners.groupby("archived"):
+        listed = ", ".join("'" + path.replace("'", "''") + "'" for path in rows["file"].unique())
+        # a file of an archive holds all steps and names them itself
+        excluded, of_step = ("filename, step", " AND o.step = f.step") if archived else ("filename", "")
+        views.append(
+            f"SELECT o.run, o.step, f.* EXCLUDE ({excluded}) FROM "  # noqa: S608 - paths are quoted
+            f"read_parquet([{listed}], filename = true, union_by_name = true) f "
+            f"JOIN {frame}{_OWNERS} o ON o.file = f.filename{of_step}"
+        )
+    connection.execute(f"CREATE VIEW {frame} AS {' UNION ALL BY NAME '.join(views)}")

@@ -11,11 +11,12 @@ from runners.readers import context
 from runners.readers.beside import beside, consoles
 from runners.readers.command_line import CommandLine, find_command, parse_command
 from runners.readers.console_report import ConsoleReport
-from runners.readers.documents import Document, Line, Problem, files_in, read_document
+from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
+from runners.storage.run_folder import console_step
 
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 
@@ -141,11 +142,17 @@ class Found:
 
 def find_outputs(path: Path) -> Found:
     """Every output in a file. Never raises; what can't be read is among the problems."""
-    found = outputs_of(read_document(path))
+    found = outputs_of(_document(path))
     entry, problem = beside(path)
     if entry:
         found = replace(found, outputs=tuple(replace(output, entry=entry) for output in found.outputs))
     return replace(found, problems=(*found.problems, problem)) if problem else found
+
+
+def _document(path: Path) -> Document:
+    """A file, or the console output of an archived step, which is named as if it lay in a folder of its own."""
+    step = console_step(path)
+    return text_document(step.console_text() or "", path) if step and step.archived else read_document(path)
 
 
 def find_in(path: Path) -> Iterator[Found]:

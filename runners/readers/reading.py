@@ -26,7 +26,8 @@ from runners.readers.slices import read_slices
 from runners.readers.telemetry import read_telemetry
 from runners.readers.timed_stacks import read_timed_stacks
 from runners.readers.wrk_console import find_reports
-from runners.storage.run_folder import PARTIAL, RunFolder, StepFolder, StoreError
+from runners.storage.archive import Content
+from runners.storage.run_folder import RunFolder, StepFolder, StoreError
 
 EVENTS = ("cpu", "alloc", "lock")
 REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
@@ -35,20 +36,17 @@ _T = TypeVar("_T")
 
 
 def read_run(folder: RunFolder) -> Run:
-    """Read a run. Raises StoreError only when there is no readable manifest; broken steps are in it and say so."""
+    """Read a run. Raises StoreError only when its manifest, or an archive's list of steps, can't be read.
+
+    Broken steps are in it and say so.
+    """
     manifest = folder.manifest()
     try:
         found = folder.steps()
     except StoreError:
-        paths = sorted(folder.steps_path.iterdir())
-        found = [
-            StepFolder(path) for path in paths if not path.name.endswith(PARTIAL) and StepFolder(path).meta.is_file()
-        ]
-    unfinished: tuple[str, ...] = ()
-    if folder.steps_path.is_dir():
-        unfinished = tuple(sorted(StepFolder(path).name for path in folder.steps_path.glob(f"*{PARTIAL}")))
+        found = folder.complete()
     steps = sorted((read_step(step) for step in found), key=lambda step: step.meta.get("started_unix_us") or 0)
-    return Run(folder, manifest, tuple(steps), unfinished, folder.read_frames())
+    return Run(folder, manifest, tuple(steps), folder.unfinished(), folder.read_frames())
 
 
 def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
@@ -68,8 +66,17 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
 
 def store_frames(step: Step) -> None:
     """Write a step's frames beside its raw files, as Parquet."""
-    unreadable = pd.DataFrame({"text": step.meta.get(_UNREADABLE, [])}, dtype="str")
-    step.folder.write_frames({**step.frames, _UNREADABLE: unreadable})
+    step.folder.write_frames({**step.frames, _UNREADABLE: _unreadable(step)})
+
+
+def archived_content(step: Step) -> Content:
+    """What an archive keeps of a step: its metadata, its frames and what its generator printed."""
+    meta = {key: value for key, value in step.meta.items() if key != _UNREADABLE}
+    return Content(meta, {**step.frames, _UNREADABLE: _unreadable(step)}, step.folder.console_text())
+
+
+def _unreadable(step: Step) -> pd.DataFrame:
+    return pd.DataFrame({"text": step.meta.get(_UNREADABLE, [])}, dtype="str")
 
 
 def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame] | None:

@@ -89,9 +89,15 @@ def findings(
     return Markdown("\n".join(lines))
 
 
-def figure(anchor: str, alt: str) -> Markdown:
-    """A figure of figures/ with a link to its drawing that scales and to its data."""
+def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
+    """A figure of figures/ with a link to its drawing that scales and to its data.
+
+    Where few are `kept`, the drawing alone, or for the others what is drawn in report.html.
+    """
     place = path(anchor)
+    if kept is not None:
+        shown = f"![{escape(alt)}](figures/{place}.svg)" if anchor in kept else f"Figure in report.html: {escape(alt)}"
+        return Markdown(f'<a id="{place}"></a>\n\n{shown}')
     return Markdown(
         f'<a id="{place}"></a>\n\n[![{escape(alt)}](figures/{place}.png)](figures/{place}.svg)\n\n'
         f"Data: [CSV](figures/{place}.csv)"

@@ -267,14 +267,10 @@ def _profiles(steps: Sequence[Step]) -> list[Profile]:
 
 def _command(step: Step) -> Command:
     generator, server = step.meta.get("generator") or {}, step.meta.get("server") or {}
-    try:
-        console = step.folder.console.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        console = ""
     return Command(
         step.name,
         shlex.join(str(word) for word in generator.get("command") or ()),
         shlex.join(str(word) for word in server.get("command") or ()),
-        console,
+        step.folder.console_text() or "",
         "\n".join(str(line) for line in step.meta.get("server_log_tail") or ()),
     )

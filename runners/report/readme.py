@@ -12,6 +12,7 @@ from runners.claims.conclusion import Conclusion
 from runners.design.experiment import EXPERIMENTS, Experiment
 from runners.readers.outputs import find_in
 from runners.readers.published import ROOT as PUBLISHED
+from runners.report.report import IN_README
 from runners.report.rewrite import concluded
 from runners.storage.run_folder import REFERENCE, RunFolder
 
@@ -21,8 +22,8 @@ AUDITED = "the published reports"  # in place of an experiment's number, for the
 #: Experiments whose findings stand in the README one by one.
 TOLD_IN_FULL = ("00", "01")
 MOST_CHARACTERS = 500  # of an answer in the table
-#: The figure that stands with an experiment's findings in README.md.
-PICTURES = {"00": ("instrument-stall", "A server frozen at known times: how many requests waited, and who counts them")}
+#: What the figure shows that stands with an experiment's findings in README.md.
+PICTURES = {"00": "A server frozen at known times: how many requests waited, and who counts them"}
 
 
 def begin(experiment_number: str) -> str:
@@ -38,8 +39,8 @@ def readme_findings(folder: RunFolder, link: str) -> str:
     findings = "\n".join(f"- {finding.sentence}" for finding in conclusion.highlights)
     size = run.manifest["size"]
     picture = ""
-    if str(run.manifest["experiment"]) in PICTURES:
-        figure, alt = PICTURES[str(run.manifest["experiment"])]
+    if alt := PICTURES.get(number := str(run.manifest["experiment"])):
+        figure = IN_README[number]
         picture = f"\n\n![{alt}]({link.rpartition('/')[0]}/figures/{figure}.png)"
     return (
         f"**{conclusion.answer}**\n\n{findings}\n\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import resources
@@ -21,10 +22,15 @@ from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
 from runners.report import blocks, font, markdown, numbers, pages, style, tables
+from runners.report.flamegraph import FlameGraph
 from runners.report.section import Place, Shown
 
 LIMIT_BYTES = 3_000_000
 MARGIN_BYTES = 50_000
+#: So many figures an archive keeps, one of each kind before a second; report.html has all of them.
+KEPT_FIGURES = 6
+#: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
+IN_README = {"00": "instrument-stall", "01": "spectrum-put"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +53,25 @@ DIETS = (
 )
 
 
-def render(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> None:
+def render(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport], with_html: bool = True) -> None:
     """Write report.html, report.md and figures/ into the run folder, each file whole or not at all.
+
+    An archive gets few figures and no raw output beside its report.
 
     `published` maps the full name of a published output, e.g. `report-1/put`, to what it says; the last part of the
     name is the workload that it is drawn with. Raises OSError when the folder can't be written.
     """
     page = pages.page(run, conclusion, published)
     drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in figures(page)}
-    write_figures(run.folder.figures_path, page, drawn)
-    replace_file(run.folder.report_md, to_markdown(page).encode())
-    replace_file(run.folder.report_html, to_html(page, drawn).encode())
+    if run.folder.archived:
+        kept = kept_figures(page)
+        write_kept_figures(run, page, {name: drawn[name] for name in kept})
+        replace_file(run.folder.report_md, to_markdown(page, kept).encode())
+    else:
+        write_figures(run.folder.figures_path, page, drawn)
+        replace_file(run.folder.report_md, to_markdown(page).encode())
+    if with_html:
+        replace_file(run.folder.report_html, to_html(page, drawn).encode())
 
 
 def figures(page: pages.Page) -> Iterator[Shown]:
@@ -72,22 +86,51 @@ def figures(page: pages.Page) -> Iterator[Shown]:
         yield page.rates
 
 
+def kept_figures(page: pages.Page) -> frozenset[str]:
+    """Choose the figures that an archive keeps, by anchor: one of each kind first, in the order of the report."""
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[int, int, str]] = []
+    for shown in figures(page):
+        kind = shown.anchor.partition("-")[0]
+        ranked.append((seen[kind], len(ranked), shown.anchor))
+        seen[kind] += 1
+    shown_in_readme = IN_README.get(str(page.run.manifest.get("experiment")))
+    ranked.sort(key=lambda each: (each[2] != shown_in_readme, each))
+    return frozenset(anchor for _, _, anchor in ranked[:KEPT_FIGURES])
+
+
+def write_kept_figures(run: Run, page: pages.Page, drawn: dict[str, str]) -> None:
+    """figures/ of an archive: SVG, and the one that README.md shows as PNG."""
+    contents = {f"{name}.svg": svg.encode() for name, svg in drawn.items()}
+    shown_in_readme = IN_README.get(str(run.manifest.get("experiment")))
+    for shown in figures(page):
+        if shown.anchor == shown_in_readme:
+            contents[f"{shown.anchor}.png"] = style.png(shown.picture)
+    _replace_files(run.folder.figures_path, contents.items())
+
+
 def write_figures(folder: Path, page: pages.Page, drawn: dict[str, str]) -> None:
     """figures/: each figure as PNG, SVG and CSV, each flame graph as PNG. Figures of an earlier report go."""
+
+    def contents() -> Iterator[tuple[str, bytes]]:
+        for shown in figures(page):
+            yield f"{shown.anchor}.png", style.png(shown.picture)
+            yield f"{shown.anchor}.svg", drawn[shown.anchor].encode()
+            yield f"{shown.anchor}.csv", csv(shown.data)
+        for profile in page.profiles:
+            for graph in profile.graphs:
+                yield f"{graph.anchor}.png", style.png(graph.picture())
+
+    _replace_files(folder, contents())
+
+
+def _replace_files(folder: Path, contents: Iterable[tuple[str, bytes]]) -> None:
+    """Write files into a folder; figures of an earlier report go."""
     folder.mkdir(exist_ok=True)
     written: set[str] = set()
-
-    def put(name: str, content: bytes) -> None:
+    for name, content in contents:
         replace_file(folder / name, content)
         written.add(name)
-
-    for shown in figures(page):
-        put(f"{shown.anchor}.png", style.png(shown.picture))
-        put(f"{shown.anchor}.svg", drawn[shown.anchor].encode())
-        put(f"{shown.anchor}.csv", csv(shown.data))
-    for profile in page.profiles:
-        for graph in profile.graphs:
-            put(f"{graph.anchor}.png", style.png(graph.picture()))
     for path in folder.iterdir():
         if path.is_file() and path.suffix in (".png", ".svg", ".csv") and path.name not in written:
             path.unlink()
@@ -108,8 +151,8 @@ def csv(data: pd.DataFrame) -> bytes:
     return bytes(data.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode())
 
 
-def to_markdown(page: pages.Page) -> str:
-    """The report as Markdown. Paths are relative to the run folder."""
+def to_markdown(page: pages.Page, kept: frozenset[str] | None = None) -> str:
+    """The report as Markdown. Paths are relative to the run folder; `kept` names the figures there, if not all are."""
     environment = _environment(autoescape=False)
     environment.finalize = markdown.escape
     environment.globals.update(
@@ -118,7 +161,8 @@ def to_markdown(page: pages.Page) -> str:
         fenced=markdown.fenced,
         inside_html=markdown.inside_html,
         findings=partial(markdown.findings, link=page.link),
-        figure=lambda shown: markdown.figure(shown.anchor, shown.picture.alt),
+        figure=lambda shown: markdown.figure(shown.anchor, shown.picture.alt, kept),
+        archived=kept is not None,
     )
     text = environment.get_template("report.md.j2").render(**_context(page))
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
@@ -129,6 +173,14 @@ def to_html(page: pages.Page, drawn: dict[str, str], limit_bytes: int = LIMIT_BY
     environment = _environment(autoescape=True)
     template = environment.get_template("report.html.j2")
     face = Markup(font.faces(font.letters(drawn.values())))  # noqa: S704 - made here, base64
+    stills: dict[str, str] = {}
+
+    def still(graph: FlameGraph) -> str:
+        """A flame graph's picture as a link that holds it, where no file does."""
+        if graph.anchor not in stills:
+            stills[graph.anchor] = "data:image/png;base64," + base64.b64encode(style.png(graph.picture())).decode()
+        return stills[graph.anchor]
+
     html = ""
     for diet in DIETS:
         graphs = {
@@ -146,6 +198,7 @@ def to_html(page: pages.Page, drawn: dict[str, str], limit_bytes: int = LIMIT_BY
             graphs=graphs,
             diet=diet,
             left_out=_left_out(diet),
+            still=still if page.run.folder.archived else None,
             data_url=partial(_data_url, allowed=diet.data),
             source=_source,
         )

@@ -11,12 +11,12 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runners.storage.archive import Archive
 from runners.storage.step_folder import PARTIAL, StepFolder, StoreError, present_name, write_json
 
 if TYPE_CHECKING:
@@ -201,18 +201,43 @@ class RunFolder:
 
     def steps(self) -> list[StepFolder]:
         """Complete steps in the order in which they started."""
-        return sorted(self._complete(), key=lambda step: step.read_meta().get("started_unix_us", 0))
+        return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us", 0))
 
     def named(self, name: str) -> list[StepFolder]:
         """The complete step of that name, if there is one."""
-        return [step for step in self._complete() if step.name == name]
+        if archive := Archive.at(self.path):
+            return [archive.step(name)] if name in archive.metas else []
+        return [step for step in self.complete() if step.name == name]
 
-    def _complete(self) -> Iterator[StepFolder]:
-        if not self.steps_path.is_dir():
-            return
-        for path in self.steps_path.iterdir():
-            if path.is_dir() and not path.name.endswith(PARTIAL) and (path / "step.json").is_file():
-                yield StepFolder(path)
+    def complete(self) -> list[StepFolder]:
+        """Complete steps by name, also those of which nothing can be read."""
+        if archive := Archive.at(self.path):
+            return [*archive.steps()]
+        found = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
+        return [step for step in found if not step.path.name.endswith(PARTIAL) and step.meta.is_file()]
+
+    def unfinished(self) -> tuple[str, ...]:
+        """The names of steps that were begun and never completed."""
+        return tuple(sorted(StepFolder(path).name for path in self.steps_path.glob(f"*{PARTIAL}")))
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is an archive, which keeps all steps in few files (see archive.py)."""
+        return Archive.at(self.path) is not None
+
+
+def console_step(path: Path) -> StepFolder | None:
+    """Find the step whose console output is `path`, in its own folder or in an archive; None for any other file."""
+    step = StepFolder(path.parent)
+    if path != step.console:
+        return None
+    if step.meta.is_file():
+        return step
+    try:
+        archive = Archive.at(path.parent.parent.parent)
+    except StoreError:
+        return None
+    return archive.step(step.name) if archive and step.name in archive.metas else None
 
 
 def runs(root: Path) -> list[RunFolder]:

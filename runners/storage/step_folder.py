@@ -141,6 +141,18 @@ class StepFolder:
     def name(self) -> str:
         return present_name(self.path.name.removesuffix(PARTIAL))
 
+    @property
+    def archived(self) -> bool:
+        """Whether it is a step of an archive, which has no folder of its own (see archive.py)."""
+        return False
+
+    def console_text(self) -> str | None:
+        """The generator's standard output; None when none was kept."""
+        try:
+            return self.console.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+
     def read_meta(self) -> dict[str, Any]:
         """step.json as a dict. Raises StoreError when it is missing or not JSON."""
         try:

@@ -21,8 +21,7 @@ from runners.report.readme import (
     refreshed,
     with_findings,
 )
-from runners.report.rewrite import write_report
-from runners.storage.reference import keep_reference
+from runners.report.rewrite import keep_reference, write_report
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, runs
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
 from runners.tests.fixtures.ladder_run import make_ladder
@@ -60,7 +59,7 @@ def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Pat
     folder = make_ladder(tmp_path / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)
     folder.update_manifest(experiment="04")
     write_report(folder)
-    kept = keep_reference(folder, tmp_path / "reference")
+    kept = keep_reference(folder, root=tmp_path / "reference")
     marked = "".join(f"{begin(name)}\nwhat was there\n{END}\n" for name in (ANSWERED, AUDITED))
     after = refreshed(marked, kept, "data/reference", "notebooks", "rules")
     row = next(line for line in after.splitlines() if "04_lsm_rate_ladder.ipynb" in line)
@@ -137,7 +136,7 @@ def test_no_path_of_a_machine_is_in_a_reference_result() -> None:
 def test_only_a_complete_run_is_kept(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path, "01", "smoke", {"title": "t"})
     with pytest.raises(StoreError, match="the run is running"):
-        keep_reference(run, tmp_path / "reference")
+        keep_reference(run, root=tmp_path / "reference")
 
 
 def test_only_what_stands_between_the_markers_is_replaced() -> None:
