@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runners.storage.schema import StepRecord, to_document
+
 #: Fields of a manifest that may change a figure. What is not recorded on one side is not compared.
 MACHINE = (
     "cpu_model",
@@ -23,8 +25,8 @@ PARAMETERS = ("heap_mb", "selectors")  # of the server, whatever the engine
 TOOLS = ("java", "truepace", "server_sources", "lab_sources", "loadgen_sources")
 STEP = (
     "workload",
-    "kind",
-    "offered_rate_rps",
+    "role",
+    "offered_rps",
     "connections",
     "threads",
     "warmup_s",
@@ -60,9 +62,9 @@ def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs
     return _differing(a, b, fields)
 
 
-def of_steps(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
+def of_steps(a: StepRecord, b: StepRecord) -> Iterator[Differs]:
     """Fields of the metadata of two steps that differ, settings left aside."""
-    return _differing(a, b, STEP)
+    return _differing(to_document(a), to_document(b), STEP)
 
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]) -> Iterator[Differs]:

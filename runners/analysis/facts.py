@@ -67,7 +67,7 @@ def number(step: Step, column: str) -> float:
 def offered_rps(step: Step) -> float:
     """The offered rate; NaN in closed loop."""
     value = number(step, "offered_rps")
-    asked = step.meta.get("offered_rate_rps")
+    asked = step.record.offered_rps
     return float(asked) if math.isnan(value) and isinstance(asked, (int, float)) else value
 
 
@@ -110,7 +110,7 @@ def why_not(step: Step) -> str:
     if fell_short(step):
         return "saturated" if is_saturated(step) else "held up"
     if not step.valid:
-        return ", ".join(str(reason) for reason in step.meta.get("invalid_reasons") or ()) or "marked invalid"
+        return ", ".join(step.record.invalid_reasons) or "marked invalid"
     return "" if quotable(step) else "no latencies recorded"
 
 
@@ -123,7 +123,7 @@ def only_late(step: Step) -> bool:
     Proceedings of the Cambridge Philosophical Society 48). So the response times of such a step are upper bounds of
     what a generator on time would have read.
     """
-    reasons = {str(reason) for reason in step.meta.get("invalid_reasons") or ()}
+    reasons = set(step.record.invalid_reasons)
     return not step.valid and reasons == {NOT_KEPT_UP} and not fell_short(step)
 
 
@@ -260,4 +260,4 @@ def floor(run: Run, workload: str) -> Step | None:
 
 
 def tool(step: Step) -> str:
-    return str((step.meta.get("generator") or {}).get("tool") or "truepace")
+    return step.record.generator.tool

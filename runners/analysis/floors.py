@@ -55,4 +55,4 @@ def _last(found: list[Step], load: Step) -> Step | None:
 
 
 def _connections(step: Step) -> int:
-    return int(step.meta.get("connections") or 0)
+    return step.record.connections or 0

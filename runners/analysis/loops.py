@@ -39,11 +39,11 @@ class Loop:
 
     @property
     def stage(self) -> str:
-        return str(self.step.meta.get("stage") or self.step.subject)
+        return self.step.record.loop.stage or self.step.subject
 
     @property
     def title(self) -> str:
-        return str(self.step.meta.get("stage_title") or self.stage)
+        return self.step.record.loop.stage_title or self.stage
 
     @property
     def name(self) -> str:
@@ -51,11 +51,11 @@ class Loop:
 
     @property
     def connections(self) -> int:
-        return int(self.step.meta.get("connections") or 1)
+        return self.step.record.connections or 1
 
     @property
     def published(self) -> str | None:
-        name = self.step.meta.get("published")
+        name = self.step.record.loop.published
         return str(name) if name else None
 
     @property
@@ -85,7 +85,7 @@ class Loop:
 
     def a_request(self, counter: str) -> float:
         """What a counter of the kernel gained, a request; NaN where it was not counted. It counts the whole machine."""
-        gained: Mapping[str, Any] = self.step.meta.get("tcp") or {}
+        gained: Mapping[str, Any] = self.step.record.loop.tcp
         if counter not in gained or not self.completed > 0:
             return math.nan
         return float(gained[counter]) / self.completed
@@ -99,10 +99,10 @@ class Loop:
     @property
     def absent_by_script(self) -> float:
         """How many of its requests the script makes for keys that the store was not given; NaN where all are held."""
-        drawn, held = self.step.meta.get("drawn_keys"), self.step.meta.get("held_keys")
+        drawn, held = self.step.record.loop.drawn_keys, self.step.record.loop.held_keys
         if not drawn or not held or held >= drawn or math.isnan(self.completed):
             return math.nan
-        return float(absent(round(self.completed), int(self.step.meta.get("threads") or 1), int(drawn), int(held)))
+        return float(absent(round(self.completed), self.step.record.threads or 1, drawn, held))
 
 
 def of_run(run: Run) -> list[Loop]:

@@ -66,7 +66,7 @@ def _short_by_itself(step: Step) -> bool:
     latest_us = facts.number(step, "lag_max_us")
     if not write.known(latest_us):
         latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
-    lag_s, length_s = latest_us / 1e6, float(step.meta.get("duration_s") or 0)
+    lag_s, length_s = latest_us / 1e6, (step.record.duration_s or 0.0)
     missing = 1 - facts.held_share(step)
     return lag_s >= 0 and length_s > 0 and missing > 1 - facts.HELD + lag_s / length_s
 
@@ -108,7 +108,7 @@ def lost_share(step: Step, objective: Objective) -> float:
     counts = {column: facts.number(step, column) for column in ERROR_COLUMNS}
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s
-    under_way = max(float(step.meta.get("connections") or 1), within if write.known(within) else 0.0)
+    under_way = max(float(step.record.connections or 1), within if write.known(within) else 0.0)
     counts["censored"] = max(0.0, counts["censored"] - under_way)
     due = facts.number(step, "scheduled")
     total = sum(value for value in counts.values() if write.known(value))

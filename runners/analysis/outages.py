@@ -17,7 +17,7 @@ from runners.readers.severity import Severity
 KIND = "outage"
 ANCHOR = "outages"
 SETTLED_S = 1.0  # after the node answers: by then it has been probed and is used again
-EVENTS = {"killed_unix_us": "killed", "launched_unix_us": "started", "ready_unix_us": "answers"}
+EVENTS = ("killed", "started", "answers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Outage:
     def events(self) -> list[tuple[float, str]]:
         """What happened and when."""
         times = (self.killed_s, self.started_s, self.back_s)
-        return [(at, word) for at, word in zip(times, EVENTS.values(), strict=True) if write.known(at)]
+        return [(at, word) for at, word in zip(times, EVENTS, strict=True) if write.known(at)]
 
     @property
     def seconds(self) -> pd.DataFrame:
@@ -70,10 +70,12 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
     """The loads in which a node was killed; one that ended before is none."""
     found = []
     for step in steps:
-        about = step.meta.get("outage") or {}
-        start_us = about.get("start_unix_us")
-        if step.kind == KIND and start_us and about.get("killed_unix_us") and not step.frames["intervals"].empty:
-            times = [(float(about.get(name) or math.nan) - float(start_us)) / 1e6 for name in EVENTS]
+        about = step.record.outage
+        if step.kind != KIND or about is None or not about.start_unix_us or step.frames["intervals"].empty:
+            continue
+        if about.killed_unix_us:
+            events = (about.killed_unix_us, about.launched_unix_us, about.ready_unix_us)
+            times = [((at_us or math.nan) - about.start_unix_us) / 1e6 for at_us in events]
             found.append(Outage(step, *times))
     return found
 

@@ -82,7 +82,7 @@ def of_floor(floor: Step | None) -> Resolution | None:
     """From one floor step: its whole seconds are the repeats. None where the floor tells too little."""
     if floor is None or not facts.quotable(floor):
         return None
-    rate_rps, connections = facts.offered_rps(floor), int(floor.meta.get("connections") or 0)
+    rate_rps, connections = facts.offered_rps(floor), (floor.record.connections or 0)
     tick_us = tick_of(floor)
     if tick_us is not None:
         return Resolution(rate_rps, connections, tick_us, tick_us, f"the tick of {facts.tool(floor)}")
@@ -103,7 +103,7 @@ def of_rounds(
     good = [step for step in rounds if facts.quotable(step)]
     if not good:
         return None
-    rate_rps, connections = facts.offered_rps(good[0]), int(good[0].meta.get("connections") or 0)
+    rate_rps, connections = facts.offered_rps(good[0]), (good[0].record.connections or 0)
     tick_us = tick_of(good[0])
     if tick_us is not None:
         return Resolution(rate_rps, connections, tick_us, tick_us, f"the tick of {facts.tool(good[0])}")

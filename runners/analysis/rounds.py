@@ -72,14 +72,14 @@ def over_rounds(values: Iterable[float]) -> Bounded | None:
 
 def cpu_s_a_million(step: Step) -> float:
     completed, own_s = facts.number(step, "completed"), facts.number(step, "generator_cpu_s")
-    whole_s = (step.meta.get("generator") or {}).get("cpu_s")
+    whole_s = step.record.generator.cpu_s
     used_s = own_s if math.isfinite(own_s) else (float(whole_s) if whole_s is not None else math.nan)
     return used_s / completed * MILLION if completed > 0 else math.nan
 
 
 def _values(steps: Iterable[Step], level: float) -> dict[int, float]:
     """A percentile by the round's number."""
-    found = {int(step.meta["round"]): facts.at(step, level) for step in steps}
+    found = {step.record.round or 0: facts.at(step, level) for step in steps}
     return {number: value.value for number, value in found.items() if value is not None}
 
 
@@ -88,7 +88,7 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
     groups: dict[tuple[int, float, str], list[Step]] = {}
     for step in steps:
         rate = facts.offered_rps(step)
-        key = (int(step.meta.get("connections") or 0), rate if write.known(rate) else math.inf, facts.tool(step))
+        key = (step.record.connections or 0, rate if write.known(rate) else math.inf, facts.tool(step))
         groups.setdefault(key, []).append(step)
     ordered = sorted(groups.items(), key=lambda item: item[0][:2])
     return [

@@ -84,21 +84,21 @@ class Stall:
 
 def stall(step: Step) -> Stall | None:
     """The account of one step; None where nothing was recorded or the server was not frozen."""
-    window = step.meta.get("window") or {}
+    window = step.record.window
     spectrum = step.frames["spectrum"]
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
     top = facts.at(step, 1.0)
-    if not step.meta.get("freezes") or not window or top is None:
+    if not step.record.freezes or window is None or top is None:
         return None
-    start_us = float(window["start_unix_us"])
-    length_s = float(window["length_s"])
+    start_us = window.start_unix_us
+    length_s = window.length_s
     censored, ended_s = facts.number(step, "censored"), facts.number(step, "elapsed_s")
     until_s = max(length_s, ended_s) if math.isfinite(censored) and math.isfinite(ended_s) else length_s
     freezes = []
-    for freeze in step.meta["freezes"]:
-        at_s = (freeze["start_unix_us"] - start_us) / 1e6
-        beyond = at_s + freeze["length_us"] / 1e6 > length_s
-        whole_s = freeze["length_us"] / 1e6
+    for freeze in step.record.freezes:
+        at_s = (freeze.start_unix_us - start_us) / 1e6
+        beyond = at_s + freeze.length_us / 1e6 > length_s
+        whole_s = freeze.length_us / 1e6
         inside_s = length_s - at_s if beyond else whole_s
         freezes.append(Freeze(at_s, inside_s, min(whole_s, until_s - at_s) if beyond else whole_s, beyond))
     total = float(rows["total_count"].max()) if len(rows) else math.nan

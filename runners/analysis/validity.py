@@ -27,7 +27,7 @@ class Verdict:
 
 def judge(step: Step) -> Verdict:
     """The verdict on a step: what its metadata already says against it, and what its numbers say."""
-    reasons = list(step.meta.get("invalid_reasons", ()))
+    reasons = list(step.record.invalid_reasons)
     summary = step.frames.get("summary")
     if summary is None or summary.empty or not summary["completed"].iloc[0] > 0:
         return Verdict((*reasons, "no answer was recorded"), saturated=False)

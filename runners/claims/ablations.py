@@ -32,6 +32,7 @@ from runners.design.ablations import SWITCHES, Switch
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
+from runners.storage.schema import ABLATION
 
 FAULT = "fault"
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
@@ -92,15 +93,22 @@ def better(each: Difference) -> bool | None:
     return (each.verdict == Verdict.LOWER) == each.quantity.lower_is_better
 
 
+def switch_of(step: Step) -> str | None:
+    """The switch whose rounds a step belongs to, or None."""
+    about = step.record.interleaved
+    return about.name if about is not None and about.family == ABLATION else None
+
+
 def ablation_of(switch: Switch, steps: Sequence[Step]) -> Ablation:
     """The rounds of one switch that these steps hold."""
-    own = [step for step in steps if (step.meta.get("ablation") or {}).get("switch") == switch.name]
-    about = own[0].meta["ablation"] if own else {"planned": 0, "see": 0.0}
+    own = [step for step in steps if switch_of(step) == switch.name]
+    about = own[0].record.interleaved if own else None
+    planned, see = (about.planned_rounds, about.smallest_difference) if about else (0, 0.0)
     measured: dict[str, dict[int, dict[str, float]]] = {}
     left_out: dict[str, None] = {}
-    closed = {(s.subject, s.meta["ablation"]["round"]): s for s in own if s.kind == CLOSED}
+    closed = {(s.subject, s.record.round): s for s in own if s.kind == CLOSED}
     for step in (step for step in own if step.kind == REPEAT):
-        number = int(step.meta["ablation"]["round"])
+        number = step.record.round or 0
         measured.setdefault(step.subject, {})[number] = _of(step, closed.get((step.subject, number)))
         if not facts.quotable(step):
             left_out[f"round {number} of {step.subject}: {facts.why_not(step)}"] = None
@@ -117,10 +125,10 @@ def ablation_of(switch: Switch, steps: Sequence[Step]) -> Ablation:
             for each in SIDES
         }
         a, b = (_in_rounds(side, shared) for side in pair)
-        found = differences(a, b, int(about["planned"]), float(about["see"]), SIDES)
+        found = differences(a, b, planned, see, SIDES)
         found = comparable.marked(found, *((side, _quotable(own, side)) for side in (base, name)))
         rows.append(Row(switch, name, tuple(found), shared, (a, b)))
-    return Ablation(switch, tuple(rows), tuple(left_out), int(about["planned"]), tuple(own))
+    return Ablation(switch, tuple(rows), tuple(left_out), planned, tuple(own))
 
 
 def _in_rounds(
@@ -144,10 +152,10 @@ def _of(step: Step, closed: Step | None) -> dict[str, float]:
     found = comparing.of_step(step, closed)
     if not facts.quotable(step):
         found |= {"p99_us": math.nan, "cpu_us": math.nan}
-    process, store = step.meta.get("process_after") or {}, step.meta.get("store_after") or {}
-    found["rss_bytes"] = float(process.get("rss_anon_bytes") or math.nan)
+    process, store = step.record.process_after, step.record.store_after
+    found["rss_bytes"] = float(process.rss_anon_bytes or math.nan)
     # what a load has written depends on how much was offered; what lies there after the same fill does not
-    found["disk_bytes"] = float(store.get("disk_bytes") or math.nan) if step.workload != "put" else math.nan
+    found["disk_bytes"] = float(store.disk_bytes or math.nan) if step.workload != "put" else math.nan
     kept = [name for each in SIDES for name in (each.name, each.name + AT_MOST)]
     return {name: found[name] for name in kept if name in found}
 
@@ -164,7 +172,7 @@ def decided(found: Ablation) -> bool:
 
 def ablations(run: Run) -> list[Ablation]:
     """The switches of a run in the order of the plan; none for a run of other things."""
-    seen = {str((step.meta.get("ablation") or {}).get("switch")) for step in run.steps}
+    seen = {switch_of(step) for step in run.steps}
     return [ablation_of(switch, run.steps) for name, switch in SWITCHES.items() if name in seen]
 
 
@@ -265,7 +273,7 @@ def _findings(found: Ablation) -> Iterator[Finding]:
 
 def _fault(step: Step) -> Finding | None:
     """What an object that all answers share does to them."""
-    heads = (step.meta.get("fault") or {}).get("heads") or []
+    heads = step.record.fault.heads if step.record.fault else ()
     if len(heads) < 2 or heads[-1]["bytes"] <= heads[0]["bytes"]:
         return None
     first, last = heads[0], heads[-1]

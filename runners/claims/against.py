@@ -75,7 +75,7 @@ def _elapsed(step: Step) -> float:
 
 
 def _ready(step: Step) -> dict[str, Any]:
-    return (step.meta.get("server") or {}).get("ready") or {}
+    return step.record.server.ready
 
 
 def _machine(run: Run) -> str:
@@ -92,7 +92,7 @@ def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Itera
         yield write.sentence(f"The generator: {published.tool} there, {write.listed(tools)} here")
     rates = list(dict.fromkeys(write.rate(facts.offered_rps(step)) for step in steps))
     if published.rate_rps and rates != [write.rate(published.rate_rps)]:
-        basis = next((str(step.meta["rate_basis"]) for step in steps if step.meta.get("rate_basis")), "")
+        basis = next((step.record.rate_basis for step in steps if step.record.rate_basis), "")
         why = f" ({basis})" if basis else ""
         yield write.sentence(f"The rate: {write.rate(published.rate_rps)} there, {write.listed(rates)} here{why}")
     lengths = list(dict.fromkeys(write.seconds(_elapsed(step)) for step in steps))

@@ -65,7 +65,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
 
 
 def _connections(step: Step) -> str:
-    return write.connections(step.meta.get("connections"))
+    return write.connections(step.record.connections)
 
 
 def headline(answers: list[tuple[str, str, Finding]]) -> str:
@@ -86,10 +86,10 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
         return None
     achieved = facts.achieved_rps(step)
     text = (
-        f"In closed loop {_connections(step)} carr{'ies' if step.meta.get('connections') == 1 else 'y'} "
+        f"In closed loop {_connections(step)} carr{'ies' if step.record.connections == 1 else 'y'} "
         f"{write.rate(achieved)} of {facts.title(step)} here"
     )
-    if step.meta.get("compiler_threads"):
+    if step.record.compiler_on_any_core:
         text += ", while the server's compiler might use the generator's cores too"
     return Finding(
         "A05",

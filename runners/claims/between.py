@@ -70,7 +70,7 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[compatibility.Differs]
     for pair in pairs(a, b):
         steps = [*pair.a, *pair.b]
         for step in steps[1:]:
-            for differs in compatibility.of_steps(steps[0].meta, step.meta):
+            for differs in compatibility.of_steps(steps[0].record, step.record):
                 found.setdefault(differs.field, differs)
     return list(found.values())
 

@@ -20,7 +20,6 @@ RUNG = "rung"
 PROFILED = "rung-profiled"
 TURN, TURN_PROFILED = "turn", "turn-profiled"
 #: Steps with these in their metadata are told by a teller of their own, also when they are not valid.
-TOLD_ELSEWHERE = {"ablation", "fault", "turn", "outage"}
 NOTHING_TO_LOOK_AT = "No step to look at."
 
 
@@ -116,7 +115,7 @@ def _complete(run: Run) -> Check:
     bad = [
         step
         for step in run.steps
-        if not step.valid and step.kind not in (RUNG, PROFILED) and not step.meta.keys() & TOLD_ELSEWHERE
+        if not step.valid and step.kind not in (RUNG, PROFILED) and not step.record.own_section
     ]  # a ladder and a switch say that of their own
     if bad:
         text += "; " + "; ".join(f"{step.label}: {facts.why_not(step)}" for step in bad)
@@ -152,12 +151,12 @@ def _means(steps: list[Step], column: str) -> dict[str, float]:
 
 def _who(step: Step) -> str:
     """In which load, and who used most; a run of an earlier lab does not tell, nor what lived shorter than the load."""
-    names = write.listed(f"{each['name']} {each['cores']:.2f}" for each in step.meta.get("others") or ())
+    names = write.listed(f"{each.name} {each.cores:.2f}" for each in step.record.others)
     return f" in {step.label}{f' ({names})' if names else ''}"
 
 
 def _readable(run: Run) -> Check:
-    broken = [(step, problem) for step in run.steps for problem in step.meta.get("unreadable") or ()]
+    broken = [(step, problem) for step in run.steps for problem in step.unreadable]
     if not broken:
         return Check("raw files", True, "All were read.")
     text = "; ".join(f"{step.name}: {problem}" for step, problem in broken)

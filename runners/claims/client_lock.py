@@ -36,7 +36,7 @@ class Waited:
 
 def waited(step: Step) -> Waited | None:
     """What a step's lock profile tells; None without one."""
-    stacks, length_s = step.frames["stacks"], float(step.meta.get("duration_s") or 0)
+    stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
     if "lock" not in step.profiled or not length_s:
         return None
     own = stacks[stacks["event"] == "lock"] if not stacks.empty else stacks

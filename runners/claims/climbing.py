@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 from runners.analysis import facts
 from runners.analysis.finding import Finding
@@ -22,6 +23,7 @@ from runners.design.objective import Objective
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
+from runners.storage.schema import LadderBase, LadderRecord
 
 MOST_IN_ANSWER = 3  # more ladders than that are told side by side, see executions
 JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
@@ -77,7 +79,7 @@ class Ladder:
 
     @property
     def title(self) -> str:
-        connections = self.steps[0].meta.get("connections")
+        connections = self.steps[0].record.connections
         return f"{facts.title(self.steps[0])} on {write.connections(connections)}"
 
 
@@ -85,31 +87,31 @@ def ladders(run: Run) -> list[Ladder]:
     """The ladders of a run, in order."""
     by_name: dict[str, list[Step]] = {}
     for step in run.find(kind=RUNG):
-        by_name.setdefault(str((step.meta.get("ladder") or {}).get("name") or step.subject), []).append(step)
+        by_name.setdefault(step.record.ladder.name if step.record.ladder else step.subject, []).append(step)
     return [ladder_of(name, steps) for name, steps in by_name.items()]
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
     """One ladder from its rungs, as their metadata describe it."""
-    about = steps[0].meta.get("ladder") or {}
+    about = steps[0].record.ladder or LadderRecord(name=name)
     return Ladder(
         name,
         tuple(steps),
-        Objective.parse(about["objective"]) if about.get("objective") else None,
-        Search(**about["search"]) if about.get("search") else None,
-        tuple(about.get("published") or ()),
-        _base(about.get("base")),
+        Objective.parse(about.objective) if about.objective else None,
+        Search(**msgspec.structs.asdict(about.search)) if about.search else None,
+        about.published,
+        _base(about.base),
     )
 
 
-def _base(about: Mapping[str, Any] | None) -> Base | None:
-    if not about:
+def _base(about: LadderBase | None) -> Base | None:
+    if about is None:
         return None
     knee = None
-    if about.get("knee"):
-        rps, low, high = (float(value) for value in about["knee"])
+    if about.knee is not None:
+        rps, low, high = about.knee
         knee = Answer(Kind.FOUND, rps, low, high, True, math.inf)
-    return Base(float(about["rps"]), str(about["what"]), knee)
+    return Base(about.rps, about.what, knee)
 
 
 def tell(run: Run) -> Telling | None:
@@ -166,7 +168,7 @@ def _evidence(ladder: Ladder, answer: Answer) -> dict[str, write.Value]:
 
 def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
     keeps, count = asked(objective), len(ladder.steps)
-    length = write.seconds(ladder.steps[-1].meta.get("duration_s"))
+    length = write.seconds(ladder.steps[-1].record.duration_s)
     probes = f"{write.count(count)} probe{'' if count == 1 else 's'} of {length}"
     severity = Severity.NOTE
     if answer.kind == Kind.FOUND:

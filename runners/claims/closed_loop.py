@@ -101,7 +101,7 @@ def _arithmetic(found: Sequence[Loop]) -> Iterator[Finding]:
     if not waiting:
         return
     loop = waiting[0]
-    hz = loop.step.meta.get("kernel_hz")
+    hz = loop.step.record.loop.kernel_hz
     tick = f"one tick of 1/{hz} s, {write.latency(1e6 / hz)}" if hz else "one tick of the kernel"
     least, most = min(one.median_us for one in waiting), max(one.median_us for one in waiting)
     seen = write.latency(least) if most - least < 500 else f"{write.latency(least)} to {write.latency(most)}"
@@ -215,8 +215,8 @@ def _profiles(run: Run, found: Sequence[Loop]) -> Iterator[Finding]:
     """A profile of the processor can't show what waits."""
     parts, evidence, names = [], dict[str, write.Value](), []
     for step in run.find(kind=loops.KIND, profiled=True):
-        counted = ((step.meta.get("profiler") or {}).get("samples") or {}).get("cpu")
-        clean = loops.find(found, str(step.meta.get("stage")), step.workload, step.meta.get("connections"))
+        counted = step.record.profiler.samples.get("cpu")
+        clean = loops.find(found, step.record.loop.stage, step.workload, step.record.connections)
         if counted is None or not clean or not write.known(clean[0].server_cores):
             continue
         busy = clean[0].server_cores
@@ -232,7 +232,7 @@ def _profiles(run: Run, found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def _old_jdk(run: Run) -> Iterator[Finding]:
-    stages = {str(step.meta.get("stage")) for step in run.find(kind=loops.KIND)}
+    stages = {step.record.loop.stage for step in run.find(kind=loops.KIND)}
     if not stages & {"before", "after", "nodelay"}:
         text = "JDK 17 was not found on this machine, so none of the published stages was measured"
         yield Finding(

@@ -135,7 +135,7 @@ def _threads(group: Group) -> Iterator[Finding]:
     for name in (OLD, NEW):
         if name in group.turns:
             step = next(iter(group.turns[name].values()))[1]
-            flags = " ".join(str(word) for word in (step.meta.get("server") or {}).get("command") or ())
+            flags = " ".join(step.record.server.command)
             if match := _POOL.search(flags):
                 pools[name] = int(match[1])
     if len(pools) < 2 or (pools[OLD], pools[NEW]) == (OLD_THREADS, NEW_THREADS):

@@ -14,6 +14,7 @@ from runners.claims.telling import Telling
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
+from runners.storage.schema import COMPARISON, InterleavedRecord
 
 REPEAT, CLOSED = "repeat", "repeat-closed"
 ANCHOR = "compared"
@@ -38,27 +39,32 @@ class Repeats:
         return comparable.marked(seen, self._side("a", 0), self._side("b", 1))
 
     def _side(self, side: str, index: int) -> comparable.Side:
-        own = [step for step in self.steps if step.meta["compare"]["side"] == side]
-        usable = [step for step in own if step.meta["compare"]["round"] in self.rounds]
+        own = [step for step in self.steps if _about(step).arm == side]
+        usable = [step for step in own if step.record.round in self.rounds]
         return facts.engine_name(self.names[index]), usable
 
     @property
     def last_round(self) -> tuple[Step, ...]:
         """Both repeats of the last usable round, A before B; none where no round is usable."""
-        last = [step for step in self.steps if step.meta["compare"]["round"] in self.rounds[-1:]]
-        return tuple(sorted(last, key=lambda step: str(step.meta["compare"]["side"])))
+        last = [step for step in self.steps if step.record.round in self.rounds[-1:]]
+        return tuple(sorted(last, key=lambda step: _about(step).arm))
+
+
+def _about(step: Step) -> InterleavedRecord:
+    assert step.record.interleaved is not None
+    return step.record.interleaved
 
 
 def repeats_of(steps: list[Step]) -> Repeats | None:
     """The comparison that these steps hold, or None."""
     by_round: dict[int, dict[str, dict[str, Step]]] = {}
     for step in steps:
-        about = step.meta.get("compare") or {}
-        if step.kind in (REPEAT, CLOSED) and about:
-            by_round.setdefault(int(about["round"]), {}).setdefault(step.kind, {})[str(about["side"])] = step
+        about = step.record.interleaved
+        if step.kind in (REPEAT, CLOSED) and about and about.family == COMPARISON:
+            by_round.setdefault(step.record.round or 0, {}).setdefault(step.kind, {})[about.arm] = step
     if not by_round:
         return None
-    about = next(step.meta["compare"] for step in steps if step.meta.get("compare"))
+    about = next(each for step in steps if (each := step.record.interleaved) and each.family == COMPARISON)
     values: dict[str, dict[str, list[float]]] = {"a": {}, "b": {}}
     usable, left_out = [], []
     for number in sorted(by_round):
@@ -77,10 +83,12 @@ def repeats_of(steps: list[Step]) -> Repeats | None:
             measured = of_step(step, by_round[number].get(CLOSED, {}).get(side))
             for name, value in measured.items():
                 values[side].setdefault(name, []).append(value)
-    a, b = str(about["a"]), str(about["b"])
+    a, b = about.treatments
     names = (a, b) if a != b else (f"{a} (A)", f"{b} (B)")
     chosen = tuple(step for step in steps if step.kind == REPEAT)
-    return Repeats(names, tuple(usable), tuple(left_out), int(about["planned"]), float(about["see"]), values, chosen)
+    return Repeats(
+        names, tuple(usable), tuple(left_out), about.planned_rounds, about.smallest_difference, values, chosen
+    )
 
 
 def of_step(step: Step, closed: Step | None = None) -> dict[str, float]:

@@ -69,7 +69,7 @@ def _in_short(run: Run, workload: str) -> str:
 def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
     order = sorted(found, key=lambda knee: -knee.answer.rps)
     parts = [f"{knee.name} {rate_interval(knee.answer)}" for knee in order]
-    over = write.connections(order[0].ladder.steps[0].meta.get("connections"))
+    over = write.connections(order[0].ladder.steps[0].record.connections)
     text = f"Knee of {workload.upper()} over {over}: {write.listed(parts)}"
     evidence: dict[str, write.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order}
     names = tuple(step.name for knee in order for step in knee.ladder.steps[-1:])
@@ -126,5 +126,5 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
             if why := "" if short else comparable.in_turn(low, high):
                 text += f"; they are not compared, for {why}"
             evidence |= {"p99_us": after.value, "p99_low_us": before.value}
-        ladder = f"ladder-{(high.meta.get('ladder') or {}).get('name')}"
+        ladder = f"ladder-{high.record.ladder.name if high.record.ladder else ''}"
         yield Finding("E03", Severity.NOTE, write.sentence(text), evidence, (low.name, high.name), ladder)

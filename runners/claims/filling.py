@@ -21,11 +21,11 @@ def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None
     alike: float | None = None
     for step in steps:
         rps = facts.achieved_rps(step)
-        kind, workload = str(step.meta.get("kind")), str(step.meta.get("workload"))
-        if step.meta.get("offered_rate_rps") is not None or not workload.startswith(_WRITES) or not rps > 0:
+        kind, workload = step.record.role, step.record.workload
+        if step.record.offered_rps is not None or not workload.startswith(_WRITES) or not rps > 0:
             continue
-        if step.meta.get("subject") == subject:
+        if step.record.treatment == subject:
             own.append(rps)
-        if kind == FILL and step.meta.get("engine") == engine:
+        if kind == FILL and step.record.engine == engine:
             alike = rps
     return min(own, default=alike)

@@ -97,4 +97,4 @@ def _name(ladder: Ladder) -> str:
 
 
 def _over(ladder: Ladder) -> str:
-    return write.connections(ladder.steps[0].meta.get("connections"))
+    return write.connections(ladder.steps[0].record.connections)

@@ -18,7 +18,7 @@ def line(step: Step) -> str:
         return f"{name}: NOT VALID: {facts.why_not(step)}{most}"
     offered, achieved = facts.offered_rps(step), facts.achieved_rps(step)
     if not write.known(offered):
-        many = step.meta.get("connections")
+        many = step.record.connections
         loop = f"closed loop on {write.connections(many)}" if many and many != 1 else "closed loop"
         return f"{name}: {loop}, {write.rate(achieved)}"
     rates = f"{write.rate(achieved)} of {write.rate(offered)}"

@@ -24,7 +24,7 @@ def checks(run: Run, found: Sequence[Loop]) -> Iterator[Check]:
     yield _found_jdks(steps)
     yield _samples(steps)
     yield _answers(found)
-    counted = [step for step in steps if step.meta.get("tcp")]
+    counted = [step for step in steps if step.record.loop.tcp]
     text = (
         f"of {write.count(len(counted))} of {write.count(len(steps))} loops, before and after each; the whole machine"
     )
@@ -34,13 +34,13 @@ def checks(run: Run, found: Sequence[Loop]) -> Iterator[Check]:
 def _found_jdks(steps: Sequence[Step]) -> Check:
     seen: dict[str, list[str]] = {}
     for step in steps:
-        ready = (step.meta.get("server") or {}).get("ready") or {}
+        ready = step.record.server.ready
         told = f"{str(ready.get('jvm') or write.UNKNOWN).strip()}, nodelay {ready.get('nodelay') or write.UNKNOWN}"
         stages = seen.setdefault(told, [])
-        if str(step.meta.get("stage")) not in stages:
-            stages.append(str(step.meta.get("stage")))
+        if step.record.loop.stage not in stages:
+            stages.append(step.record.loop.stage)
     text = "; ".join(f"{write.listed(stages)}: {told}" for told, stages in seen.items())
-    old = any(str(step.meta.get("stage")) == "after" for step in steps)
+    old = any(step.record.loop.stage == "after" for step in steps)
     return Check("JDKs", old, write.sentence(text if old else f"no JDK 17 here; {text}"))
 
 

@@ -70,7 +70,7 @@ def _lower_rate(run: Run, step: Step) -> Finding | None:
 
 
 def _transport(step: Step) -> Finding | None:
-    ready = (step.meta.get("server") or {}).get("ready") or {}
+    ready = step.record.server.ready
     if ready.get("transport") != "java":
         return None
     text = (
@@ -96,7 +96,7 @@ def _machine(steps: list[Step]) -> Finding | None:
 
 def _kernel_frames(run: Run) -> Finding | None:
     steps = [step for step in run.find(kind="load", profiled=True) if "cpu" in step.profiled]
-    engines = {str((step.meta.get("profiler") or {}).get("engine") or "") for step in steps} - {"", "perf_events"}
+    engines = {step.record.profiler.engine for step in steps} - {"", "perf_events"}
     if not engines:
         return None
     level = (run.manifest.get("machine") or {}).get("perf_event_paranoid")
@@ -151,7 +151,7 @@ def _tail_by_second(step: Step) -> Iterator[Finding]:
     name, figure, count = facts.title(step), Anchor.timeline(step.workload), len(seen.excursions)
     evidence: dict[str, write.Value] = {"excursions": count, "in_a_pause": seen.explained}
     if seen.explained:
-        gc = ((step.meta.get("server") or {}).get("ready") or {}).get("gc")
+        gc = step.record.server.ready.get("gc")
         text = (
             f"Try another collector or a larger heap for {name}: in {seen.explained} of its {count} slow seconds "
             f"lies a pause of the JVM long enough{f' ({gc} collector)' if gc else ''}"
@@ -185,7 +185,7 @@ def _busy(steps: list[Step]) -> Finding | None:
     parts, evidence, names = [], dict[str, write.Value](), []
     for step in steps:
         service = facts.quoted(step, 0.5, facts.SERVICE)
-        if service is None or step.meta.get("connections") != 1:
+        if service is None or step.record.connections != 1:
             continue
         busy = service.value * 1e-6 * facts.achieved_rps(step)
         if busy >= BUSY:

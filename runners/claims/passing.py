@@ -47,7 +47,7 @@ def passed(steps: list[Step]) -> Passed | None:
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
-        before, after = step.meta.get("cluster_before") or {}, step.meta.get("cluster_after") or {}
+        before, after = step.record.cluster_before, step.record.cluster_after
         if before.get("served") and after.get("served"):
             local += int(after["served"]["local"]) - int(before["served"]["local"])
             proxied += int(after["served"]["proxied"]) - int(before["served"]["proxied"])
@@ -79,7 +79,7 @@ def of_group(group: Group) -> list[Passed]:
 def topology(run: Run) -> tuple[str, ...] | None:
     """The addresses of the run's first cluster in one JVM."""
     for step in run.steps:
-        about = step.meta.get("cluster_after") or {}
+        about = step.record.cluster_after
         if step.kind == turns.TURN and about.get("topology"):
             return tuple(sorted(str(url) for url in about["topology"]))
     return None

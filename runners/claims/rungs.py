@@ -36,7 +36,7 @@ def profiled_rungs(run: Run, workload: str, subject: str | None = None) -> list[
 def side_by_side(steps: Sequence[Step]) -> list[Step]:
     """One profiled rung of each subject, the highest, in the order in which they were measured."""
     chosen = {step.subject: step for step in sorted(steps, key=facts.offered_rps)}
-    return sorted(chosen.values(), key=lambda step: int(step.meta["started_unix_us"]))
+    return sorted(chosen.values(), key=lambda step: step.record.started_unix_us)
 
 
 def _apart(run: Run, workload: str) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ def errors(found: Sequence[Loop]) -> Iterator[Finding]:
         return
     asked, absent = sum(loop.completed for loop in few), sum(loop.non_2xx for loop in few)
     expected = sum(loop.absent_by_script for loop in few)
-    held, drawn = few[0].step.meta.get("held_keys"), few[0].step.meta.get("drawn_keys")
+    held, drawn = few[0].step.record.loop.held_keys, few[0].step.record.loop.drawn_keys
     text = (
         f"The 404s are the script's: on a store of key1 to key{held} it asks for key1 to key{drawn}. Here "
         f"{write.count(absent)} of {write.count(asked)} answers are 404 ({write.percent(absent / asked)}); its "

@@ -168,17 +168,17 @@ def causes(step: Step) -> Verdict:
     """Whether what explains a tail was recorded."""
     if step.frames["slices"].empty:
         return Verdict(None, "latency was not recorded by tenths of a second")
-    if note := step.meta.get("events_note"):
+    if note := step.record.events_note:
         return Verdict(False, f"the flight recorder failed: {str(note).splitlines()[0]}")
     parts = ["latency", "pauses"]
     parts += ["threads and machine"] if not step.frames["activity"].empty else []
-    parts += ["events of store, compiler and disk"] if "events_note" in step.meta else []
+    parts += ["events of store, compiler and disk"] if step.record.events_recorded else []
     return Verdict(True, f"{write.listed(parts)} are there by tenths of a second or finer")
 
 
 def transport(step: Step) -> Verdict:
     """Whether the server used its native transport."""
-    transport = ((step.meta.get("server") or {}).get("ready") or {}).get("transport")
+    transport = step.record.server.ready.get("transport")
     if not transport:
         return Verdict(None, "not known")
     return Verdict(transport == "native", str(transport))
@@ -186,20 +186,20 @@ def transport(step: Step) -> Verdict:
 
 def profiler(step: Step) -> Verdict:
     """Which engine profiled, and how many samples it took."""
-    profiler = step.meta.get("profiler") or {}
-    counted = profiler.get("samples") or {}
+    profiler = step.record.profiler
+    counted = profiler.samples
     if not counted:
         return Verdict(False, "recorded nothing")
     parts = [f"{write.count(number)} {event}" for event, number in counted.items()]
-    text = f"engine {profiler.get('engine') or write.UNKNOWN}, samples: {write.listed(parts)}"
+    text = f"engine {profiler.engine or write.UNKNOWN}, samples: {write.listed(parts)}"
     enough = all(counted.get(event, 0) >= FEWEST_PROFILE_SAMPLES for event in ("cpu",) if event in step.profiled)
-    return Verdict(enough, text + (f"; {profiler['note']}" if profiler.get("note") else ""))
+    return Verdict(enough, text + (f"; {profiler.note}" if profiler.note else ""))
 
 
 def data(step: Step) -> Verdict:
     """What the store held, before and after."""
-    before, after = step.meta.get("store_before") or {}, step.meta.get("store_after") or {}
-    had, has = before.get("entries_estimate"), after.get("entries_estimate")
+    before, after = step.record.store_before, step.record.store_after
+    had, has = before.entries_estimate, after.entries_estimate
     if step.workload == "get":
         if had is None:
             return Verdict(None, "not known")

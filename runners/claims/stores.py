@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runners.analysis import facts
 from runners.analysis.finding import Finding
@@ -23,6 +22,7 @@ from runners.design.stores import CEILING, REFERENCE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
+from runners.storage.schema import FillRecord
 
 AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-table"
 FEWEST = 2
@@ -44,63 +44,60 @@ class Store:
     @property
     def on_disk(self) -> bool:
         """Whether it keeps its data in files."""
-        return _number(self.fill, "data_bytes") > 0
+        return _number(self.fill.record.fill.data_bytes if self.fill else None) > 0
 
     @property
     def written(self) -> float:
         """Bytes that its process has written for each byte given; NaN without files, or where nothing tells."""
-        wrote = float(_process(self.fill, "process_after").get("written_bytes", math.nan))
-        return wrote / _number(self.fill, "given_bytes") if self.on_disk and wrote > 0 else math.nan
+        wrote = _number(self.fill.record.process_after.written_bytes if self.fill else None)
+        return (
+            wrote / _number(self.fill.record.fill.given_bytes if self.fill else None)
+            if self.on_disk and wrote > 0
+            else math.nan
+        )
 
     @property
     def room(self) -> float:
         """Bytes on the disk for each byte of the newest values and their keys, when the store is at rest."""
-        return _number(self.fill, "data_bytes") / _number(self.fill, "live_bytes") if self.on_disk else math.nan
+        filled = self.fill.record.fill if self.fill else FillRecord()
+        return _number(filled.data_bytes) / _number(filled.live_bytes) if self.on_disk else math.nan
 
     @property
     def tables(self) -> float:
         """Files that a read may have to look into, after the fill."""
-        told = ((self.fill.meta.get("store_after") or {}) if self.fill is not None else {}).get("tables")
-        return float(told) if told is not None and self.on_disk else math.nan
+        return _number(self.fill.record.store_after.tables) if self.fill and self.on_disk else math.nan
 
     @property
     def searched(self) -> float:
         """Tables that a read which goes to the tables searches, by the store's own count; NaN where it has none."""
         read = [step for step in self.steps if step.workload == "get"]
-        told = (read[-1].meta.get("statistics_after") or {}).get("read_amplification") if read else None
-        return float(told) if told is not None else math.nan
+        return _number(read[-1].record.statistics_after.get("read_amplification")) if read else math.nan
 
     @property
     def rss(self) -> Mapping[str, float]:
         """The most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes."""
-        found = [after for step in self.steps if (after := _process(step, "process_after"))]
-        return {
-            kind: max((float(each.get(f"rss_{kind}_bytes", math.nan)) for each in found), default=math.nan)
-            for kind in ("anon", "file")
-        }
+        found = [step.record.process_after for step in self.steps]
+        anon = [each.rss_anon_bytes for each in found if each.rss_anon_bytes is not None]
+        file = [each.rss_file_bytes for each in found if each.rss_file_bytes is not None]
+        return {"anon": float(max(anon, default=math.nan)), "file": float(max(file, default=math.nan))}
 
     @property
     def heap_bytes(self) -> float:
         """The limit of the server's heap."""
         for step in self.steps:
-            told = ((step.meta.get("server") or {}).get("ready") or {}).get("heap_max_bytes")
+            told = step.record.server.ready.get("heap_max_bytes")
             if told is not None:
                 return float(told)
         return math.nan
 
 
-def _number(step: Step | None, name: str) -> float:
-    told = step.meta.get(name) if step is not None else None
+def _number(told: float | None) -> float:
     return float(told) if told is not None else math.nan
-
-
-def _process(step: Step | None, name: str) -> Mapping[str, Any]:
-    return (step.meta.get(name) or {}) if step is not None else {}
 
 
 def stores(run: Run) -> list[Store]:
     """The stores of a run that were filled more than once over and climbed, in order; none for any other run."""
-    fills = {step.subject: step for step in run.find(kind="fill") if "given_bytes" in step.meta}
+    fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     rungs = [step for step in run.steps if step.kind in (RUNG, PROFILED)]
     subjects = [name for name in dict.fromkeys(step.subject for step in rungs) if name in fills]
     if not subjects:
@@ -172,7 +169,7 @@ def _amplification(found: Sequence[Store]) -> Iterator[Finding]:
     fills = tuple(store.fill.name for store in found if store.fill is not None)
     writes, evidence = _each(found, lambda store: store.written)
     if len(writes) >= FEWEST:
-        given = write.size(next(_number(store.fill, "given_bytes") for store in found if store.fill is not None))
+        given = write.size(next(_number(each.fill.record.fill.given_bytes) for each in found if each.fill))
         text = (
             f"Bytes written to the disk for each byte given, until at rest: {write.listed(writes)}; {given} were given"
         )
@@ -181,7 +178,7 @@ def _amplification(found: Sequence[Store]) -> Iterator[Finding]:
     if len(room) >= FEWEST:
         text = f"Bytes on the disk for each byte that is live, at rest: {write.listed(room)}"
         yield Finding("G03", Severity.NOTE, write.sentence(text), evidence, fills, AMPLIFICATION)
-    restless = [s.name for s in found if s.on_disk and s.fill is not None and s.fill.meta.get("settled_s") is None]
+    restless = [s.name for s in found if s.on_disk and s.fill is not None and s.fill.record.fill.settled_s is None]
     if restless:
         text = f"{write.listed(restless)} still wrote when the wait for rest ended: what they wrote is a lower bound"
         remedy = "Give the store more time, or a smaller one."

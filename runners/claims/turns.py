@@ -18,6 +18,7 @@ from runners.claims.checks import TURN_PROFILED
 from runners.claims.comparing import of_step
 from runners.readers import write
 from runners.readers.run import Run, Step
+from runners.storage.schema import CLUSTER
 
 WARM, CLOSED, PROFILED = "turn-warm", "turn-closed", TURN_PROFILED
 LEAST_PROFILED_S = 2.0
@@ -43,7 +44,7 @@ class Group:
 
     @property
     def connections(self) -> float:
-        return float(self.steps[0].meta.get("connections") or math.nan)
+        return float(self.steps[0].record.connections or math.nan)
 
     @property
     def steps(self) -> list[Step]:
@@ -54,7 +55,7 @@ class Group:
     def taken_again(self) -> int:
         """Closed loops and loads that were measured once more, for their server was still compiling."""
         every = (step for own in self.turns.values() for turn in own.values() for step in turn if step is not None)
-        return sum(int(step.meta["turn"].get("again") or 0) for step in every)
+        return sum(int(step.record.interleaved.again if step.record.interleaved else 0) for step in every)
 
     def usable(self, *names: str) -> list[int]:
         """Rounds in which the latencies of all of these settings mean something."""
@@ -103,20 +104,22 @@ def groups(steps: Sequence[Step]) -> list[Group]:
     """The groups that these steps belong to, in their order; a setting without any turn is left out."""
     found: dict[str, list[Step]] = {}
     for step in steps:
-        if step.kind in (CLOSED, TURN) and step.meta.get("turn"):
-            found.setdefault(str(step.meta["turn"]["group"]), []).append(step)
+        about = step.record.interleaved
+        if step.kind in (CLOSED, TURN) and about and about.family == CLUSTER:
+            found.setdefault(about.name, []).append(step)
     made = []
     for name, own in found.items():
-        about = own[0].meta["turn"]
+        first = own[0].record.interleaved
+        assert first is not None
         turns: dict[str, dict[int, tuple[Step | None, Step]]] = {}
-        closed = {(step.subject, int(step.meta["turn"]["round"])): step for step in own if step.kind == CLOSED}
+        closed = {(step.subject, step.record.round or 0): step for step in own if step.kind == CLOSED}
         for step in own:
             if step.kind == TURN:
-                key = (step.subject, int(step.meta["turn"]["round"]))
+                key = (step.subject, step.record.round or 0)
                 turns.setdefault(step.subject, {})[key[1]] = (closed.get(key), step)
-        settings = tuple(str(each) for each in about["settings"] if each in turns)
+        settings = tuple(each for each in first.treatments if each in turns)
         if settings:
-            made.append(Group(name, settings, turns, int(about.get("planned") or 0)))
+            made.append(Group(name, settings, turns, first.planned_rounds))
     return made
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from runners.analysis import facts
 from runners.analysis.comparison import FEWEST_ROUNDS
-from runners.claims.ablations import CLOSED, FAULT, REPEAT, Ablation, ablation_of, decided, gain_said
+from runners.claims.ablations import CLOSED, FAULT, REPEAT, Ablation, ablation_of, decided, gain_said, switch_of
 from runners.design.ablations import LOADS_S, ROUNDS, TOGETHER, Switch, workload
 from runners.design.rate import Rate, choose_rate
 from runners.design.setting import Setting
@@ -24,6 +26,7 @@ from runners.execution.campaign import Campaign
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
+from runners.storage.schema import ABLATION, FaultRecord, InterleavedRecord
 from runners.targets.lab_server import RunningServer
 from runners.trial.answers import heads
 
@@ -64,22 +67,25 @@ class Ablating:
         MeasureError when a setting answers nothing.
         """
         rounds, load = ROUNDS[self._size.name], workload(switch.workload, self._size.name)
-        steps = [step for step in self._steps() if (step.meta.get("ablation") or {}).get("switch") == switch.name]
+        steps = [step for step in self._steps() if switch_of(step) == switch.name]
         missing = [
             (number, setting)
             for number in range(1, rounds.count + 1)
             for setting in switch.settings
             if self._name(REPEAT, setting, number) not in {step.name for step in steps}
         ]
-        about = dict(steps[0].meta["ablation"]) if steps else {}
+        about = steps[0].record.interleaved if steps else None
         if missing:
             rate = self._prepare(switch, load, connections, CLOSED)
-            if not about:
-                about = {"switch": switch.name, "planned": rounds.count, "see": rounds.see}
-                about |= {"seed": secrets.randbelow(2**31), "rate_rps": rate.rps, "rate_basis": rate.basis}
+            about = about or InterleavedRecord(
+                family=ABLATION, name=switch.name, treatments=tuple(setting.name for setting in switch.settings),
+                planned_rounds=rounds.count, smallest_difference=rounds.see, seed=secrets.randbelow(2**31),
+                rate_rps=rate.rps, rate_basis=rate.basis,
+            )  # fmt: skip
+        assert about is not None
         began, planned_s = self._clock(), rounds.count * len(switch.settings) * rounds.repeat_s()
         for number in range(1, rounds.count + 1):
-            for name in round_order([setting.name for setting in switch.settings], number, int(about["seed"])):
+            for name in round_order([setting.name for setting in switch.settings], number, about.seed):
                 setting = next(each for each in switch.settings if each.name == name)
                 if (number, setting) in missing:
                     steps += self._repeat(setting, load, number, connections, about)
@@ -124,15 +130,15 @@ class Ablating:
         return rate
 
     def _repeat(
-        self, setting: Setting, load: Workload, number: int, connections: int, about: Mapping[str, object]
+        self, setting: Setting, load: Workload, number: int, connections: int, about: InterleavedRecord
     ) -> list[Step]:
         """One repeat: a new server, on the data that its setting wrote where it reads; a closed loop, then the load."""
         rounds = ROUNDS[self._size.name]
         server = self._launch(setting, keep_data=bool(load.filled_keys))
-        more = {"ablation": {**about, "value": setting.name, "round": number}}
+        more = {"interleaved": replace(about, arm=setting.name), "round": number}
         closed = Shape(connections, 1, rounds.closed_s)
         shape = Shape(connections, 1, rounds.load_s, rounds.warmup_s)
-        rate = Rate(float(str(about["rate_rps"])), str(about["rate_basis"]))
+        rate = Rate(about.rate_rps, about.rate_basis)
         names = [self._name(kind, setting, number) for kind in (CLOSED, REPEAT)]
         return [
             self._campaign.step(names[0], CLOSED, server, load, None, shape=closed, more=more),
@@ -143,7 +149,7 @@ class Ablating:
         """The answers of the broken setting one by one; then, on a new server, a closed loop of one connection."""
         if any(step.kind == FAULT and step.subject == setting.name for step in self._steps()):
             return
-        more = {"fault": {"switch": switch.name, "heads": heads(self._launch(setting), ANSWERS)}}
+        more = {"fault": FaultRecord(switch=switch.name, heads=tuple(heads(self._launch(setting), ANSWERS)))}
         server = self._launch(setting)
         shape = Shape(1, 1, max(1.0, ROUNDS[self._size.name].load_s))
         self._campaign.step(f"{FAULT}-{setting.name}", FAULT, server, load, None, shape=shape, more=more)

@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from runners.analysis.validity import judge
 from runners.claims.filling import writes_rps
 from runners.claims.line import line
@@ -22,7 +24,8 @@ from runners.generators.generators import generators
 from runners.generators.load import Generator, LoadSpec, planned_s
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
-from runners.storage.run_folder import RunFolder, StepFolder, write_json
+from runners.storage.run_folder import RunFolder, StepFolder
+from runners.storage.schema import FillRecord, StepRecord, write_record
 from runners.targets.lab_server import RunningServer
 from runners.toolchain.workshop import Workshop
 from runners.trial import machine
@@ -30,7 +33,7 @@ from runners.trial.fill import check_filled, fill_by_hand
 from runners.trial.footprint import disk_bytes, process, rest
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.trial.recording import Recorder
-from runners.trial.step import Instrument, Tick, measure_step, skipped_meta
+from runners.trial.step import Instrument, Tick, measure_step, skipped, store_status
 
 FILL_CONNECTIONS = 8
 ONE_CONNECTION = Shape()
@@ -39,18 +42,23 @@ FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
 REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
 
 
-def _at_rest(server: RunningServer, workload: Workload) -> dict[str, Any]:
+def _at_rest(record: StepRecord, server: RunningServer, workload: Workload) -> StepRecord:
     """What the store takes when its background work is done, beside what it was given."""
     settled_s = rest(server, REST_BOUND_S)
-    return {
-        "given_bytes": (1 + workload.rewrites) * workload.filled_bytes,
-        "live_bytes": workload.filled_bytes,
-        "settled_s": settled_s,
-        "data_bytes": disk_bytes(server.spec.data),
-        "store_after": server.status().get("store"),
-        "statistics_after": server.statistics(),
-        "process_after": process(server.pid),
-    }
+    filled = replace(
+        record.fill,
+        given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
+        live_bytes=workload.filled_bytes,
+        settled_s=settled_s,
+        data_bytes=disk_bytes(server.spec.data),
+    )
+    return replace(
+        record,
+        fill=filled,
+        store_after=store_status(server.status()),
+        statistics_after=server.statistics(),
+        process_after=process(server.pid),
+    )
 
 
 def _generator(shop: Workshop, name: str) -> Generator:
@@ -91,7 +99,7 @@ class Campaign:
         shape: Shape = ONE_CONNECTION,
         more: Mapping[str, object] | None = None,
     ) -> Step:
-        """Measure one step and keep it, with `more` in its metadata. `rate` None: closed loop.
+        """Measure one step and keep it, with the fields `more` of its record. `rate` None: closed loop.
 
         Says so when the step is not valid.
         """
@@ -107,7 +115,7 @@ class Campaign:
             script_arguments=workload.arguments,
         )
         label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
-        extra = {"label": label, "kind": kind, "workload": workload.name, "rate_basis": rate.basis if rate else None}
+        extra = {"label": label, "role": kind, "workload": workload.name, "rate_basis": rate.basis if rate else ""}
         step = self.measured(name, {**extra, **(more or {})}, server, load, profile=profile)
         self._progress.say(line(step))
         return step
@@ -126,10 +134,10 @@ class Campaign:
     ) -> Step:
         """Measure any load, with another generator than the run's if one is given, and keep it.
 
-        `extra` goes into the step's metadata; it holds a `label`. `tick` is called at the start and once a second;
-        `after` when the load is over, for what is only known then.
+        `extra` are fields of the step's record, among them its `label`. `tick` is called at the start and once a
+        second; `after` when the load is over, for what is only known then.
         """
-        instrument = self._for(str(extra.get("kind")), profile)
+        instrument = self._for(str(extra.get("role")), profile)
         if generator:
             instrument = dataclasses.replace(instrument, generator=generator)
         text = extra["label"] + (f" at {load.rate_rps:,.0f}/s" if load.rate_rps and not generator else "")
@@ -145,10 +153,10 @@ class Campaign:
                     part.tick(elapsed_s)
 
                 try:
-                    meta = measure_step(folder, server, load, instrument, profile, both)
+                    record = measure_step(folder, server, load, instrument, profile, both)
                 except ServerError as gone:
-                    meta = skipped_meta(server, load, instrument, gone)
-                step = self._keep(folder, {**extra, **meta, **after(folder)})
+                    record = skipped(server, load, instrument, gone)
+                step = self._keep(folder, replace(record, **extra, **after(folder)))
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -165,14 +173,14 @@ class Campaign:
             else dataclasses.replace(self._instrument, recorder=None)
         )
 
-    def _keep(self, folder: StepFolder, meta: dict[str, Any]) -> Step:
-        write_json(folder.meta, {"name": folder.name, **meta})
+    def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
+        write_record(folder, record)
         step = read_step(folder)
         verdict = judge(step)
-        meta |= {"valid": verdict.valid, "invalid_reasons": list(verdict.reasons), "saturated": verdict.saturated}
+        judged = replace(step.record, valid=verdict.valid, invalid_reasons=verdict.reasons, saturated=verdict.saturated)
         store_frames(step)
-        final = self._folder.commit_step(folder, meta)
-        return dataclasses.replace(step, folder=final, meta=final.read_meta())
+        final = self._folder.commit_step(folder, judged)
+        return dataclasses.replace(step, folder=final, record=judged)
 
     def fill(self, server: RunningServer, workload: Workload) -> None:
         """Write the workload's keys once each, then read some back. Raises MeasureError when one is missing."""
@@ -195,12 +203,12 @@ class Campaign:
                 )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
                 own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "truepace"))
-                meta = measure_step(folder, server, load, own, tick=part.tick)
+                measured = measure_step(folder, server, load, own, tick=part.tick)
+                label, filled = f"{server.subject} fill", FillRecord(keys=keys)
+                record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
                 if workload.rewrites:
-                    meta |= _at_rest(server, workload)
-                label = f"{server.subject} fill"
-                about = {"label": label, "kind": "fill", "workload": "fill", "keys": keys}
-                self._taken[folder.name] = self._keep(folder, {**about, **meta})
+                    record = _at_rest(record, server, workload)
+                self._taken[folder.name] = self._keep(folder, record)
             check_filled(server, keys)
 
     def say(self, line: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from runners.analysis import facts
 from runners.analysis.knee import Answer, Search, finish, move, probe_of
 from runners.analysis.meets import meets
 from runners.design.experiment import AROUND_A_LOAD_S
@@ -22,7 +23,7 @@ def hunt(
     """
     steps = list(taken)
     while True:
-        probes = [probe_of(float(step.meta["offered_rate_rps"]), meets(step, objective)) for step in steps]
+        probes = [probe_of(facts.offered_rps(step), meets(step, objective)) for step in steps]
         following = move(probes, search)
         if isinstance(following, Answer):
             return following, steps
@@ -33,5 +34,5 @@ def hunt(
 
 def spent_s(steps: Sequence[Step]) -> float:
     """What these steps took."""
-    us = sum(int(step.meta["ended_unix_us"]) - int(step.meta["started_unix_us"]) for step in steps)
+    us = sum(step.record.ended_unix_us - step.record.started_unix_us for step in steps)
     return us / 1e6 + AROUND_A_LOAD_S / 2 * len(steps)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from runners.claims.line import line
 from runners.design.closed_loop import FILL, FILL_BOUND_S, FILL_CONNECTIONS, FILL_TRIES, Loop, LoopSize, Stage
 from runners.errors import MeasureError
 from runners.execution.campaign import Campaign
 from runners.generators.load import Generator, LoadSpec
 from runners.readers.run import Step
+from runners.storage.schema import FillRecord, LoopRecord
 from runners.targets.lab_server import RunningServer
 from runners.trial.kernel import TcpWatch, timer_hz
 from runners.trial.profiler import ProfileSpec
@@ -36,7 +39,7 @@ class Looping:
             for connections in self._size.connections_of(stage):
                 steps.append(self._loop(stage, loop, server, connections))
             if loop is stage.profiled and self._events:
-                self._loop(stage, loop, server, steps[-1].meta["connections"], steps[-1])
+                self._loop(stage, loop, server, connections, steps[-1])
         return steps
 
     def _loop(
@@ -53,15 +56,17 @@ class Looping:
         published = stage.published.get(loop.name)
         extra: dict[str, Any] = {
             "label": f"{stage.title}: {loop.name} x {connections}" + (", profiled" if spec else ""),
-            "kind": KIND,
+            "role": KIND,
             "workload": loop.name,
-            "stage": stage.name,
-            "stage_title": stage.title,
-            "published": f"report-2/{published}-{connections}" if published and not spec else None,
-            "drawn_keys": loop.drawn,
-            "held_keys": loop.held,
-            "kernel_hz": self._hz,
         }
+        about = LoopRecord(
+            stage=stage.name,
+            stage_title=stage.title,
+            published=f"report-2/{published}-{connections}" if published and not spec else None,
+            drawn_keys=loop.drawn,
+            held_keys=loop.held,
+            kernel_hz=self._hz,
+        )
         load = LoadSpec(
             server.url,
             loop.script,
@@ -79,7 +84,7 @@ class Looping:
             self._generator,
             profile=spec,
             tick=lambda _elapsed_s: watch.begin(),
-            after=lambda _folder: {"tcp": watch.gained()},
+            after=lambda _folder: {"loop": replace(about, tcp=watch.gained())},
         )
         self._campaign.say(line(step))
         return step
@@ -95,7 +100,7 @@ class Looping:
             requests=keys,
             script_arguments=(str(keys), *FILL.arguments),
         )
-        extra = {"label": f"{server.subject}: fill", "kind": "fill", "workload": "fill", "keys": keys}
+        extra = {"label": f"{server.subject}: fill", "role": "fill", "workload": "fill", "fill": FillRecord(keys=keys)}
         for _ in range(FILL_TRIES):  # a request that timed out on a busy machine is made up for by writing all again
             step = self._campaign.measured(f"fill-{server.subject}-{keys}", extra, server, load, self._generator)
             summary = step.frames["summary"]

@@ -12,6 +12,7 @@ from runners.readers.errors import ReadError
 from runners.readers.load_json import read_load_json
 from runners.readers.run import Step
 from runners.storage.run_folder import StepFolder
+from runners.storage.schema import WindowRecord
 from runners.targets.lab_server import RunningServer
 from runners.trial.freeze import Freezer
 
@@ -29,7 +30,7 @@ class Proving:
     def warm(self, server: RunningServer) -> None:
         """A closed loop that counts for nothing: afterwards the server's compiler is done with this request."""
         load = LoadSpec(_url(server), None, None, WARM_S, connections=WARM_CONNECTIONS)
-        extra = {"label": "warm-up of the server", "kind": "warmup", "workload": _WORKLOAD}
+        extra = {"label": "warm-up of the server", "role": "warmup", "workload": _WORKLOAD}
         name = "truepace" if "truepace" in self._generators else next(iter(set(self._generators) & {"wrk", "wrk2"}))
         self._campaign.measured("warm-server", extra, server, load, self._generators[name])
 
@@ -56,7 +57,7 @@ class Proving:
     def _round(self, name: str, number: int, server: RunningServer, load: LoadSpec, generator: Generator) -> Step:
         at = f"{load.rate_rps:,.0f}/s" if load.rate_rps else "closed loop"
         label = f"{generator.name}, {load.connections} x {at}, round {number}"
-        extra = {"label": label, "kind": "round", "workload": _WORKLOAD, "round": number}
+        extra = {"label": label, "role": "round", "workload": _WORKLOAD, "round": number}
         return self._campaign.measured(f"{name}-r{number}", extra, server, load, generator)
 
     def stalls(self, server: RunningServer) -> list[Step]:
@@ -76,7 +77,7 @@ class Proving:
                 "window": _window(folder, freezer.began_unix_us + lead_s * 1e6, proof.stall_s),
             }
 
-        extra = {"label": f"{generator.name}, frozen server", "kind": "stall", "workload": _WORKLOAD}
+        extra = {"label": f"{generator.name}, frozen server", "role": "stall", "workload": _WORKLOAD}
         begin: Callable[[float], None] = lambda _elapsed_s: freezer.begin()  # noqa: E731 - its type is the point
         return self._campaign.measured(
             f"stall-{generator.name}", extra, server, load, generator, tick=begin, after=frozen
@@ -87,7 +88,7 @@ def _url(server: RunningServer) -> str:
     return server.url + FIXED_PATH
 
 
-def _window(folder: StepFolder, planned_unix_us: float, length_s: float) -> dict[str, float]:
+def _window(folder: StepFolder, planned_unix_us: float, length_s: float) -> WindowRecord:
     """The recorded window: its start as the generator tells it, else as planned from the start of its process."""
     for path in (folder.load_json, folder.console):
         try:
@@ -95,5 +96,5 @@ def _window(folder: StepFolder, planned_unix_us: float, length_s: float) -> dict
         except ReadError:
             continue
         if told is not None:
-            return {"start_unix_us": told, "length_s": length_s}
-    return {"start_unix_us": planned_unix_us, "length_s": length_s}
+            return WindowRecord(start_unix_us=told, length_s=length_s)
+    return WindowRecord(start_unix_us=planned_unix_us, length_s=length_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from runners.analysis import facts
 from runners.analysis.meets import Outcome, meets
@@ -24,6 +24,7 @@ from runners.execution.warming import warm_up
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
+from runners.storage.schema import LadderRecord
 from runners.targets.lab_server import RunningServer
 from runners.trial.profiler import ProfileSpec
 
@@ -62,7 +63,7 @@ class Rungs:
         if not rates or min(rates) <= 0:
             raise PlanError(f"rates {list(rates)}", "a ladder needs rates above zero", "give some")
         name = step_name(workload.name, setting.name)
-        about: dict[str, object] = {"name": name, "published": list(published)}
+        about = LadderRecord(name=name, published=tuple(published))
         self._server = None
         steps = [self._kept_rung(setting, workload, shape, about, index, rps) for index, rps in enumerate(rates, 1)]
         steps += self._again(setting, workload, lambda _: shape, about, steps, Objective(latencies=(), errors=1.0))
@@ -73,7 +74,7 @@ class Rungs:
         setting: Setting,
         workload: Workload,
         shape_at: ShapeAt,
-        about: Mapping[str, object],
+        about: LadderRecord,
         steps: Sequence[Step],
         objective: Objective,
     ) -> list[Step]:
@@ -97,14 +98,14 @@ class Rungs:
         setting: Setting,
         workload: Workload,
         shape: Shape,
-        about: Mapping[str, object],
+        about: LadderRecord,
         index: int,
         rps: float,
         *more: str,
     ) -> Step:
         """The rung that the run folder holds at this rate, or one that is measured now."""
-        taken = self._taken(step_name("rung", about["name"], f"{index:03d}", *more))
-        if taken is not None and float(taken.meta["offered_rate_rps"]) == rps:
+        taken = self._taken(step_name("rung", about.name, f"{index:03d}", *more))
+        if taken is not None and taken.record.offered_rps == rps:
             return taken
         return self._rung(setting, workload, shape, about, index, rps, *more)
 
@@ -113,12 +114,12 @@ class Rungs:
         setting: Setting,
         workload: Workload,
         shape: Shape,
-        about: Mapping[str, object],
+        about: LadderRecord,
         rps: float,
         events: tuple[str, ...],
     ) -> Step | None:
         """A rung once more, with the profiler; None when the server did not live that long."""
-        name = step_name(climbing.PROFILED, about["name"], f"{rps:.0f}")
+        name = step_name(climbing.PROFILED, about.name, f"{rps:.0f}")
         if (taken := self._taken(name)) is not None:
             return taken
         if self._server is None:  # all rungs were kept from an earlier session
@@ -127,7 +128,7 @@ class Rungs:
             return None
         spec = ProfileSpec.for_load(events, rps, (shape.duration_s or 0.0) + (shape.warmup_s or 0.0))
         rate = Rate(rps, "a rung of a ladder, once more with the profiler")
-        more = {"ladder": dict(about)}
+        more = {"ladder": about}
         return self._campaign.step(name, climbing.PROFILED, self._server, workload, rate, spec, shape, more)
 
     def _rung(
@@ -135,7 +136,7 @@ class Rungs:
         setting: Setting,
         workload: Workload,
         shape: Shape,
-        about: Mapping[str, object],
+        about: LadderRecord,
         index: int,
         rps: float,
         *more: str,
@@ -143,9 +144,9 @@ class Rungs:
         if self._server is None or not self._server.alive() or self._setting != setting:
             self._warm(setting, workload, shape)
         assert self._server is not None
-        name = step_name("rung", about["name"], f"{index:03d}", *more)
+        name = step_name("rung", about.name, f"{index:03d}", *more)
         rate = Rate(rps, "a rung of a ladder")
-        return self._campaign.step(name, RUNG, self._server, workload, rate, shape=shape, more={"ladder": dict(about)})
+        return self._campaign.step(name, RUNG, self._server, workload, rate, shape=shape, more={"ladder": about})
 
     def _warm(self, setting: Setting, workload: Workload, shape: Shape) -> Step:
         """A server that is filled and warm: a closed loop, which also tells what it can carry."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+
+from msgspec.structs import asdict, replace
 
 from runners.analysis import facts
 from runners.analysis.comparison import FEWEST_ROUNDS, PRIMARY, order, settled
@@ -25,6 +26,7 @@ from runners.execution.climb import hunt
 from runners.execution.rungs import Rungs, step_name
 from runners.readers.reading import read_step
 from runners.readers.run import Step
+from runners.storage.schema import COMPARISON, InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 
 START_SHARE = 0.5  # of what a closed loop reached: a first rate that most servers carry
 OVERTIME = 1.25  # of the budget: rounds that take longer than planned may end this much later
@@ -47,17 +49,13 @@ class Series(Rungs):
         rung_s = seconds_of_a_probe(minutes, shape, limits)
         taken = self._earlier(name)
         self._server = None
-        if taken:
-            search = Search(**taken[0].meta["ladder"]["search"])
+        earlier = taken[0].record.ladder if taken else None
+        if earlier is not None and earlier.search is not None:
+            search = earlier.search
         else:
             carried = facts.achieved_rps(self._warm(setting, workload, shape))
-            search = Search(start_rps=float(f"{START_SHARE * carried:.3g}"), **limits)
-        about: dict[str, object] = {
-            "name": name,
-            "objective": objective.text,
-            "search": asdict(search),
-            "minutes": minutes,
-        }
+            search = SearchRecord(start_rps=float(f"{START_SHARE * carried:.3g}"), **limits)
+        about = LadderRecord(name=name, objective=objective.text, search=search, minutes=minutes)
 
         def measure(index: int, rps: float) -> Step:
             step = self._rung(setting, workload, shape, about, index, rps)
@@ -67,7 +65,7 @@ class Series(Rungs):
             )
             return step
 
-        _, steps = hunt(taken, measure, search, objective, minutes * 60, rung_s)
+        _, steps = hunt(taken, measure, Search(**asdict(search)), objective, minutes * 60, rung_s)
         if not steps:
             raise MeasureError(f"knee of {name}", "no probe was measured", "give more minutes")
         return ladder_of(name, steps)
@@ -87,8 +85,7 @@ class Series(Rungs):
         `published` maps the names of outputs to the rates that they were run at.
         """
         name = step_name(workload.name, setting.name)
-        base: dict[str, object] = {"what": "knee"}
-        base_rps = 0.0
+        what, knee, base_rps = "knee", None, 0.0
         if plan.knee_minutes:
             probes = dataclasses.replace(load, duration_s=plan.probe_s, warmup_s=plan.probe_warmup_s)
             limits = {"low_rps": 100.0, "high_rps": 1_000_000.0, "precision": plan.precision}
@@ -97,16 +94,16 @@ class Series(Rungs):
             sides = [rps for rps in (answer.rps, answer.low_rps, answer.high_rps) if rps > 0]  # NaN is not
             base_rps = sides[0] if sides else 0.0
             if answer.kind == Kind.FOUND:
-                base["knee"] = [answer.rps, answer.low_rps, answer.high_rps]
+                knee = (answer.rps, answer.low_rps, answer.high_rps)
         if not base_rps:  # nothing was searched, or no probe said anything on the server
             closed = self._taken(step_name("probe", name)) if plan.knee_minutes else None
             if closed is None:
                 self._server = None
                 closed = self._warm(setting, workload, load)
-            base_rps, base["what"] = facts.achieved_rps(closed), "closed loop"
+            base_rps, what = facts.achieved_rps(closed), "closed loop"
         rates = rung_rates(base_rps, plan.shares, nearest(base_rps, list(published.values()), plan.published))
-        about: dict[str, object] = {"name": f"{name}-rungs", "published": list(published), "objective": objective.text}
-        about["base"] = {**base, "rps": base_rps}
+        base = LadderBase(what=what, rps=base_rps, knee=knee)
+        about = LadderRecord(name=f"{name}-rungs", published=tuple(published), objective=objective.text, base=base)
 
         def shape_at(rps: float) -> Shape:
             length_s = plan.length_s(rps in published.values())
@@ -127,24 +124,26 @@ class Series(Rungs):
         """Measure two settings in rounds until their difference is known, or the time is up."""
         planned, began = rounds_within(minutes, shape), self._clock()
         steps = [read_step(folder) for folder in self._folder.steps()]
-        earlier = next((step.meta["compare"] for step in steps if step.meta.get("compare")), None)
-        if earlier:  # what was planned stays planned, or looking would not be accounted for
-            about = {**earlier}
-            rate = Rate(float(about["rate_rps"]), str(about["rate_basis"]))
-            planned = int(about["planned"])
+        earlier = next((step.record.interleaved for step in steps if step.record.interleaved), None)
+        if earlier is not None:  # what was planned stays planned, or looking would not be accounted for
+            about = earlier
+            rate = Rate(about.rate_rps, about.rate_basis)
+            planned = about.planned_rounds
         else:
             carried = {setting.name: facts.achieved_rps(self._warm(setting, workload, shape)) for setting in (a, b)}
             rate = choose_rate(None, carried, given_rps)
             self._campaign.say(f"{workload.label}: {rate.rps:,.0f}/s will be offered to both: {rate.basis}")
-            about = {"a": a.name, "b": b.name, "planned": planned, "see": see}
-            about |= {"rate_rps": rate.rps, "rate_basis": rate.basis, "seed": secrets.randbelow(2**31)}
+            about = InterleavedRecord(
+                family=COMPARISON, name="compare", treatments=(a.name, b.name), planned_rounds=planned,
+                smallest_difference=see, rate_rps=rate.rps, rate_basis=rate.basis, seed=secrets.randbelow(2**31),
+            )  # fmt: skip
         settings = {"a": a, "b": b}
-        sides, taken = order(planned, int(about["seed"])), {step.name for step in steps}
+        sides, taken = order(planned, about.seed), {step.name for step in steps}
         for number in range(1, planned + 1):
             for side in sides[number - 1].lower():
                 names = [step_name(kind, f"{number:03d}", side) for kind in ("closed", "repeat")]
                 if names[1] not in taken:
-                    more = {"compare": {**about, "side": side, "round": number}}
+                    more = {"interleaved": replace(about, arm=side), "round": number}
                     steps += self._repeat(settings[side], workload, rate, shape, names, more)
             found = repeats_of(steps)
             if found is None:

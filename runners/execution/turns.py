@@ -8,6 +8,8 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from runners.analysis import facts
 from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.analysis.compilation import not_warm
@@ -21,6 +23,7 @@ from runners.errors import MeasureError
 from runners.execution.campaign import Campaign
 from runners.execution.warming import all_compiling_anywhere, let_rest, rehearsal
 from runners.readers.run import Step
+from runners.storage.schema import CLUSTER, InterleavedRecord
 from runners.targets.lab_server import RunningServer
 from runners.trial.profiler import ProfileSpec
 
@@ -59,18 +62,18 @@ class TakingTurns:
         """
         plan, began = self._plan, self._clock()
         servers = {setting.name: self._launch(setting) for setting in settings}
-        about: dict[str, object] = {"group": group, "settings": list(servers), "seed": secrets.randbelow(2**31)}
+        about = InterleavedRecord(family=CLUSTER, name=group, treatments=tuple(servers), seed=secrets.randbelow(2**31))
         for server in servers.values() if workload.filled_keys else ():
             self._campaign.fill(server, workload)
-        carried = self._warmed(group, servers, workload, published_rps, {"turn": about})
+        carried = self._warmed(group, servers, workload, published_rps, {"interleaved": about})
         rate = choose_rate(published_rps, carried)
         self._campaign.say(f"{group}: {rate.rps:,.0f}/s will be offered to all: {rate.basis}")
-        about |= {"rate_rps": rate.rps, "rate_basis": rate.basis, "planned": plan.rounds}
-        chance = random.Random(int(str(about["seed"])))  # noqa: S311 - an order, no secret
+        about = replace(about, rate_rps=rate.rps, rate_basis=rate.basis, planned_rounds=plan.rounds)
+        chance = random.Random(about.seed)  # noqa: S311 - an order, no secret
         steps: list[Step] = []
         for number in range(1, plan.rounds + 1):
             for name in chance.sample(list(servers), len(servers)):
-                steps += self._turn(servers[name], workload, rate, {"turn": {**about, "round": number}}, number)
+                steps += self._turn(servers[name], workload, rate, about, number)
             late = self._clock() - began > plan.bound_s(len(settings))
             if FEWEST_ROUNDS <= number < plan.rounds and late:
                 self._campaign.say(
@@ -78,7 +81,7 @@ class TakingTurns:
                 )
                 break
         for name in profiled if events else ():
-            steps.append(self._profiled(servers[name], workload, rate, {"turn": about}, events))
+            steps.append(self._profiled(servers[name], workload, rate, about, events))
         return steps
 
     def _warmed(
@@ -87,7 +90,7 @@ class TakingTurns:
         servers: Mapping[str, RunningServer],
         workload: Workload,
         published_rps: float | None,
-        more: dict[str, dict[str, object]],
+        more: dict[str, object],
     ) -> dict[str, float]:
         """What each server carries in closed loop when it is warm.
 
@@ -118,19 +121,19 @@ class TakingTurns:
         return carried
 
     def _turn(
-        self, server: RunningServer, workload: Workload, rate: Rate, more: dict[str, dict[str, object]], number: int
+        self, server: RunningServer, workload: Workload, rate: Rate, interleaved: InterleavedRecord, number: int
     ) -> list[Step]:
         """One setting's turn: what it carries, then its latency at the rate of all.
 
         What a server was still compiling in is measured again, once: it is the time after a start, and no setting's.
         """
-        plan, name = self._plan, f"{more['turn']['group']}-{server.subject}-{number:02d}"
+        plan, name = self._plan, f"{interleaved.name}-{server.subject}-{number:02d}"
         closed = Shape(self._connections, 1, plan.closed_s)
         load = Shape(self._connections, 1, plan.load_s, plan.warmup_s)
         measured: list[Step] = []
         for suffix, kind, at, shape in (("closed", turns.CLOSED, None, closed), ("turn", turns.TURN, rate, load)):
             for again in range(1 + AGAIN):
-                about = {"turn": {**more["turn"], "again": again}}
+                about = {"interleaved": replace(interleaved, again=again), "round": number}
                 step = self._campaign.step(f"{name}-{suffix}", kind, server, workload, at, shape=shape, more=about)
                 let_rest(server, step)
                 if not not_warm(step) or not server.alive():
@@ -143,14 +146,16 @@ class TakingTurns:
         server: RunningServer,
         workload: Workload,
         rate: Rate,
-        more: dict[str, dict[str, object]],
+        interleaved: InterleavedRecord,
         events: tuple[str, ...],
     ) -> Step:
         length_s = max(self._plan.load_s, turns.LEAST_PROFILED_S)
         spec = ProfileSpec.for_load(events, rate.rps, self._plan.warmup_s + length_s)
         shape = Shape(self._connections, 1, length_s, self._plan.warmup_s)
-        name = f"{more['turn']['group']}-{server.subject}-profiled"
-        return self._campaign.step(name, turns.PROFILED, server, workload, rate, spec, shape, more)
+        name = f"{interleaved.name}-{server.subject}-profiled"
+        return self._campaign.step(
+            name, turns.PROFILED, server, workload, rate, spec, shape, {"interleaved": interleaved}
+        )
 
 
 def _carried(step: Step) -> float:

@@ -26,8 +26,8 @@ from runners.trial.activity import available
 from runners.trial.compiling import await_rest, compiler_s
 
 KIND = "warm-up"
-#: In the metadata of each step of a warm-up: what it carries is not what a server does all of whose threads are pinned.
-COMPILER = {"compiler_threads": "any core"}
+#: In the record of each step of a warm-up: what it carries is not what a server does all of whose threads are pinned.
+COMPILER = {"compiler_on_any_core": True}
 #: For so long at most a server is left alone after one load.
 REST_S = 2.0
 

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from runners import report
 from runners.analysis import facts, outages
 from runners.claims.climbing import Ladder
@@ -171,10 +173,10 @@ class Clusters(Searches, ABC):
         dying = Outages(nodes, LAST, lead_s + plan.kill_at_s, lead_s + plan.launch_at_s)
 
         def told(folder: StepFolder) -> dict[str, Any]:
-            return {"outage": {**dying.finish(), "node": LAST + 1, "start_unix_us": _start_us(folder)}}
+            return {"outage": replace(dying.finish(), start_unix_us=_start_us(folder))}
 
         extra = {
-            "label": f"{name}, a node killed", "kind": outages.KIND, "workload": workload.name,
+            "label": f"{name}, a node killed", "role": outages.KIND, "workload": workload.name,
             "rate_basis": f"{OUTAGE_SHARE:.0%} of what a closed loop reached",
         }  # fmt: skip
         try:

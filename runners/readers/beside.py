@@ -12,6 +12,7 @@ from typing import Any
 from runners.readers.command_line import TOOLS
 from runners.readers.documents import Problem
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
+from runners.storage.schema import read_record
 
 INDEX = "index.toml"
 AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a probe
@@ -41,25 +42,23 @@ def consoles(folder: Path) -> Iterator[Path] | None:
 
 def _is_load(step: StepFolder) -> bool:
     try:
-        return step.console_text() is not None and step.read_meta().get("kind") in AUDITED_KINDS
+        return step.console_text() is not None and read_record(step).role in AUDITED_KINDS
     except StoreError:
         return step.console_text() is not None
 
 
 def _of_step(step: StepFolder) -> tuple[Mapping[str, Any] | None, Problem | None]:
     try:
-        meta = step.read_meta()
+        record = read_record(step)
     except StoreError as error:
         return None, Problem(0, f"{error.thing}: {error.cause}")
-    generator = meta.get("generator")
-    generator = generator if isinstance(generator, dict) else {}
-    words = [str(word) for word in generator.get("command") or ()]
+    words = list(record.generator.command)
     own = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
-    entry: dict[str, Any] = {"report": step.path.parent.parent.name, "tool": generator.get("tool")}
+    entry: dict[str, Any] = {"report": step.path.parent.parent.name, "tool": record.generator.tool}
     if words:
         entry["command"] = shlex.join(words[own:])  # not what pins it to a core
-    if isinstance(meta.get("offered_rate_rps"), (int, float)):
-        entry["rates_rps"] = [meta["offered_rate_rps"]]
+    if record.offered_rps is not None:
+        entry["rates_rps"] = [record.offered_rps]
     return entry, None
 
 

@@ -19,6 +19,7 @@ from runners.design.size import SENTINEL
 from runners.errors import LabError
 from runners.readers.columns import COLUMNS
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder, StepFolder, StoreError, runs
+from runners.storage.schema import read_record
 
 RUN_COLUMNS = {
     "run": "str",
@@ -180,16 +181,19 @@ def _run(folder: RunFolder, name: str, manifest: dict[str, Any]) -> dict[str, An
 
 
 def _step(run: str, step: StepFolder) -> dict[str, Any]:
-    meta = step.read_meta()
+    record = read_record(step)
     return {
-        **{field: meta.get(field) for field in STEP_COLUMNS},
+        **{field: getattr(record, field, None) for field in STEP_COLUMNS},
+        "kind": record.role,
+        "offered_rate_rps": record.offered_rps,
+        "started_unix_us": record.started_unix_us or None,
         "run": run,
         "step": step.name,
-        "subject": meta.get("subject") or meta.get("engine"),
-        "generator": (meta.get("generator") or {}).get("tool"),
-        "profiled": bool(meta.get("profiled")),
-        "valid": bool(meta.get("valid")),
-        "saturated": bool(meta.get("saturated")),
+        "subject": record.treatment or record.engine,
+        "generator": record.generator.tool,
+        "profiled": bool(record.profiled),
+        "valid": record.valid,
+        "saturated": record.saturated,
         "folder": str(step.path),
     }
 

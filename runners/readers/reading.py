@@ -1,14 +1,14 @@
 """A run folder to a `Run`: every frame of every step, from the raw files or from the frames stored beside them.
 
 A raw file that is missing or broken costs the frames that need it and nothing else: the step is read all the same, and
-`Step.meta["unreadable"]` names each such file and the cause.
+`Step.unreadable` names each such file and the cause.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ from runners.readers.timed_stacks import read_timed_stacks
 from runners.readers.wrk_console import find_reports
 from runners.storage.archive import Content
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError
+from runners.storage.schema import StepRecord, read_record, to_document
 
 EVENTS = ("cpu", "alloc", "lock")
 REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
@@ -45,7 +46,7 @@ def read_run(folder: RunFolder) -> Run:
         found = folder.steps()
     except StoreError:
         found = folder.complete()
-    steps = sorted((read_step(step) for step in found), key=lambda step: step.meta.get("started_unix_us") or 0)
+    steps = sorted((read_step(step) for step in found), key=lambda step: step.record.started_unix_us)
     return Run(folder, manifest, tuple(steps), folder.unfinished(), folder.read_frames())
 
 
@@ -53,15 +54,15 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
     """Read a step, from its stored frames if all are there (unless `from_raw`), else from its raw files."""
     unreadable: list[str] = []
     try:
-        meta = folder.read_meta()
+        record = read_record(folder)
     except StoreError:
         problem = f"{folder.meta.name}: can't be read"
         unreadable.append(problem)
-        meta = {"name": folder.name, "valid": False, "invalid_reasons": [problem]}
+        record = StepRecord(name=folder.name, invalid_reasons=(problem,))
     stored = None if from_raw else _stored(folder, unreadable)
     if stored is None:
-        stored = _Reader(folder, meta, unreadable).frames()
-    return Step(folder.name, {**meta, _UNREADABLE: unreadable}, folder, stored)
+        stored = _Reader(folder, record, unreadable).frames()
+    return Step(folder.name, record, folder, stored, tuple(unreadable))
 
 
 def store_frames(step: Step) -> None:
@@ -70,13 +71,13 @@ def store_frames(step: Step) -> None:
 
 
 def archived_content(step: Step) -> Content:
-    """What an archive keeps of a step: its metadata, its frames and what its generator printed."""
-    meta = {key: value for key, value in step.meta.items() if key != _UNREADABLE}
-    return Content(meta, {**step.frames, _UNREADABLE: _unreadable(step)}, step.folder.console_text())
+    """What an archive keeps of a step: its record, its frames and what its generator printed."""
+    frames = {**step.frames, _UNREADABLE: _unreadable(step)}
+    return Content(to_document(step.record), frames, step.folder.console_text())
 
 
 def _unreadable(step: Step) -> pd.DataFrame:
-    return pd.DataFrame({"text": step.meta.get(_UNREADABLE, [])}, dtype="str")
+    return pd.DataFrame({"text": step.unreadable}, dtype="str")
 
 
 def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame] | None:
@@ -105,9 +106,9 @@ def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame
 class _Reader:
     """Makes the frames of one step from its raw files, noting what can't be read."""
 
-    def __init__(self, folder: StepFolder, meta: dict[str, Any], unreadable: list[str]) -> None:
+    def __init__(self, folder: StepFolder, record: StepRecord, unreadable: list[str]) -> None:
         self.folder = folder
-        self.meta = meta
+        self.record = record
         self.unreadable = unreadable
 
     def tried(self, read: Callable[[], _T], default: _T) -> _T:
@@ -123,9 +124,9 @@ class _Reader:
         load: LoadReport | None = None
         log: HdrLog | None = None
         files = (self.folder.load_json, self.folder.hlog, self.folder.console)
-        if not self.meta.get("valid") and not any(file.exists() for file in files):
+        if not self.record.valid and not any(file.exists() for file in files):
             return complete({"summary": frame("summary")} | self._profile())  # skipped; its metadata says why
-        tool = (self.meta.get("generator") or {}).get("tool", "truepace")
+        tool = self.record.generator.tool
         own = tool == "truepace"
         if own or self.folder.load_json.exists():
             load = self.tried(lambda: read_load_json(self.folder.load_json), None)
@@ -190,8 +191,8 @@ class _Reader:
             self.unreadable.append(f"{self.folder.console.name}: holds no output of a load generator")
             return {}
         summary = report.summary_frame()
-        if report.rate_rps is None and self.meta.get("offered_rate_rps") is not None:
-            summary["offered_rps"] = float(self.meta["offered_rate_rps"])  # a console does not repeat its command line
+        if report.rate_rps is None and self.record.offered_rps is not None:
+            summary["offered_rps"] = self.record.offered_rps  # a console does not repeat its command line
         return {
             "summary": summary,
             "spectrum": report.spectrum_frame(),
@@ -199,7 +200,7 @@ class _Reader:
         }
 
     def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
-        wanted = tuple(self.meta.get("profiled") or ())
+        wanted = self.record.profiled
         parts = []
         for event in EVENTS:
             path = self.folder.collapsed(event)
@@ -208,7 +209,7 @@ class _Reader:
         if not parts:
             return {}
         stacks = pd.concat(parts, ignore_index=True)
-        recorded = (self.meta.get("profiler") or {}).get("samples") or {}
+        recorded = self.record.profiler.samples
         return {
             "stacks": stacks,
             "shares": shares_frame(stacks, recorded, timed=timed),
@@ -221,4 +222,4 @@ class _Reader:
             return load.start_unix_us, load.elapsed_s
         elapsed = summary["elapsed_s"].iloc[0] if len(summary) else None
         known = elapsed is not None and not pd.isna(elapsed)
-        return int(self.meta.get("started_unix_us") or 0), float(elapsed) if known and elapsed is not None else None
+        return self.record.started_unix_us, float(elapsed) if known and elapsed is not None else None

@@ -1,4 +1,4 @@
-"""A run as read from its folder: metadata and frames, no process needed."""
+"""A run as read from its folder: records and frames, no process needed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from runners.storage.run_folder import RunFolder, StepFolder
+from runners.storage.schema import StepRecord
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,53 +47,54 @@ class Step:
       `machine_busy_share` (of all cores), `server_cpu_cores`, `generator_cpu_cores`, `foreign_cpu_cores` (in use).
     - ``status``: `code`, `count` (answers by HTTP status; empty where the generator does not tell).
 
-    `meta` is step.json plus `unreadable`, a list that names each raw file which could not be read, and why.
+    `record` is step.json; `unreadable` names each raw file which could not be read, and why.
     """
 
     name: str
-    meta: dict[str, Any]
+    record: StepRecord
     folder: StepFolder
     frames: dict[str, pd.DataFrame]
+    unreadable: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Step {self.name}, {'valid' if self.valid else 'not valid'}>"
 
     @property
     def valid(self) -> bool:
-        return bool(self.meta.get("valid", False))
+        return self.record.valid
 
     @property
     def label(self) -> str:
         """The step's name as a reader knows it, e.g. "RocksDB PUT"."""
-        return str(self.meta.get("label") or self.name)
+        return self.record.label or self.name
 
     @property
     def saturated(self) -> bool:
         """Whether the server carried less than was offered."""
-        return bool(self.meta.get("saturated", False))
+        return self.record.saturated
 
     @property
     def engine(self) -> str:
-        return str(self.meta.get("engine", ""))
+        return self.record.engine
 
     @property
     def subject(self) -> str:
         """What reports call the server that was measured: its setting's name, else its engine."""
-        return str(self.meta.get("subject") or self.engine)
+        return self.record.treatment or self.engine
 
     @property
     def workload(self) -> str:
-        return str(self.meta.get("workload", ""))
+        return self.record.workload
 
     @property
     def kind(self) -> str:
         """probe, fill, load or floor."""
-        return str(self.meta.get("kind", ""))
+        return self.record.role
 
     @property
     def profiled(self) -> tuple[str, ...]:
         """Events that were profiled during the step; empty for a clean measurement."""
-        return tuple(self.meta.get("profiled", ()))
+        return self.record.profiled
 
 
 @dataclass(frozen=True, slots=True)

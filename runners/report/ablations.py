@@ -103,7 +103,7 @@ def verdicts(found: list[Ablation]) -> Table:
 
 def answers(step: Step) -> Table:
     """Heads of answers by their number: the fault that a shared object makes."""
-    heads = (step.meta.get("fault") or {}).get("heads") or []
+    heads = step.record.fault.heads if step.record.fault else ()
     last = heads[-1]["number"] if heads else 0
     rows = tuple(
         (numbers.count(each["number"]), numbers.size(each["bytes"]), numbers.count(each["fields"]))

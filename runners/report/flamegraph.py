@@ -47,7 +47,7 @@ class FlameGraph:
     @property
     def samples(self) -> str:
         """The number of samples as the recording counted it."""
-        counted = ((self.step.meta.get("profiler") or {}).get("samples") or {}).get(self.event)
+        counted = self.step.record.profiler.samples.get(self.event)
         return numbers.count(counted)
 
     def smaller(self, least_share: float) -> FlameGraph:

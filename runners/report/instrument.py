@@ -55,7 +55,7 @@ def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
     rows = [
         {
             "step": step.name, "generator": floor.tool, "connections": floor.connections, "rate_rps": floor.rate_rps,
-            "round": step.meta["round"], "achieved_rps": facts.achieved_rps(step),
+            "round": step.record.round, "achieved_rps": facts.achieved_rps(step),
             "p50_us": _value(step, 0.5), "p99_us": _value(step, 0.99),
             "cpu_s_a_million": rounds.cpu_s_a_million(step),
         }

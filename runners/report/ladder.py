@@ -231,11 +231,11 @@ def table(found: Ladder) -> Table:
 
 def _lengths(found: Ladder) -> str:
     """How long which rates were recorded, where not all alike: published ones may take the published time."""
-    lengths = Counter(float(step.meta["duration_s"]) for step in found.steps)
+    lengths = Counter(step.record.duration_s or 0.0 for step in found.steps)
     usual_s, _ = lengths.most_common(1)[0]
     if len(lengths) == 1:
         return ""
-    other = {length_s: sorted({facts.offered_rps(s) for s in found.steps if s.meta["duration_s"] == length_s})
+    other = {length_s: sorted({facts.offered_rps(s) for s in found.steps if s.record.duration_s == length_s})
              for length_s in sorted(lengths) if length_s != usual_s}  # fmt: skip
     told = [
         f"{write.listed([numbers.rate(rps) for rps in rates])} for {numbers.seconds(s)}" for s, rates in other.items()

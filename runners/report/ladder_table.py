@@ -42,7 +42,7 @@ def table(found: Sequence[Ladder]) -> Table:
 def _caption(found: Sequence[Ladder]) -> str:
     """What all ladders have in common."""
     text = "All ladders"
-    over = {ladder.steps[0].meta.get("connections") for ladder in found}
+    over = {ladder.steps[0].record.connections for ladder in found}
     if len(over) == 1:
         text += f" on {write.connections(over.pop())}"
     objectives = dict.fromkeys(asked(ladder.objective) for ladder in found if ladder.objective)

@@ -112,7 +112,7 @@ def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Pictu
                 rows["value_us"], rows["percentile"], where="post", color=style.FLOOR, linestyle=DOTTED, linewidth=1.2,
                 label=floor_label(floor, ()) if name == names[0] else None,
             )  # fmt: skip
-        _ticks(axes, group[0].step.meta.get("kernel_hz"))
+        _ticks(axes, group[0].step.record.loop.kernel_hz)
         counts = {loop.connections for loop in group}
         axes.set_title(f"{name_of(name)}, {write.connections(min(counts))}", fontsize=9.5, pad=4)
         axes.set_xscale("log")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from runners.analysis import facts
 from runners.analysis.facts import quotable
-from runners.claims.checks import RUNG, TOLD_ELSEWHERE
+from runners.claims.checks import RUNG
 from runners.readers.run import Run, Step
 from runners.report import numbers
 from runners.report.shares import events_of
@@ -26,12 +26,12 @@ def notices(run: Run, told_otherwise: bool = False) -> list[str]:
     found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     found += _grouped((step.name, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
-    others = [step for step in run.steps if step not in measured and not step.meta.keys() & TOLD_ELSEWHERE]
+    others = [step for step in run.steps if step not in measured and not step.record.own_section]
     found += _grouped((step.name, reason(step)) for step in others if not step.valid and step.kind != RUNG)
     found += _grouped(
         (step.name, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
         for step in run.steps
-        for problem in step.meta.get("unreadable") or ()
+        for problem in step.unreadable
     )
     unprofiled = []
     for step in run.find(kind="load", profiled=False):
@@ -54,7 +54,7 @@ def _grouped(said: Iterable[tuple[str, str]]) -> list[str]:
 
 def reason(step: Step) -> str:
     """Why a step can't be quoted."""
-    reasons = "; ".join(str(text) for text in step.meta.get("invalid_reasons") or ())
+    reasons = "; ".join(step.record.invalid_reasons)
     if facts.fell_short(step):
         head = "saturated" if facts.is_saturated(step) else "held up for a while, so it fell short of its rate"
     else:

@@ -266,11 +266,10 @@ def _profiles(steps: Sequence[Step]) -> list[Profile]:
 
 
 def _command(step: Step) -> Command:
-    generator, server = step.meta.get("generator") or {}, step.meta.get("server") or {}
     return Command(
         step.name,
-        shlex.join(str(word) for word in generator.get("command") or ()),
-        shlex.join(str(word) for word in server.get("command") or ()),
+        shlex.join(step.record.generator.command),
+        shlex.join(step.record.server.command),
         step.folder.console_text() or "",
-        "\n".join(str(line) for line in step.meta.get("server_log_tail") or ()),
+        "\n".join(step.record.server_log_tail),
     )

@@ -42,7 +42,7 @@ def carried(run: Run, published: Mapping[str, ConsoleReport] | None = None) -> l
                 step.subject,
                 step.workload,
                 probe,
-                numbers.value(step.meta.get("offered_rate_rps")),
+                numbers.value(step.record.offered_rps),
                 number(step.frames["summary"], "achieved_rps"),
                 offered.get(step.workload, math.nan),
             )

@@ -182,7 +182,7 @@ def title(steps: tuple[Step, ...]) -> str:
     clean = [step for step in steps if not step.profiled and quotable(step)] or [s for s in steps if quotable(s)]
     if not clean:
         return f"{_workloads(steps)}: no measurement of which latency may be quoted"
-    rates = {step.meta.get("offered_rate_rps") for step in clean}
+    rates = {step.record.offered_rps for step in clean}
     rate = rates.pop() if len(rates) == 1 else None
     head = _workloads(clean) + (f" at {numbers.rate(rate)}" if rate else "")
     parts = [f"{style.engine_name(step.subject)} p99 {value}" for step in clean if (value := p99(step))]

@@ -17,6 +17,7 @@ from runners.readers.run import Run, Step
 from runners.report import numbers, style
 from runners.report.shares import WHAT, rows_of
 from runners.report.spectrum import FEW, number
+from runners.storage.schema import GeneratorRecord, ServerRecord
 
 TOP_FRAMES = 8
 
@@ -141,20 +142,19 @@ def steps(run: Run) -> Table:
     """What was run: every step with its load."""
     rows = []
     for step in run.steps:
-        meta = step.meta
-        offered = numbers.rate(meta.get("offered_rate_rps"))
+        record = step.record
+        offered = numbers.rate(record.offered_rps)
         offered = "closed loop" if offered == numbers.NONE else offered
-        basis = str(meta.get("rate_basis") or "")
-        reasons = "; ".join(str(reason) for reason in meta.get("invalid_reasons") or ())
-        generator, server = meta.get("generator") or {}, meta.get("server") or {}
+        basis = record.rate_basis
+        reasons = "; ".join(record.invalid_reasons)
         rows.append(
             (
                 step.name,
                 f"{offered} ({basis})" if basis else offered,
                 numbers.rate(number(step.frames["summary"], "achieved_rps")),
-                f"{meta.get('connections', numbers.NONE)} / {meta.get('threads', numbers.NONE)}",
-                f"{numbers.seconds(meta.get('warmup_s'))} + {numbers.seconds(meta.get('duration_s'))}",
-                f"{_cpus(server)} / {_cpus(generator)}",
+                f"{record.connections or numbers.NONE} / {record.threads or numbers.NONE}",
+                f"{numbers.seconds(record.warmup_s)} + {numbers.seconds(record.duration_s)}",
+                f"{_cpus(record.server)} / {_cpus(record.generator)}",
                 "yes" if step.valid else f"no: {reasons or 'no reason given'}",
             )
         )
@@ -162,9 +162,8 @@ def steps(run: Run) -> Table:
     return Table("Steps", head, tuple(rows), numeric=False)
 
 
-def _cpus(part: dict[str, Any]) -> str:
-    pinned = part.get("cpus")
-    return ", ".join(str(cpu) for cpu in pinned) if pinned else "any"
+def _cpus(part: ServerRecord | GeneratorRecord) -> str:
+    return ", ".join(str(cpu) for cpu in part.cpus) if part.cpus else "any"
 
 
 def machine(manifest: dict[str, Any]) -> Table:

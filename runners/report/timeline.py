@@ -116,7 +116,7 @@ def timeline(*steps: Step, floor: Step | None = None) -> style.Picture:
         _latency(grid[0][index], step, rows)
         bottom, top = grid[0][index].get_ylim()
         low, high = min(low, bottom), max(high, top)
-        offered = numbers.value(step.meta.get("offered_rate_rps"))
+        offered = numbers.value(step.record.offered_rps)
         colour = style.colour_of(step.subject)
         _counts(grid[1][index], t, column(rows, "completed"), colour, offered)
         errors = np.nan_to_num(column(rows, "errors"))

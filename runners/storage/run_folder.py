@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runners.storage.archive import Archive
+from runners.storage.schema import StepRecord, write_record
 from runners.storage.step_folder import PARTIAL, StepFolder, StoreError, present_name, write_json
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ RUN_VARIABLE = "LAB_RUN"
 #: Names the run folder of an interrupted run that the notebook is to go on with.
 RESUME_VARIABLE = "LAB_RESUME"
 MANIFEST_SCHEMA = "run/1"
-STEP_SCHEMA = "step/1"
 #: Room kept from the start, so that a run whose disk is full can still be closed.
 RESERVE = ".reserve"
 RESERVE_BYTES = 128 * 1024
@@ -188,9 +188,9 @@ class RunFolder:
         folder.path.mkdir()
         return folder
 
-    def commit_step(self, step: StepFolder, meta: dict[str, Any]) -> StepFolder:
+    def commit_step(self, step: StepFolder, record: StepRecord) -> StepFolder:
         """Give a measured step its final name; a former step of that name is kept under steps/superseded/."""
-        write_json(step.meta, {"schema": STEP_SCHEMA, "name": step.name, **meta})
+        write_record(step, record)
         final = self.steps_path / step.name
         if final.exists():
             graveyard = self.steps_path / SUPERSEDED
@@ -201,7 +201,7 @@ class RunFolder:
 
     def steps(self) -> list[StepFolder]:
         """Complete steps in the order in which they started."""
-        return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us", 0))
+        return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us") or 0)
 
     def named(self, name: str) -> list[StepFolder]:
         """The complete step of that name, if there is one."""

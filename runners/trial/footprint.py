@@ -7,6 +7,7 @@ import re
 import time
 from pathlib import Path
 
+from runners.storage.schema import ProcessStatus
 from runners.targets.lab_server import RunningServer
 
 REST_S = 0.4  # a store that wrote nothing for so long is at rest
@@ -17,8 +18,8 @@ _PAGE_BYTES = 4096  # what most file systems give a file at least
 _MEMORY = {"RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes", "RssShmem": "rss_shmem_bytes"}
 
 
-def process(pid: int) -> dict[str, int]:
-    """Memory and disk traffic of a process; empty where the kernel does not tell (Linux only).
+def process(pid: int) -> ProcessStatus:
+    """Memory and disk traffic of a process; unknown where the kernel does not tell (Linux only).
 
     `written_bytes` are those that it made go to a disk, counted when a page becomes dirty, also through a mapping.
     `rss_file_bytes` are mapped files, which the kernel may take back.
@@ -27,14 +28,14 @@ def process(pid: int) -> dict[str, int]:
     try:
         status, io = (Path(f"/proc/{pid}/{name}").read_text(encoding="ascii") for name in ("status", "io"))
     except OSError:
-        return found
+        return ProcessStatus()
     for name, key in _MEMORY.items():
         if value := re.search(rf"^{name}:\s+(\d+) kB", status, re.M):
             found[key] = int(value[1]) * 1024
     for name, key in (("read_bytes", "read_bytes"), ("write_bytes", "written_bytes")):
         if value := re.search(rf"^{name}: (\d+)", io, re.M):
             found[key] = int(value[1])
-    return found
+    return ProcessStatus(**found)
 
 
 def disk_bytes(folder: Path) -> int:
@@ -56,10 +57,10 @@ def disk_bytes(folder: Path) -> int:
 def rest(server: RunningServer, bound_s: float) -> float | None:
     """Wait until the server's process writes no more; gives the seconds that took, None when it never rested."""
     began = time.monotonic()
-    last, since = process(server.pid).get("written_bytes", 0), began
+    last, since = process(server.pid).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:
         time.sleep(_LOOK_S)
-        written = process(server.pid).get("written_bytes", 0)
+        written = process(server.pid).written_bytes or 0
         if written - last > REST_BYTES:
             last, since = written, time.monotonic()
         elif now - since >= REST_S:

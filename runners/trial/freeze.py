@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from runners.design.proof import Freeze
 from runners.process.supervisor import Child, Frozen
+from runners.storage.schema import FreezeRecord
 
 
 class Freezer:
@@ -46,10 +46,11 @@ class Freezer:
                 return
             self._done.append(times)
 
-    def finish(self) -> list[dict[str, float]]:
+    def finish(self) -> tuple[FreezeRecord, ...]:
         """Start and end by the wall clock (us since 1970) and the length by the monotonic clock, of each freeze."""
         if self._thread is not None:
             self._thread.join()
-        return [
-            {name: value for name, value in asdict(times).items() if not name.startswith("_")} for times in self._done
-        ]
+        return tuple(
+            FreezeRecord(start_unix_us=each.start_unix_us, end_unix_us=each.end_unix_us, length_us=each.length_us)
+            for each in self._done
+        )

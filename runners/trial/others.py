@@ -5,22 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import psutil
+
+from runners.storage.schema import OtherProcess
 
 MOST = 3
 LEAST_CORES = 0.02  # less is not worth a name
 OWN = "this lab"
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """One of them: the kernel's name for it, and the cores that it used on average."""
-
-    name: str
-    cores: float
 
 
 class Others:
@@ -30,16 +22,16 @@ class Others:
         self._measured = frozenset(measured_pids)
         self._began, self._before = time.monotonic(), _used_s()
 
-    def busiest(self) -> list[dict[str, Any]]:
-        """Up to MOST of them as dicts of `Other`, the busiest first."""
+    def busiest(self) -> tuple[OtherProcess, ...]:
+        """Up to MOST of them, the busiest first."""
         elapsed_s = time.monotonic() - self._began
         found = [
-            Other(name, round((used_s - self._before[key][1]) / elapsed_s, 3))
+            OtherProcess(name=name, cores=round((used_s - self._before[key][1]) / elapsed_s, 3))
             for key, (name, used_s) in _used_s().items()
             if key in self._before and key[0] not in self._measured
         ]
         worth = sorted((each for each in found if each.cores >= LEAST_CORES), key=lambda each: -each.cores)
-        return [asdict(each) for each in worth[:MOST]]
+        return tuple(worth[:MOST])
 
 
 def _used_s() -> dict[tuple[int, float], tuple[str, float]]:

@@ -6,9 +6,10 @@ import threading
 import time
 from typing import Protocol
 
-from runners.errors import LabError
+from msgspec.structs import replace
 
-KILLED, LAUNCHED, READY = "killed_unix_us", "launched_unix_us", "ready_unix_us"
+from runners.errors import LabError
+from runners.storage.schema import OutageRecord
 
 
 class Nodes(Protocol):
@@ -30,7 +31,7 @@ class Outages:
         self._kill_after_s, self._launch_after_s = kill_after_s, launch_after_s
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        self._told: dict[str, float | str] = {}
+        self._record = OutageRecord(node=place + 1)
 
     def begin(self) -> None:
         """Start the clock. Later calls do nothing, so that a load's every tick may call it."""
@@ -42,27 +43,27 @@ class Outages:
         if self._waited(began + self._kill_after_s):
             return
         self._nodes.kill(self._place)
-        self._told[KILLED] = _now_us()
+        self._record = replace(self._record, killed_unix_us=_now_us())
         if self._waited(began + self._launch_after_s):
             return
-        self._told[LAUNCHED] = _now_us()
+        self._record = replace(self._record, launched_unix_us=_now_us())
         try:
             self._nodes.start_again(self._place)
         except LabError as refusal:
-            self._told["failed"] = str(refusal)
+            self._record = replace(self._record, failed=str(refusal))
             return
-        self._told[READY] = _now_us()
+        self._record = replace(self._record, ready_unix_us=_now_us())
 
     def _waited(self, until: float) -> bool:
         """Sleep until then; whether the load ended before."""
         return self._ended.wait(max(0.0, until - time.monotonic()))
 
-    def finish(self) -> dict[str, float | str]:
+    def finish(self) -> OutageRecord:
         """The times of what happened; what had not begun does not happen any more."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        return dict(self._told)
+        return self._record
 
 
 def _now_us() -> float:

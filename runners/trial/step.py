@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from runners.errors import LabError, MeasureError
 from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
 from runners.storage.run_folder import StepFolder
+from runners.storage.schema import GeneratorRecord, ProfileRecord, ServerRecord, StepRecord, StoreStatus
 from runners.targets.lab_server import RunningServer, log_tail
 from runners.trial.activity import Activity
 from runners.trial.footprint import process
@@ -62,8 +66,8 @@ def measure_step(
     instrument: Instrument,
     profile: ProfileSpec | None = None,
     tick: Tick = lambda _elapsed_s: None,
-) -> dict[str, Any]:
-    """Measure into `folder`; gives the step's metadata (see `runners.storage.run_folder`), without verdict.
+) -> StepRecord:
+    """Measure into `folder`; gives the record of the trial without what it is for and without a verdict.
 
     The server's identity is checked before the load. A server that dies under load ends the load early and is named
     in `invalid_reasons`; a profiler that is refused leaves the measurement whole and is named in `profiler_note`.
@@ -100,31 +104,43 @@ def measure_step(
             raise
     busiest = others.busiest()
     logs.copy()
-    meta = _meta(server, load, instrument, outcome) | {
-        "profiled": list(profile.events) if profile and recorded.note is None else [],
-        "store_before": before.get("store"),
-        "cluster_before": before.get("cluster"),
-        "profiler_note": recorded.note,
-        "events_note": events.note,
-        "others": busiest,
-        "invalid_reasons": ["interrupted"] if outcome.interrupted and server.alive() else [],
-    }
+    record = replace(
+        _record(server, load, instrument, outcome),
+        profiled=profile.events if profile and recorded.note is None else (),
+        store_before=store_status(before),
+        cluster_before=before.get("cluster") or {},
+        profiler_note=recorded.note,
+        events_recorded=True,
+        events_note=events.note,
+        others=busiest,
+    )
     if not server.alive():
-        meta["invalid_reasons"].append(f"the server died under load (exit code {server.child.poll()})")
-        meta["server_log_tail"] = log_tail(server.spec.log).splitlines()
-        return meta
+        reason = f"the server died under load (exit code {server.child.poll()})"
+        log = tuple(log_tail(server.spec.log).splitlines())
+        return replace(record, invalid_reasons=(reason,), server_log_tail=log)
     after = server.status()
-    meta |= {"store_after": after.get("store"), "cluster_after": after.get("cluster")}
-    meta["statistics_after"], meta["process_after"] = server.statistics(), process(server.pid)
+    record = replace(
+        record,
+        invalid_reasons=("interrupted",) if outcome.interrupted else (),
+        store_after=store_status(after),
+        cluster_after=after.get("cluster") or {},
+        statistics_after=server.statistics(),
+        process_after=process(server.pid),
+    )
     if instrument.recorder is not None and folder.causes_recording.exists():
         try:
             instrument.recorder.convert(folder.causes_recording, folder.events)
         except MeasureError as broken:
-            meta["events_note"] = str(broken)
+            record = replace(record, events_note=str(broken))
     if profile is not None and recorded.note is None:
         window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
-        meta["profiler"] = _convert(folder, instrument.profiler, profile, server.engine, window_ms)
-    return meta
+        record = replace(record, profiler=_convert(folder, instrument.profiler, profile, server.engine, window_ms))
+    return record
+
+
+def store_status(status: Mapping[str, Any]) -> StoreStatus:
+    """The store's part of a server's status."""
+    return msgspec.convert(status.get("store") or {}, StoreStatus)
 
 
 @dataclass(slots=True)
@@ -179,11 +195,13 @@ def _recording(
 
 def _convert(
     folder: StepFolder, profiler: Profiler, profile: ProfileSpec, engine: str, window_ms: tuple[int, int]
-) -> dict[str, Any]:
+) -> ProfileRecord:
     """Flame graphs and collapsed stacks of what was recorded, and the recording's own account of itself."""
     told = profiler.read_back(folder.recording, profile.events)
     counts = told["events"]
+    settings = told["settings"]
     assert isinstance(counts, dict)
+    assert isinstance(settings, dict)
 
     seen = [event for event in profile.events if counts[event]]
 
@@ -203,57 +221,51 @@ def _convert(
         adding_up = pool.submit(stacks)
         list(pool.map(graph, seen))
         adding_up.result()
-    return {
-        "engine": told["engine"],
-        "version": told["version"],
-        "interval_ns": profile.cpu_interval_ns,
-        "alloc_interval_bytes": profile.alloc_interval_bytes,
-        "samples": counts,
-        "settings": told["settings"],
-    }
+    return ProfileRecord(
+        engine=str(told["engine"] or ""),
+        version=str(told["version"] or ""),
+        interval_ns=profile.cpu_interval_ns,
+        alloc_interval_bytes=profile.alloc_interval_bytes,
+        samples=counts,
+        settings=settings,
+    )
 
 
-def _meta(server: RunningServer, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> dict[str, Any]:
-    return {
-        "engine": server.engine,
-        "subject": server.subject,
-        "profiled": [],
-        "started_unix_us": outcome.started_unix_us,
-        "ended_unix_us": outcome.ended_unix_us,
-        "offered_rate_rps": load.rate_rps,
-        "connections": load.connections,
-        "threads": load.threads,
-        "warmup_s": load.warmup_s,
-        "duration_s": load.duration_s,
-        "generator": {
-            "tool": instrument.generator.name,
-            "version": instrument.generator.version,
-            "command": list(outcome.command),
-            "exit_code": outcome.exit_code,
-            "cpu_s": outcome.cpu_s,
-            "cpus": list(instrument.cpus) if instrument.cpus else None,
-        },
-        "server": {
-            "command": list(server.command),
-            "cpus": list(server.spec.cpus) if server.spec.cpus else None,
-            "ready": server.ready,
-            "jvm_flags": server.spec.jvm_flags(),
-        },
-        "store_before": None,
-        "store_after": None,
-        "cluster_before": None,
-        "cluster_after": None,
-        "profiler": None,
-        "profiler_note": None,
-        "others": [],
-        "invalid_reasons": [],
-    }
+def _record(server: RunningServer, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> StepRecord:
+    generator = GeneratorRecord(
+        tool=instrument.generator.name,
+        version=instrument.generator.version,
+        command=outcome.command,
+        exit_code=outcome.exit_code,
+        cpu_s=outcome.cpu_s,
+        cpus=instrument.cpus or None,
+    )
+    process = ServerRecord(
+        command=tuple(server.command),
+        cpus=server.spec.cpus or None,
+        ready=server.ready,
+        jvm_flags=tuple(server.spec.jvm_flags()),
+    )
+    return StepRecord(
+        engine=server.engine,
+        treatment=server.subject,
+        started_unix_us=outcome.started_unix_us,
+        ended_unix_us=outcome.ended_unix_us,
+        offered_rps=load.rate_rps,
+        connections=load.connections,
+        threads=load.threads,
+        warmup_s=load.warmup_s,
+        duration_s=load.duration_s,
+        generator=generator,
+        server=process,
+    )
 
 
-def skipped_meta(server: RunningServer, load: LoadSpec, instrument: Instrument, why: LabError) -> dict[str, Any]:
-    """The metadata of a step that was not measured because its server was gone, or another's, before it began."""
+def skipped(server: RunningServer, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
+    """The record of a trial that was not measured because its server was gone, or another's, before it began."""
     now_us = time.time_ns() // 1000
-    return _meta(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)) | {
-        "invalid_reasons": [f"skipped: {why.thing}: {why.cause.splitlines()[0]}"],
-        "server_log_tail": log_tail(server.spec.log).splitlines(),
-    }
+    return replace(
+        _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),
+        invalid_reasons=(f"skipped: {why.thing}: {why.cause.splitlines()[0]}",),
+        server_log_tail=tuple(log_tail(server.spec.log).splitlines()),
+    )

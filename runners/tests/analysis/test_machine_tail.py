@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from runners.analysis import machine_tail
 from runners.analysis.profile import cost
@@ -23,6 +24,7 @@ from runners.claims.differential import _measured as measured
 from runners.claims.rules import RULES
 from runners.readers.columns import frame
 from runners.readers.run import Run, Step
+from runners.storage.schema import CLUSTER, InterleavedRecord
 from runners.tests.fixtures.history import Span, history
 from runners.tests.report import steps
 
@@ -131,9 +133,10 @@ def test_repeats_are_compared_unless_most_of_a_sides_tails_are_the_machines(tmp_
 def test_settings_that_took_turns_keep_to_the_same_rule(tmp_path: Path) -> None:
     made = []
     for step in rounds(tmp_path, stolen=6).steps:
-        compare = step.meta["compare"]
-        turn = {"group": "changes", "round": compare["round"], "settings": ["setting-a", "setting-b"], "planned": 6}
-        made.append(dataclasses.replace(step, meta={**step.meta, "kind": turns.TURN, "turn": turn}))
+        about = InterleavedRecord(
+            family=CLUSTER, name="changes", treatments=("setting-a", "setting-b"), planned_rounds=6
+        )
+        made.append(dataclasses.replace(step, record=replace(step.record, role=turns.TURN, interleaved=about)))
     (group,) = turns.groups(made)
     found = turns.of(group.against("setting-a", "setting-b"), turns.TAIL)
     assert found is not None and turns.told(found).startswith("not compared (in 6 of 6 measurements of setting-b")

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
+from msgspec.structs import replace
 
 from runners.analysis import floors
 from runners.analysis.intervals import Bounded
@@ -102,9 +103,9 @@ def before(folder: Path, p50_us: float = 90.0, **meta: Any) -> Step:
     """The fixed load before a campaign: three seconds of 2 000/s on one connection."""
     made = floor(folder, [p50_us - 2, p50_us, p50_us + 2], [900, 1_200, 1_500])
     summary = made.frames["summary"].assign(offered_rps=SENTINEL_RPS, achieved_rps=SENTINEL_RPS)
-    own = {"kind": SENTINEL, "workload": "get", "offered_rate_rps": SENTINEL_RPS, "name": SENTINEL, **meta}
+    own = {"role": SENTINEL, "workload": "get", "offered_rps": SENTINEL_RPS, "name": SENTINEL, **meta}
     return dataclasses.replace(
-        made, name=SENTINEL, meta={**made.meta, **own}, frames={**made.frames, "summary": summary}
+        made, name=SENTINEL, record=replace(made.record, **own), frames={**made.frames, "summary": summary}
     )
 
 
@@ -178,7 +179,7 @@ def test_the_nearest_floor_is_the_loads_own_then_one_on_as_many_connections_then
     assert floors.nearest([first, apart], load) is first
     assert floors.nearest([first, apart, slower], load) is slower
     assert floors.nearest([first, own, apart, slower], load) is own
-    closed = dataclasses.replace(load, meta={**load.meta, "offered_rate_rps": None})
+    closed = dataclasses.replace(load, record=replace(load.record, offered_rps=None))
     closed.frames["summary"]["offered_rps"] = np.nan
     assert floors.own([own], closed) is None, "a closed loop has no rate"
 
@@ -199,7 +200,7 @@ def test_the_floor_can_be_drawn_on_any_plot_of_latency(tmp_path: Path) -> None:
     assert p50 in [line.get_ydata()[0] for line in axes.lines], "each level is a line"  # type: ignore[index]
     assert [text.get_text().split(" ")[1] for text in axes.texts] == ["p50", "p99"]
     assert axes.patches, "what lies below is shaded"
-    for none in (None, dataclasses.replace(made, meta={**made.meta, "valid": False})):
+    for none in (None, dataclasses.replace(made, record=replace(made.record, valid=False))):
         assert floor_lines(_plot(), none, [load]) is None and reach(none) == []
 
 

@@ -21,6 +21,7 @@ from runners.readers.run import Step
 from runners.readers.samples import Samples
 from runners.readers.timer import fit
 from runners.storage.run_folder import StepFolder
+from runners.storage.schema import StepRecord
 from runners.tests.counts import allowed, rounds
 
 
@@ -32,8 +33,8 @@ def spectrum_of(values_us: npt.NDArray[np.float64]) -> pd.DataFrame:
 def step_of(seconds: list[dict[str, float]], pauses: list[dict[str, object]] | None = None) -> Step:
     rows = [{"t_s": float(t), "kind": "response", "count": 1000, "max_us": 1, **row} for t, row in enumerate(seconds)]
     frames = complete({"intervals": frame("intervals", rows), "pauses": frame("pauses", pauses or [])})
-    meta = {"valid": True, "kind": "load", "engine": "lsm", "workload": "put", "unreadable": []}
-    return Step("put-lsm", meta, StepFolder(Path("put-lsm")), frames)
+    record = StepRecord(valid=True, role="load", engine="lsm", workload="put")
+    return Step("put-lsm", record, StepFolder(Path("put-lsm")), frames)
 
 
 @pytest.mark.parametrize(("name", "width_ms"), [("report-1/put", 1.20), ("report-1/get", 1.25)])

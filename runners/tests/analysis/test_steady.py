@@ -29,7 +29,7 @@ def step_of(medians: Values, rate: Values | None = None, jit_ms: Values | None =
     if jit_ms is not None:
         t_s = np.arange(len(jit_ms), dtype=float)
         frames["activity"] = pd.DataFrame({"t_s": t_s, "length_s": 1.0, "kind": "jit", "busy_ms": jit_ms})
-    return Step(base.name, base.meta, base.folder, frames)
+    return Step(base.name, base.record, base.folder, frames)
 
 
 def flat(random: np.random.Generator, seconds: int, noise: float) -> Values:

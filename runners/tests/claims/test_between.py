@@ -114,7 +114,7 @@ def test_other_rates_are_refused(tmp_path: Path) -> None:
     b = make_run(
         tmp_path, engines=("rocksdb",), duration_s=5, without=PROFILED, rates={"put": 9_000.0, "get": 12_400.0}
     )
-    with pytest.raises(PlanError, match="offered_rate_rps"):
+    with pytest.raises(PlanError, match="offered_rps"):
         compare_folders([a.path], [b.path], [], 0.02)
 
 

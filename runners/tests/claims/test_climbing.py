@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runners.analysis import facts
 from runners.analysis.knee import Kind, finish
@@ -77,7 +78,7 @@ def test_a_step_with_another_fault_than_a_late_generator_gives_no_bound(tmp_path
     run = read_run(make_ladder(tmp_path, (1_000.0, 4_000.0), late=(1_000.0, 4_000.0), late_us=900.0))
     late, saturated = run.steps
     assert facts.at_most(late, 0.99) is not None and facts.at_most(saturated, 0.99) is None
-    broken = dataclasses.replace(late, meta={**late.meta, "invalid_reasons": [NOT_KEPT_UP, "the server is gone"]})
+    broken = dataclasses.replace(late, record=replace(late.record, invalid_reasons=(NOT_KEPT_UP, "the server is gone")))
     assert facts.at_most(broken, 0.99) is None
     assert meets(broken, Objective()).outcome == Outcome.GENERATOR
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from runners.analysis import loops
 from runners.audit.rules.luajit import integers
@@ -16,9 +17,16 @@ from runners.claims.conclude import conclude
 from runners.claims.rules import RULES
 from runners.design.closed_loop import AFTER, BEFORE, DELAYED, FLAG, GET_FEW, NEW_JDK, ONE_WRITE, PUT
 from runners.readers.published import published_of
+from runners.readers.run import Step
+from runners.storage.schema import StepRecord
 from runners.tests.fixtures.fake_loops import FAST_US, WAIT_US, loop_of, run_of
 from runners.tests.fixtures.fake_rounds import with_summary
 from runners.tests.report import steps
+
+
+def of_loop(step: Step, **fields: object) -> StepRecord:
+    record: StepRecord = replace(step.record, loop=replace(step.record.loop, **fields))
+    return record
 
 
 def test_a_run_without_loops_is_none_of_its_business(tmp_path: Path) -> None:
@@ -81,8 +89,8 @@ def test_which_cure_the_new_jdk_has_is_told_by_its_control(tmp_path: Path) -> No
     (finding,) = [finding for finding in conclude(run, {}).findings if finding.code == "D05"]
     assert "It is not the flag" in finding.sentence and "sends head and body at once" in finding.sentence
     slow = loop_of(tmp_path, AFTER, PUT)
-    held_up = dataclasses.replace(slow, name="delayed-put-1", meta={**slow.meta, "stage": "delayed"})
-    others = [step for step in run.steps if step.meta["stage"] != "delayed"]
+    held_up = dataclasses.replace(slow, name="delayed-put-1", record=of_loop(slow, stage="delayed"))
+    others = [step for step in run.steps if step.record.loop.stage != "delayed"]
     told = tell(dataclasses.replace(run, steps=(*others, held_up)))
     assert told is not None
     (finding,) = [finding for finding in told.findings if finding.code == "D05"]
@@ -93,7 +101,7 @@ def test_a_machine_without_the_wait_is_not_told_that_it_has_one(tmp_path: Path) 
     run = run_of(tmp_path, (FLAG, NEW_JDK), (1,))
     quick = [
         dataclasses.replace(
-            step, meta={**step.meta, "stage": "after" if step.meta["stage"] == "nodelay" else "nodelay"}
+            step, record=of_loop(step, stage="after" if step.record.loop.stage == "nodelay" else "nodelay")
         )
         for step in run.steps
     ]
@@ -105,7 +113,7 @@ def test_a_machine_without_the_wait_is_not_told_that_it_has_one(tmp_path: Path) 
 
 def test_a_disturbed_count_of_acknowledgements_is_a_warning(tmp_path: Path) -> None:
     slow, fast = loop_of(tmp_path, AFTER, PUT), loop_of(tmp_path, FLAG, PUT)
-    noisy = dataclasses.replace(fast, meta={**fast.meta, "tcp": {"DelayedACKs": 10**9}})
+    noisy = dataclasses.replace(fast, record=of_loop(fast, tcp={"DelayedACKs": 10**9}))
     told = tell(steps.run(tmp_path, [slow, noisy]))
     assert told is not None
     (finding,) = [finding for finding in told.findings if finding.code == "D03"]
@@ -128,5 +136,5 @@ def test_an_interrupted_run_tells_what_it_has(tmp_path: Path) -> None:
     for stages in ((BEFORE,), (ONE_WRITE,), (BEFORE, AFTER)):
         conclusion = conclude(run_of(tmp_path, stages, (1,)), {})
         assert conclusion.answer == "Too little was measured to tell what the 44 ms are."
-    nothing = dataclasses.replace(loop_of(tmp_path, AFTER, PUT), meta={"kind": "loop", "valid": False})
+    nothing = dataclasses.replace(loop_of(tmp_path, AFTER, PUT), record=StepRecord(role="loop"))
     assert conclude(steps.run(tmp_path, [nothing]), {}).answer.startswith("Too little")

@@ -146,7 +146,7 @@ def test_a_published_median_that_stays_is_told_beside_one_that_does_not(tmp_path
 
 def test_a_group_keeps_the_order_of_its_settings_and_the_rounds_that_both_have(tmp_path: Path) -> None:
     made = group_of(tmp_path, {"all-old": 6_000.0, "all-new": 12_000.0})
-    cut = [step for step in made if not (step.subject == "all-new" and step.meta["turn"]["round"] == 2)]
+    cut = [step for step in made if not (step.subject == "all-new" and step.record.round == 2)]
     (group,) = turns.groups(cut)
     assert group.settings == ("all-old", "all-new") and group.usable("all-old", "all-new") == [1, 3, 4]
     each = turns.of(group.against("all-old", "all-new"), turns.CARRIED)
@@ -159,7 +159,7 @@ def test_rounds_in_which_a_server_compiled_are_named_and_left_out_where_enough_r
 ) -> None:
     made = group_of(tmp_path, {"all-old": 6_000.0, "all-new": 12_000.0}, rounds=rounds)
     for step in made:
-        cores = 0.3 if step.subject == "all-new" and step.meta["turn"]["round"] == 1 else 0.01
+        cores = 0.3 if step.subject == "all-new" and step.record.round == 1 else 0.01
         row = {"t_s": 0.0, "length_s": 1.0, "kind": "jit", "busy_ms": 1000 * cores}
         step.frames["activity"] = frame("activity", [row])
     (group,) = turns.groups(made)

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from runners.claims.comparing import REPEAT, tell
 from runners.readers.run import Run, Step
@@ -70,6 +71,6 @@ def test_a_bound_without_an_end_is_no_figure_and_the_answer_says_so(tmp_path: Pa
 
 def test_without_a_valid_round_nothing_is_compared(tmp_path: Path) -> None:
     run = _run(tmp_path, b_us=90.0)
-    invalid = [dataclasses.replace(step, meta={**step.meta, "valid": False}) for step in run.steps]
+    invalid = [dataclasses.replace(step, record=replace(step.record, valid=False)) for step in run.steps]
     told = tell(dataclasses.replace(run, steps=tuple(invalid)))
     assert told is not None and "no round is valid for both" in told.answer

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runners.analysis.finding import Finding
 from runners.claims.conclude import conclude
@@ -16,6 +18,7 @@ from runners.execution.warming import COMPILER
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
+from runners.storage.schema import OtherProcess
 from runners.tests.fixtures.fake_run import make_run
 
 LATENCY = re.compile(r"\d\s?(us|ms)\b")
@@ -100,8 +103,13 @@ def test_our_own_runs_are_held_to_the_rules_of_the_audit(tmp_path: Path, complet
 
 def test_a_closed_loop_with_a_freer_compiler_says_so(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path, engines=("lsm",)))
-    for step in run.find(kind="probe", workload="put"):
-        step.meta.update(COMPILER)
+    steps = tuple(
+        dataclasses.replace(step, record=replace(step.record, **COMPILER))
+        if (step.kind, step.workload) == ("probe", "put")
+        else step
+        for step in run.steps
+    )
+    run = dataclasses.replace(run, steps=steps)
     told = [each.sentence for each in of(conclude(run, {}), "A05")]
     assert ["compiler might use the generator's cores too" in sentence for sentence in told] == [True, False]
 
@@ -256,14 +264,15 @@ def test_who_else_used_the_cores_is_named(tmp_path: Path) -> None:
     step.frames["telemetry"]["foreign_cpu_cores"] = 0.47
     for others, told in (
         (
-            [{"name": "kdamond.0", "cores": 0.44}, {"name": "backup", "cores": 0.03}],
+            (OtherProcess(name="kdamond.0", cores=0.44), OtherProcess(name="backup", cores=0.03)),
             " (kdamond.0 0.44 and backup 0.03)",
         ),
-        ([], ""),
-        (None, ""),
+        ((), ""),
     ):
-        step.meta["others"] = others
-        (found,) = [each for each in conclude(run, {}).checks if each.name == "machine"]
+        changed = dataclasses.replace(step, record=replace(step.record, others=others))
+        steps = tuple(changed if each is step else each for each in run.steps)
+        checks = conclude(dataclasses.replace(run, steps=steps), {}).checks
+        (found,) = [each for each in checks if each.name == "machine"]
         assert found.ok is False and f"0.47 cores used by others in {step.label}{told}, " in found.text
 
 

@@ -21,12 +21,12 @@ def steps() -> list[Step]:
     """The writes of the kept run of experiment 06, in the order in which they were taken."""
     kept = RunFolder.open(REFERENCE / "06").steps()
     found = [read_step(folder) for folder in kept if folder.name.startswith((FILL, "probe-put"))]
-    return sorted(found, key=lambda step: float(step.meta["ended_unix_us"]))
+    return sorted(found, key=lambda step: step.record.ended_unix_us)
 
 
 def test_every_store_fills_about_as_fast_as_it_took_the_load_before(steps: list[Step]) -> None:
-    loads = [step for step in steps if step.meta["kind"] != FILL]
-    fills = {str(step.meta["subject"]): achieved_rps(step) for step in steps if step.meta["kind"] == FILL}
+    loads = [step for step in steps if step.kind != FILL]
+    fills = {step.subject: achieved_rps(step) for step in steps if step.kind == FILL}
     assert set(fills) == set(STORES)
     for name, took_rps in fills.items():
         expected_rps = writes_rps(loads, name, STORES[name].engine)
@@ -35,12 +35,12 @@ def test_every_store_fills_about_as_fast_as_it_took_the_load_before(steps: list[
 
 
 def test_a_fill_that_was_slower_than_the_load_is_what_the_next_one_is_expected_to_be(steps: list[Step]) -> None:
-    filled = {str(step.meta["subject"]): achieved_rps(step) for step in steps if step.meta["kind"] == FILL}
+    filled = {step.subject: achieved_rps(step) for step in steps if step.kind == FILL}
     assert writes_rps(steps, "lsm", "lsm") == filled["lsm"]
 
 
 def test_another_setting_of_an_engine_is_expected_to_fill_alike(steps: list[Step]) -> None:
-    last = [achieved_rps(s) for s in steps if s.meta["kind"] == FILL and s.meta["engine"] == "rocksdb"][-1]
+    last = [achieved_rps(s) for s in steps if s.kind == FILL and s.engine == "rocksdb"][-1]
     assert writes_rps(steps, "rocksdb-not-run-yet", "rocksdb") == last
     assert writes_rps(steps, "none", "none") is None and writes_rps([], "lsm", "lsm") is None
 

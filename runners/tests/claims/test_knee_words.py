@@ -16,6 +16,7 @@ from runners.design.objective import Objective
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.storage.run_folder import StepFolder
+from runners.storage.schema import StepRecord
 from runners.tests.fixtures.ladder_run import make_ladder
 
 MET_ONLY = (500.0, 1_000.0)
@@ -36,7 +37,7 @@ ANSWERS: dict[str, Answer] = {}
 def known(subject: str, answer: Answer, workload: str = "put") -> Ladder:
     name = f"{workload}-{subject}"
     ANSWERS[name] = answer
-    about = {"subject": subject, "workload": workload, "connections": 64}
+    about = StepRecord(treatment=subject, workload=workload, connections=64)
     step = Step(name, about, StepFolder(Path(name)), {})
     return Known(name, (step,), Objective(), None)
 

@@ -27,9 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 def test_every_stage_whose_jdk_is_here_was_measured(folder: RunFolder) -> None:
     run = read_run(folder)
     there = {name for name, stage in STAGES.items() if not stage.setting.jdk or find_jdk(OLD_JDK) is not None}
-    assert {step.meta["stage"] for step in run.find(kind="loop")} == there
+    assert {step.record.loop.stage for step in run.find(kind="loop")} == there
     for step in run.find(kind="loop"):
-        assert step.valid and not step.meta.get("unreadable"), (step.name, step.meta.get("invalid_reasons"))
+        assert step.valid and not step.unreadable, (step.name, step.record.invalid_reasons)
         assert step.frames["summary"]["completed"].iloc[0] > 0
         absent = step.frames["summary"]["non_2xx"].iloc[0]
         assert (absent > 0) == (step.workload == "get-few"), step.name
@@ -37,8 +37,8 @@ def test_every_stage_whose_jdk_is_here_was_measured(folder: RunFolder) -> None:
 
 def test_its_servers_ran_on_the_jdk_that_their_stage_names(folder: RunFolder) -> None:
     for step in read_run(folder).find(kind="loop"):
-        asked = STAGES[step.meta["stage"]].setting.jdk
-        jvm = str(step.meta["server"]["ready"]["jvm"])
+        asked = STAGES[step.record.loop.stage].setting.jdk
+        jvm = str(step.record.server.ready["jvm"])
         assert jvm.startswith(str(asked)) if asked else not jvm.startswith(str(OLD_JDK))
 
 

@@ -78,10 +78,10 @@ def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_sk
     monkeypatch.setattr(Telemetry, "sample", kill)  # the first sample is taken when the generator has been started
     step = campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
     assert not step.valid
-    assert "the server died under load (exit code 137)" in step.meta["invalid_reasons"]
-    assert step.meta["server_log_tail"]
+    assert "the server died under load (exit code 137)" in step.record.invalid_reasons
+    assert step.record.server_log_tail
     after = campaign.step("get-lsm", "load", server, GET, Rate(500, "given"))
-    assert not after.valid and after.meta["invalid_reasons"][0].startswith("skipped")
+    assert not after.valid and after.record.invalid_reasons[0].startswith("skipped")
     assert [s.name for s in run.steps()] == ["put-lsm", "get-lsm"]
 
 
@@ -91,7 +91,7 @@ def test_a_server_that_dies_before_the_generator_reaches_it_costs_its_step_and_n
     monkeypatch.setattr(Recorder, "start", lambda _self, pid: os.kill(pid, signal.SIGKILL))
     monkeypatch.setattr(RunningServer, "alive", lambda _self: True)  # as long as nobody has looked
     step = campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
-    assert not step.valid and "died with exit code 137" in step.meta["invalid_reasons"][0]
+    assert not step.valid and "died with exit code 137" in step.record.invalid_reasons[0]
     assert [s.name for s in run.steps()] == ["put-lsm"]
 
 
@@ -99,16 +99,16 @@ def test_a_rate_above_what_one_connection_carries_is_called_saturation(
     campaign: Campaign, server: RunningServer
 ) -> None:
     step = campaign.step("put-lsm", "load", server, PUT, Rate(500_000, "given"))
-    assert step.meta["saturated"] and step.valid
+    assert step.record.saturated and step.valid
     assert step.frames["summary"]["achieved_rps"].iloc[0] < 500_000 * 0.9
 
 
 def test_a_refused_profiler_leaves_the_measurement_and_its_reason(campaign: Campaign, server: RunningServer) -> None:
     step = campaign.step("put-lsm-profiled", "load", server, PUT, Rate(500, "given"), ProfileSpec(("cpu",), -5, 4096))
     # a machine that stands still meanwhile makes the generator late, which is another matter
-    assert all("own schedule" in reason for reason in step.meta["invalid_reasons"])
+    assert all("own schedule" in reason for reason in step.record.invalid_reasons)
     assert step.frames["summary"]["achieved_rps"].iloc[0] > 250
-    assert not step.profiled and "async-profiler" in step.meta["profiler_note"]
+    assert not step.profiled and "async-profiler" in (step.record.profiler_note or "")
 
 
 def test_the_profilers_own_words_are_in_its_refusal(shop: Workshop, server: RunningServer, tmp_path: Path) -> None:

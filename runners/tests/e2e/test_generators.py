@@ -103,7 +103,7 @@ class Frozen:
         seen = stall(step)
         assert seen is not None
         used_s = sum(sum(process.cpu_times()[:2]) for process in own) - before_s
-        return (seen, step), used_s + float(step.meta["generator"]["cpu_s"])
+        return (seen, step), used_s + (step.record.generator.cpu_s or 0.0)
 
 
 @pytest.mark.timed
@@ -158,7 +158,7 @@ def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
             assert one.max_us >= 0.9e6 * END.length_s and one.counted_above(0.1) <= 3
         else:  # exit code 0, no error, and nothing of the stall
             assert one.max_us < 0.5e6 * freeze.length_s, f"{one.max_us:.0f} us"
-            assert step.meta["generator"]["exit_code"] == 0
+            assert step.record.generator.exit_code == 0
 
     undisturbed(Frozen(campaign, server, found(shop, name), END), check)
 

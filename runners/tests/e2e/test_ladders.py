@@ -37,7 +37,7 @@ def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], 
     folder = RunFolder.open(path)
     run = read_run(folder)
     assert folder.manifest()["status"] == "complete"
-    found = {str(step.meta["ladder"]["name"]) for step in run.steps if step.kind == "rung"}
+    found = {step.record.ladder.name for step in run.steps if step.kind == "rung" and step.record.ladder}
     assert ladders <= found
     profiled = [step for step in run.steps if step.profiled]
     assert profiled and all(not step.frames["shares"].empty for step in profiled)
@@ -91,7 +91,7 @@ def test_switches_run_in_rounds_to_their_verdicts(tmp_path: Path) -> None:
     assert {found.switch.name for found in ablations(run)} == {"bloom", "response"}
     assert all(len(row.rounds["closed_loop_rps"]) >= 4 for found in ablations(run) for row in found.rows)
     (fault,) = run.find(kind="fault")
-    heads = fault.meta["fault"]["heads"]
+    heads = fault.record.fault.heads if fault.record.fault else ()
     assert len(heads) > 100 and heads[99]["bytes"] > 10 * heads[0]["bytes"]
     report = folder.report_md.read_text()
     assert "All in one table" in report and "Answers of one connection" in report

@@ -43,7 +43,7 @@ def test_every_step_was_measured_and_read(smoke: Smoke) -> None:
     run = read_run(smoke[0])
     assert {step.name for step in run.steps} == STEPS
     for step in run.steps:
-        assert not step.meta.get("unreadable"), (step.name, step.meta.get("unreadable"))
+        assert not step.unreadable, (step.name, step.unreadable)
         summary = step.frames["summary"].iloc[0]
         assert summary["completed"] > 0, step.name
         assert summary["non_2xx"] == 0, step.name
@@ -53,15 +53,15 @@ def test_every_step_was_measured_and_read(smoke: Smoke) -> None:
 def test_each_step_says_how_it_was_measured(smoke: Smoke) -> None:
     run = read_run(smoke[0])
     for step in run.find(kind="load"):
-        meta = step.meta
-        assert meta["generator"]["command"] and meta["server"]["command"]
-        assert meta["server"]["ready"]["transport"] in ("native", "java")
-        assert meta["server"]["ready"]["engine"] == step.engine
-        assert meta["store_before"] is not None and meta["store_after"] is not None
-        assert meta["offered_rate_rps"] > 0 and meta["rate_basis"]
+        record = step.record
+        assert record.generator.command and record.server.command
+        assert record.server.ready["transport"] in ("native", "java")
+        assert record.server.ready["engine"] == step.engine
+        assert record.store_before.tables is not None and record.store_after.tables is not None
+        assert (record.offered_rps or 0) > 0 and record.rate_basis
         if step.name.endswith("-profiled"):
-            assert meta["profiler"]["engine"] in ("perf_events", "ctimer", "itimer"), meta["profiler_note"]
-            assert meta["profiler"]["samples"]["cpu"] > 0
+            assert record.profiler.engine in ("perf_events", "ctimer", "itimer"), record.profiler_note
+            assert record.profiler.samples["cpu"] > 0
             assert not step.frames["shares"].empty
             assert "<html" in step.folder.flamegraph("cpu").read_text().lower()
 
@@ -75,7 +75,7 @@ def test_what_can_make_a_tail_is_recorded_on_the_clock_of_the_load(smoke: Smoke)
     for step in run.find(kind="load"):
         answered = float(step.frames["slices"]["count"].sum())
         assert answered == float(step.frames["summary"]["completed"].iloc[0]), step.name
-        assert step.frames["slices"]["t_s"].max() < step.meta["duration_s"] + DRAIN_S
+        assert step.frames["slices"]["t_s"].max() < (step.record.duration_s or 0) + DRAIN_S
         activity = step.frames["activity"]
         assert {"steal", "foreign", "serving", "wait"} <= set(activity["kind"]), step.name
         assert activity["t_s"].min() < 0.2
@@ -84,7 +84,7 @@ def test_what_can_make_a_tail_is_recorded_on_the_clock_of_the_load(smoke: Smoke)
             stacks = step.frames["stacks"].query("event == 'cpu'")
             assert cpu["samples"].sum() == stacks["count"].sum() > 0
         else:
-            assert step.meta["events_note"] is None
+            assert step.record.events_note is None
             assert step.folder.events.exists()
 
 
@@ -92,9 +92,7 @@ def test_all_engines_and_the_floor_were_offered_the_same_rate(smoke: Smoke) -> N
     run = read_run(smoke[0])
     for workload in ("put", "get"):
         rates = {
-            step.meta["offered_rate_rps"]
-            for kind in ("load", "floor")
-            for step in run.find(kind=kind, workload=workload)
+            step.record.offered_rps for kind in ("load", "floor") for step in run.find(kind=kind, workload=workload)
         }
         assert len(rates) == 1
 
@@ -102,7 +100,7 @@ def test_all_engines_and_the_floor_were_offered_the_same_rate(smoke: Smoke) -> N
 def test_get_was_asked_of_data_that_had_been_through_the_disk(smoke: Smoke) -> None:
     run = read_run(smoke[0])
     (step,) = run.find(subject="lsm", workload="get", profiled=False)
-    assert step.meta["store_before"]["tables"] >= 1
+    assert (step.record.store_before.tables or 0) >= 1
 
 
 def test_nothing_but_the_reports_is_left_of_the_stores(smoke: Smoke) -> None:

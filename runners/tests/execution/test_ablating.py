@@ -80,7 +80,7 @@ def test_reads_find_data_that_each_setting_wrote_once(tmp_path: Path) -> None:
 def test_all_are_offered_what_the_weakest_carries(tmp_path: Path) -> None:
     folder = opened(tmp_path)
     bloom(folder, Starts(machine()))
-    rates = {step.read_meta()["offered_rate_rps"] for step in folder.steps() if step.name.startswith("repeat-0")}
+    rates = {step.read_meta()["offered_rps"] for step in folder.steps() if step.name.startswith("repeat-0")}
     assert len(rates) == 1 and 0 < rates.pop() < 2_000.0
 
 
@@ -101,7 +101,7 @@ def test_what_was_measured_before_an_interruption_is_not_measured_again(tmp_path
     again = Starts(machine())
     found = bloom(folder, again)
     assert not set(kept) & set(again.machine.measured) and len(found.rows[0].rounds["closed_loop_rps"]) == 4
-    rates = {step.meta["offered_rate_rps"] for step in found.steps if step.kind == "repeat"}
+    rates = {step.record.offered_rps for step in found.steps if step.kind == "repeat"}
     assert len(rates) == 1  # the rate stays that of the first session
     done = Starts(machine())
     bloom(folder, done)
@@ -115,7 +115,7 @@ def test_a_fault_is_shown_and_not_compared(tmp_path: Path, monkeypatch: pytest.M
     found = taker(folder, starts).switch(RESPONSE, 4, starts.drop)
     assert [row.name for row in found.rows] == ["response-direct"]
     (fault,) = read_run(folder).find(kind="fault")
-    assert fault.meta["fault"]["heads"] == HEADS and not starts.machine.filled
+    assert fault.record.fault is not None and list(fault.record.fault.heads) == HEADS and not starts.machine.filled
 
 
 def test_both_ends_are_loaded_at_one_rate_on_their_own_data(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_both_ends_are_loaded_at_one_rate_on_their_own_data(tmp_path: Path) -> N
     folder, starts = opened(tmp_path), Starts(Machine(servers))
     steps = taker(folder, starts).together(4, ())
     assert [step.subject for step in steps] == [setting.name for setting in TOGETHER.settings]
-    assert len({step.meta["offered_rate_rps"] for step in [*steps, *read_run(folder).find(kind="floor")]}) == 1
+    assert len({step.record.offered_rps for step in [*steps, *read_run(folder).find(kind="floor")]}) == 1
     for name in ("lsm-as-published", "lsm-all-on"):  # a server is warm before its load
         order = starts.machine.measured
         assert order.index(f"warm-get-{name}") + 1 == order.index(f"get-{name}")

@@ -24,6 +24,7 @@ from runners.execution.budget import rounds_within, seconds_of_a_probe
 from runners.execution.series import Series
 from runners.report.ladder import table as ladder_table
 from runners.storage.run_folder import RunFolder
+from runners.storage.schema import read_record
 from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Server
 
 SHAPE = Shape(4, 1, 1.0, 0.0)
@@ -66,7 +67,7 @@ def started(folder: RunFolder) -> dict[str, tuple[int, int]]:
 
 
 def rates(folder: RunFolder) -> list[float]:
-    return [step.read_meta()["offered_rate_rps"] for step in folder.steps() if step.name.startswith("rung-")]
+    return [read_record(step).offered_rps or 0.0 for step in folder.steps() if step.name.startswith("rung-")]
 
 
 def test_the_knee_of_an_invented_server_is_found_on_one_warm_server(tmp_path: Path) -> None:
@@ -131,7 +132,7 @@ def test_a_setting_against_its_like_shows_no_difference_in_balanced_rounds(tmp_p
     assert not [each for each in found.found if each.verdict in (Verdict.LOWER, Verdict.HIGHER)]
     repeats = [name for name in machine.measured if name.startswith("repeat-")]
     taken = ["".join(name[-1] for name in repeats[at : at + 2]).upper() for at in range(0, len(repeats), 2)]
-    seed = next(step.read_meta()["compare"]["seed"] for step in folder.steps() if step.name.startswith("repeat-"))
+    seed = next(step.read_meta()["interleaved"]["seed"] for step in folder.steps() if step.name.startswith("repeat-"))
     assert taken == order(ROUNDS, seed)[: len(taken)]
     assert len(machine.launched) == 2 + len(repeats), "each repeat has a new server"
     assert all(name.replace("repeat", "closed") in machine.measured for name in repeats)
@@ -156,14 +157,14 @@ def test_rounds_that_were_interrupted_go_on_as_they_were_planned(tmp_path: Path,
     with pytest.raises(KeyboardInterrupt):
         compare(folder, first)
     kept = started(folder)
-    planned = {step.name: step.read_meta()["compare"] for step in folder.steps() if step.name.startswith("repeat-")}
+    planned = {step.name: step.read_meta()["interleaved"] for step in folder.steps() if step.name.startswith("repeat-")}
     second = Machine({"lsm": Server(5_000.0), "rocksdb": Server(5_000.0)})
     compare(folder, second)
     done = {name for name in first.measured if name.startswith("repeat-")}
     assert not done & set(second.measured)
     assert all(started(folder)[name] == kept[name] for name in done)
     if planned:
-        seeds = {step.read_meta()["compare"]["seed"] for step in folder.steps() if step.name.startswith("repeat-")}
+        seeds = {step.read_meta()["interleaved"]["seed"] for step in folder.steps() if step.name.startswith("repeat-")}
         assert len(seeds) == 1
 
 
@@ -199,14 +200,14 @@ def test_a_climb_finds_the_knee_then_offers_shares_of_it_and_published_rates_wit
     found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, published, ("cpu",))
     assert found.base is not None and found.base.knee is not None
     assert found.base.knee.low_rps <= KNEE_RPS <= found.base.knee.high_rps
-    offered = [float(step.meta["offered_rate_rps"]) for step in found.steps]
+    offered = [(step.record.offered_rps or 0.0) for step in found.steps]
     assert offered == sorted(offered) and 1_234.0 in offered and 9_999.0 not in offered and len(offered) == 4
-    recorded_s = {float(step.meta["offered_rate_rps"]): step.meta["duration_s"] for step in found.steps}
+    recorded_s = {(step.record.offered_rps or 0.0): step.record.duration_s for step in found.steps}
     assert recorded_s.pop(1_234.0) == 2.0 and set(recorded_s.values()) == {1.0}, "as long as what was published"
     note = ladder_table(found).note
     assert note is not None and "Recorded for 1\u00a0s each, 1\u202f234/s for 2\u00a0s." in note
     profiled = [step for step in folder.steps() if step.name.startswith("rung-profiled-")]
-    assert {step.read_meta()["offered_rate_rps"] for step in profiled} <= set(offered) and len(profiled) == 2
+    assert {read_record(step).offered_rps for step in profiled} <= set(offered) and len(profiled) == 2
     assert len(machine.launched) == 1  # all of it on one warm server
 
 
@@ -238,7 +239,7 @@ def test_a_climb_without_a_search_takes_shares_of_the_closed_loop(tmp_path: Path
     plan = Climb(0, 1.0, 0.0, (0.5,), (), 1.0)
     found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, {})
     assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
-    assert found.steps[0].meta["offered_rate_rps"] == pytest.approx(found.base.rps / 2, rel=0.01)
+    assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
 
 
 def test_a_climb_whose_probes_say_nothing_goes_on_from_the_closed_loop(tmp_path: Path) -> None:
@@ -246,7 +247,7 @@ def test_a_climb_whose_probes_say_nothing_goes_on_from_the_closed_loop(tmp_path:
     plan = Climb(1.0, 1.0, 0.0, (0.5,), (), 1.0)
     found = series(folder, machine).climb(Setting.of("lsm"), PUT, Objective(), plan, SHAPE, {})
     assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
-    assert [step.meta["offered_rate_rps"] for step in found.rungs] == [pytest.approx(found.base.rps / 2, rel=0.01)]
+    assert [step.record.offered_rps for step in found.rungs] == [pytest.approx(found.base.rps / 2, rel=0.01)]
     assert len(machine.launched) == 1
 
 
@@ -274,7 +275,7 @@ def test_a_load_whose_generator_was_late_is_taken_once_more_and_says_so(tmp_path
     machine.before = calm_down
     campaign, server = FakeCampaign(folder, machine), machine.launch(Setting.of("lsm"))
     step = in_time(campaign, "put-lsm", "load", server, PUT, Rate(500.0, "given"), SHAPE)
-    assert step.valid and step.meta["rate_basis"].startswith("given; taken again")
+    assert step.valid and step.record.rate_basis.startswith("given; taken again")
     assert machine.measured == ["put-lsm"] * 2 and [kept.name for kept in folder.steps()] == ["put-lsm"]
     assert len(list((folder.path / "steps" / "superseded").iterdir())) == 1
     assert in_time(campaign, "put-lsm", "load", server, PUT, Rate(9_000.0, "given"), SHAPE).saturated

@@ -37,7 +37,7 @@ def test_every_round_has_each_setting_once_at_one_rate(tmp_path: Path) -> None:
     (group,) = turns.groups(run.steps)
     assert group.settings == ("one", "other") and group.planned == PLAN.rounds
     assert all(sorted(group.turns[name]) == [1, 2, 3] for name in group.settings)
-    assert {step.meta["offered_rate_rps"] for step in group.steps} == {700.0}, "70 % of what the weaker carries"
+    assert {step.record.offered_rps for step in group.steps} == {700.0}, "70 % of what the weaker carries"
     each = turns.of(group.against("one", "other"), turns.CARRIED)
     assert each is not None and each.share == pytest.approx(-0.5, abs=0.01)
 
@@ -63,7 +63,7 @@ def test_a_slow_machine_ends_its_rounds_early_and_the_report_says_so(
 
 def test_the_published_rate_is_offered_where_all_carry_it(tmp_path: Path) -> None:
     run = taken(tmp_path, Machine({"one": Server(20_000.0), "other": Server(15_000.0)}))
-    assert {step.meta["offered_rate_rps"] for step in run.find(kind=turns.TURN)} == {float(PUBLISHED_RPS)}
+    assert {step.record.offered_rps for step in run.find(kind=turns.TURN)} == {float(PUBLISHED_RPS)}
 
 
 @pytest.mark.parametrize("rests", [True, False])
@@ -76,9 +76,9 @@ def test_a_server_rehearses_its_turn_until_its_compiler_rests_and_no_rehearsal_c
     rehearsals = 1 if rests else PLAN.rehearsals
     assert machine.measured.count("changes-warm-one") == 1 + 2 * rehearsals + 1
     (last,) = run.find(kind=turns.WARM, subject="one")
-    assert last.meta["offered_rate_rps"] is None and "compiler_threads" not in last.meta
+    assert last.record.offered_rps is None and not last.record.compiler_on_any_core
     superseded = [StepFolder(path).read_meta() for path in run.folder.steps_path.glob("superseded/changes-warm-one-*")]
-    assert {meta["compiler_threads"] for meta in superseded} == {"any core"}
+    assert {meta["compiler_on_any_core"] for meta in superseded} == {True}
     (group,) = turns.groups(run.steps)
     assert sorted(group.turns["one"]) == [1, 2, 3]
 

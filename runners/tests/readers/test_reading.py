@@ -11,6 +11,7 @@ import pytest
 from runners.readers.columns import COLUMNS
 from runners.readers.reading import read_run, read_step, store_frames
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError
+from runners.storage.schema import StepRecord
 from runners.tests.fixtures.fake_run import make_run
 
 
@@ -29,7 +30,7 @@ def test_a_complete_run_has_every_frame_of_every_step(folder: RunFolder) -> None
     run = read_run(folder)
     assert len(run.steps) == 16
     for step in run.steps:
-        assert step.meta["unreadable"] == []
+        assert step.unreadable == ()
         assert {name: list(frame.columns) for name, frame in step.frames.items()} == {
             name: list(columns) for name, columns in COLUMNS.items()
         }
@@ -51,7 +52,7 @@ def test_stored_frames_are_what_was_read(folder: RunFolder, tmp_path: Path) -> N
         if path.name != "step.json":
             path.unlink()
     again = read_step(copy)
-    assert again.meta == step.meta
+    assert again.record == step.record
     for name, frame in step.frames.items():
         pd.testing.assert_frame_equal(again.frames[name], frame)
 
@@ -85,7 +86,7 @@ def test_a_column_that_an_earlier_lab_did_not_store_is_missing_where_the_raw_fil
         if path.name != "step.json":
             path.unlink()
     again = read_step(copy)
-    assert again.meta["unreadable"] == step.meta["unreadable"]
+    assert again.unreadable == step.unreadable
     summary = again.frames["summary"]
     assert list(summary) == list(step.frames["summary"]) and summary["held"].isna().all()
 
@@ -95,7 +96,7 @@ def test_what_was_unreadable_is_remembered_with_the_stored_frames(folder: RunFol
     copy.load_json.write_text("{")
     step = read_step(copy)
     store_frames(step)
-    assert read_step(copy).meta["unreadable"] == step.meta["unreadable"] != []
+    assert read_step(copy).unreadable == step.unreadable != ()
 
 
 def test_broken_stored_frames_are_made_again(folder: RunFolder, tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_broken_stored_frames_are_made_again(folder: RunFolder, tmp_path: Path) 
     copy.frame("spectrum").write_bytes(b"no parquet")
     step = read_step(copy)
     assert not step.frames["spectrum"].empty
-    assert any("spectrum.parquet" in text for text in step.meta["unreadable"])
+    assert any("spectrum.parquet" in text for text in step.unreadable)
 
 
 FILES = [
@@ -139,12 +140,12 @@ def test_one_broken_file_costs_its_frames_only(folder: RunFolder, tmp_path: Path
     if name not in ("load.json", "load.hlog", "console.txt", "step.json"):
         assert not step.frames["percentiles"].empty
     if name in ("load.json", "load.hlog") and damage != "half":
-        assert any(name in text for text in step.meta["unreadable"])
+        assert any(name in text for text in step.unreadable)
         assert not step.frames["percentiles"].empty  # the other file, or the console, has them
         assert not step.frames["summary"].empty
     if name == "step.json":
         assert not step.valid
-        assert any("step.json" in text for text in step.meta["unreadable"])
+        assert any("step.json" in text for text in step.unreadable)
 
 
 def test_a_run_with_a_step_of_unreadable_metadata_is_still_read(tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_an_interrupted_run_names_what_was_begun(tmp_path: Path) -> None:
 def test_a_run_made_with_wrk2_has_what_its_console_tells(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path, duration_s=2, wrk2=True, engines=("rocksdb",)))
     (step,) = run.find(workload="get", profiled=False)
-    assert step.meta["unreadable"] == []
+    assert step.unreadable == ()
     assert step.frames["summary"]["offered_rps"].iloc[0] == 12_400
     assert not step.frames["spectrum"].empty
     assert not step.frames["percentiles"].empty
@@ -184,9 +185,9 @@ def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
 def test_a_skipped_step_has_its_reason_and_no_complaints(tmp_path: Path) -> None:
     folder = make_run(tmp_path, duration_s=1, engines=("lsm",), stop_after="floor-put")
     step = folder.begin_step("get-lsm")
-    folder.commit_step(step, {"kind": "load", "valid": False, "invalid_reasons": ["skipped: the server is gone"]})
+    folder.commit_step(step, StepRecord(role="load", invalid_reasons=("skipped: the server is gone",)))
     skipped = next(each for each in read_run(folder).steps if each.name == "get-lsm")
-    assert skipped.meta["unreadable"] == []
+    assert skipped.unreadable == ()
     assert set(skipped.frames) == set(COLUMNS)
     assert all(frame.empty for frame in skipped.frames.values())
 
@@ -194,5 +195,5 @@ def test_a_skipped_step_has_its_reason_and_no_complaints(tmp_path: Path) -> None
 def test_a_missing_file_is_named_without_the_path_to_it(folder: RunFolder, tmp_path: Path) -> None:
     copy = a_copy(folder, tmp_path)
     copy.hlog.unlink()
-    (problem,) = read_step(copy).meta["unreadable"]
+    (problem,) = read_step(copy).unreadable
     assert problem == "load.hlog: can't be read (it is not there); run the step again"

@@ -15,6 +15,7 @@ from runners.readers.columns import COLUMNS as EVERY
 from runners.readers.columns import frame
 from runners.readers.run import Run, Step
 from runners.storage.run_folder import RunFolder, StepFolder
+from runners.storage.schema import record_of
 
 PERCENTILES = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 1.0)
 COLUMNS = {
@@ -115,7 +116,7 @@ def step(
         "server": {"command": ["java", "-jar", "server.jar"], "ready": {"transport": "native"}},
     }
     made = frames_of(values) if len(values) else empty_frames()
-    return Step(name, {**base, **meta}, StepFolder(folder / "steps" / name), {**made, **(frames or {})})
+    return Step(name, record_of({**base, **meta}), StepFolder(folder / "steps" / name), {**made, **(frames or {})})
 
 
 def whole(step: Step) -> Step:

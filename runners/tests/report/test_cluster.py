@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from runners import report
 from runners.analysis import outages
@@ -47,8 +48,8 @@ def _lock_profile(step: Step, client_ns: int, other_ns: int) -> Step:
     row = {"event": "lock", "frame": client_lock.CLIENT_FRAME, "samples": 100, "share": share, "self_share": 0.0}
     found = [{**row, "low": share - 0.01, "high": share + 0.01}] if client_ns else []
     made = {**step.frames, "stacks": frame("stacks", stacks), "frames": frame("frames", found)}
-    meta = {**step.meta, "kind": turns.PROFILED, "profiled": ["lock"], "duration_s": 2.0}
-    return dataclasses.replace(step, name=f"{step.name}-profiled", meta=meta, frames=made)
+    record = replace(step.record, role=turns.PROFILED, profiled=("lock",), duration_s=2.0)
+    return dataclasses.replace(step, name=f"{step.name}-profiled", record=record, frames=made)
 
 
 def _run(root: Path) -> Run:

@@ -133,7 +133,7 @@ def test_exact_commands_and_raw_output_are_there(report: RunFolder) -> None:
     step = next(step for step in read_run(report).steps if step.name == "put-rocksdb")
     for text in (html_of(report), markdown_of(report)):
         assert "lab run 01 --size quick" in text
-        assert " ".join(step.meta["generator"]["command"]) in text
+        assert " ".join(step.record.generator.command) in text
         assert "Detailed Percentile spectrum" in text
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from runners.storage.run_folder import RunFolder, StoreError, runs, write_json
+from runners.storage.schema import GeneratorRecord, StepRecord
 
 
 def a_run(root: Path) -> RunFolder:
@@ -29,7 +30,7 @@ def test_a_step_is_seen_only_when_it_is_complete(tmp_path: Path) -> None:
     step = run.begin_step("put-lsm")
     step.console.write_text("half")
     assert run.steps() == []
-    done = run.commit_step(step, {"started_unix_us": 1})
+    done = run.commit_step(step, StepRecord(started_unix_us=1))
     assert [s.name for s in run.steps()] == ["put-lsm"] and done.console.read_text() == "half"
 
 
@@ -38,7 +39,7 @@ def test_a_step_taken_again_replaces_the_former_whole_and_keeps_it(tmp_path: Pat
     for text in ("first", "second"):
         step = run.begin_step("put-lsm")
         step.console.write_text(text)
-        run.commit_step(step, {"started_unix_us": 1})
+        run.commit_step(step, StepRecord(started_unix_us=1))
     assert [s.console.read_text() for s in run.steps()] == ["second"]
     kept = list((run.steps_path / "superseded").iterdir())
     assert [(folder / "console.txt").read_text() for folder in kept] == ["first"]
@@ -48,7 +49,7 @@ def test_an_attempt_that_broke_off_leaves_the_former_step(tmp_path: Path) -> Non
     run = a_run(tmp_path)
     step = run.begin_step("put-lsm")
     step.console.write_text("good")
-    run.commit_step(step, {"started_unix_us": 1})
+    run.commit_step(step, StepRecord(started_unix_us=1))
     run.begin_step("put-lsm").console.write_text("broken off")
     assert [s.console.read_text() for s in run.steps()] == ["good"]
 
@@ -56,7 +57,7 @@ def test_an_attempt_that_broke_off_leaves_the_former_step(tmp_path: Path) -> Non
 def test_steps_come_in_the_order_in_which_they_started(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     for name, at in (("b", 2), ("a", 3), ("c", 1)):
-        run.commit_step(run.begin_step(name), {"started_unix_us": at})
+        run.commit_step(run.begin_step(name), StepRecord(started_unix_us=at))
     assert [step.name for step in run.steps()] == ["c", "b", "a"]
 
 
@@ -76,7 +77,8 @@ def test_a_run_from_before_truepace_had_its_name_shows_it(tmp_path: Path) -> Non
     run.update_manifest(**told)
     command = ["runners/loadgen/target/release/loadgen", "-c1"]
     step = run.begin_step("1x2000-loadgen-r1")
-    run.commit_step(step, {"generator": {"tool": "loadgen", "command": command}, "label": "loadgen, round 1"})
+    generator = GeneratorRecord(tool="loadgen", command=tuple(command))
+    run.commit_step(step, StepRecord(generator=generator, label="loadgen, round 1"))
     (run.steps_path / "1x2000-truepace-r1").rename(run.steps_path / "1x2000-loadgen-r1")
 
     manifest = run.manifest()

@@ -31,9 +31,9 @@ def test_each_freeze_is_told_in_its_order(child: Child) -> None:
     freezer.begin()  # each tick of a load may call it
     first, second = freezer.finish()
     assert before <= began == freezer.began_unix_us
-    assert began + 100_000 <= first["start_unix_us"] <= first["end_unix_us"] <= second["start_unix_us"]
-    assert second["start_unix_us"] >= began + 500_000
-    assert set(first) == {"start_unix_us", "end_unix_us", "length_us"} and first["length_us"] > 0
+    assert began + 100_000 <= first.start_unix_us <= first.end_unix_us <= second.start_unix_us
+    assert second.start_unix_us >= began + 500_000
+    assert first.length_us > 0
 
 
 def test_a_process_that_died_before_a_freeze_is_not_waited_for(child: Child) -> None:
@@ -50,7 +50,7 @@ def test_a_process_that_dies_while_it_stands_still_was_not_frozen_for_a_time_tha
     began = time.monotonic()
     freezer.begin()
     child.kill()
-    assert freezer.finish() == []
+    assert freezer.finish() == ()
     assert time.monotonic() - began < NEVER_S / 2
 
 
@@ -59,5 +59,5 @@ def test_a_process_that_was_stopped_before_its_freeze_is_left_alone(child: Child
     assert child.wait_up_to(NEVER_S), "its end is known, without a wait"
     freezer = Freezer(child, [SHORT], lead_s=0.0)
     freezer.begin()
-    assert freezer.finish() == []
-    assert Freezer(child, [SHORT], lead_s=0.0).finish() == [], "a load that never ticked"
+    assert freezer.finish() == ()
+    assert Freezer(child, [SHORT], lead_s=0.0).finish() == (), "a load that never ticked"

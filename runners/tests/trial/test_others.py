@@ -38,7 +38,7 @@ def test_a_busy_process_is_named_and_neither_what_is_measured_nor_what_sleeps(tm
     ):
         others = Others((measured,))
         time.sleep(WATCHED_S)
-        cores = {each["name"]: each["cores"] for each in others.busiest()}
+        cores = {each.name: each.cores for each in others.busiest()}
     assert 0.1 < cores["foreign"] <= 1.1 and not cores.keys() & {"measured", "asleep"}
 
 
@@ -48,4 +48,4 @@ def test_this_lab_is_named_by_what_it_is() -> None:
     ends = time.monotonic() + WATCHED_S
     while time.monotonic() < ends:
         pass
-    assert OWN in [each["name"] for each in others.busiest()]
+    assert OWN in [each.name for each in others.busiest()]

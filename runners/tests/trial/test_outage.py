@@ -7,8 +7,9 @@ import time
 from dataclasses import dataclass, field
 
 from runners.errors import ServerError
+from runners.storage.schema import OutageRecord
 from runners.tests.waiting import LIMIT_S, until
-from runners.trial.outage import KILLED, LAUNCHED, READY, Outages
+from runners.trial.outage import Outages
 
 AT_ONCE_S, NEVER_S = 0.0, 60.0
 
@@ -40,16 +41,16 @@ def test_a_node_dies_and_comes_back_and_the_times_are_in_their_order() -> None:
     assert nodes.up.wait(LIMIT_S)
     told = dying.finish()
     assert nodes.asked == [("kill", 2), ("start", 2)]
-    times = [float(told[name]) for name in (KILLED, LAUNCHED, READY)]
-    assert before <= times[0] <= times[1] <= times[2]
+    assert told.killed_unix_us and told.launched_unix_us and told.ready_unix_us
+    assert before <= told.killed_unix_us <= told.launched_unix_us <= told.ready_unix_us
 
 
 def test_what_had_not_begun_when_the_load_ended_does_not_happen() -> None:
     nodes = Nodes()
     dying = Outages(nodes, 2, NEVER_S, NEVER_S)
     dying.begin()
-    assert dying.finish() == {} and nodes.asked == []
-    assert Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S).finish() == {}, "a load that never ticked"
+    assert dying.finish() == OutageRecord(node=3) and nodes.asked == []
+    assert Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S).finish() == OutageRecord(node=3), "a load that never ticked"
 
 
 def test_a_node_that_was_killed_but_not_yet_started_stays_down() -> None:
@@ -58,7 +59,7 @@ def test_a_node_that_was_killed_but_not_yet_started_stays_down() -> None:
     dying.begin()
     assert until(lambda: nodes.asked)
     told = dying.finish()
-    assert nodes.asked == [("kill", 2)] and READY not in told
+    assert nodes.asked == [("kill", 2)] and told.ready_unix_us is None
 
 
 def test_a_node_that_can_not_be_started_is_told_and_the_load_goes_on() -> None:
@@ -67,4 +68,4 @@ def test_a_node_that_can_not_be_started_is_told_and_the_load_goes_on() -> None:
     dying.begin()
     assert nodes.up.wait(LIMIT_S)
     told = dying.finish()
-    assert READY not in told and "was not ready" in str(told["failed"])
+    assert told.ready_unix_us is None and "was not ready" in (told.failed or "")

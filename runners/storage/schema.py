@@ -1,0 +1,295 @@
+"""The typed record of a trial (step.json), and the conversion of every older form of it into that type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from runners.storage.step_folder import StepFolder, StoreError, write_json
+
+COMPARISON, ABLATION, CLUSTER = "comparison", "ablation", "cluster"
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of a record; what has its default is not written."""
+
+
+class GeneratorRecord(Struct, frozen=True):
+    """The load generator and how it ended."""
+
+    tool: str = "truepace"
+    version: str = ""
+    command: tuple[str, ...] = ()
+    exit_code: int | None = None
+    cpu_s: float | None = None
+    cpus: tuple[int, ...] | None = None
+
+
+class ServerRecord(Struct, frozen=True):
+    """The server's process; `ready` is the line of JSON that it prints when it is ready."""
+
+    command: tuple[str, ...] = ()
+    cpus: tuple[int, ...] | None = None
+    ready: dict[str, Any] = {}
+    jvm_flags: tuple[str, ...] = ()
+
+
+class StoreStatus(Struct, frozen=True):
+    """What the server says of its store (`GET /v0/status`)."""
+
+    disk_bytes: float | None = None
+    entries_estimate: float | None = None
+    memtable_bytes: float | None = None
+    tables: float | None = None
+
+
+class ProcessStatus(Struct, frozen=True):
+    """Memory and disk traffic of the server's process."""
+
+    rss_anon_bytes: int | None = None
+    rss_file_bytes: int | None = None
+    rss_shmem_bytes: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+
+
+class ProfileRecord(Struct, frozen=True):
+    """A profiler's recording, as the recording itself describes it."""
+
+    engine: str = ""
+    version: str = ""
+    interval_ns: int | None = None
+    alloc_interval_bytes: int | None = None
+    samples: dict[str, int] = {}
+    settings: dict[str, Any] = {}
+    note: str = ""
+
+
+class OtherProcess(Struct, frozen=True):
+    """A process beside the experiment that used the processor."""
+
+    name: str
+    cores: float
+
+
+class SearchRecord(Struct, frozen=True):
+    """The limits of a knee search."""
+
+    start_rps: float
+    low_rps: float = 100.0
+    high_rps: float = 1_000_000.0
+    precision: float = 0.05
+
+
+class LadderBase(Struct, frozen=True):
+    """What the rates of a ladder are shares of: a knee with its interval, or a closed loop's throughput."""
+
+    what: str
+    rps: float
+    knee: tuple[float, float, float] | None = None
+
+
+class LadderRecord(Struct, frozen=True):
+    """The ladder or the search that a rate step belongs to."""
+
+    name: str
+    objective: str = ""
+    minutes: float | None = None
+    search: SearchRecord | None = None
+    base: LadderBase | None = None
+    published: tuple[str, ...] = ()
+
+
+class InterleavedRecord(Struct, frozen=True):
+    """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline."""
+
+    family: str
+    name: str = ""
+    treatments: tuple[str, ...] = ()
+    arm: str = ""
+    planned_rounds: int = 0
+    smallest_difference: float = 0.0
+    seed: int = 0
+    rate_rps: float = 0.0
+    rate_basis: str = ""
+    again: int = 0
+
+
+class LoopRecord(Struct, frozen=True):
+    """A closed loop on the JDK's HTTP server; `tcp` is by how much the kernel's counters rose."""
+
+    stage: str = ""
+    stage_title: str = ""
+    published: str | None = None
+    drawn_keys: int | None = None
+    held_keys: int | None = None
+    kernel_hz: int | None = None
+    tcp: dict[str, int] = {}
+
+
+class FillRecord(Struct, frozen=True):
+    """A fill: the keys that it wrote, and what the store took once its background work was done."""
+
+    keys: int = 0
+    given_bytes: int | None = None
+    live_bytes: int | None = None
+    settled_s: float | None = None
+    data_bytes: int | None = None
+
+
+class FaultRecord(Struct, frozen=True):
+    """The response heads of a server with a fault that was switched on."""
+
+    switch: str
+    heads: tuple[dict[str, Any], ...] = ()
+
+
+class OutageRecord(Struct, frozen=True):
+    """A node that was killed under load, and started again (microseconds since 1970)."""
+
+    node: int
+    start_unix_us: float | None = None
+    killed_unix_us: float | None = None
+    launched_unix_us: float | None = None
+    ready_unix_us: float | None = None
+    failed: str | None = None
+
+
+class FreezeRecord(Struct, frozen=True):
+    """A time in which the server was stopped (microseconds since 1970; the length by the monotonic clock)."""
+
+    start_unix_us: float
+    end_unix_us: float
+    length_us: float
+
+
+class WindowRecord(Struct, frozen=True):
+    """The recorded window of a load."""
+
+    start_unix_us: float
+    length_s: float
+
+
+class StepRecord(Struct, frozen=True):
+    """One trial: what was asked, on what, under which conditions, and whether it counts.
+
+    `role` is what the trial is for (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
+    setting. What does not apply to a trial is empty or None.
+    """
+
+    schema: str = "step/2"
+    name: str = ""
+    label: str = ""
+    block: str = ""
+    specification: str = ""
+    role: str = ""
+    engine: str = ""
+    treatment: str = ""
+    workload: str = ""
+    round: int | None = None
+    offered_rps: float | None = None
+    rate_basis: str = ""
+    connections: int | None = None
+    threads: int | None = None
+    warmup_s: float | None = None
+    duration_s: float | None = None
+    started_unix_us: int = 0
+    ended_unix_us: int = 0
+    valid: bool = False
+    invalid_reasons: tuple[str, ...] = ()
+    saturated: bool = False
+    compiler_on_any_core: bool = False
+    generator: GeneratorRecord = GeneratorRecord()
+    server: ServerRecord = ServerRecord()
+    server_log_tail: tuple[str, ...] = ()
+    store_before: StoreStatus = StoreStatus()
+    store_after: StoreStatus = StoreStatus()
+    statistics_after: dict[str, Any] = {}
+    process_after: ProcessStatus = ProcessStatus()
+    cluster_before: dict[str, Any] = {}
+    cluster_after: dict[str, Any] = {}
+    profiled: tuple[str, ...] = ()
+    profiler: ProfileRecord = ProfileRecord()
+    profiler_note: str | None = None
+    events_recorded: bool = False
+    events_note: str | None = None
+    others: tuple[OtherProcess, ...] = ()
+    ladder: LadderRecord | None = None
+    interleaved: InterleavedRecord | None = None
+    loop: LoopRecord = LoopRecord()
+    fill: FillRecord = FillRecord()
+    fault: FaultRecord | None = None
+    outage: OutageRecord | None = None
+    freezes: tuple[FreezeRecord, ...] = ()
+    window: WindowRecord | None = None
+
+    @property
+    def own_section(self) -> bool:
+        """Whether a section of its own judges the trial, so that the list of loads need not."""
+        shown = self.interleaved is not None and self.interleaved.family != COMPARISON
+        return shown or self.fault is not None or self.outage is not None
+
+
+#: Names of step/1 and what they are now.
+_RENAMED = {"kind": "role", "subject": "treatment", "offered_rate_rps": "offered_rps"}
+_LOOP = ("stage", "stage_title", "published", "drawn_keys", "held_keys", "kernel_hz", "tcp")
+_FILL = ("keys", "given_bytes", "live_bytes", "settled_s", "data_bytes")
+
+
+def record_of(document: Mapping[str, Any]) -> StepRecord:
+    """Convert step.json of any version. Raises StoreError where a field has a value that it can't have."""
+    told = dict(document) if document.get("schema") == "step/2" else _converted(document)
+    try:
+        return msgspec.convert({key: value for key, value in told.items() if value is not None}, StepRecord)
+    except msgspec.ValidationError as error:
+        raise StoreError(
+            f"step {told.get('name', '')!r}", f"its record can't be read ({error})", "run it again"
+        ) from error
+
+
+def _converted(old: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of step/1 by their present names."""
+    told = {_RENAMED.get(key, key): value for key, value in old.items()} | {"schema": "step/2"}
+    told["events_recorded"] = "events_note" in old or bool(old.get("events_recorded"))
+    told["compiler_on_any_core"] = bool(told.pop("compiler_threads", None))
+    for name, keys in (("loop", _LOOP), ("fill", _FILL)):
+        part = {key: value for key in keys if (value := told.pop(key, None)) is not None}
+        if part:
+            told[name] = part
+    for key in ("compare", "ablation", "turn"):
+        if (about := told.get(key)) and about.get("round") is not None:
+            told["round"] = about["round"]
+    if about := told.pop("compare", None):
+        told["interleaved"] = _interleaved(COMPARISON, about, "compare", (about["a"], about["b"]), about["side"])
+    if about := told.pop("ablation", None):
+        told["interleaved"] = _interleaved(ABLATION, about, about["switch"], (), about.get("value") or "")
+    if about := told.pop("turn", None):
+        told["interleaved"] = _interleaved(CLUSTER, about, about["group"], about["settings"], "")
+    return told
+
+
+def _interleaved(
+    family: str, about: Mapping[str, Any], name: str, treatments: tuple[str, ...], arm: str
+) -> dict[str, Any]:
+    kept = ("seed", "rate_rps", "rate_basis", "again")
+    told = {key: about[key] for key in kept if about.get(key) is not None}
+    told |= {"family": family, "name": name, "treatments": treatments, "arm": arm}
+    return told | {"planned_rounds": about.get("planned") or 0, "smallest_difference": about.get("see") or 0.0}
+
+
+def to_document(record: StepRecord) -> dict[str, Any]:
+    """The record as it is written to step.json."""
+    document: dict[str, Any] = msgspec.to_builtins(record)
+    return {"schema": record.schema, **document}
+
+
+def read_record(folder: StepFolder) -> StepRecord:
+    """Read a trial's record. Raises StoreError when it is missing or broken."""
+    return record_of(folder.read_meta())
+
+
+def write_record(folder: StepFolder, record: StepRecord) -> None:
+    """Write a trial's record to step.json, under the folder's own name."""
+    write_json(folder.meta, to_document(msgspec.structs.replace(record, name=folder.name)))
