@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from runners import report
 from runners.analysis.facts import achieved_rps
 from runners.analysis.sentinel import judge as judge_sentinel
 from runners.claims.climbing import Ladder
 from runners.design import ablations, report_3, report_4, report_5, stores
+from runners.design.block import LOAD
 from runners.design.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
 from runners.design.commands import plan_of
 from runners.design.experiment import REPORT_S, Experiment
-from runners.design.parameter import Value, validate
+from runners.design.parameter import Value, listed, validate
 from runners.design.proof import PROOFS
 from runners.design.rate import Rate, choose_rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
-from runners.errors import MeasureError, ToolError
+from runners.errors import MeasureError, PlanError, ToolError
 from runners.execution.budget import affordable
 from runners.execution.campaign import Campaign
+from runners.execution.executor import Executor
 from runners.execution.finished import Finished
 from runners.execution.looping import Looping
 from runners.execution.progress import Progress, sink
@@ -35,7 +38,7 @@ from runners.execution.series import Series
 from runners.execution.servers import Servers
 from runners.experiments.clusters import Clusters
 from runners.experiments.past import Past
-from runners.experiments.registry import questions_of
+from runners.experiments.registry import blocks_of, planned_s, questions_of
 from runners.experiments.side_by_side import SideBySide
 from runners.generators.generators import generators
 from runners.readers import write
@@ -79,11 +82,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _listed(parameters: Mapping[str, Value], name: str) -> tuple[str, ...]:
-    """The parts of a parameter that is a list; none where it says so, or where the experiment has no such parameter."""
-    return tuple(part for part in str(parameters.get(name, "")).split(",") if part not in ("", "none"))
-
-
 class Lab(SideBySide, Clusters):
     """One run: its plan, its folder, and the server that is up now."""
 
@@ -92,10 +90,11 @@ class Lab(SideBySide, Clusters):
     def __init__(
         self, plan: Experiment, parameters: dict[str, Value], shop: workshop.Workshop, folder: RunFolder, bar: Progress
     ) -> None:
-        self.plan, self.parameters, self.folder = plan, parameters, folder
+        self.experiment, self.parameters, self.folder = plan, parameters, folder
+        self.blocks = {block.name: block for block in blocks_of(plan.number, parameters)}
         self.size = SIZES[str(parameters["size"])]
-        self.engines = _listed(parameters, "engines") or _listed(parameters, "engine")
-        self.events = _listed(parameters, "profile")
+        self.engines = listed(parameters.get("engines", parameters.get("engine", "")))
+        self.events = listed(parameters.get("profile", ""))
         self._shop, self._progress = shop, bar
         server_cpus, generator_cpus = machine.pinning()
         self._servers = Servers(shop, folder, parameters, server_cpus)
@@ -104,6 +103,7 @@ class Lab(SideBySide, Clusters):
         )
         self._series = Series(folder, self._campaign, self.size, self.launch)
         self._finished = Finished(folder, bar)
+        self._executor = Executor(folder, self._campaign, self.launch, bar)
 
     @classmethod
     def begin(cls, number: str, *, resume: Path | str | None = None, **parameters: object) -> Lab:
@@ -118,10 +118,8 @@ class Lab(SideBySide, Clusters):
         affordable(plan.number, checked)
         if cls._current is not None:
             cls._current.close()
-        size, engines, profiled = SIZES[str(checked["size"])], _listed(checked, "engines"), _listed(checked, "profile")
-        minutes = float(checked.get("minutes", 0))
-        planned_s = minutes * 60 + REPORT_S if minutes else plan.planned_s(size, len(engines), bool(profiled))
-        bar = Progress(planned_s, sink(notebook=in_notebook()))
+        size = SIZES[str(checked["size"])]
+        bar = Progress(planned_s(plan, checked), sink(notebook=in_notebook()))
         shop = workshop.prepare(str(checked.get("generator", "truepace")), bar.say)
         facts = machine.facts()
         manifest: dict[str, Any] = {
@@ -171,6 +169,25 @@ class Lab(SideBySide, Clusters):
         self._finished.settle()
         return self._servers.start(Setting.of(setting), keep_data)
 
+    def plan(self) -> pd.DataFrame:
+        """The blocks of the experiment: what each measures, how long that is planned to take, and what it answers."""
+        rows = [
+            (block.name, block.title, round(block.planned_s / 60, 1), write.listed(block.questions))
+            for block in self.blocks.values()
+        ]
+        return pd.DataFrame(rows, columns=["block", "what it measures", "minutes", "questions"]).set_index("block")
+
+    def run(self, name: str) -> list[Step]:
+        """Measure a block of the experiment, and draw its figure. Raises PlanError for a block that there is not."""
+        if name not in self.blocks:
+            raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
+        block = self.blocks[name]
+        steps = self._executor.run(block)
+        clean = [step for step in steps if step.kind == LOAD and not step.profiled]
+        reference = published(block.workload.published) if block.workload.published else None
+        draw(lambda: report.spectrum(*clean, published=reference, floor=self._nearest_floor(clean[0])))
+        return steps
+
     def choose_rate(self, workload: Workload) -> Rate:
         """The rate to offer, one for all engines: given, or published, or what a probe of each shows to be stable."""
         probes = self._finished.once(f"probes of {workload.name}", lambda: self._probes(workload))
@@ -188,8 +205,6 @@ class Lab(SideBySide, Clusters):
         probes = []
         for engine in self.engines:
             server = self.launch(engine)
-            if workload.filled_keys:
-                self.fill(server, workload)
             shape = Shape(int(self.parameters.get("connections", 1)))
             name = f"probe-{workload.name}-{engine}"
             probes.append(self._campaign.step(name, "probe", server, workload, None, shape=shape))
@@ -227,7 +242,7 @@ class Lab(SideBySide, Clusters):
         return steps
 
     def _proving(self) -> Proving:
-        found, asked = generators(self._shop), _listed(self.parameters, "generators")
+        found, asked = generators(self._shop), listed(self.parameters["generators"])
         if missing := [name for name in asked if name not in found]:
             self._progress.say(f"Not on this machine, and so left out: {write.listed(missing)}")
         chosen = {name: generator for name, generator in found.items() if name in asked}
@@ -245,10 +260,6 @@ class Lab(SideBySide, Clusters):
         steps = self._finished.once(f"loops of {stage.name}", lambda: looping.stage(stage, self.launch(stage.setting)))
         draw(lambda: report.loop_rates(steps))
         return steps
-
-    def fill(self, server: RunningServer, workload: Workload) -> None:
-        """Write the ids that the workload will ask for, once each, and read some of them back."""
-        self._campaign.fill(server, workload)
 
     def load(
         self, server: RunningServer, workload: Workload, rate: Rate, profile: bool = False, *, cold: bool = False

@@ -13,22 +13,18 @@ import pandas as pd
 from runners.analysis import effective_samples
 from runners.analysis.intervals import Bounded
 from runners.analysis.validity import NOT_KEPT_UP
+from runners.design.engine import ENGINES
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
 HELD = 0.99  # a rate is held when at least this share of what was offered was answered
 RESPONSE, SERVICE = "response", "service"
-ENGINE_NAMES = {
-    "rocksdb": "RocksDB",
+#: What reports call an engine, or a setting of one that has a name of its own.
+ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
     "rocksdb-tuned": "RocksDB tuned",
-    "lsm": "LSM",
     "lsm-as-published": "LSM as published",
     "lsm-all-on": "LSM with all on",
-    "leveldb": "LevelDB",
-    "files": "files",
-    "memory": "memory",
-    "noop": "noop",
 }
 
 

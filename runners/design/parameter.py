@@ -97,3 +97,8 @@ def describe(parameters: Sequence[Parameter]) -> str:
         f"  {parameter.name}={parameter.default}  {parameter.meaning} ({parameter.range_text})"
         for parameter in parameters
     )
+
+
+def listed(value: Value) -> tuple[str, ...]:
+    """The parts of a parameter that is a list; none where it says so."""
+    return tuple(part for part in str(value).split(",") if part not in ("", "none"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from runners.design.climb import Climb
+from runners.design.engine import ENGINES
 from runners.design.setting import Setting
 from runners.design.size import AROUND_A_LOAD_S, Size
 from runners.design.workload import SCRIPTS, Workload, random_gets
@@ -21,13 +22,9 @@ MEMORY_HEAP_MB = {"full": 4_096}
 STORES = {
     setting.name: setting
     for setting in (
-        Setting("rocksdb", "rocksdb"),
+        Setting.of("rocksdb"),
         Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",)),
-        Setting("lsm", "lsm"),
-        Setting("leveldb", "leveldb"),
-        Setting("files", "files"),
-        Setting("memory", "memory"),
-        Setting("noop", "noop"),
+        *(Setting.of(engine) for engine in ENGINES if engine != "rocksdb"),
     )
 }
 #: What the others are held against: the store of report 1, as published.

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runners.claims import answering
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, number
+from runners.design.block import Block, FixedRate
+from runners.design.parameter import Value, listed
 from runners.design.question import Question
+from runners.design.setting import Setting
+from runners.design.size import SIZES
+from runners.design.workload import GET, PUT
 from runners.readers import write
 
 WORKLOADS = ("put", "get")
+PUT_QUESTIONS = ("rate", "store-cpu", "merge-tail", "median", "engines", "gc-tail")
+GET_QUESTIONS = ("rate", "store-cpu", "errors", "engines")
+
+
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """PUT on an empty store, then GET on one that was filled: each engine at one rate that all of them carry."""
+    engines, events, size = listed(asked["engines"]), listed(asked["profile"]), SIZES[str(asked["size"])]
+    return tuple(
+        FixedRate(
+            workload.name,
+            f"{workload.label}: every engine at one rate",
+            tuple(Setting.of(engine) for engine in engines),
+            workload,
+            size,
+            rate_rps=float(asked["rate_rps"]),
+            profile=events,
+            questions=questions,
+        )
+        for workload, questions in ((PUT, PUT_QUESTIONS), (GET, GET_QUESTIONS))
+    )
 
 
 def errors_are_the_keys(evidence: Evidence) -> Answer | None:

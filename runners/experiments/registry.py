@@ -1,8 +1,14 @@
-"""List the questions of each experiment by its number."""
+"""List the questions and the blocks of each experiment by its number."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from runners.claims.questions import Asked
+from runners.design.block import Block
+from runners.design.experiment import REPORT_S, Experiment
+from runners.design.parameter import Value
+from runners.design.size import SIZES
 from runners.experiments import (
     e00_instrument,
     e01_single_connection,
@@ -33,3 +39,21 @@ QUESTIONS: dict[str, tuple[Asked, ...]] = {
 def questions_of(number: str) -> tuple[Asked, ...]:
     """The questions of an experiment; none of a command that is no experiment."""
     return QUESTIONS.get(number, ())
+
+
+#: What each experiment measures, from its checked parameters.
+BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {"01": e01_single_connection.blocks}
+
+
+def blocks_of(number: str, asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """The blocks of an experiment; none of one whose notebook calls its drivers itself."""
+    return BLOCKS[number](asked) if number in BLOCKS else ()
+
+
+def planned_s(experiment: Experiment, asked: Mapping[str, Value]) -> float:
+    """How long a run is planned to take: the sum over its trials, or for drivers of their own what those say."""
+    if blocks := blocks_of(experiment.number, asked):
+        return sum(block.planned_s for block in blocks) + REPORT_S
+    if minutes := float(asked.get("minutes", 0)):
+        return minutes * 60 + REPORT_S
+    return experiment.planned_s(SIZES[str(asked["size"])])

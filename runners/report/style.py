@@ -22,20 +22,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
 from runners.analysis.facts import ENGINE_NAMES
+from runners.design.engine import ENGINES
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c959f"
 SPARE = (GREEN, PURPLE, ORANGE, SKY)
 
-ENGINE_COLOURS = {
-    "rocksdb": BLUE,
+ENGINE_COLOURS = {engine.name: engine.colour for engine in ENGINES.values()} | {
     "rocksdb-tuned": SKY,
-    "lsm": VERMILION,
-    "memory": GREEN,
-    "leveldb": PURPLE,
-    "files": ORANGE,
-    "noop": FLOOR,
     # ways to run a request
     "blocking-one": VERMILION,
     "blocking-many": ORANGE,

@@ -110,8 +110,8 @@ def test_every_size_has_the_rounds_that_a_verdict_takes_within_its_promised_time
     (repeat_s,) = (each.default for each in PLAN.parameters if each.name == "repeat_s")
     for minutes in comparison.MINUTES.values():
         assert rounds_within(minutes, Shape(64, 1, float(repeat_s), PROBE_WARMUP_S)) >= FEWEST_ROUNDS
-    assert PLAN.planned_s(SIZES["quick"], 0, False) <= QUICK_S
-    assert PLAN.planned_s(SIZES["smoke"], 0, False) <= SMOKE_S
+    assert PLAN.planned_s(SIZES["quick"]) <= QUICK_S
+    assert PLAN.planned_s(SIZES["smoke"]) <= SMOKE_S
 
 
 def test_runs_of_before_the_notebook_have_this_plan() -> None:

@@ -162,7 +162,7 @@ def test_the_plan_changes_one_thing_at_a_time() -> None:
 
 
 def test_the_plan_fits_and_full_takes_all() -> None:
-    assert EXPERIMENTS["07"].planned_s(SIZES["quick"], 1, True) <= QUICK_S
+    assert EXPERIMENTS["07"].planned_s(SIZES["quick"]) <= QUICK_S
     assert set(FITTING["full"]) == set(SWITCHES) and all(ROUNDS[size].count >= 4 for size in SIZES)
     assert [switch.name for switch in chosen("wal,bloom", "quick")] == ["wal", "bloom"]
     assert [switch.name for switch in chosen(FIT, "smoke", "request")] == ["response"]

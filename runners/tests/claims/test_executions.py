@@ -106,5 +106,5 @@ def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> No
                 assert seconds_of_a_probe(climb.knee_minutes, probe, limits) < climb.knee_minutes * 60
         assert rounds_within(COMPARED_MINUTES[size], Shape(1, 1, REPEAT_S[size], PROBE_WARMUP_S)) >= FEWEST_ROUNDS
     for number in ("03", "04"):
-        assert EXPERIMENTS[number].planned_s(SIZES["quick"], 1, True) <= QUICK_S
+        assert EXPERIMENTS[number].planned_s(SIZES["quick"]) <= QUICK_S
     assert next(iter(EXECUTIONS)) == "blocking-one" and OVERLOAD_SHARES[0] < 1 < OVERLOAD_SHARES[1]

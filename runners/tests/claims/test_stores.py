@@ -138,7 +138,7 @@ def test_the_plan_fits_and_its_stores_are_known() -> None:
             probe = Shape(64, 1, climb.probe_s, climb.probe_warmup_s)
             limits = {"low_rps": 100.0, "high_rps": 1e6}
             assert seconds_of_a_probe(climb.knee_minutes, probe, limits) < climb.knee_minutes * 60
-    assert EXPERIMENTS["06"].planned_s(SIZES["quick"], 1, True) <= QUICK_S
+    assert EXPERIMENTS["06"].planned_s(SIZES["quick"]) <= QUICK_S
     assert set(PROFILED) <= set(STORES.values())
     memory_full = settings("memory", "full")[0]
     assert memory_full.heap_mb * 2**20 > 2 * KEYS["full"] * 1_200 and settings("memory", "quick")[0].heap_mb == 0

@@ -61,7 +61,7 @@ def test_each_published_rung_is_one_column_at_its_rate() -> None:
 
 
 def test_the_plan_fits_its_size() -> None:
-    assert EXPERIMENTS["05"].planned_s(SIZES["quick"], 1, True) <= QUICK_S
+    assert EXPERIMENTS["05"].planned_s(SIZES["quick"]) <= QUICK_S
     for size in ("quick", "full"):
         climb = report_5.CLIMBS[size]
         probe = Shape(report_5.CONNECTIONS, 1, climb.probe_s, climb.probe_warmup_s)

@@ -124,4 +124,4 @@ def test_the_executed_notebook_has_no_error_and_pictures(smoke: Smoke) -> None:
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
     assert not any(output["output_type"] == "error" for output in outputs)
     pictures = [o for o in outputs if any(kind.startswith("image/") for kind in o.get("data", {}))]
-    assert len(pictures) >= 8
+    assert len(pictures) >= 2, "one a block"

@@ -162,6 +162,6 @@ def test_a_run_folder_is_audited_by_its_loads_with_their_commands(tmp_path: Path
     folder = make_run(tmp_path)
     document = json.loads(run(folder.path, "--format", "json").stdout)
     names = {Path(each["file"]).parent.name for each in document["runs"]}
-    steps = {step.name for step in folder.steps() if step.read_meta()["kind"] in ("load", "floor")}
+    steps = {step.name for step in folder.steps() if step.read_meta()["role"] in ("load", "floor")}
     assert names == {name for name in steps if (folder.steps_path / name / "console.txt").exists()}
     assert all(each["offered_rps"] for each in document["runs"])

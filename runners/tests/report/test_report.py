@@ -224,7 +224,7 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
         if step.name == "get-rocksdb":
             meta |= {"valid": False, "invalid_reasons": [HOSTILE], "server_log_tail": [HOSTILE]}
         step.meta.write_text(json.dumps(meta), encoding="utf-8")
-        for event in meta["profiled"]:
+        for event in meta.get("profiled", ()):
             lines = step.collapsed(event).read_text(encoding="utf-8")
             step.collapsed(event).write_text(lines + f"a;{HOSTILE.replace(' ', '_')} 900000000\n", encoding="utf-8")
     rendered(folder)

@@ -1,0 +1,116 @@
+"""Blocks are run in their order, and what an earlier session measured under the same specification is read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.design.block import FixedRate
+from runners.design.setting import Setting
+from runners.design.size import SIZES
+from runners.design.workload import GET, PUT, Workload
+from runners.errors import MeasureError
+from runners.execution.executor import Executor
+from runners.execution.progress import Progress
+from runners.readers.reading import read_run
+from runners.storage.run_folder import RunFolder
+from runners.targets.lab_server import RunningServer
+from runners.tests.execution.test_progress import Memory
+from runners.tests.fixtures.fake_campaign import FakeCampaign, Machine, Server
+
+SERVERS = {"lsm": Server(3_000.0), "rocksdb": Server(2_000.0), "noop": Server(9_000.0)}
+
+
+def block(workload: Workload = PUT, rate_rps: float = 0.0, names: tuple[str, ...] = ("lsm", "rocksdb")) -> FixedRate:
+    treatments = tuple(Setting.of(name) for name in names)
+    return FixedRate(workload.name, "title", treatments, workload, SIZES["smoke"], rate_rps)
+
+
+class Bench:
+    """A folder, a machine that invents what it measures, and as many sessions of one run as a test wants."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = RunFolder.create(root, "01", "smoke", {"title": "t"})
+        self.machine = Machine(dict(SERVERS))
+
+    def launch(self, setting: Setting, keep_data: bool = False) -> RunningServer:
+        return self.machine.launch(setting)
+
+    def session(self, planned_s: float = 100.0) -> Executor:
+        self.machine.measured.clear()
+        self.machine.launched.clear()
+        campaign = FakeCampaign(self.folder, self.machine)
+        return Executor(self.folder, campaign, self.launch, Progress(planned_s, Memory()))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_all_treatments_and_the_floor_have_one_rate_that_the_weakest_probe_allows(bench: Bench) -> None:
+    steps = bench.session().run(block())
+    assert [step.name for step in steps] == [
+        "probe-put-lsm", "probe-put-rocksdb", "floor-put", "put-lsm", "put-rocksdb",
+    ]  # fmt: skip
+    (rate_rps,) = {step.record.offered_rps for step in steps[2:]}
+    assert rate_rps is not None and 1_300 <= rate_rps <= 1_400, "70 % of what the weaker one reached"
+    assert {step.record.block for step in steps} == {"put"}
+
+
+def test_a_given_rate_needs_no_probe(bench: Bench) -> None:
+    steps = bench.session().run(block(rate_rps=800))
+    assert not any(step.kind == "probe" for step in steps)
+    assert {step.record.offered_rps for step in steps} == {800.0}
+    assert block(rate_rps=800).planned_s < block().planned_s
+
+
+def test_a_filled_store_is_started_again_before_its_loads(bench: Bench) -> None:
+    bench.session().run(block(GET, 800, ("lsm",)))
+    assert [each.subject for each in bench.machine.launched] == ["noop", "lsm", "lsm"]
+    assert bench.machine.filled == [("lsm", GET.filled_keys)]
+
+
+def test_what_an_earlier_session_measured_is_read_back_once(bench: Bench) -> None:
+    first = bench.session().run(block())
+    again = bench.session()
+    assert [step.record for step in again.run(block())] == [step.record for step in first]
+    assert not bench.machine.measured and not bench.machine.launched
+    again.run(block())
+    assert len(bench.machine.measured) == len(first), "who runs a block twice wants it measured twice"
+
+
+def test_another_specification_is_measured(bench: Bench) -> None:
+    bench.session().run(block(rate_rps=800))
+    bench.session().run(block(rate_rps=900))
+    assert bench.machine.measured == ["floor-put", "put-lsm", "put-rocksdb"]
+
+
+def test_an_interrupted_block_goes_on_with_the_session_that_was_cut(bench: Bench) -> None:
+    def stop(name: str) -> None:
+        if name == "put-rocksdb":
+            raise KeyboardInterrupt
+
+    bench.machine.before = stop
+    with pytest.raises(KeyboardInterrupt):
+        bench.session().run(block())
+    bench.machine.before = lambda _name: None
+    bench.session().run(block())
+    assert bench.machine.measured == ["put-rocksdb"]
+
+
+def test_trials_of_one_server_are_read_back_together_or_not_at_all(bench: Bench) -> None:
+    profiled = FixedRate("put", "t", (Setting.of("lsm"),), PUT, SIZES["smoke"], 800.0, profile=("cpu",))
+    bench.session().run(profiled)
+    (last,) = bench.folder.named("put-lsm-profiled")
+    last.path.rename(bench.folder.path / "gone")
+    bench.session().run(profiled)
+    assert bench.machine.measured == ["put-lsm", "put-lsm-profiled"]
+
+
+def test_without_any_valid_probe_the_block_ends_with_the_reason(bench: Bench) -> None:
+    bench.machine.servers = {name: Server(2_000.0, kept_up=False) for name in SERVERS}
+    with pytest.raises(MeasureError, match="no engine responded"):
+        bench.session().run(block())
+    assert not read_run(bench.folder).find(kind="load")
