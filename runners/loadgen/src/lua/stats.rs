@@ -44,7 +44,9 @@ impl Stats {
         let mut upto = 0;
         for step in stats.histogram.iter_recorded() {
             upto += step.count_at_value();
-            let value = stats.scaled(step.value_iterated_to().min(stats.histogram.max()));
+            // A bucket stands for its highest value, but the first and the last value are known exactly.
+            let exact = if distinct.is_empty() { stats.histogram.min() } else { step.value_iterated_to() };
+            let value = stats.scaled(exact.min(stats.histogram.max()));
             match distinct.last_mut().filter(|last| last.0 == value) {
                 Some(last) => last.1 = upto,
                 None => distinct.push((value, upto)),
@@ -147,4 +149,21 @@ pub fn done(
         ))
     };
     call().map_err(|error| script.failed(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stats;
+
+    #[test]
+    fn the_first_and_the_last_distinct_value_are_the_extremes() {
+        let mut histogram = crate::record::new_histogram();
+        // the bucket of the first reaches from 300.3 to 300.5 us, which are different whole numbers
+        for value_ns in [300_400, 350_000, 999_600] {
+            histogram.saturating_record(value_ns);
+        }
+        let stats = Stats::new(histogram, 1e-3, false);
+        assert_eq!(stats.distinct(1), (stats.scaled(stats.histogram.min()), 1.0));
+        assert_eq!(stats.distinct(stats.distinct.len()), (stats.scaled(stats.histogram.max()), 1.0));
+    }
 }

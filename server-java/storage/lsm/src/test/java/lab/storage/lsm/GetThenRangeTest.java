@@ -8,6 +8,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicBoolean;
 import lab.storage.Cursor;
+import lab.storage.SnapshotExpiredException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -32,6 +33,7 @@ class GetThenRangeTest {
                 }
             });
             try {
+                int seen = 0;
                 for (int read = 0; read < READS; read++) {
                     long[] got = new long[1];
                     storage.get(KEY, value -> got[0] = value.get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
@@ -39,6 +41,10 @@ class GetThenRangeTest {
                         assertTrue(cursor.next());
                         long shown = cursor.value().get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
                         assertTrue(shown >= got[0], "a read showed " + got[0] + ", the range after it " + shown);
+                        seen++;
+                    } catch (SnapshotExpiredException wasSlow) {
+                        // This thread stood still while the writer filled several memtables: nothing was shown.
+                        assertTrue(read - seen < READS / 2, "most ranges were taken back");
                     }
                 }
             } finally {
