@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import psutil
+
 from runners.errors import ToolError
 from runners.toolchain.tools import ROOT
 
 GUARD = Path(__file__).with_name("guard.py")
 GRACE_S = 8.0
 _START_TIMEOUT_S = 10.0
+_LOOK_S = 0.0005
 
 
 @dataclass(slots=True)
@@ -96,16 +99,28 @@ class Child:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[Frozen]:
-        """Stop the process where it stands (SIGSTOP) while the body runs; the times are complete after it."""
+        """Stop the process where it stands (SIGSTOP) while the body runs; the times are complete after it.
+
+        They begin when the process is seen to be stopped and end before it goes on: in between it did nothing.
+        """
         times = Frozen()
         os.kill(self.pid, signal.SIGSTOP)
+        self._await_stopped()
         times.began()
         try:
             yield times
         finally:
+            times.ended()
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
-            times.ended()
+
+    def _await_stopped(self) -> None:
+        """Wait until no thread of the process runs: a busy core may take a signal milliseconds late."""
+        give_up = time.monotonic() + _START_TIMEOUT_S
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(self.pid)
+            while process.status() != psutil.STATUS_STOPPED and time.monotonic() < give_up:
+                time.sleep(_LOOK_S)
 
     def kill(self) -> None:
         """End the process itself at once (SIGKILL), as a crash does. Its guard and `stop` then tell its exit code."""
