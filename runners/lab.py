@@ -10,22 +10,22 @@ from typing import Any
 import pandas as pd
 
 from runners import report
-from runners.analysis.facts import achieved_rps
+from runners.analysis.facts import offered_rps
 from runners.analysis.sentinel import judge as judge_sentinel
 from runners.claims.climbing import Ladder
 from runners.design import ablations, report_3, report_4, report_5, stores
-from runners.design.block import LOAD
+from runners.design.block import LOAD, PROBE
 from runners.design.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
 from runners.design.commands import plan_of
 from runners.design.experiment import REPORT_S, Experiment
 from runners.design.parameter import Value, listed, validate
 from runners.design.proof import PROOFS
-from runners.design.rate import Rate, choose_rate
+from runners.design.rate import Rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
-from runners.errors import MeasureError, PlanError, ToolError
+from runners.errors import PlanError, ToolError
 from runners.execution.budget import affordable
 from runners.execution.campaign import Campaign
 from runners.execution.executor import Executor
@@ -53,7 +53,6 @@ from runners.targets.lab_server import RunningServer
 from runners.toolchain import workshop
 from runners.toolchain.build import git_state
 from runners.trial import machine
-from runners.trial.profiler import ProfileSpec
 
 __all__ = [
     "AFTER",
@@ -184,31 +183,11 @@ class Lab(SideBySide, Clusters):
         block = self.blocks[name]
         steps = self._executor.run(block)
         clean = [step for step in steps if step.kind == LOAD and not step.profiled]
+        if probes := [step for step in steps if step.kind == PROBE]:
+            draw(lambda: report.probes(probes, offered_rps(clean[0]), block.workload.published_rate_rps))
         reference = published(block.workload.published) if block.workload.published else None
         draw(lambda: report.spectrum(*clean, published=reference, floor=self._nearest_floor(clean[0])))
         return steps
-
-    def choose_rate(self, workload: Workload) -> Rate:
-        """The rate to offer, one for all engines: given, or published, or what a probe of each shows to be stable."""
-        probes = self._finished.once(f"probes of {workload.name}", lambda: self._probes(workload))
-        measured = zip(self.engines, probes, strict=True)
-        capacity_rps = {engine: achieved_rps(step) for engine, step in measured if step.valid}
-        if not capacity_rps:
-            raise MeasureError(f"probe of {workload.label}", "no engine answered", "read the reasons above")
-        rate = choose_rate(workload.published_rate_rps, capacity_rps, float(self.parameters["rate_rps"]))
-        self._progress.say(f"{workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
-        draw(lambda: report.probes(probes, rate.rps, workload.published_rate_rps))
-        return rate
-
-    def _probes(self, workload: Workload) -> list[Step]:
-        """What each engine carries in closed loop."""
-        probes = []
-        for engine in self.engines:
-            server = self.launch(engine)
-            shape = Shape(int(self.parameters.get("connections", 1)))
-            name = f"probe-{workload.name}-{engine}"
-            probes.append(self._campaign.step(name, "probe", server, workload, None, shape=shape))
-        return probes
 
     def floor(self, workload: Workload, rate: Rate, shape: Shape | None = None) -> Step:
         """The instrument floor: the same load against a handler that does nothing; how long, by the run's size."""
@@ -260,27 +239,6 @@ class Lab(SideBySide, Clusters):
         steps = self._finished.once(f"loops of {stage.name}", lambda: looping.stage(stage, self.launch(stage.setting)))
         draw(lambda: report.loop_rates(steps))
         return steps
-
-    def load(
-        self, server: RunningServer, workload: Workload, rate: Rate, profile: bool = False, *, cold: bool = False
-    ) -> Step:
-        """Offer the rate to the server for this size's time; with `profile`, while the profiler records.
-
-        `cold`: no warm-up, so that the first seconds are in the figures.
-        """
-        name = f"{workload.name}-{server.subject}"
-        spec = None
-        if profile and self.events:
-            share = self._campaign.server_cpu_share(name)
-            spec = ProfileSpec.for_load(self.events, rate.rps, self.size.load_s(), share)
-            name += "-profiled"
-        shape = Shape(int(self.parameters.get("connections", 1)), warmup_s=0.0 if cold else None)
-        step = self._finished.once(
-            name, lambda: self._campaign.step(name, "load", server, workload, rate, spec, shape), launched=True
-        )
-        reference = published(workload.published) if workload.published else None
-        draw(lambda: report.spectrum(step, published=reference, floor=self._nearest_floor(step)))
-        return step
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""

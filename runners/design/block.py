@@ -79,8 +79,8 @@ class FixedRate:
     """Load several treatments at one rate: the instrument floor first, then each clean and once more profiled.
 
     `rate_rps` 0: the published rate if the weakest treatment carries it, else a share of what it reaches in a closed
-    loop, which a probe of each measures. A rate that is given needs no probe. `questions` are the keys of those that
-    the block helps to answer.
+    loop, which a probe of each measures. A rate that is given needs no probe. `cold`: what each new server is sent
+    before, without a warm-up. `questions` are the keys of those that the block helps to answer.
     """
 
     name: str
@@ -91,6 +91,7 @@ class FixedRate:
     rate_rps: float = 0.0
     connections: int = 1
     profile: tuple[str, ...] = ()
+    cold: Workload | None = None
     questions: tuple[str, ...] = ()
 
     def probes(self) -> tuple[Session, ...]:
@@ -116,6 +117,9 @@ class FixedRate:
         clean = Trial(f"{self.workload.name}-{treatment.name}", LOAD, self.workload, rate, self._shape(LOAD))
         again = dataclasses.replace(clean, name=f"{clean.name}-profiled", profile=self.profile)
         trials = (clean, again) if self.profile else (clean,)
+        if self.cold is not None:
+            shape = dataclasses.replace(clean.shape, warmup_s=0.0)
+            trials = (Trial(f"{self.cold.name}-{treatment.name}", LOAD, self.cold, rate, shape), *trials)
         return Session(treatment, trials, self._fill(), restart=bool(self.workload.filled_keys))
 
     def _fill(self) -> Workload | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from runners.design.climb import CLIMBS
-from runners.design.size import AROUND_A_LOAD_S, Size
+from runners.design.size import Size
 from runners.design.workload import SCRIPTS, Workload
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
 PUBLISHED_RPS = 10_000
-LOADS, LADDERS = 3, 3  # cold, warm and warm with the profiler; PUT of large values, of small ones, GET
+LADDERS = 3  # PUT of large values, of small ones, GET
 #: Keys in the store and keys that GET asks for, by size: 3 GB in the full one, as published.
 STORED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 2_500_000}
 ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 300_000}
@@ -40,7 +40,5 @@ def get(size: str) -> Workload:
 
 
 def planned_s(size: Size) -> float:
-    """About how long the probe, the floor, the loads and the ladders take."""
-    probe, floor = size.probe_s + AROUND_A_LOAD_S, size.warmup_s + size.floor_s + AROUND_A_LOAD_S
-    loads = LOADS * (size.load_s() + AROUND_A_LOAD_S)
-    return probe + floor + loads + LADDERS * CLIMBS[size.name].planned_s() + get(size.name).fill_s()
+    """About how long the ladders take."""
+    return LADDERS * CLIMBS[size.name].planned_s() + get(size.name).fill_s()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runners.analysis import comparable, facts
 from runners.analysis.finding import Anchor
 from runners.analysis.intervals import difference
@@ -10,9 +12,32 @@ from runners.claims.climbing import ladders
 from runners.claims.knee_words import rate_interval
 from runners.claims.published_ladders import taken_at
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding
+from runners.design import report_4
+from runners.design.block import Block, FixedRate
+from runners.design.parameter import Value, listed
 from runners.design.question import Question
+from runners.design.setting import Setting
+from runners.design.size import SIZES
 from runners.readers import write
 from runners.readers.published import outputs
+
+
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """The load of a server that was just started, and the same on the warm one."""
+    return (
+        FixedRate(
+            "cold-and-warm",
+            "PUT of 1200 bytes from the first request of a new server, then the same on the warm one",
+            (Setting.of(str(asked["engine"])),),
+            report_4.PUT_WARM,
+            SIZES[str(asked["size"])],
+            rate_rps=float(asked["rate_rps"]),
+            connections=int(asked["connections"]),
+            profile=listed(asked["profile"]),
+            cold=report_4.PUT_COLD,
+            questions=("warm", "flush-tail", "compaction-tail", "cold"),
+        ),
+    )
 
 
 def published_rates(evidence: Evidence) -> Answer | None:

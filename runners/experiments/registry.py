@@ -42,7 +42,10 @@ def questions_of(number: str) -> tuple[Asked, ...]:
 
 
 #: What each experiment measures, from its checked parameters.
-BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {"01": e01_single_connection.blocks}
+BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
+    "01": e01_single_connection.blocks,
+    "04": e04_lsm_rate_ladder.blocks,
+}
 
 
 def blocks_of(number: str, asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -51,9 +54,8 @@ def blocks_of(number: str, asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def planned_s(experiment: Experiment, asked: Mapping[str, Value]) -> float:
-    """How long a run is planned to take: the sum over its trials, or for drivers of their own what those say."""
-    if blocks := blocks_of(experiment.number, asked):
-        return sum(block.planned_s for block in blocks) + REPORT_S
+    """How long a run is planned to take: the sum over its trials, and what drivers of its own say."""
     if minutes := float(asked.get("minutes", 0)):
         return minutes * 60 + REPORT_S
-    return experiment.planned_s(SIZES[str(asked["size"])])
+    in_blocks_s = sum(block.planned_s for block in blocks_of(experiment.number, asked))
+    return in_blocks_s + experiment.planned_s(SIZES[str(asked["size"])])

@@ -18,7 +18,7 @@ from runners.design.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
 from runners.design.setting import Setting
 from runners.design.size import SIZES
 from runners.errors import PlanError
-from runners.experiments.registry import planned_s
+from runners.experiments.registry import BLOCKS, blocks_of, planned_s, questions_of
 from runners.readers.published import published_of
 from runners.toolchain.tools import ROOT
 
@@ -124,6 +124,13 @@ def test_notebooks_are_thin_and_kept_without_outputs(plan) -> None:  # type: ign
             source = "".join(cell["source"])
             assert cell["outputs"] == [] and cell["execution_count"] is None
             assert not any(word in source for word in ("def ", "class ", "!", "lambda", "%%"))
+
+
+@pytest.mark.parametrize("number", BLOCKS)
+def test_the_questions_of_a_block_are_questions_of_its_experiment(number: str) -> None:
+    asked = {each.question.key for each in questions_of(number)}
+    for block in blocks_of(number, known_of(experiment(number))):  # type: ignore[arg-type]
+        assert block.questions and set(block.questions) <= asked, block.name
 
 
 def test_the_rerun_line_names_only_what_differs() -> None:

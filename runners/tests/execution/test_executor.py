@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,14 @@ def test_a_filled_store_is_started_again_before_its_loads(bench: Bench) -> None:
     bench.session().run(block(GET, 800, ("lsm",)))
     assert [each.subject for each in bench.machine.launched] == ["noop", "lsm", "lsm"]
     assert bench.machine.filled == [("lsm", GET.filled_keys)]
+
+
+def test_the_cold_load_is_the_first_of_its_server_and_has_no_warm_up(bench: Bench) -> None:
+    cold = dataclasses.replace(PUT, name="put-cold")
+    steps = bench.session().run(dataclasses.replace(block(rate_rps=800, names=("lsm",)), cold=cold))
+    assert [step.name for step in steps] == ["floor-put", "put-cold-lsm", "put-lsm"]
+    assert [step.record.warmup_s for step in steps] == [0.5, 0.0, 0.5]
+    assert [each.subject for each in bench.machine.launched] == ["noop", "lsm"]
 
 
 def test_what_an_earlier_session_measured_is_read_back_once(bench: Bench) -> None:
