@@ -62,7 +62,7 @@ bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.recording
 
 lint: $(READY)
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m runners.tests.words
 
 clean:
 	rm -rf $(VENV) runners/loadgen/target data/runs figures/runs

@@ -21,6 +21,7 @@ from runners.analysis.compilation import not_warm
 from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.analysis.machine_tail import P99, made
+from runners.analysis.quotable import unresolved
 from runners.analysis.steady_state import steadiness
 from runners.readers import write
 from runners.readers.run import Step
@@ -36,7 +37,7 @@ Side = tuple[str, Sequence[Step]]
 
 def why(level: float, *sides: Side) -> str:
     """Why a percentile of these sides is not compared, in words that stand behind a colon; empty where it can be."""
-    return _listed(_unsteady(side) or _machine(level, side) for side in sides)
+    return _listed(_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)
 
 
 def unbounded(change: Bounded) -> str:
@@ -74,7 +75,12 @@ def not_compared(first: Step, second: Step, figure: str) -> Finding | None:
 def marked(found: Sequence[Difference], *sides: Side) -> list[Difference]:
     """Differences of repeats, those marked that can be seen in a percentile that the machine made."""
     return [
-        dataclasses.replace(each, machine=_listed(_machine(LEVELS[each.quantity.name], side) for side in sides))
+        dataclasses.replace(
+            each,
+            machine=_listed(
+                _late(LEVELS[each.quantity.name], s) or _machine(LEVELS[each.quantity.name], s) for s in sides
+            ),
+        )
         if each.quantity.name in LEVELS and each.verdict in (Verdict.LOWER, Verdict.HIGHER)
         else each
         for each in found
@@ -96,6 +102,13 @@ def _unsteady(side: Side) -> str:
     if (seen := steadiness(steps[0])).steady is False:
         return f"{name} never became steady in {seen.seconds} seconds"
     return f"the server of {name} was still compiling at its end" if not_warm(steps[0]) else ""
+
+
+def _late(level: float, side: Side) -> str:
+    """Say so where a percentile of most measurements lies above what their generator kept up to."""
+    name, steps = side
+    late = [why for step in steps if (why := unresolved(step, level, None))]
+    return f"{late[0]} of {name}" if 2 * len(late) > len(steps) else ""
 
 
 def _machine(level: float, side: Side) -> str:

@@ -14,13 +14,21 @@ from runners.readers.run import Step
 from runners.readers.severity import Severity
 
 TOP = 3
+PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own work is said beside every share
+#: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
+STORE = ("storage", "log", "flush", "compaction", "cache")
 MOST_DIFFERENCES = 3
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
 
 
 def usable(step: Step | None) -> bool:
-    """Whether a profile may be read: the step was not spoilt; a saturated server still shows where its time goes."""
-    return step is not None and (step.valid or facts.fell_short(step)) and not step.frames["shares"].empty
+    """Decide whether a profile is evidence: of a valid load that kept its rate, or of a closed loop.
+
+    A load that fell short shows the work of another rate than the one that it stands under.
+    """
+    if step is None or step.frames["shares"].empty:
+        return False
+    return step.valid and not facts.fell_short(step)
 
 
 def shares_of(step: Step, event: str) -> pd.DataFrame:
@@ -37,6 +45,23 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
         return None
     row = rows.iloc[0]
     return Bounded(float(row["share"]), float(row["low"]), float(row["high"]))
+
+
+def store_share(step: Step, event: str = "cpu") -> Bounded | None:
+    """The share of all the store's categories together, its bounds those of the parts added up; None without any."""
+    parts = [part for category in STORE if (part := share(step, event, category)) is not None]
+    if not parts:
+        return None
+    value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))
+    return Bounded(value, low, min(1.0, high))
+
+
+def beside(*steps: Step) -> str:
+    """What is said beside every share where the profiler itself takes much of the samples; else empty."""
+    own = [part.value for step in steps if (part := share(step, "cpu", PROFILER)) is not None]
+    if max(own, default=0.0) <= MUCH:
+        return ""
+    return f"; the profiler's own frames are up to {write.percent(max(own))} of the CPU samples"
 
 
 def where(step: Step) -> Iterator[Finding]:
@@ -62,7 +87,7 @@ def where(step: Step) -> Iterator[Finding]:
         parts = [f"{category} {write.percent_interval(share, low, high)}" for category, share, low, high in found]
         samples = int(rows["samples"].sum())
         what = EVENT_NAMES.get(event, event)
-        text = f"{name}, {what}: {write.listed(parts)}, from {write.count(samples)} samples"
+        text = f"{name}, {what}: {write.listed(parts)}, from {write.count(samples)} samples{beside(step)}"
         evidence: dict[str, write.Value] = {
             "samples": samples,
             **{category: share for category, share, _, _ in found},
@@ -98,7 +123,7 @@ def _apart(first: Step, second: Step, event: str) -> Iterator[Finding]:
         evidence |= {f"{category} {first.subject}": a.value, f"{category} {second.subject}": b.value}
     text = (
         f"{facts.title(first)} and {facts.title(second)} differ in {EVENT_NAMES.get(event, event)} beyond their "
-        f"intervals: {write.listed(parts)}"
+        f"intervals: {write.listed(parts)}{beside(first, second)}"
     )
     steps = (first.name, second.name)
     yield Finding("P02", Severity.NOTE, write.sentence(text), evidence, steps, Anchor.shares(event))

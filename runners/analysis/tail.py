@@ -71,10 +71,10 @@ def _excursions(step: Step, seen: Attribution) -> Finding:
         text = f"{name}: no stretch of {window} stands out; their median p99 is {write.latency(tail.usual_us)}"
         return _finding("W01", Severity.GOOD, text, evidence, step)
     text = (
-        f"{name}: {count} excursion{'s' if count > 1 else ''}, {write.seconds(round(slow_s, 1))} of "
+        f"{name}: {count} latency spike{'s' if count > 1 else ''}, {write.seconds(round(slow_s, 1))} of "
         f"{write.seconds(tail.length_s)} in all, in which the p99 of {write.seconds(tail.slice_s)} exceeds "
         f"{write.latency(tail.threshold_us)} (usual: {write.latency(tail.usual_us)}); "
-        f"they hold {write.percent(tail.inside)} of what slow answers took above that"
+        f"they hold {write.percent(tail.inside)} of what slow responses took above that"
     )
     return _finding("W01", Severity.NOTE, text, evidence, step)
 
@@ -95,7 +95,7 @@ def _explained(step: Step, seen: Attribution) -> Finding:
     near = [share for share in seen.shares if share.excursions and share.share.value > 0]
     if near:
         best = min(near, key=lambda share: share.p)
-        text += f"; nearest is {best.cause.name}, in {best.excursions} of {len(tail.excursions)} excursions ({p(best)})"
+        text += f"; nearest is {best.cause.name}, in {best.excursions} of {len(tail.excursions)} spikes ({p(best)})"
     remedy = "A longer run tells chance and cause apart." if near else None
     return _finding("W04", Severity.NOTE, text, evidence, step, remedy)
 
@@ -108,7 +108,7 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
         for one in causes.of(step)
         if (longest := _longest_in(one, worst)) > 0
     ]
-    text = f"The slowest answers of {facts.title(step)} took about {write.latency(worst.peak_us)}, {_when(worst)}; "
+    text = f"The slowest responses of {facts.title(step)} took about {write.latency(worst.peak_us)}, {_when(worst)}; "
     evidence: dict[str, write.Value] = {"peak_us": worst.peak_us, "begin_s": worst.begin_s, **credit}
     if credit:
         parts = [f"{name} {write.percent(part)}" for name, part in sorted(credit.items(), key=lambda item: -item[1])]
@@ -149,9 +149,9 @@ def verdict(share: Share, excursions_: int) -> str:
             return "too short to be seen"
         if (share.traced or 0) * 2 < share.visible:
             return f"{share.traced} of {share.visible} long ones left a trace"
-        return "too short for these excursions"
+        return "too short for these spikes"
     if not excursions_ or not share.excursions:
-        return "not in an excursion"
+        return "not in a spike"
     return "too short" if share.p <= LEVEL and share.share.value <= 0 else "no more than chance"
 
 

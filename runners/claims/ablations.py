@@ -237,7 +237,9 @@ def _answer(found: Sequence[Ablation]) -> str:
     parts = [f"{what}: {write.listed(_short(row) for row in some)}" for what, some in sides if some]
     rest = len(rows) - len(gains) - len(losses)
     if rest:
-        parts.append(f"{write.count(rest)} of {write.count(len(rows))} settings can't be told from the published one")
+        parts.append(
+            f"{write.count(rest)} of {write.count(len(rows))} treatments are inconclusive against the published one"
+        )
     return " ".join(write.sentence(part) for part in parts)
 
 
@@ -259,7 +261,7 @@ def _findings(found: Ablation) -> Iterator[Finding]:
         evidence |= {"a": each.a, "b": each.b, "rounds": each.rounds}
         said = comparing.said(each, base, row.name, len(row.found))
         if better(each) is not None:
-            said += f": typically {absolute(each.quantity, each.b)} against {absolute(each.quantity, each.a)}"
+            said += f": {absolute(each.quantity, each.b)} against {absolute(each.quantity, each.a)} (geometric means)"
         text = f"{switch.title}, {switch.workload.upper()}: {said}"
         good = better(each)
         severity = Severity.GOOD if good else Severity.NOTE

@@ -145,7 +145,7 @@ def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[St
             continue
         text += (
             f". Here, timed without a tick, {facts.title(step)} at {write.rate(facts.offered_rps(step))} has a median "
-            f"of {write.latency(own.value)} and 90{write.NBSP}% of its answers within {write.latency(most.value)}"
+            f"of {write.latency(own.value)} and 90{write.NBSP}% of its responses within {write.latency(most.value)}"
         )
         evidence |= {
             f"p50_us {step.name}": own.value,
@@ -172,7 +172,7 @@ def _absent(workload: str, name: str, published: ConsoleReport) -> Finding | Non
         return None
     several = "key" if keys == 1 else "keys"
     text = (
-        f"The published GET has {write.count(seen)} answers other than 2xx in {write.count(draws)} requests, which "
+        f"The published GET has {write.count(seen)} responses other than 2xx in {write.count(draws)} requests, which "
         f"agrees with exactly {write.count(keys)} absent {several} of {write.count(KEYS)}: that gives "
         f"{write.count(exact.value)} ({write.count(exact.low)}{write.DASH}{write.count(exact.high)}), one more would "
         f"give {write.count(one_more.value)}"
@@ -187,7 +187,7 @@ def _absent(workload: str, name: str, published: ConsoleReport) -> Finding | Non
         "expected_low": exact.low,
         "expected_high": exact.high,
     }
-    remedy = "Fill every key that is read, and report answers by status code."
+    remedy = "Fill every key that is read, and report responses by status code."
     return Finding(
         "M02", Severity.WARNING, write.sentence(text), evidence, (name,), Anchor.comparison(workload), remedy
     )

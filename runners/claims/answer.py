@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from runners.analysis import comparable, effective_samples, facts, machine_tail
+from runners.analysis import comparable, effective_samples, facts, machine_tail, quotable
 from runners.analysis.compilation import not_warm
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.analysis.steady_state import steadiness
+from runners.claims.comparing import of_step
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
@@ -49,9 +50,16 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
         return Finding(
             "A03", Severity.ERROR, write.sentence(text), {}, (step.name,), Anchor.CHECKS, "Run the step again."
         )
-    p99 = facts.at(step, 0.99)
+    p50, p99 = facts.at(step, 0.5), facts.at(step, 0.99)
     text = f"{name} holds {write.rate(offered if write.known(offered) else achieved)}"
-    if p99:
+    why = quotable.unresolved(step, 0.99, quotable.floor_of(run.steps, step))
+    if p50 and p99 and why:
+        cpu_us = of_step(step)["cpu_us"]
+        text += f" with a median of {facts.written(p50)}"
+        text += f" and {write.latency(cpu_us)} of CPU time a request" if write.known(cpu_us) else ""
+        text += f"; its p99 is not quoted, for it is {why}" if "floor" in why else f"; its p99 is not quoted, for {why}"
+        evidence |= {"p50_us": p50.value, "cpu_us": cpu_us}
+    elif p99:
         text += f" with p99 {facts.written(p99)}"
         evidence |= {"p99_us": p99.value, "p99_low_us": p99.low, "p99_high_us": p99.high}
         if by := machine_tail.made(step):
@@ -60,7 +68,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
         if steadiness(step).steady is False:
             text += f"{';' if by else ', but'} it never became steady"
         elif not_warm(step):
-            text += f"{';' if by else ', but'} its server was still compiling"
+            text += f"{';' if by else ', but'} JIT compilation was unfinished"
     return Finding("A01", Severity.GOOD, write.sentence(text), evidence, (step.name,), figure)
 
 
@@ -164,12 +172,17 @@ def one_excursion(step: Step, level: float = 0.99) -> Finding | None:
     )
 
 
-def engines_apart(steps: list[Step]) -> Iterator[Finding]:
-    """Pairs of engines at the same rate whose p99 intervals do not overlap, and whether that is theirs at all."""
+def engines_apart(steps: list[Step], floor: Step | None = None) -> Iterator[Finding]:
+    """Compare the p99 of engines at the same rate whose intervals do not overlap, where it is theirs at all.
+
+    A p99 inside the floor, or above what the generator kept up to, is not compared.
+    """
     for first, second in combinations([step for step in steps if facts.quotable(step)], 2):
         a, b = facts.at(first, 0.99), facts.at(second, 0.99)
         same_rate = abs(facts.offered_rps(first) - facts.offered_rps(second)) < 1
         if a is None or b is None or not same_rate or not a.apart_from(b):
+            continue
+        if any(quotable.unresolved(step, 0.99, floor) for step in (first, second)):
             continue
         if not_compared := comparable.not_compared(first, second, Anchor.spectrum(first.workload)):
             yield not_compared

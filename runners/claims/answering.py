@@ -12,13 +12,11 @@ from runners.analysis.knee import Answer as KneeAnswer
 from runners.analysis.knee import Kind
 from runners.claims import executions, knee_words, turns
 from runners.claims.climbing import ladders
-from runners.claims.questions import Answer, Answering, Evidence, Verdict, more_rounds, number, ratio, total, verdict_of
+from runners.claims.questions import Answer, Answering, Evidence, Verdict, more_rounds, number, ratio, verdict_of
 from runners.claims.turns import CARRIED
 from runners.readers import write
-from runners.readers.run import Run, Step
+from runners.readers.run import Run
 
-#: Categories of stacks that are the store's own work; a store that costs nothing would save them all.
-STORE = ("storage", "log", "flush", "compaction", "cache")
 MOST = 0.5
 CHANCE = 0.05
 QUANTITIES_OF_A_TURN = 4
@@ -51,9 +49,11 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
 
     def answer(evidence: Evidence) -> Answer | None:
         found = {
-            workload: total([profile.share(step, "cpu", category) for category in STORE])
+            workload: part
             for workload in workloads
-            if (step := facts.profiled(evidence.run, subject, workload)) is not None and profile.usable(step)
+            if (step := facts.profiled(evidence.run, subject, workload)) is not None
+            and profile.usable(step)
+            and (part := profile.store_share(step)) is not None
         }
         if not found:
             return None
@@ -199,10 +199,3 @@ def tail_by(cause: str, step: str) -> Answering:
         return Answer(verdict, effect, f"one load, permutation test; {what}", needed, finding, Anchor.causes(step))
 
     return answer
-
-
-def absolute_cpu(step: Step) -> float:
-    """CPU time of the server a request, in microseconds; NaN where it was not recorded."""
-    telemetry, achieved = step.frames["telemetry"], facts.achieved_rps(step)
-    cores = float(telemetry["server_cpu_cores"].mean()) if not telemetry.empty else float("nan")
-    return cores / achieved * 1e6 if achieved > 0 else float("nan")

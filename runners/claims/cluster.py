@@ -119,8 +119,8 @@ def _latency(group: Group, a: str, b: str) -> Iterator[Finding]:
         return
     text = (
         f"{facts.engine_name(b)} against {facts.engine_name(a)} at {write.rate(group.rate_rps)}: "
-        f"p50 {turns.told(middle)}, typically {write.latency(middle.b)} against {write.latency(middle.a)}; "
-        f"p99 {turns.told(tail)}, typically {write.latency(tail.b)} against {write.latency(tail.a)}"
+        f"p50 {turns.told(middle)}, {write.latency(middle.b)} against {write.latency(middle.a)}; "
+        f"p99 {turns.told(tail)}, {write.latency(tail.b)} against {write.latency(tail.a)}"
     )
     evidence: dict[str, write.Value] = {
         "p50_share": middle.share, "p99_share": tail.share, "p99_low": tail.low, "p99_high": tail.high,
@@ -196,8 +196,8 @@ def _missed(run: Run, findings: list[Finding]) -> Iterator[Finding]:
     untold = [name for name, output in given if output.report.requests_per_s is None]
     if untold:
         text = (
-            f"{write.count(len(untold))} of {write.count(len(given))} published rungs tell neither the rate that was "
-            "answered nor how many answers were errors; a full queue of the report's server refuses with 503, which "
+            f"{write.count(len(untold))} of {write.count(len(given))} published rates tell neither the rate that was "
+            "answered nor how many responses were errors; a full queue of the report's server refuses with 503, which "
             "is a fast answer"
         )
         yield Finding(
@@ -272,7 +272,8 @@ def _checks(group: Group) -> Iterator[Check]:
     yield Check(f"{group.name}, rounds", len(good) == len(loads), write.sentence(text))
     compiling = [step.name for steps in group.compiling(*group.settings).values() for step in steps]
     named = (
-        f"still compiling in {write.listed(compiling)}; such rounds are left out where {FEWEST_ROUNDS} others remain"
+        f"JIT compilation unfinished in {write.several(len(compiling), 'load')}; such rounds are left out where "
+        f"{FEWEST_ROUNDS} others remain"
     )
     text = named if compiling else "in every round"
     if group.taken_again:

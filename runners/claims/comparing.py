@@ -169,7 +169,7 @@ def _finding(repeats: Repeats, each: Difference, count: int) -> Iterator[Finding
     pair = f"{absolute(each.quantity, each.b)} against {absolute(each.quantity, each.a)}"
     text, differs = said(each, a, b, count), each.verdict in (Verdict.LOWER, Verdict.HIGHER)
     if differs:
-        text += f": typically {pair}, in {each.rounds} rounds"
+        text += f": {pair}, geometric means of {each.rounds} rounds"
     evidence: dict[str, write.Value] = {
         "quantity": each.quantity.name,
         "a": each.a,

@@ -10,6 +10,7 @@ from runners.analysis.steady_state import Steadiness, head, steadiness
 from runners.claims import against, answer, comparing, differential
 from runners.claims.checks import NOTHING_TO_LOOK_AT, RUNG, checks
 from runners.claims.conclusion import Check, Conclusion
+from runners.claims.cross_checks import cross_checks
 from runners.claims.next_steps import next_steps
 from runners.claims.questions import Asked, Evidence, answered
 from runners.claims.tellers import tellings
@@ -67,7 +68,7 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
 
 def _checks(run: Run, told: list[Telling], asked: bool) -> tuple[Check, ...]:
     own = tuple(check for telling in told for check in telling.checks)
-    every = checks(run)
+    every = (*checks(run), *cross_checks(run))
     return (*own, *every) if asked else (*own, *(check for check in every if check.text != NOTHING_TO_LOOK_AT))
 
 
@@ -112,7 +113,7 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
                 yield finding
             if finding := answer.one_excursion(each):
                 yield finding
-        yield from answer.engines_apart(steps)
+        yield from answer.engines_apart(steps, facts.floor(run, work))
     for work in workloads:
         profiles = [step for engine in engines if (step := facts.profiled(run, engine, work)) is not None]
         for step in profiles:
@@ -141,7 +142,7 @@ def _unsteady(run: Run, engines: list[str], workloads: list[str]) -> Iterator[Fi
             if facts.quotable(step) and seen.steady is False:
                 text = (
                     f"{facts.title(step)} never became steady in {seen.seconds} seconds: its median by the second "
-                    f"drifts by {write.percent(seen.drift)}"
+                    f"drifts {write.growth(seen.drift)}"
                 )
                 evidence: dict[str, write.Value] = {"seconds": seen.seconds, "drift": seen.drift}
                 yield Finding(

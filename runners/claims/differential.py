@@ -19,10 +19,11 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy.stats import norm, t
 
-from runners.analysis import comparable, facts
+from runners.analysis import comparable, facts, floors
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.profile import EVENT_NAMES, usable
+from runners.analysis.quotable import unresolved
 from runners.readers import write
 from runners.readers.batches import batches
 from runners.readers.run import Run, Step
@@ -55,6 +56,7 @@ class Pair:
     first: Step
     second: Step
     clean: tuple[Step, Step] | None = None
+    floor: Step | None = None
 
 
 def pairs(run: Run) -> Iterator[Pair]:
@@ -65,7 +67,7 @@ def pairs(run: Run) -> Iterator[Pair]:
         for other in good[1:]:
             clean = [facts.clean(run, step.subject, workload) for step in (good[0], other)]
             both = (clean[0], clean[1]) if clean[0] is not None and clean[1] is not None else None
-            yield Pair(good[0], other, both)
+            yield Pair(good[0], other, both, floors.own(run.steps, good[0]))
 
 
 def shares_of(step: Step, event: str) -> dict[str, tuple[float, float]]:
@@ -150,18 +152,23 @@ def findings(run: Run) -> Iterator[Finding]:
         first, second = facts.title(pair.first), facts.title(pair.second)
         measured, evidence = _measured(pair)
         evidence |= {"frames_asked": len(all_changes), "frames_changed": len(beyond)}
-        text = f"From {first} to {second}: {write.listed([*measured, _frames(beyond, len(all_changes), event)])}"
+        if not measured and pair.first.engine != pair.second.engine:
+            continue
+        text = f"From {first} to {second}: {write.listed([*measured, *_frames(pair, beyond, len(all_changes), event)])}"
         evidence |= {each.frame: each.change.value for each in beyond[:TOP]}
         steps = (pair.first.name, pair.second.name)
         figure = Anchor.differential(pair.second.workload, pair.second.subject)
         yield Finding("P04", Severity.NOTE, write.sentence(text), evidence, steps, figure)
 
 
-def _frames(beyond: list[Change], asked: int, event: str) -> str:
+def _frames(pair: Pair, beyond: list[Change], asked: int, event: str) -> list[str]:
+    """Count the frames that changed, of treatments of one engine; two engines share no code of their stores."""
+    if pair.first.engine != pair.second.engine:
+        return []
     what = EVENT_NAMES.get(event, event)
     if not beyond:
-        return f"none of {asked} frames changed its share of {what} beyond chance"
-    return f"{len(beyond)} of {asked} frames changed their share of {what} beyond chance"
+        return [f"none of {asked} frames changed its share of {what} beyond chance"]
+    return [f"{len(beyond)} of {asked} frames changed their share of {what} beyond chance"]
 
 
 def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
@@ -177,7 +184,8 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
         if before is None or after is None:
             continue
         change = difference(after, before)
-        if why := comparable.in_turn(a, b, level) or comparable.unbounded(change):
+        floored = [unresolved(step, level, pair.floor) for step in (a, b)] if level > 0.5 else []
+        if why := comparable.in_turn(a, b, level) or comparable.unbounded(change) or next(filter(None, floored), ""):
             refused[level] = why
         else:
             _add(parts, evidence, write.level(level), change)

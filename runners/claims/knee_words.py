@@ -58,7 +58,7 @@ def together(found: Sequence[Ladder]) -> str:
 
 
 def ranked(workload: str, found: Sequence[Ladder]) -> str:
-    """Who is ahead, who can't be told from it, and by how much the others are behind, in one sentence.
+    """Who is ahead, who inconclusive against it, and by how much the others are behind, in one sentence.
 
     `found` are the searches of all settings under one load; empty where none of them has a knee. Behind is whose
     interval ends before that of the first begins; how far is told by the two ends that are nearest and furthest.
@@ -80,7 +80,7 @@ def ranked(workload: str, found: Sequence[Ladder]) -> str:
     beyond = f"{write.listed(above)} {_are(above)} beyond all that was asked; " if above else ""
     parts = [f"{workload.upper()} over {_over(best)}: {beyond}{_name(best)} {verb} {middle(first)}"]
     if near:
-        parts.append(f"{'' if behind else 'but '}{write.listed(near)} can't be told from it")
+        parts.append(f"{'' if behind else 'but '}{write.listed(near)} inconclusive against it")
     text = ", ".join([*parts, *behind])
     lost = [_name(each) for each, answer in told if answer.kind not in (Kind.FOUND, Kind.ABOVE)]
     if lost:

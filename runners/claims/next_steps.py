@@ -13,7 +13,6 @@ from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 
 BUSY = 0.7  # share of time in which the connection waits for an answer
-STORE_CATEGORY = "storage"
 WAITING_CATEGORY = "poll"
 WORTH_A_STEP = 0.1  # share of the tail that a cause explains
 MUCH_UNEXPLAINED = 0.3
@@ -168,7 +167,7 @@ def _tail_by_second(step: Step) -> Iterator[Finding]:
 def _store(step: Step) -> Finding | None:
     if not profile.usable(step):
         return None
-    store = profile.share(step, "cpu", STORE_CATEGORY)
+    store = profile.store_share(step)
     idle = profile.share(step, "cpu", WAITING_CATEGORY)
     if store is None or store.value <= 0:
         return None
@@ -176,7 +175,7 @@ def _store(step: Step) -> Finding | None:
         f"A store that costs nothing would save {write.percent_interval(store.value, store.low, store.high)} of the "
         f"CPU of {facts.title(step)}; the rest is network, HTTP and the JVM"
     )
-    evidence: dict[str, write.Value] = {"storage": store.value, "poll": idle.value if idle else None}
+    evidence: dict[str, write.Value] = {"store": store.value, "poll": idle.value if idle else None}
     return Finding("N04", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.shares("cpu"))
 
 

@@ -53,7 +53,7 @@ def _queues(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
     of = f"{write.rate(achieved)} of {write.rate(offered)}" if write.known(achieved) else write.rate(offered)
     verb = "lie" if len(short) > 1 else "lies"
     text = (
-        f"{write.count(len(short))} of the {write.count(len(given))} published rungs {verb} beyond the knee; "
+        f"{write.count(len(short))} of the {write.count(len(given))} published rates {verb} beyond the knee; "
         f"what they call latency is the length of a queue, which grows with the length of the run: "
         f"{write.latency(latency)} at {of}"
     )
@@ -73,11 +73,11 @@ def _absent(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
     low, high = min(shares.values()), max(shares.values())
     text = (
         f"In {write.count(len(shares))} of the {write.count(len(given))} published outputs {write.percent(low)} to "
-        f"{write.percent(high)} of the answers are not 2xx, whatever the rate: the keys asked for are not the keys "
+        f"{write.percent(high)} of the responses are not 2xx, whatever the rate: the keys asked for are not the keys "
         "written, so a part of each GET figure is the time of a miss"
     )
     evidence: dict[str, write.Value] = {"outputs": len(shares), "low": low, "high": high}
-    remedy = "Fill every key that is read, and report answers by status code."
+    remedy = "Fill every key that is read, and report responses by status code."
     yield Finding("M08", Severity.WARNING, write.sentence(text), evidence, tuple(shares), None, remedy)
 
 
@@ -111,7 +111,7 @@ def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
         for (low, met), (high, met_too) in pairwise(rungs):
             if met and not met_too and high > low:
                 text = (
-                    f"The published rungs of {kind} place the knee only between {write.rate(low)} and "
+                    f"The published rates of {kind} place the knee only between {write.rate(low)} and "
                     f"{write.rate(high)}, "
                     f"{write.percent(high / low - 1)} apart, each measured once"
                 )

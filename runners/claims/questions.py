@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from runners.analysis import comparison, facts
+from runners.analysis import comparison
 from runners.analysis.comparison import Difference
 from runners.analysis.finding import Finding
-from runners.analysis.intervals import Bounded
 from runners.claims.comparing import COUNTED, absolute, signed
 from runners.design.question import Question
 from runners.readers import write
@@ -170,7 +169,7 @@ def more_rounds(each: Difference, quantities: int) -> str:
         return LARGER_SIZE
     if more > COUNTED:
         return f"more than {write.count(COUNTED)} rounds as noisy as these; a quieter machine"
-    return f"about {write.several(more, 'more round')} would show {write.percent(each.see)}"
+    return f"about {write.several(more, 'more round')} to show {write.percent(each.see)}"
 
 
 def ratio(share: float, low: float, high: float) -> str:
@@ -185,17 +184,6 @@ def ratio(share: float, low: float, high: float) -> str:
 def factor(times: float) -> str:
     """A large ratio as a factor: 26 times."""
     return f"{write.count(times)} times" if times >= 10 else f"{times:.2g} times"
-
-
-def of_knees(low: float, high: float, share: float, effect: str, confidence: str, **where: object) -> Answer:
-    """Answer whether a knee is higher than another, from the least to the most that both searches leave."""
-    verdict = verdict_of(low, high)
-    needed = "interleaved rounds (lab compare): one search of each leaves that much" if low <= 0 < high else ""
-    finding, figure = where.get("finding"), where.get("figure")
-    assert finding is None or isinstance(finding, Finding)
-    return Answer(
-        verdict, f"{effect} {ratio(share, low, high)}", confidence, needed, finding, str(figure) if figure else None
-    )
 
 
 def of_finding(finding: Finding | None, verdict: Verdict, effect: str = "", confidence: str = "") -> Answer | None:
@@ -228,16 +216,3 @@ def span(values: Sequence[float], unit: Callable[[float], str]) -> str:
         return write.UNKNOWN
     low, high = unit(min(known)), unit(max(known))
     return low if low == high else f"{low} to {high}"
-
-
-def total(parts: Sequence[Bounded | None]) -> Bounded:
-    """The sum of shares of one whole, its bounds those of the parts added up: no narrower than the sum's own."""
-    known = [part for part in parts if part is not None]
-    return Bounded(
-        sum(part.value for part in known), sum(part.low for part in known), min(1.0, sum(part.high for part in known))
-    )
-
-
-def named(subject: str) -> str:
-    """A treatment's name as reports print it."""
-    return facts.engine_name(subject)

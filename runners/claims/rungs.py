@@ -118,7 +118,7 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
     text = (
         f"The published {rates} {'are' if several else 'is'} more than "
         f"{MOST_SHARE:g} times the {ladder.base.what} of {ladder.title} here, {write.rate(ladder.base.rps)}, and "
-        f"{'were' if several else 'was'} not offered: such a rung tells the length of its queue"
+        f"{'were' if several else 'was'} not offered: such a rate step tells the length of its queue"
     )
     evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "base": ladder.base.what}
     evidence |= {"base_rps": ladder.base.rps, "lowest_not_offered_rps": far[0]}

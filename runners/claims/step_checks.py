@@ -143,7 +143,7 @@ def steady(step: Step) -> Verdict:
     if seen.steady is None:
         return Verdict(None, f"{seen.seconds} whole seconds are too few to tell")
     if not seen.steady:
-        return Verdict(False, f"never in {seen.seconds} seconds; the median drifts by {write.percent(seen.drift)}")
+        return Verdict(False, f"never in {seen.seconds} seconds; the median drifts {write.growth(seen.drift)}")
     if not seen.from_s:
         return Verdict(True, f"from the first of {seen.seconds} seconds on")
     text = f"from second {seen.from_s:.0f} of {seen.seconds} on (the {seen.last_to_settle} settled last)"

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from runners.analysis import rounds
 from runners.claims import instrument
+from runners.claims.instrument import OURS
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, verdict_of
 from runners.design.question import Question
 from runners.readers import write
 
-OURS, MEDIAN = "truepace", 0.5
+MEDIAN = 0.5
 WHOLE = 0.05  # of the requests that the schedule makes wait
 
 

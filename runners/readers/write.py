@@ -105,6 +105,13 @@ def percent(share: float | None) -> str:
     return f"{_hundredths(share)}{NBSP}%"
 
 
+def growth(share: float | None) -> str:
+    """A relative change: by 12.0 %; of more than fivefold the factor: to 609 times its value."""
+    if share is None or not math.isfinite(share):
+        return f"by {UNKNOWN}"
+    return f"to {count(1 + share)} times its value" if share > 4 else f"by {percent(share)}"
+
+
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
     """A share with its interval: 26.6 % (24.7-28.6)."""
     if low is None or high is None or not (known(share) and known(low) and known(high)):

@@ -9,10 +9,8 @@ import pandas as pd
 
 from runners.analysis import facts
 from runners.analysis.comparison import Difference
-from runners.claims.ablations import FAULT, TABLE, Ablation, Row, ablations, amount, cost, label, verdict
-from runners.claims.comparing import absolute
+from runners.claims.ablations import FAULT, Ablation, Row, ablations, amount, cost, label, verdict
 from runners.claims.conclusion import Conclusion
-from runners.design.ablations import SENT
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import numbers, style
@@ -72,33 +70,20 @@ def _named(each: Difference, row: Row) -> Difference:
     return dataclasses.replace(each, quantity=quantity)
 
 
-def table(found: Ablation) -> Table:
-    """Every quantity of every setting, against the published one."""
-    rows = []
-    for row in found.rows:
-        for each in row.found:
-            values = absolute(each.quantity, each.a), absolute(each.quantity, each.b)
-            rows.append((row.name, each.quantity.label, *values, amount(each), numbers.count(each.rounds)))
-    head = ("setting", "quantity", found.switch.settings[0].name, "this setting", "difference", "rounds")
-    note = "Typical rounds (geometric means), differences with their intervals."
-    return Table(f"{found.switch.title}", head, tuple(rows), note)
-
-
 def verdicts(found: list[Ablation]) -> Table:
-    """A row a setting: gain with its interval, cost, verdict."""
+    """A row a setting: what it costs beside its gain, and the verdict."""
     rows = []
     for each in found:
         for row in each.rows:
-            gain = f"{row.gain.quantity.label} {amount(row.gain)}" if row.gain is not None else numbers.NONE
             name = f"{each.switch.title}: {_value(row)}"
-            rows.append((name, row.switch.workload.upper(), gain, cost(row), verdict(row)))
-    head = ("switch", "load", "gain", "cost", "verdict")
+            rows.append((name, row.switch.workload.upper(), cost(row), verdict(row)))
+    head = ("switch", "load", "cost", "verdict")
     names = dict.fromkeys(each.quantity.label for ablated in found for row in ablated.rows for each in row.found)
     note = (
         f"Against the published setting of each switch. Asked for a cost: {write.listed(names)}. A dash: nothing is "
         "worse beyond its interval."
     )
-    return Table("Gain, cost and verdict of each switch", head, tuple(rows), note, numeric=False)
+    return Table("Cost and verdict of each switch", head, tuple(rows), note, numeric=False)
 
 
 def answers(step: Step) -> Table:
@@ -113,21 +98,31 @@ def answers(step: Step) -> Table:
     return Table("Answers of one connection, in their order", ("answer", "head", "fields in it"), rows)
 
 
+def gains(found: list[Ablation]) -> Shown:
+    """Every switch's gain against its published setting, in one figure."""
+    shown, dots = [], []
+    for row in (row for each in found for row in each.rows):
+        if row.gain is None:
+            continue
+        name = row.gain.quantity.name
+        quantity = dataclasses.replace(row.gain.quantity, name=row.name, label=f"{row.name}: {row.gain.quantity.label}")
+        shown.append(dataclasses.replace(row.gain, quantity=quantity))
+        pairs = zip(row.values[0][name], row.values[1][name], strict=True)
+        dots += [(row.name, b / a - 1) for a, b in pairs]
+    note = "against the published setting; diamonds and bars: geometric mean of the rounds and its interval"
+    frame = pd.DataFrame(dots, columns=["quantity", "difference"])
+    return Shown(
+        "switches", drawn(shown, frame, "The gain of each switch", note), pd.concat([data(each) for each in found])
+    )
+
+
 def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
-    """A section a switch, the fault, and the table of verdicts; none for a run without switches."""
+    """The gain of every switch, what it costs, and the fault; none for a run without switches."""
     found = ablations(run)
-    for each in found:
-        told = tuple(finding for finding in conclusion.findings if finding.figure == each.anchor)
-        compared = any(row.found for row in each.rows)
-        figures = (Shown(each.anchor, ablation(each), data(each)),) if compared else ()
-        text = write.sentence(f"{each.switch.what}. Measured with {SENT[each.switch.workload]}")
-        text += f" {TEXT}" if each is found[0] else ""
-        tables = (table(each),) if compared else ()
-        anchor = f"switch-{each.switch.name}"
-        yield Section(anchor, each.switch.title, text=text, findings=told, figures=figures, tables=tables)
+    if found:
+        figures = (gains(found),) if any(row.gain is not None for each in found for row in each.rows) else ()
+        yield Section("own", "One switch at a time", text=TEXT, figures=figures, tables=(verdicts(found),))
     for step in run.find(kind=FAULT):
         told = tuple(finding for finding in conclusion.findings if finding.figure == FAULT_ANCHOR)
         name = facts.engine_name(step.subject)
         yield Section(FAULT_ANCHOR, f"The fault of {name}", findings=told, tables=(answers(step),))
-    if found:
-        yield Section(TABLE, "All in one table", tables=(verdicts(found),))

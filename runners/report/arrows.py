@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from runners.analysis import facts
-from runners.claims import climbing
 from runners.claims.climbing import Ladder
-from runners.claims.conclusion import Conclusion
-from runners.design.report_5 import NEW, OLD, get, put
+from runners.design.report_5 import get, put
 from runners.readers import write
 from runners.readers.outputs import Output
 from runners.readers.published import outputs
-from runners.readers.run import Run, Step
+from runners.readers.run import Step
 from runners.report import numbers
-from runners.report.section import Section
 from runners.report.tables import Table
 
 ARROW = " → "
@@ -91,23 +88,3 @@ def _part(workload: str, columns: Sequence[tuple[str, list[str]]], last: bool) -
 
 def _at(output: Output, level: float) -> str:
     return numbers.latency(output.report.latencies.at(level))
-
-
-def _pairs(run: Run) -> Iterator[tuple[Ladder, Ladder]]:
-    found = climbing.ladders(run)
-    before = {ladder.steps[0].workload: ladder for ladder in found if ladder.steps[0].subject == OLD}
-    for ladder in found:
-        first = ladder.steps[0]
-        if first.subject == NEW and ladder.base is not None and first.workload in before:
-            yield ladder, before[first.workload]
-
-
-def section(run: Run, _: Conclusion) -> Section | None:
-    """The arrow tables of a run of experiment 05, each beside the published one."""
-    tables = []
-    for after, before in _pairs(run):
-        tables.append(arrows(after, before))
-        tables += published(after.steps[0].workload)
-    return (
-        Section("arrows", "Percentiles by rate, before and after", text=TEXT, tables=tuple(tables)) if tables else None
-    )

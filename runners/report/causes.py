@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,35 +9,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from runners.analysis import floors, latency_spikes, tail
+from runners.analysis import latency_spikes, tail
 from runners.analysis.attribution import Attribution, Share
-from runners.analysis.finding import Anchor
-from runners.claims.conclusion import Conclusion
 from runners.readers import write
-from runners.readers.run import Run, Step
+from runners.readers.run import Step
 from runners.report import numbers, style
 from runners.report.floor import floor_across, reach
-from runners.report.section import Place, Section, Shown
 from runners.report.tables import Table
 
 #: A lane says by its colour whether the cause is named; the rest is said by its label.
 NAMED, NOT_NAMED, MARK = style.VERMILION, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
-
-
-def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
-    """A section for each clean measurement whose tail can be looked at."""
-    for step in run.find(kind="load", profiled=False):
-        seen = tail.attribution(step)
-        if seen is None:
-            continue
-        anchor = Anchor.causes(step.name)
-        told = tuple(f for f in conclusion.findings if f.figure == anchor)
-        picture = causes(step, seen, floors.nearest(run.steps, step))
-        shown = Shown(f"{anchor}-figure", picture, data(step, seen))
-        chart = table(step, seen)
-        yield Section(anchor, heading(step), Place.TAIL, "", told, (shown,), (chart,) if chart else ())
 
 
 def heading(step: Step) -> str:

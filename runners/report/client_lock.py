@@ -7,7 +7,7 @@ from runners.claims import client_lock
 from runners.claims.conclusion import Conclusion
 from runners.readers.run import Run
 from runners.report import numbers
-from runners.report.section import Place, Section
+from runners.report.section import Section
 from runners.report.tables import Table
 
 TEXT = (
@@ -34,4 +34,4 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
     head = ("setting", "offered", "waited in a second", "of it, client's lock", "share (95 %)")
     told = tuple(finding for finding in conclusion.findings if finding.figure == client_lock.ANCHOR)
     table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
-    return Section(client_lock.ANCHOR, "The lock around the client", Place.FIRST, TEXT, told, (), (table,))
+    return Section(client_lock.ANCHOR, "The lock around the client", TEXT, told, (), (table,))

@@ -15,7 +15,7 @@ from runners.readers.published import published_of
 from runners.readers.run import Run
 from runners.report import numbers
 from runners.report.loop_figures import curves_of, loop_curves, loop_rates, name_of
-from runners.report.section import Place, Section, Shown, shown_of
+from runners.report.section import Section, Shown, shown_of
 from runners.report.tables import Table
 
 
@@ -34,28 +34,14 @@ def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
     chosen = curves_of(loops.of_run(run))
     if not chosen:
         return None
-    rows = tuple(
-        (
-            f"{loop.title}: {name_of(loop.name)} x {loop.connections}",
-            numbers.rate(loop.rate_rps),
-            _median(loop, 0.5),
-            _median(loop, 0.99),
-            numbers.count(loop.completed),
-        )
-        for loop in chosen
-    )
-    note = "Response times in closed loop: from the send. A stall delays one request a connection, so p99 is mild."
-    table = Table("The curves as numbers", ("loop", "achieved", "p50", "p99", "requests"), rows, note)
     steps = [loop.step for loop in chosen]
     return Section(
         "delay",
         "Where the answers lie",
-        Place.FIRST,
         "One connection sends its next request when the last one was answered. What is late is late by the timer of "
         "the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits for it.",
         _about(conclusion, loops.CURVES),
         (shown_of(loops.CURVES, loop_curves(steps, floors.before(run.steps)), steps, "spectrum"),),
-        (table,),
     )
 
 
@@ -78,7 +64,6 @@ def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
     return Section(
         "rates-of-loops",
         "Threads, connections, executors",
-        Place.FIRST,
         "Loops that wait carry one request a wait and connection, whatever the server does with its threads.",
         _about(conclusion, loops.RATES),
         (Shown(loops.RATES, picture, data),),
@@ -108,7 +93,6 @@ def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
     return Section(
         loops.COUNTERS,
         "The kernel's evidence",
-        Place.FIRST,
         "A packet capture would show each lone acknowledgement. The kernel counts them, and anyone may read that.",
         _about(conclusion, loops.COUNTERS),
         (),
@@ -141,7 +125,6 @@ def error_section(run: Run, conclusion: Conclusion) -> Section | None:
     return Section(
         loops.ERRORS,
         "Where the errors come from",
-        Place.FIRST,
         "Nothing seeds LuaJIT's random numbers, so every thread of every run draws the same, and how many of them ask "
         "for an absent key is known before the server is started.",
         about,
@@ -188,7 +171,7 @@ def published_section(run: Run, conclusion: Conclusion) -> Section | None:
     )
     table = Table("Every published run", head, tuple(rows), note, numeric=False)
     title = "Published, reproduced, and what the authors missed"
-    return Section(loops.TABLE, title, Place.FIRST, "", (), (), (table,)) if here else None
+    return Section(loops.TABLE, title, "", (), (), (table,)) if here else None
 
 
 def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: float) -> str:

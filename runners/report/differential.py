@@ -7,7 +7,6 @@ nothing. So there are two: each profile in its own shape, coloured by what the o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
@@ -19,12 +18,11 @@ from matplotlib.ticker import FuncFormatter
 from runners.analysis.finding import Anchor
 from runners.analysis.profile import EVENT_NAMES
 from runners.claims import differential as told
-from runners.claims.conclusion import Conclusion
 from runners.claims.differential import Change
 from runners.readers import write
-from runners.readers.run import Run, Step
+from runners.readers.run import Step
 from runners.report import flame_html, numbers, style
-from runners.report.section import Embedded, Place, Section, Shown
+from runners.report.section import Embedded
 from runners.report.tables import Table
 
 LEAST_WIDTH = 0.001  # of the whole: narrower frames are left out
@@ -86,21 +84,6 @@ def differential(first: Step, second: Step, event: str = "cpu") -> Differential:
         if stacks.empty or not (stacks["event"] == event).any():
             raise ValueError(f"{step.name}: no {event} profile; profile both steps to compare them")
     return Differential(first, second, event, tuple(told.changes(first, second, event)))
-
-
-def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
-    """A section for each pair of engines that were profiled with the same load."""
-    for pair in told.pairs(run):
-        if "cpu" not in pair.first.profiled or "cpu" not in pair.second.profiled:
-            continue
-        seen = differential(pair.first, pair.second)
-        anchor = Anchor.differential(pair.second.workload, pair.second.subject)
-        findings = tuple(each for each in conclusion.findings if each.figure == anchor)
-        figure = Shown(f"{anchor}-figure", seen.picture(), data(seen))
-        heading = f"From {seen.names[0]} to {seen.names[1]}"
-        chart = table(seen)
-        tables = (chart,) if chart.rows else ()
-        yield Section(anchor, heading, Place.WHERE, "", findings, (figure,), tables, seen.graphs())
 
 
 def name_of(step: Step) -> str:

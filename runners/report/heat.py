@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -11,37 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from runners.analysis import floors
-from runners.analysis.facts import quotable
-from runners.claims.conclusion import Conclusion
-from runners.readers.run import Run, Step
+from runners.readers.run import Step
 from runners.readers.timed_stacks import PER_SECOND
 from runners.report import numbers, style
 from runners.report.floor import floor_across, reach
-from runners.report.section import Place, Section, Shown, shown_of
 
 #: From paper to ink through one hue: its order is the same in print and for every eye.
 SCALE = LinearSegmentedColormap.from_list("lab", ["#ffffff", "#c6dcec", "#56a0cf", "#0b5d9b", "#062c4d"])
 BINS_A_DECADE = 24
 
 Floats = npt.NDArray[np.float64]
-
-
-def sections(run: Run, _: Conclusion) -> Iterator[Section]:
-    """Latency as a heat map for each workload, and when the samples of its profiles were taken."""
-    for workload in dict.fromkeys(step.workload for step in run.find(kind="load")):
-        upper = style.plain(workload.upper(), 12)
-        clean = [s for s in run.find(workload=workload, profiled=False) if quotable(s) and not s.frames["slices"].empty]
-        if clean:
-            picture = latency_heat(*clean, floor=floors.nearest(run.steps, clean[0]))
-            figure = shown_of(f"heat-{workload}-figure", picture, clean, "slices")
-            yield Section(f"heat-{workload}", f"{upper}: every answer by time", Place.TAIL, figures=(figure,))
-        sampled = [step for step in run.find(workload=workload, profiled=True) if not _samples(step).empty]
-        if sampled:
-            counts = pd.concat([_counted(step) for step in sampled], ignore_index=True)
-            figure = Shown(f"recording-{workload}-figure", recording_heat(*sampled), counts)
-            heading = f"{upper}: when the CPU samples were taken"
-            yield Section(f"recording-{workload}", heading, Place.WHERE, figures=(figure,))
 
 
 @style.styled

@@ -15,7 +15,7 @@ from runners.readers.published import published
 from runners.readers.run import Run, Step
 from runners.report import numbers, stall
 from runners.report.floors import floors, label_of
-from runners.report.section import Place, Section, Shown, shown_of
+from runners.report.section import Section, Shown, shown_of
 from runners.report.staircase import chosen, staircase
 from runners.report.tables import Table
 
@@ -65,13 +65,11 @@ def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
     return Section(
         "floors",
         "The floor of each generator",
-        Place.FIRST,
         "The same GET at the same rate against a handler that does nothing, by one generator after the other, round by "
         "round. The simplest honest client shows what the machine costs; what another reads above it is its own part. "
         "A value over rounds is their median; a difference is taken within each round.",
         _about(conclusion, told.FLOORS),
         (shown,),
-        tuple(_point_table(found, connections, rate) for connections, rate in rounds.points(found)),
     )
 
 
@@ -99,7 +97,7 @@ def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
         if here
         else "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence."
     )
-    return Section("timer", "The timer", Place.FIRST, text, _about(conclusion, told.STAIRCASE), (shown,))
+    return Section("timer", "The timer", text, _about(conclusion, told.STAIRCASE), (shown,))
 
 
 def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -112,12 +110,10 @@ def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
     return Section(
         "stall",
         "The stall",
-        Place.FIRST,
         "The server's process was stopped in the middle of the load and again before its end. The schedule says how "
         "many requests had to wait how long: the broad line. A distribution that lacks them describes another server.",
         _about(conclusion, told.STALL),
         (shown,),
-        (stall.table(seen),),
     )
 
 
@@ -151,7 +147,7 @@ def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
         "its requests."
     )
     table = Table("Processor time a million requests", tuple(head), tuple(rows), note)
-    return Section(told.CPU, "What a generator costs", Place.FIRST, "", _about(conclusion, told.CPU), (), (table,))
+    return Section(told.CPU, "What a generator costs", "", _about(conclusion, told.CPU), (), (table,))
 
 
 BUILDERS = (floor_section, stall_section, staircase_section, cpu_section)

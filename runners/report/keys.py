@@ -12,7 +12,7 @@ from runners.design.report_5 import PUBLISHED_KEYS
 from runners.readers import write
 from runners.readers.run import Run
 from runners.report import numbers, style
-from runners.report.section import Section, Shown
+from runners.report.section import Section
 from runners.report.tables import Table
 
 COLOURS = {placement.OBJECTS_HASH: style.VERMILION, placement.RENDEZVOUS: style.BLUE}
@@ -82,6 +82,5 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
     )  # fmt: skip
     note = "Calls to the node that was asked most, over the server's whole life: in closed loop and at the common rate."
     told = tuple(finding for finding in conclusion.findings if finding.figure == passing.ANCHOR)
-    shown = Shown(passing.ANCHOR, picture(nodes), data(nodes))
     table = Table(write.sentence("What the first node passes on").rstrip("."), head, rows, note)
-    return Section("keys-section", "Where the keys lie", text=TEXT, findings=told, figures=(shown,), tables=(table,))
+    return Section("keys-section", "Where the keys lie", text=TEXT, findings=told, tables=(table,))

@@ -43,7 +43,10 @@ def title(ladder: Ladder) -> str:
         met = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET]
         if not any(probe.outcome in (Outcome.MET, Outcome.MISSED) for probe in ladder.probes):
             return f"{ladder.title}: nothing can be told, the generator was late or the loads failed"
-        verb = "meets the objective at" if ladder.objective else "carries"
+        missed = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED]
+        verb = "meets the objective at" if ladder.objective else "holds"
+        if met and any(rps < max(met) for rps in missed):
+            return f"{ladder.title}: {verb} {len(set(met))} of {len({*met, *missed})} rates, not in their order"
         return f"{ladder.title}: {verb} {numbers.rate(max(met)) if met else 'none of the rates'}"
     if answer.kind == Kind.FOUND:
         return f"{ladder.title}: knee at {climbing.rate_interval(answer)}"

@@ -46,18 +46,29 @@ def fenced(text: str, language: str = "") -> Markdown:
     return Markdown(f"{fence}{language}\n{text.rstrip()}\n{fence}")
 
 
-def table(content: Table) -> Markdown:
-    """A pipe table; numbers are aligned to the right."""
+def table(content: Table, place: Callable[[str], str | None] = lambda anchor: anchor) -> Markdown:
+    """A pipe table; numbers are aligned to the right. `place` tells where a link of a cell leads, or None."""
     head = "| " + " | ".join(escape(cell) or " " for cell in content.head) + " |"
     right = "---:" if content.numeric else "---"
     rule = "| " + " | ".join("---" if index == 0 else right for index in range(len(content.head))) + " |"
-    rows = ["| " + " | ".join(_cell(cell) or " " for cell in row) + " |" for row in content.rows]
+    rows = ["| " + " | ".join(_cell(cell, place) or " " for cell in row) + " |" for row in content.rows]
     note = f"\n\n{escape(content.note)}" if content.note else ""
     return Markdown("\n".join([head, rule, *rows]) + note)
 
 
-def _cell(cell: str) -> str:
-    return f"[{escape(cell)}](#{path(cell.anchor)})" if isinstance(cell, Linked) else escape(cell)
+def _cell(cell: str, place: Callable[[str], str | None]) -> str:
+    target = place(cell.anchor) if isinstance(cell, Linked) else None
+    return f"[{escape(cell)}](#{path(target)})" if target else escape(cell)
+
+
+def bold(value: object) -> Markdown:
+    """`value` in bold."""
+    return Markdown(f"**{escape(value)}**")
+
+
+def italic(value: object) -> Markdown:
+    """`value` in italics."""
+    return Markdown(f"*{escape(value)}*")
 
 
 def path(target: str) -> Markdown:
@@ -70,10 +81,8 @@ def inside_html(value: object) -> Markdown:
     return Markdown(escape_html(_CONTROL.sub("", " ".join(str(value).split()))))
 
 
-def findings(
-    given: Iterable[Finding], link: Callable[[Finding], tuple[str, str] | None], full: bool = True
-) -> Markdown:
-    """A list, one finding a line, each with a link to its figure and, in `full`, what to do about it and its rule."""
+def findings(given: Iterable[Finding], link: Callable[[Finding], tuple[str, str] | None] = lambda _: None) -> Markdown:
+    """A list, one finding a line, with what to do about it and its rule."""
     lines = []
     for finding in given:
         icon = ICONS.get(finding.severity.value, "")
@@ -81,24 +90,20 @@ def findings(
         target = link(finding)
         if target:
             line += f" → [{escape(target[1])}](#{path(target[0])})"
-        if full and finding.remedy:
+        if finding.remedy:
             line += f" *{escape(finding.remedy)}*"
-        if full:
-            line += f" <sub>{escape(finding.code)}</sub>"
-        lines.append(line)
+        lines.append(f"{line} <sub>{escape(finding.code)}</sub>")
     return Markdown("\n".join(lines))
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """A figure of figures/ with a link to its drawing that scales and to its data.
+    """A figure of figures/ with a link to its drawing that scales and to its data, on one line.
 
     Where few are `kept`, the drawing alone, or for the others what is drawn in report.html.
     """
     place = path(anchor)
     if kept is not None:
         shown = f"![{escape(alt)}](figures/{place}.svg)" if anchor in kept else f"Figure in report.html: {escape(alt)}"
-        return Markdown(f'<a id="{place}"></a>\n\n{shown}')
-    return Markdown(
-        f'<a id="{place}"></a>\n\n[![{escape(alt)}](figures/{place}.png)](figures/{place}.svg)\n\n'
-        f"Data: [CSV](figures/{place}.csv)"
-    )
+        return Markdown(f'<a id="{place}"></a>{shown}')
+    picture = f"[![{escape(alt)}](figures/{place}.png)](figures/{place}.svg)"
+    return Markdown(f'<a id="{place}"></a>{picture} [data](figures/{place}.csv)')

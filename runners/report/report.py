@@ -1,4 +1,4 @@
-"""A run and its conclusion to report.html (one file, works offline) and report.md with its figures beside it."""
+"""Write a run and its conclusion as report.html (one file, works offline) and report.md with its figures beside it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ import pandas as pd
 from markupsafe import Markup
 
 from runners.claims.conclusion import Conclusion
+from runners.claims.questions import Verdict
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.report import blocks, font, markdown, numbers, pages, style, tables
+from runners.report import curves, font, markdown, numbers, style, tables
+from runners.report.document import Document, document
 from runners.report.flamegraph import FlameGraph
-from runners.report.section import Place, Shown
+from runners.report.section import Shown
 
-LIMIT_BYTES = 3_000_000
+LIMIT_BYTES = 2_000_000
 MARGIN_BYTES = 50_000
 #: So many figures an archive keeps, one of each kind before a second; report.html has all of them.
 KEPT_FIGURES = 6
@@ -35,34 +37,32 @@ IN_README = {"00": "instrument-stall", "01": "spectrum-put"}
 
 @dataclass(frozen=True, slots=True)
 class Diet:
-    """What is left out of report.html so that it stays small: narrow frames, data, raw output."""
+    """What is left out of report.html so that it stays small: narrow frames, data of figures, flame graphs."""
 
     least_share: float = 0.0
     data: bool = True
-    raw: bool = True
     graphs: bool = True
 
 
 DIETS = (
     Diet(),
-    *(Diet(share) for share in (0.0005, 0.001, 0.002, 0.005)),
+    *(Diet(share) for share in (0.001, 0.002, 0.005)),
     Diet(0.005, data=False),
     Diet(0.01, data=False),
-    Diet(0.01, data=False, raw=False),
-    Diet(data=False, raw=False, graphs=False),
+    Diet(data=False, graphs=False),
 )
 
 
 def render(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport], with_html: bool = True) -> None:
     """Write report.html, report.md and figures/ into the run folder, each file whole or not at all.
 
-    An archive gets few figures and no raw output beside its report.
-
     `published` maps the full name of a published output, e.g. `report-1/put`, to what it says; the last part of the
-    name is the workload that it is drawn with. Raises OSError when the folder can't be written.
+    name is the workload that it is drawn with. An archive gets few figures and no raw output beside its report.
+
+    Raises OSError when the folder can't be written.
     """
-    page = pages.page(run, conclusion, published)
-    drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in figures(page)}
+    page = document(run, conclusion, published)
+    drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in page.figures}
     if run.folder.archived:
         kept = kept_figures(page)
         write_kept_figures(run, page, {name: drawn[name] for name in kept})
@@ -74,23 +74,11 @@ def render(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]
         replace_file(run.folder.report_html, to_html(page, drawn).encode())
 
 
-def figures(page: pages.Page) -> Iterator[Shown]:
-    """Every figure of a report except the flame graphs, in its order."""
-    for section in page.sections:
-        yield from section.figures
-    for part in page.workloads:
-        yield from (shown for shown in (part.curve, part.over_time) if shown)
-    yield from (profile.bars for profile in page.profiles)
-    yield from page.costs
-    if page.rates:
-        yield page.rates
-
-
-def kept_figures(page: pages.Page) -> frozenset[str]:
+def kept_figures(page: Document) -> frozenset[str]:
     """Choose the figures that an archive keeps, by anchor: one of each kind first, in the order of the report."""
     seen: Counter[str] = Counter()
     ranked: list[tuple[int, int, str]] = []
-    for shown in figures(page):
+    for shown in page.figures:
         kind = shown.anchor.partition("-")[0]
         ranked.append((seen[kind], len(ranked), shown.anchor))
         seen[kind] += 1
@@ -99,27 +87,26 @@ def kept_figures(page: pages.Page) -> frozenset[str]:
     return frozenset(anchor for _, _, anchor in ranked[:KEPT_FIGURES])
 
 
-def write_kept_figures(run: Run, page: pages.Page, drawn: dict[str, str]) -> None:
+def write_kept_figures(run: Run, page: Document, drawn: dict[str, str]) -> None:
     """figures/ of an archive: SVG, and the one that README.md shows as PNG."""
     contents = {f"{name}.svg": svg.encode() for name, svg in drawn.items()}
     shown_in_readme = IN_README.get(str(run.manifest.get("experiment")))
-    for shown in figures(page):
+    for shown in page.figures:
         if shown.anchor == shown_in_readme:
             contents[f"{shown.anchor}.png"] = style.png(shown.picture)
     _replace_files(run.folder.figures_path, contents.items())
 
 
-def write_figures(folder: Path, page: pages.Page, drawn: dict[str, str]) -> None:
+def write_figures(folder: Path, page: Document, drawn: dict[str, str]) -> None:
     """figures/: each figure as PNG, SVG and CSV, each flame graph as PNG. Figures of an earlier report go."""
 
     def contents() -> Iterator[tuple[str, bytes]]:
-        for shown in figures(page):
+        for shown in page.figures:
             yield f"{shown.anchor}.png", style.png(shown.picture)
             yield f"{shown.anchor}.svg", drawn[shown.anchor].encode()
             yield f"{shown.anchor}.csv", csv(shown.data)
-        for profile in page.profiles:
-            for graph in profile.graphs:
-                yield f"{graph.anchor}.png", style.png(graph.picture())
+        for graph in page.graphs:
+            yield f"{graph.anchor}.png", style.png(graph.picture())
 
     _replace_files(folder, contents())
 
@@ -151,16 +138,17 @@ def csv(data: pd.DataFrame) -> bytes:
     return bytes(data.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode())
 
 
-def to_markdown(page: pages.Page, kept: frozenset[str] | None = None) -> str:
+def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     """The report as Markdown. Paths are relative to the run folder; `kept` names the figures there, if not all are."""
     environment = _environment(autoescape=False)
     environment.finalize = markdown.escape
     environment.globals.update(
         path=markdown.path,
-        table=markdown.table,
+        table=lambda given: markdown.table(given, page.place),
         fenced=markdown.fenced,
-        inside_html=markdown.inside_html,
-        findings=partial(markdown.findings, link=page.link),
+        bold=markdown.bold,
+        italic=markdown.italic,
+        findings=markdown.findings,
         figure=lambda shown: markdown.figure(shown.anchor, shown.picture.alt, kept),
         archived=kept is not None,
     )
@@ -168,11 +156,12 @@ def to_markdown(page: pages.Page, kept: frozenset[str] | None = None) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def to_html(page: pages.Page, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
+def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
     """The report as one HTML file below the limit; what had to be left out for that is said in it."""
     environment = _environment(autoescape=True)
     template = environment.get_template("report.html.j2")
     face = Markup(font.faces(font.letters(drawn.values())))  # noqa: S704 - made here, base64
+    live = {shown.anchor: curves.charts(shown.picture) for shown in page.figures}
     stills: dict[str, str] = {}
 
     def still(graph: FlameGraph) -> str:
@@ -183,11 +172,7 @@ def to_html(page: pages.Page, drawn: dict[str, str], limit_bytes: int = LIMIT_BY
 
     html = ""
     for diet in DIETS:
-        graphs = {
-            graph.anchor: graph.smaller(diet.least_share) if diet.least_share else graph
-            for profile in page.profiles
-            for graph in profile.graphs
-        }
+        graphs = {graph.anchor: graph.smaller(diet.least_share) if diet.least_share else graph for graph in page.graphs}
         if not diet.graphs:
             graphs = {name: replace(graph, page="") for name, graph in graphs.items()}
         html = template.render(
@@ -196,11 +181,12 @@ def to_html(page: pages.Page, drawn: dict[str, str], limit_bytes: int = LIMIT_BY
             icons=markdown.ICONS,
             face=face,
             graphs=graphs,
+            curves=live,
             diet=diet,
             left_out=_left_out(diet),
-            still=still if page.run.folder.archived else None,
             data_url=partial(_data_url, allowed=diet.data),
             source=_source,
+            still=still if page.run.folder.archived else None,
         )
         if len(html.encode()) < limit_bytes - MARGIN_BYTES:
             break
@@ -215,7 +201,6 @@ def _left_out(diet: Diet) -> str:
         return ""
     text = f"To stay small, flame graphs leave out frames narrower than {numbers.share(diet.least_share)} of the whole"
     text += "" if diet.data else "; the data of figures are links into the run folder"
-    text += "" if diet.raw else ", and so is raw console output"
     return text + "."
 
 
@@ -229,20 +214,21 @@ def _environment(autoescape: bool) -> jinja2.Environment:
     )
 
 
-def _context(page: pages.Page) -> dict[str, Any]:
-    manifest = {"warnings": [], "rerun": "", **page.run.manifest}
+def _context(page: Document) -> dict[str, Any]:
     return {
         "page": page,
-        "manifest": manifest,
-        "steps": tables.steps(page.run),
-        "machine": tables.machine(manifest),
-        "parameters": tables.parameters(manifest),
-        "comparison": tables.comparison,
+        "manifest": {"warnings": [], "rerun": "", **page.run.manifest},
+        "headline": _headline(page),
         "when": tables.when,
-        "Place": Place,
-        "mark": blocks.mark,
         "sentence": lambda text: write.sentence(str(text or "")),
     }
+
+
+def _headline(page: Document) -> str:
+    """How the questions were answered, in a sentence."""
+    counted = Counter(each.answer.verdict for each in page.answers)
+    parts = [f"{counted[verdict]} {verdict.value}" for verdict in Verdict if counted[verdict]]
+    return f"{write.several(len(page.answers), 'question')}: {write.listed(parts)}." if parts else ""
 
 
 def _source(name: str) -> Markup:

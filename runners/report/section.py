@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from html import escape
 
 import pandas as pd
@@ -13,6 +12,7 @@ from markupsafe import Markup
 from runners.analysis.finding import Finding
 from runners.readers.run import Step
 from runners.report import style
+from runners.report.flamegraph import FlameGraph
 from runners.report.tables import Table
 
 
@@ -41,32 +41,21 @@ class Embedded:
         )
 
 
-class Place(StrEnum):
-    """Where a section stands among the parts that every report has."""
-
-    FIRST = "first"  # before the latency curves: it is what the experiment is about
-    SHORT = "short"  # before the profiles
-    WHERE = "where"  # after them
-    TAIL = "tail"  # with the causes of the tail
-
-
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: its heading, overview, sentences, figures, pages and tables, in this order.
+    """A part of a report: its heading, text, findings, figures, flame graphs, pages and tables, in this order.
 
-    `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty;
-    `overview` is the table that answers before anything is shown, if there is one.
+    `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty.
     """
 
     anchor: str
     title: str
-    place: Place = Place.FIRST
     text: str = ""
     findings: tuple[Finding, ...] = ()
     figures: tuple[Shown, ...] = ()
     tables: tuple[Table, ...] = ()
     pages: tuple[Embedded, ...] = ()
-    overview: Table | None = None
+    graphs: tuple[FlameGraph, ...] = ()
 
 
 def shown_of(

@@ -1,4 +1,4 @@
-"""What each kind of experiment adds to a report: a builder looks at a run and gives its sections, or none."""
+"""Collect what each kind of experiment adds to a report: a builder looks at a run and gives its sections, or none."""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ from collections.abc import Callable, Iterable
 from runners.claims.conclusion import Conclusion
 from runners.readers.run import Run
 from runners.report.ablations import sections as ablations
-from runners.report.arrows import section as arrows
-from runners.report.causes import sections as tails
 from runners.report.client_lock import section as client_lock
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.difference import section as difference
-from runners.report.differential import sections as differentials
-from runners.report.heat import sections as heat_maps
 from runners.report.history import section as history
-from runners.report.in_short import sections as in_short
 from runners.report.instrument import BUILDERS as INSTRUMENT
 from runners.report.keys import section as keys
 from runners.report.knees import sections as knees
 from runners.report.ladders import section as ladders
 from runners.report.outage import section as outages
-from runners.report.rungs import sections as rungs
 from runners.report.section import Section
 from runners.report.stores import sections as stores
 from runners.report.turns import sections as turns
@@ -31,22 +25,16 @@ Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
 #: In the order in which the sections stand in a report.
 BUILDERS: tuple[Builder, ...] = (
     turns,
-    client_lock,
-    keys,
     outages,
     knees,
-    arrows,
     ladders,
-    rungs,
+    client_lock,
+    keys,
     difference,
     stores,
     ablations,
     *INSTRUMENT,
     *CLOSED_LOOP,
-    in_short,
-    differentials,
-    tails,
-    heat_maps,
     history,
 )
 

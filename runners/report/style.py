@@ -28,6 +28,8 @@ BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
 INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c959f"
 SPARE = (GREEN, PURPLE, ORANGE, SKY)
+#: For figures of more treatments than that (P. Tol, 2021, *Colour Schemes*, muted).
+FURTHER = ("#882255", "#332288", "#999933", "#44AA99", "#5b5b5b", "#661100")
 
 ENGINE_COLOURS = {engine.name: engine.colour for engine in ENGINES.values()} | {
     "rocksdb-tuned": SKY,
@@ -177,7 +179,7 @@ def colours_of(engines: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for engine in dict.fromkeys(engines):
         own, taken = colour_of(engine), set(found.values())
-        found[engine] = next((colour for colour in (own, *SPARE) if colour not in taken), own)
+        found[engine] = next((colour for colour in (own, *SPARE, *FURTHER) if colour not in taken), own)
     return found
 
 
@@ -226,6 +228,7 @@ def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
     """A logarithmic y axis of latency, with a little room around; labels at 1, 2 and 5 where there are few decades."""
     low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
     axes.set_yscale("log")
+    axes.yaxis.set_gid("latency")
     axes.set_ylim(low, high)
     decades = math.log10(high / low)
     subs = (1.0, 2.0, 5.0) if decades < 3.8 else (1.0,)
@@ -240,6 +243,7 @@ PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.999
 def percentile_axis(axes: Axes, most: float) -> None:
     """An x axis of 1/(1 - p), logarithmic up to `most`, labelled with the percentile p."""
     axes.set_xscale("log")
+    axes.xaxis.set_gid("percentile")
     axes.set_xlim(1, max(most, 2.5))
     ticks = [1 / (1 - p) for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001]
     labels = {round(tick, 3): percent_label(p) for tick, p in zip(ticks, PERCENTILE_TICKS, strict=False)}

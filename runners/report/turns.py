@@ -1,32 +1,29 @@
-"""Settings that took turns, as a figure and a table: what each carries and its p99, every round a dot."""
+"""Draw interleaved treatments: throughput and p99 of each against the baseline, with intervals and every round."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
-from runners.analysis import facts, floors
+from runners.analysis import facts
+from runners.analysis.comparison import FEWEST_ROUNDS, Verdict
 from runners.claims import cluster
 from runners.claims import turns as taken
 from runners.claims.conclusion import Conclusion
-from runners.claims.turns import CARRIED, SHOWN, TAIL, Group
-from runners.readers import write
+from runners.claims.turns import CARRIED, TAIL, Group
 from runners.readers.run import Run, Step
-from runners.report import numbers, style
-from runners.report.floor import floor_across
+from runners.report import style
+from runners.report.difference import drawn
 from runners.report.section import Section, Shown
-from runners.report.tables import Table
 
 TITLES = {cluster.CHANGES: "The three changes, one at a time", cluster.REPLICATION: "Copies: blocking and asynchronous"}
 TEXT = (
-    "All servers run at once and take turns in an order by chance: in each round every setting has a closed loop, then "
-    "the same rate. What is slow today is slow for all of them."
+    "Randomised blocks: all servers run at once, and in each round every treatment has a closed loop, then the same "
+    "rate, in a random order. What is slow in a round is slow for all of them."
 )
-ARROW = " → "
+DECIDED = (Verdict.LOWER, Verdict.HIGHER)
 
 
 def data(group: Group) -> pd.DataFrame:
@@ -45,12 +42,10 @@ def data(group: Group) -> pd.DataFrame:
 
 
 def title(group: Group) -> str:
-    """The result: the setting that carries most."""
-    carried = data(group).groupby("setting")[CARRIED].median().dropna()
-    if carried.empty:
-        return f"{group.name}: no closed loop is valid"
-    best = str(carried.idxmax())
-    return f"{style.plain(best, 24)} carries most, {numbers.rate(float(f'{carried[best]:.3g}'))} in closed loop"
+    """The result: the pairs whose throughput differs, as the findings say it."""
+    found = [(b, each) for a, b in _pairs(group) if (each := taken.of(group.against(a, b), CARRIED)) is not None]
+    seen = [f"{style.plain(b, 24)} {taken.told(each)}" for b, each in found if taken.verdict(each) in DECIDED]
+    return f"Throughput: {'; '.join(seen)}" if seen else "Throughput: no difference is decided"
 
 
 def turns(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
@@ -58,80 +53,29 @@ def turns(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
     found = taken.groups(steps)
     if not found:
         figure = style.Picture(8.4, 1.4)
-        figure.alt = "An empty figure: nothing took turns."
+        figure.alt = "An empty figure: no interleaved rounds."
         return figure
-    return picture(found[0], floor)
+    return picture(found[0])
 
 
-@style.styled
-def picture(group: Group, floor: Step | None = None) -> style.Picture:
-    """Closed-loop rate on the left, p99 at the rate of all on the right; dots are rounds, diamonds their median."""
-    rows = data(group)
-    figure = style.Picture(8.4, 1.7 + 0.42 * len(group.settings))
-    left, right = figure.subplots(1, 2, sharey=True)
-    _dots(left, group, rows, CARRIED)
-    left.set_xlim(left=0)
-    left.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
-    left.set_xlabel(f"closed loop, {write.connections(group.connections)} (requests a second)")
-    _dots(right, group, rows, TAIL)
-    if rows[TAIL].notna().any():
-        right.set_xscale("log")
-        right.set_xlim(float(rows[TAIL].min()) / 1.6, float(rows[TAIL].max()) * 1.6)
-        floor_across(figure, [right], floor, group.steps, (0.99,), upright=True)
-    else:
-        right.set_xticks([])
-        right.text(0.5, 0.5, "no latency may be quoted", transform=right.transAxes, ha="center", color=style.QUIET)
-    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(float(f"{value:.2g}"))))
-    right.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: _minor(value, rows[TAIL])))
-    right.tick_params(axis="x", which="both", labelsize=8)
-    right.set_xlabel(f"p99 at {numbers.rate(group.rate_rps)} (log)")
-    left.set_yticks(range(len(group.settings)), [style.plain(name, 24) for name in group.settings])
-    left.set_ylim(len(group.settings) - 0.5, -0.5)
-    figure.suptitle(title(group), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    figure.alt = f"Closed-loop rate and p99 of settings that took turns. {title(group)}."
-    return figure
-
-
-def _minor(value: float, seen: pd.Series[float]) -> str:
-    """On an axis of less than two decades 2 and 5 are labelled too."""
-    known = seen.dropna()
-    lead = f"{value:.0e}"[0]
-    return (
-        style.axis_time(float(f"{value:.2g}"))
-        if lead in "25" and len(known) and known.max() / known.min() < 100
-        else ""
-    )
-
-
-def _dots(axes: Axes, group: Group, rows: pd.DataFrame, column: str) -> None:
-    for place, name in enumerate(group.settings):
-        own = rows[rows["setting"] == name][column].dropna().to_numpy(float)
-        lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(len(own))
-        axes.scatter(own, place + lift, 14, color=style.QUIET, alpha=0.7, zorder=2)
-        if len(own):
-            axes.plot(float(np.median(own)), place, "D", color=style.BLUE, markersize=6, zorder=3)
-    axes.grid(visible=False, axis="y")
-
-
-def table(group: Group) -> Table:
-    """Each setting against the one that it changes: typical values, and the interval of the difference."""
-    rows = []
+def picture(group: Group) -> style.Picture:
+    """Draw throughput and p99 of each treatment against the one that it changes: rounds, geometric mean, interval."""
+    shown, dots = [], []
     for a, b in _pairs(group):
         found = group.against(a, b)
-        for place, quantity in enumerate(SHOWN):
+        for quantity in (CARRIED, TAIL):
             each = taken.of(found, quantity)
-            if each is not None:
-                unit = numbers.rate if each.quantity.unit == "rps" else numbers.latency
-                name = f"{a}{ARROW}{b}" if not place else ""
-                pair = f"{unit(each.a)}{ARROW}{unit(each.b)}"
-                rows.append((name, each.quantity.label, pair, taken.signed_range(each), numbers.count(each.rounds)))
-    head = ("", "", "typical", "difference (95 %)", "rounds")
-    note = (
-        "Geometric means over the rounds that tell of both; the intervals of a pair hold together, from what differs "
-        "between rounds. Latencies at the rate that is offered to all."
-    )
-    rate = f"{numbers.rate(group.rate_rps)} over {write.connections(group.connections)}"
-    return Table(f"{TITLES.get(group.name, group.name)}: differences, at {rate}", head, tuple(rows), note)
+            if each is None or each.rounds < FEWEST_ROUNDS:
+                continue
+            name = f"{b} {quantity}"
+            label = "throughput" if quantity == CARRIED else each.quantity.label
+            shown.append(replace(each, quantity=replace(each.quantity, name=name, label=f"{b}: {label}")))
+            rows = data(group).pivot_table(index="round", columns="setting", values=quantity)
+            if {a, b} <= set(rows.columns):
+                ratios = (rows[b] / rows[a] - 1).dropna()
+                dots += [(name, float(value)) for value in ratios]
+    note = "against the treatment that is changed; diamonds and bars: geometric mean of the rounds and its interval"
+    return drawn(shown, pd.DataFrame(dots, columns=["quantity", "difference"]), title(group), note)
 
 
 def _pairs(group: Group) -> Iterator[tuple[str, str]]:
@@ -150,8 +94,7 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     for group in taken.groups(run.steps):
         anchor = cluster.anchor(group.name)
         told = tuple(finding for finding in conclusion.findings if finding.figure == anchor)
-        floor = floors.nearest(run.steps, group.steps[0])
         yield Section(
             f"{anchor}-section", TITLES.get(group.name, group.name), text=TEXT, findings=told,
-            figures=(Shown(anchor, picture(group, floor), data(group)),), tables=(table(group),),
+            figures=(Shown(anchor, picture(group), data(group)),),
         )  # fmt: skip

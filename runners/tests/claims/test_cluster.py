@@ -166,7 +166,7 @@ def test_rounds_in_which_a_server_compiled_are_named_and_left_out_where_enough_r
     assert {each.rounds for each in group.against("all-old", "all-new")} == {told_by}
     checks = conclude(run_of(tmp_path, made), {}).checks
     (check,) = [each for each in checks if each.name == "changes, compilers at rest"]
-    assert check.ok is False and "changes-all-new-1" in check.text and "all-old" not in check.text
+    assert check.ok is False and "unfinished in" in check.text
 
 
 def test_fewer_rounds_than_a_comparison_takes_are_no_verdict(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from runners.analysis.comparison import QUANTITIES, Difference
 from runners.analysis.finding import Finding
-from runners.analysis.intervals import Bounded
 from runners.claims.questions import (
     Answer,
     Asked,
@@ -17,7 +16,6 @@ from runners.claims.questions import (
     answered,
     of_difference,
     ratio,
-    total,
     verdict_of,
 )
 from runners.design.experiment import EXPERIMENTS
@@ -60,7 +58,7 @@ def test_the_verdict_is_taken_from_the_interval(
 def test_an_inconclusive_difference_says_what_it_would_take() -> None:
     answer = of_difference(difference(-0.1, 0.3), 4, above=True)
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE
-    assert "more rounds would show 5.00" in answer.needed
+    assert "more rounds to show 5.00" in answer.needed
     decided = of_difference(difference(0.1, 0.3), 4, above=True)
     assert decided is not None and decided.verdict == Verdict.YES and not decided.needed
 
@@ -75,11 +73,6 @@ def test_a_wide_ratio_is_told_by_its_nearer_bound() -> None:
     assert ratio(4.7, 0.228, 25.5) == "at least +22.8\u00a0%"
     assert ratio(0.4, 0.33, 0.49).startswith("+40.0\u00a0% (+33.0")
     assert "not bounded" in ratio(0.4, math.nan, math.nan)
-
-
-def test_shares_of_a_whole_are_added_with_their_bounds() -> None:
-    whole = total([Bounded(0.15, 0.14, 0.16), None, Bounded(0.09, 0.08, 0.10)])
-    assert (whole.value, whole.low, whole.high) == pytest.approx((0.24, 0.22, 0.26))
 
 
 def test_what_a_run_did_not_measure_is_inconclusive() -> None:

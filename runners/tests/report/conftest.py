@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.claims.conclude import conclude
+from runners.experiments.e01_single_connection import QUESTIONS
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report.report import render
@@ -26,7 +27,7 @@ def rendered(folder: RunFolder) -> RunFolder:
             if step.flamegraph(event).exists():
                 shutil.copy(FLAME, step.flamegraph(event))
     run, published = read_run(folder), published_of("report-1")
-    render(run, conclude(run, published), published)
+    render(run, conclude(run, published, QUESTIONS), published)
     return folder
 
 

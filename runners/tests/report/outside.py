@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 FETCHED = {"src", "srcset", "href", "xlink:href", "data", "poster", "action", "formaction", "background", "manifest"}
-HARMLESS = ("#", "data:", "figures/", "steps/")
+HARMLESS = ("#", "data:", "figures/", "steps/", "manifest.json", "conclusions.json")
 
 
 class Page(HTMLParser):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +14,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from runners.claims.conclude import conclude
+from runners.experiments.e01_single_connection import QUESTIONS
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
-from runners.report import pages, style
-from runners.report.report import MARGIN_BYTES, figures, to_html
+from runners.report import style
+from runners.report.document import Document, document, figures_and_prose
+from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html
 from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.report.conftest import rendered
@@ -23,33 +27,16 @@ from runners.tests.report.outside import Page
 
 HEADINGS = [
     "# One connection, RocksDB",
-    "## Can these numbers be trusted?",
+    "## Questions and answers",
+    "## Findings",
+    "## The two figures",
+    "## Validity",
     "## Latency",
-    "### PUT",
-    "### GET",
     "## Where the time goes",
-    "### In short",
-    "### CPU time",
-    "### Allocations",
-    "### What the profiler cost",
-    "### From RocksDB PUT to LSM PUT",
-    "### From RocksDB GET to LSM GET",
-    "### PUT: when the CPU samples were taken",
-    "### GET: when the CPU samples were taken",
     "## Why the tail",
-    "### RocksDB PUT: what made its tail",
-    "### LSM PUT: what made its tail",
-    "### RocksDB GET: what made its tail",
-    "### LSM GET: what made its tail",
-    "### PUT: every answer by time",
-    "### GET: every answer by time",
     "## Published and reproduced",
-    "### PUT",
-    "### GET",
-    "### What the authors missed",
-    "## What to try next",
-    "## Appendix: what was run, and where",
-    "### Commands and raw output",
+    "## Limits and conditions",
+    "## Appendix",
 ]
 HOSTILE = "</pre></details><script src=http://h.invalid/x.js>alert(1)</script><img src=x onerror=alert(1)>"
 
@@ -72,18 +59,45 @@ def test_markdown_has_the_order_of_a_report(report: RunFolder) -> None:
 
 def test_html_has_the_same_order(report: RunFolder) -> None:
     text = re.findall(r"<h([123])[^>]*>(.*?)</h\1>", html_of(report))
-    assert [f"{'#' * int(level)} {name}" for level, name in text] == [
-        *HEADINGS[:2],
-        "### What is unusual about this machine",
-        *HEADINGS[2:],
-    ]
+    assert [f"{'#' * int(level)} {name}" for level, name in text] == [h for h in HEADINGS if "two figures" not in h]
 
 
-def test_the_answer_stands_before_everything_else(report: RunFolder) -> None:
+def test_questions_are_answered_before_everything_else(report: RunFolder) -> None:
     main = html_of(report).split("<main>")[1]
-    assert main.index('class="answer"') < main.index('class="findings"') < main.index("Can these numbers")
-    text = markdown_of(report)
-    assert text.splitlines()[2].startswith("**RocksDB: PUT holds")
+    assert (
+        main.index('class="answers"') < main.index('class="told"') < main.index("<figure") < main.index("Validity</h2>")
+    )
+    rows = re.findall(r"(?m)^\| .*\? .*\| \*\*(?:yes|no|inconclusive)\*\*", markdown_of(report))
+    assert len(rows) == len(QUESTIONS)
+
+
+def test_a_report_is_short(report: RunFolder, page: Document) -> None:
+    assert len(markdown_of(report).splitlines()) <= 300
+    assert len(page.figures) + len(page.graphs) <= 12
+    assert len(page.findings) <= 10
+    assert len({told.finding.code for told in page.findings}) == len(page.findings)
+    assert all(told.question.endswith("?") and told.meaning for told in page.findings)
+
+
+def test_the_first_two_figures_are_throughput_against_p99_and_cpu_a_request(page: Document) -> None:
+    assert [shown.anchor for shown in page.first] == ["throughput-p99", "cpu-a-request"]
+
+
+def test_curves_can_be_hovered_and_are_still_pictures(report: RunFolder) -> None:
+    html = html_of(report)
+    live = {
+        name: json.loads(unescape(data))
+        for name, data in re.findall(r'<figure id="([^"]+)">\s*<div [^>]*data-curves="([^"]*)"', html)
+    }
+    assert {"throughput-p99", "spectrum-put"} <= set(live)
+    (chart,) = live["spectrum-put"]
+    assert chart["x_unit"] == "percentile" and chart["y_unit"] == "latency" and chart["y_log"]
+    assert any("RocksDB response" in one["label"] for one in chart["series"])
+    assert all(len(one["x"]) == len(one["y"]) > 0 for one in chart["series"])
+    assert (
+        html.count("<svg") >= len(live) and ".card.has-live > svg { display: block }" in html
+    )  # without scripts, on paper
+    assert "uPlot" in html and len(html.encode()) < LIMIT_BYTES
 
 
 def test_every_link_into_the_page_has_its_place(report: RunFolder) -> None:
@@ -103,12 +117,12 @@ def test_every_file_that_markdown_names_is_there(report: RunFolder) -> None:
 
 def test_the_page_is_small_and_asks_nothing_of_the_network(report: RunFolder) -> None:
     html = html_of(report)
-    assert len(html.encode()) < 3_000_000
+    assert len(html.encode()) < LIMIT_BYTES
     page = Page(html)
     assert page.outside() == []
     assert page.handlers == []
     assert "default-src 'none'" in html
-    assert len(page.frames) == 8 + 4  # flame graphs, and both directions of what differs between the engines
+    assert len(page.frames) == 2 + 2  # flame graphs of two treatments, and both directions of their difference
     assert set(page.sandboxes) == {"allow-scripts"}
     assert all(frame.outside() == [] for frame in page.frames)
 
@@ -119,7 +133,7 @@ def test_data_of_a_figure_are_one_click_away(report: RunFolder) -> None:
     assert len(links) == len(figures)
     table = pd.read_csv(report.figures_path / "spectrum-put.csv")
     assert {"step", "kind", "value_us", "percentile"} <= set(table.columns)
-    assert {"put-rocksdb", "put-lsm", "floor-put", "published"} == set(table["step"])
+    assert {"put-rocksdb", "put-lsm", "floor-put"} == set(table["step"])
 
 
 def test_figures_say_in_words_what_they_show(report: RunFolder) -> None:
@@ -129,12 +143,12 @@ def test_figures_say_in_words_what_they_show(report: RunFolder) -> None:
     assert re.findall(r"!\[\]", markdown_of(report)) == []
 
 
-def test_exact_commands_and_raw_output_are_there(report: RunFolder) -> None:
+def test_exact_commands_are_there_and_raw_output_is_linked(report: RunFolder) -> None:
     step = next(step for step in read_run(report).steps if step.name == "put-rocksdb")
     for text in (html_of(report), markdown_of(report)):
-        assert "lab run 01 --size quick" in text
+        assert "lab run 01 --size quick" in text and "lab report RUN_FOLDER" in text
         assert " ".join(step.record.generator.command) in text
-        assert "Detailed Percentile spectrum" in text
+        assert "Detailed Percentile spectrum" not in text and "steps/" in text
 
 
 def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(made: Callable[..., RunFolder]) -> None:
@@ -154,26 +168,32 @@ def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(m
 
 
 @pytest.fixture(scope="module")
-def page(report: RunFolder) -> pages.Page:
+def page(report: RunFolder) -> Document:
     run, published = read_run(report), published_of("report-1")
-    return pages.page(run, conclude(run, published), published)
+    return document(run, conclude(run, published, QUESTIONS), published)
 
 
-def test_a_page_that_would_be_too_large_is_slimmed_and_says_so(page: pages.Page) -> None:
-    drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in figures(page)}
+def test_a_page_that_would_be_too_large_is_slimmed_and_says_so(page: Document) -> None:
+    drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in page.figures}
     whole = to_html(page, drawn)
     assert "To stay small" not in whole
-    sizes = []
-    for limit in (len(whole) - 1, len(whole) * 2 // 3, len(whole) // 2):
+    for limit in (len(whole) - 1, len(whole) * 2 // 3):
         small = to_html(page, drawn, limit + MARGIN_BYTES)
-        assert "To stay small" in small
-        sizes.append(len(small.encode()))
+        assert "To stay small" in small and len(small.encode()) < len(whole.encode())
         assert Page(small).outside() == []
-    assert sizes[0] < len(whole.encode()) and sizes == sorted(sizes, reverse=True)
     least = to_html(page, drawn, 1)
-    assert "graph to zoom and search" in least
     files = {value for _, _, value in Page(least).references if value.endswith(".csv")}
-    assert files == {f"figures/{shown.anchor}.csv" for shown in figures(page)}, "one link a figure, not one a step"
+    assert files == {f"figures/{shown.anchor}.csv" for shown in page.figures}, "one link a figure, not one a step"
+
+
+def test_a_number_in_a_figures_heading_that_the_text_lacks_is_found(page: Document) -> None:
+    assert figures_and_prose(page).ok
+    shown = page.figures[-1]
+    other = style.Picture()
+    other.suptitle("PUT: p99 12.3 ms")
+    wrong = replace(page, sections=(replace(page.sections[0], figures=(replace(shown, picture=other),)),))
+    check = figures_and_prose(wrong)
+    assert check.ok is False and "12.3 ms" in check.text
 
 
 def test_an_interrupted_run_says_so_first(made: Callable[..., RunFolder]) -> None:
@@ -181,8 +201,7 @@ def test_an_interrupted_run_says_so_first(made: Callable[..., RunFolder]) -> Non
     for text in (html_of(folder), markdown_of(folder)):
         assert "not complete (status: interrupted)" in text
         assert "put-rocksdb: there is no profile of this load." in re.sub(r"\\", "", text)
-        assert text.index("not complete") < text.rindex("Can these numbers be trusted?")
-    assert "No profile is in this run." in html_of(folder)
+        assert text.index("not complete") < text.rindex("Validity")
 
 
 def test_a_run_without_any_load_still_has_a_report(made: Callable[..., RunFolder]) -> None:
@@ -197,16 +216,12 @@ def test_instead_of_figures_of_an_invalid_step_stands_the_reason(made: Callable[
     html = html_of(folder)
     assert "get-rocksdb: invalid (server died)." in html
     assert "put-rocksdb: saturated (saturated: achieved 8820/s of 12600/s)." in html
-    assert "PUT: no measurement of which latency may be quoted" in html
-    assert "RocksDB response</text>" not in html.split('id="where"')[0]
-    assert "the invented server was told to die" in html
-    assert "12600" in markdown_of(folder)
+    assert 'id="spectrum-put"' not in html
 
 
 def test_a_run_with_wrk2_has_its_curve(made: Callable[..., RunFolder]) -> None:
     folder = made(wrk2=True, stop_after="put-rocksdb")
     assert 'id="spectrum-put"' in html_of(folder)
-    assert "Thread Stats" in markdown_of(folder)
 
 
 def test_output_of_tools_is_text(tmp_path: Path) -> None:
@@ -231,28 +246,11 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
     page = Page(html_of(folder))
     assert page.outside() == []
     assert page.handlers == []
-    assert page.tags.count("script") == 1
+    assert page.tags.count("script") == 2
     assert page.tags.count("img") == 0
     assert HOSTILE in "".join(page.text)
     shown = Page(MarkdownIt("commonmark").enable("table").render(markdown_of(folder)))
     assert shown.handlers == []
     assert shown.outside() == []
     assert shown.tags.count("script") == 0
-    assert shown.tags.count("details") == markdown_of(folder).count("<details><summary>")
     assert "'$(reboot)'" in markdown_of(folder)
-
-
-def test_the_first_screen_names_what_the_authors_missed(page: pages.Page) -> None:
-    assert {"M01", "M02"} <= {finding.code for finding in page.lead}
-    assert len(page.lead) <= pages.LEAD
-
-
-def test_every_finding_stands_somewhere(page: pages.Page) -> None:
-    said = {id(finding) for place in places(page) for finding in page.about(place)}
-    said |= {id(finding) for section in page.sections for finding in section.findings}
-    assert said == {id(f) for f in page.conclusion.findings if f.code not in pages.SAID_BY_ANSWER}
-
-
-def places(page: pages.Page) -> set[str]:
-    figures = {f"spectrum-{part.name}" for part in page.workloads} | {f"shares-{p.event}" for p in page.profiles}
-    return figures | {"cost", "rates", "tail"}

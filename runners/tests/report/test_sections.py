@@ -14,7 +14,7 @@ from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.readers.severity import Severity
 from runners.report import render, sections, style
-from runners.report.section import Place, Section, Shown
+from runners.report.section import Section, Shown
 from runners.report.tables import Table
 from runners.tests.fixtures.fake_run import make_run
 
@@ -26,7 +26,7 @@ def _ladder(run: Run, _: Conclusion) -> Section:
     shown = Shown("ladder-put", picture, pd.DataFrame({"step": ["a"], "rate_rps": [1.0]}))
     finding = Finding("K01", Severity.GOOD, f"The knee of {run.name} <is> here.", figure="ladder-put")
     table = Table("Rungs", ("rate", "p99"), (("1 000/s", "<b>2 ms</b>"),))
-    return Section("ladder", "The ladder", Place.FIRST, "Rates, one after the other.", (finding,), (shown,), (table,))
+    return Section("ladder", "The ladder", "Rates, one after the other.", (finding,), (shown,), (table,))
 
 
 def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.Mo
     assert "\n## The ladder\n" in text
     assert "| rate | p99 |" in text
     assert "(figures/ladder-put.svg)" in text
-    assert html.index("The ladder</h2>") < html.index("<h2>Latency</h2>")
+    assert html.index("<h2>Latency</h2>") < html.index("The ladder</h2>")
     assert 'href="#ladder"' in html
     for name in ("ladder-put.png", "ladder-put.svg", "ladder-put.csv"):
         assert (run.folder.figures_path / name).stat().st_size

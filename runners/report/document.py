@@ -1,0 +1,447 @@
+"""Compose a report: questions with their answers, findings, two figures, validity, sections, limits."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from runners.analysis import facts, floors, profile, quotable, tail
+from runners.analysis.finding import Anchor, Finding
+from runners.claims.checks import NOTHING_TO_LOOK_AT
+from runners.claims.climbing import ladders
+from runners.claims.conclusion import Check, Conclusion
+from runners.claims.merging import merged
+from runners.claims.questions import Answered, Verdict
+from runners.claims.rules import MEANINGS, RULES
+from runners.readers import write
+from runners.readers.console_report import ConsoleReport
+from runners.readers.run import Run, Step
+from runners.report import notices, overview, published_rates, style, tables
+from runners.report.causes import causes, data
+from runners.report.differential import data as changed_frames
+from runners.report.differential import differential
+from runners.report.flamegraph import FlameGraph, flamegraph
+from runners.report.section import Embedded, Section, Shown, shown_of
+from runners.report.sections import sections
+from runners.report.spectrum import spectrum
+from runners.report.tables import Table
+from runners.report.timeline import timeline
+
+MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
+MOST_SHARES = 7
+FEWEST_SAMPLES = 30  # of a figure
+MOST_BESIDE = 7  # published rates of a table
+MOST_MORE = 3  # findings of a section beside those at the head
+MOST_TEXT = 320  # characters of a check
+MOST_COMMANDS = 6
+EVENT = "cpu"
+OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
+#: Where a finding is shown whose own figure the report does not draw, by the first word of its figure's anchor.
+SECTION_OF = {
+    "spectrum": "latency", "timeline": "latency", "shares": "where", "byrate": "where", "differential": "where",
+    "causes": "tail", "comparison": "published", "rates": "published", "ladder": "ladders", "knees": "ladders",
+    "ablation": "own", "ablations": "own", "checks": "validity",
+}  # fmt: skip
+_NUMBER = re.compile(r"(?<![\w.])[+\u2212-]?\d[\d\u202f]*(?:\.\d+)?[ \u00a0]?(?:/s|us|ms|s|%)(?!\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A finding of the report: question, evidence and meaning. `more` names where the same holds."""
+
+    finding: Finding
+    question: str
+    meaning: str
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole report in its order."""
+
+    run: Run
+    conclusion: Conclusion
+    answers: tuple[Answered, ...]
+    findings: tuple[Told, ...]
+    first: tuple[Shown, ...]
+    wrong: tuple[tuple[Check, str], ...]
+    well: str
+    sections: tuple[Section, ...]
+    limits: tuple[str, ...]
+    next_steps: tuple[Finding, ...]
+    commands: tuple[tuple[str, str], ...]
+    notices: tuple[str, ...]
+
+    @property
+    def figures(self) -> tuple[Shown, ...]:
+        """Every figure except flame graphs, in order."""
+        return (*self.first, *(shown for section in self.sections for shown in section.figures))
+
+    @property
+    def graphs(self) -> tuple[FlameGraph, ...]:
+        """Every flame graph."""
+        return tuple(graph for section in self.sections for graph in section.graphs)
+
+    @property
+    def anchors(self) -> set[str]:
+        """The places that can be linked to."""
+        places = {shown.anchor for shown in self.figures} | {graph.anchor for graph in self.graphs}
+        places |= {page.anchor for section in self.sections for page in section.pages}
+        return (
+            places
+            | {section.anchor for section in self.sections}
+            | {f"finding-{t.finding.code}" for t in self.findings}
+        )
+
+    def place(self, anchor: str | None) -> str | None:
+        """The place that shows what an anchor stands for: itself, or the section that it belongs to."""
+        if not anchor:
+            return None
+        nearer = {
+            "spectrum": "latency",
+            "timeline": "latency",
+            "shares": "where",
+            "byrate": "where",
+            "checks": "validity",
+        }
+        nearer |= {
+            "causes": "tail",
+            "differential": "where",
+            "comparison": "published",
+            "ladder": "ladders",
+            "rates": "published",
+        }
+        nearer |= {"knees": "ladders", "ablation": "own", "ablations": "own"}
+        known = self.anchors | {"validity", "limits"}
+        for each in (anchor, f"{anchor}-figure", f"{anchor}-section", nearer.get(anchor.partition("-")[0], "")):
+            if each in known:
+                return each
+        return None
+
+    def link(self, answered: Answered) -> str | None:
+        """Where the evidence of an answer stands."""
+        finding = answered.answer.finding
+        by_rule = f"finding-{finding.code}" if finding is not None else ""
+        return self.place(answered.answer.link) or (by_rule if by_rule in self.anchors else None)
+
+
+def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Document:
+    """Compose the report of a run from its conclusion; a figure that would be beyond the limits is left out."""
+    conclusion = replace(conclusion, findings=merged(conclusion.findings))
+    first = tuple(overview.figures(run))
+    findings = _findings(conclusion)
+    named = {told.finding.code for told in findings}
+    own = _limited((_untold(part, named) for part in sections(run, conclusion)), MOST_OWN)
+    parts = [
+        *_latency(run, published),
+        *own,
+        *_where(run),
+        *_tail(run, conclusion),
+        *_published(run, conclusion),
+    ]
+    left = MOST_FIGURES - len(first) - sum(len(part.graphs) for part in parts)
+    parts = _limited(parts, left)
+    made = Document(
+        run, conclusion, conclusion.answers, findings, first, (), "", tuple(parts),
+        tuple(_limits(run, conclusion)), conclusion.next_steps[:5], tuple(_commands(run)),
+        tuple(notices.notices(run, told_otherwise=bool(own))),
+    )  # fmt: skip
+    checks = (*conclusion.checks, figures_and_prose(made))
+    return replace(made, wrong=tuple(_wrong(checks, conclusion)), well=_well(checks))
+
+
+def _untold(part: Section, named: set[str]) -> Section:
+    """A section without what the findings at the head of the report say already, and with few more."""
+    return replace(part, findings=tuple(f for f in part.findings if f.code not in named)[:MOST_MORE])
+
+
+def _limited(parts: Iterable[Section], most: int) -> list[Section]:
+    """Sections with no more figures than may be in all; a section that has nothing left goes."""
+    kept = []
+    for part in parts:
+        figures = part.figures[: max(0, most)]
+        most -= len(figures)
+        cut = replace(part, figures=figures, tables=tuple(map(_short, part.tables)))
+        if figures or cut.tables or cut.graphs or cut.findings or cut.pages or cut.text:
+            kept.append(cut)
+    return kept
+
+
+def _short(table: Table) -> Table:
+    if len(table.rows) <= MOST_ROWS:
+        return table
+    more = write.several(len(table.rows) - MOST_ROWS, "row")
+    note = f"{table.note} {more} more: see conclusions.json and the data of the figures."
+    return replace(table, rows=table.rows[:MOST_ROWS], note=note.strip())
+
+
+def _findings(conclusion: Conclusion) -> tuple[Told, ...]:
+    """At most ten: those that answers rest on, then those of the rules that mean most; one of each rule."""
+    every = (*conclusion.missed, *conclusion.findings)
+    by_code: dict[str, list[Finding]] = {}
+    for finding in every:
+        if finding.code in MEANINGS:
+            by_code.setdefault(finding.code, []).append(finding)
+    used = [each.answer.finding.code for each in conclusion.answers if each.answer.finding is not None]
+    order = [code for code in dict.fromkeys([*used, *MEANINGS]) if code in by_code][:MOST_FINDINGS]
+    answers = {
+        each.answer.finding.code: each.answer.finding for each in reversed(conclusion.answers) if each.answer.finding
+    }
+    return tuple(
+        Told(answers.get(code, by_code[code][0]), RULES[code], MEANINGS[code], len(by_code[code]) - 1) for code in order
+    )
+
+
+def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]:
+    """The latency of the loads: a spectrum a workload, percentiles, and the least steady over time."""
+    by_workload = {name.rpartition("/")[2]: report for name, report in published.items()}
+    shown, found, notes = [], [], []
+    loads = [step for step in run.find(kind="load", profiled=False) if facts.quotable(step)]
+    for workload in dict.fromkeys(step.workload for step in loads):
+        own = [step for step in loads if step.workload == workload and facts.samples(step) >= FEWEST_SAMPLES]
+        floor = floors.nearest(run.steps, own[0]) if own else None
+        if not own:
+            continue
+        picture = spectrum(*own, published=by_workload.get(workload), floor=floor, heading=_heading(own, run))
+        drawn = [*own, *([floor] if floor is not None else [])]
+        shown.append(shown_of(Anchor.spectrum(workload), picture, drawn, "spectrum"))
+        for step in own:
+            if why := _unresolved(step, run):
+                notes.append(why)
+            found.append(_row(step, run))
+    timed = [step for step in loads if not step.frames["intervals"].empty]
+    if timed:
+        worst = max(timed, key=_tail_of)
+        workload = worst.workload
+        floor = floors.nearest(run.steps, worst)
+        shown.append(shown_of(Anchor.timeline(workload), timeline(worst, floor=floor), [worst], "intervals"))
+    if shown:
+        head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU a request", "samples")
+        note = "Response time counts from the intended start of a request."
+        if notes:
+            note += f" * p99 not resolved ({write.listed(dict.fromkeys(notes))}): neither a headline nor compared."
+        table = Table("Loads at a steady rate", head, tuple(found), note)
+        yield Section("latency", "Latency", figures=tuple(shown), tables=(table,))
+
+
+def _unresolved(step: Step, run: Run) -> str:
+    return quotable.unresolved(step, 0.99, quotable.floor_of(run.steps, step))
+
+
+def _heading(own: list[Step], run: Run) -> str:
+    """The loads with what may be a headline: their p99, or the median where the p99 is not resolved."""
+    parts = []
+    for step in own:
+        level = 0.5 if _unresolved(step, run) else 0.99
+        value = facts.at(step, level)
+        if value is not None:
+            least = "at least " if value.at_least else ""
+            parts.append(f"{style.engine_name(step.subject)} {write.level(level)} {least}{write.latency(value.value)}")
+    rates = {facts.offered_rps(step) for step in own}
+    at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
+    return f"{style.plain(own[0].workload.upper(), 12)}{at}: {', '.join(parts)}"
+
+
+def _tail_of(step: Step) -> float:
+    value = facts.at(step, 0.99)
+    return value.value if value is not None else 0.0
+
+
+def _row(step: Step, run: Run) -> tuple[str, ...]:
+    p50, p99 = (facts.quoted(step, level) for level in (0.5, 0.99))
+    marked = "*" if _unresolved(step, run) else ""
+    return (
+        facts.title(step), write.rate(facts.offered_rps(step)),
+        facts.written(p50) if p50 else write.DASH, (facts.written(p99) if p99 else write.DASH) + marked,
+        write.latency(overview.cpu_us(step)), write.count(facts.samples(step)),
+    )  # fmt: skip
+
+
+def _where(run: Run) -> Iterator[Section]:
+    """Where the time goes: flame graphs of the lowest and the highest rate, their difference, and shares."""
+    profiled = [s for s in run.steps if s.profiled and profile.usable(s) and _samples(s, EVENT) >= FEWEST_SAMPLES]
+    if not profiled:
+        return
+    ends = _ends(profiled)
+    graphs = [flamegraph(step, EVENT) for step in ends]
+    pages: tuple[Embedded, ...] = ()
+    figures: tuple[Shown, ...] = ()
+    if len(graphs) == 2:
+        seen = differential(ends[0], ends[1], EVENT)
+        anchor = Anchor.differential(ends[1].workload, ends[1].subject)
+        figures = (Shown(f"{anchor}-figure", seen.picture(), changed_frames(seen)),)
+        pages = seen.graphs()
+    text = (
+        "Flame graphs of the lowest and the highest profiled rate" if _same(ends) else "Flame graphs of two treatments"
+    )
+    heading = f". {figures[0].picture.get_suptitle()}" if figures else ""
+    text = write.sentence(f"{text}, and their difference{heading}") if len(graphs) == 2 else ""
+    yield Section(
+        "where",
+        "Where the time goes",
+        text=text,
+        figures=figures,
+        tables=_shares(profiled),
+        pages=pages,
+        graphs=tuple(graphs),
+    )
+
+
+def _same(ends: tuple[Step, ...]) -> bool:
+    return len({(step.subject, step.workload) for step in ends}) == 1
+
+
+def _ends(profiled: list[Step]) -> tuple[Step, ...]:
+    """The lowest and the highest rate of the treatment with most rates; else two treatments under one workload."""
+    groups: dict[tuple[str, str], list[Step]] = {}
+    for step in profiled:
+        groups.setdefault((step.subject, step.workload), []).append(step)
+    most = max(groups.values(), key=len)
+    if len(most) > 1:
+        ordered = sorted(most, key=facts.achieved_rps)
+        if facts.achieved_rps(ordered[-1]) >= OTHER_RATE * facts.achieved_rps(ordered[0]):
+            return ordered[0], ordered[-1]
+    alike = {step.subject: step for step in profiled if step.workload == profiled[0].workload}
+    return tuple(alike.values())[:2]
+
+
+def _samples(step: Step, event: str) -> int:
+    rows = profile.shares_of(step, event)
+    return int(rows["samples"].sum()) if not rows.empty else 0
+
+
+def _shares(profiled: list[Step]) -> tuple[Table, ...]:
+    """Shares of CPU time and of allocations with their intervals."""
+    last = {(step.subject, step.workload): step for step in profiled}
+    chosen = list(last.values())[:4]
+    found = []
+    for event in ("cpu", "alloc"):
+        steps = [step for step in chosen if _samples(step, event) >= FEWEST_SAMPLES]
+        table = tables.shares(steps, event) if steps else None
+        if table is not None:
+            found.append(replace(table, rows=table.rows[:MOST_SHARES]))
+    return tuple(found)
+
+
+def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
+    """Why the tail: the load whose tail is longest, with its causes."""
+    loads = [
+        (step, seen) for step in run.find(kind="load", profiled=False) if (seen := tail.attribution(step)) is not None
+    ]
+    told = [f for f in conclusion.findings if f.code == "W04"]
+    if not loads:
+        return
+    step, seen = max(loads, key=lambda pair: _tail_of(pair[0]))
+    picture = causes(step, seen, floors.nearest(run.steps, step))
+    shown = Shown(Anchor.causes(step.name), picture, data(step, seen))
+    yield Section("tail", "Why the tail", findings=tuple(told[:4]), figures=(shown,))
+
+
+def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
+    """Published and reproduced, side by side, and what limits the comparison."""
+    told = [table for one in conclusion.comparison[:2] for table in (tables.comparison(one),)]
+    differs = list(dict.fromkeys(text.rstrip(".") for one in conclusion.comparison for text in one.differs))
+    beside = [one for ladder in ladders(run) if (one := published_rates.beside(ladder)) is not None]
+    told += [replace(one, rows=one.rows[:MOST_BESIDE]) for one in beside[:2]]
+    if told:
+        text = write.sentence(f"What differs: {'; '.join(differs)}") if differs else published_rates.TEXT
+        yield Section("published", "Published and reproduced", text=text, tables=tuple(told))
+
+
+def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
+    """List the hardware, the conditions, and what was not tested."""
+    machine, tools = run.manifest.get("machine") or {}, run.manifest.get("tools") or {}
+    memory = write.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else write.UNKNOWN
+    if machine:
+        what = "virtual machine" if machine.get("virtualised") == "yes" else "machine"
+        parts = [f"one {what}", machine.get("cpu_model"), f"{machine.get('cores')} cores", memory, machine.get("os")]
+        text = ", ".join(str(part) for part in parts)
+        yield f"Hardware: {text}, kernel {machine.get('kernel')}; server and generator share it, no network between."
+    yield from (check.text for check in conclusion.checks if check.name == "resolution")
+    if tools:
+        yield f"Software: {', '.join(f'{name} {text}' for name, text in tools.items() if 'sources' not in name)}."
+    if (placed := next((s.record for s in run.steps if s.record.server.cpus), None)) is not None:
+        sides = [side.cpus or () for side in (placed.server, placed.generator)]
+        server, generator = (write.listed(map(str, cpus)) or "any" for cpus in sides)
+        yield f"Placement: server on CPU {server}, generator on CPU {generator}."
+    stored = [each for s in run.steps if (each := s.record.store_after.disk_bytes)]
+    if stored and machine.get("memory_bytes"):
+        most = write.size(float(max(stored)))
+        yield f"Data: at most {most} on disk, of {memory} of memory: reads hit the page cache."
+    durable = {str(s.record.server.ready.get("durability")) for s in run.steps} - {"None", ""}
+    if durable:
+        yield f"Durability: {write.listed(sorted(durable))}."
+    parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None)}
+    if parameters:
+        yield f"Parameters: {', '.join(f'{name} {value}' for name, value in parameters.items())}."
+    for finding in [f for f in conclusion.findings if f.code == "R02"][:3]:
+        yield f"Not tested: {finding.sentence}"
+    undecided = [each.question.key for each in conclusion.answers if each.answer.verdict == Verdict.INCONCLUSIVE]
+    if undecided:
+        yield f"Not decided by this run: {write.listed(undecided)}."
+    yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
+
+
+def _commands(run: Run) -> Iterator[tuple[str, str]]:
+    """The first server and load of each treatment, as a shell takes them."""
+    seen: set[str] = set()
+    for step in run.steps:
+        words, load = step.record.server.command, step.record.generator.command
+        if step.subject in seen or not words or step.kind not in ("load", "rung", "turn", "repeat", "round", "loop"):
+            continue
+        seen.add(step.subject)
+        yield (
+            step.name,
+            "\n".join(shlex.join(map(str, part)) for part in (words, load) if part),
+        )
+        if len(seen) == MOST_COMMANDS:
+            return
+
+
+def _wrong(checks: Iterable[Check], conclusion: Conclusion) -> Iterator[tuple[Check, str]]:
+    """Checks that failed, each with the questions that they touch."""
+    for check in checks:
+        if check.ok is False:
+            text = check.text if len(check.text) <= MOST_TEXT else check.text[:MOST_TEXT].rpartition(" ")[0] + " …"
+            touched = [
+                each.question.key
+                for each in conclusion.answers
+                if each.answer.finding is not None and set(each.answer.finding.steps) & set(check.steps)
+            ]
+            yield replace(check, text=text), write.listed(touched) or ("all" if not check.steps else "none alone")
+
+
+def _well(checks: Iterable[Check]) -> str:
+    """The checks that passed, in one line."""
+    names = dict.fromkeys(check.name.rpartition(", ")[2] for check in checks if check.ok)
+    unknown = [check.name for check in checks if check.ok is None and check.text != NOTHING_TO_LOOK_AT]
+    text = f"Well: {', '.join(names)}" if names else "No check passed"
+    return write.sentence(text + (f". Not known: {', '.join(unknown)}" if unknown else ""))
+
+
+def figures_and_prose(made: Document) -> Check:
+    """Every number in the heading of a figure stands in the report's prose or tables too."""
+    prose = " ".join(
+        [
+            *(each.answer.effect for each in made.answers),
+            *(f.sentence for f in (*made.conclusion.findings, *made.conclusion.missed)),
+            *(part.text for part in made.sections),
+            *(cell for part in made.sections for table in part.tables for row in table.rows for cell in row),
+        ]
+    )
+    missing = {
+        shown.anchor: lost
+        for shown in made.figures
+        if (lost := [n for n in numbers_in(shown.picture.get_suptitle()) if n not in numbers_in(prose)])
+    }
+    text = "numbers in the headings of figures stand in the text"
+    if missing:
+        text = "not in the text: " + "; ".join(f"{name}: {write.listed(lost)}" for name, lost in missing.items())
+    return Check("figures and prose", not missing, write.sentence(text))
+
+
+def numbers_in(text: str) -> list[str]:
+    """Quantities with their units, as written."""
+    return [found.replace("\u00a0", " ").lstrip("+") for found in _NUMBER.findall(text)]

@@ -1,0 +1,227 @@
+"""Draw the two figures that come first: throughput against p99, and CPU time a request by category."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
+
+from runners.analysis import facts, profile, quotable
+from runners.claims import ablations, comparing, turns
+from runners.claims.climbing import ladders
+from runners.readers.run import Run, Step
+from runners.report import numbers, style
+from runners.report.section import Shown
+
+POINTS, CPU = "throughput-p99", "cpu-a-request"
+TAIL = 0.99
+MOST_BARS = 14
+LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+INTERLEAVED = ((turns.CLOSED, turns.TURN), (comparing.CLOSED, comparing.REPEAT), (ablations.CLOSED, ablations.REPEAT))
+ALONE = ("load", "rung", "round", "loop")
+
+
+def points(run: Run) -> pd.DataFrame:
+    """Collect a row a load: `treatment`, `workload`, `round`, `throughput_rps`, `p99_us`, `unresolved` (why, or empty).
+
+    Interleaved treatments are all offered one rate, so their throughput is that of the closed loop of the same round.
+    Where a run has both, that which holds more treatments is taken.
+    """
+    columns = ["step", "treatment", "workload", "throughput_rps", "p99_us", "unresolved"]
+    paired = pd.DataFrame(_interleaved(run), columns=columns)
+    alone = pd.DataFrame([_row(run, s, facts.achieved_rps(s)) for s in run.steps if s.kind in ALONE], columns=columns)
+    found = [frame.dropna(subset=["throughput_rps", "p99_us"]) for frame in (paired, alone)]
+    return max(found, key=lambda rows: rows["treatment"].nunique())
+
+
+def _interleaved(run: Run) -> list[tuple[object, ...]]:
+    rows = []
+    for closed_kind, kind in dict.fromkeys(INTERLEAVED):
+        closed = {_place(step): step for step in run.steps if step.kind == closed_kind}
+        for step in (step for step in run.steps if step.kind == kind):
+            beside = closed.get(_place(step))
+            if beside is not None and beside.valid:
+                rows.append(_row(run, step, facts.achieved_rps(beside)))
+    return rows
+
+
+def _place(step: Step) -> tuple[str, str]:
+    block = step.record.interleaved
+    return step.subject, str((block.family, block.name, block.arm, step.record.round) if block is not None else ())
+
+
+def _row(run: Run, step: Step, throughput_rps: float) -> tuple[object, ...]:
+    value = facts.quoted(step, TAIL) if not step.profiled else None
+    enough = facts.samples(step) * (1 - TAIL) >= facts.ENOUGH_BEYOND
+    p99_us = value.value if value is not None and enough else math.nan
+    name = facts.tool(step) if step.kind == "round" else step.subject
+    why = quotable.unresolved(step, TAIL, quotable.floor_of(run.steps, step)) if enough else ""
+    return step.name, name, step.workload, throughput_rps, p99_us, why
+
+
+@style.styled
+def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
+    """Draw throughput against p99, a point a load, with the objective as a line."""
+    figure = style.Picture(8.4, 4.8)
+    axes = figure.add_subplot()
+    treatments = list(dict.fromkeys(rows["treatment"]))
+    workloads = list(dict.fromkeys(rows["workload"]))
+    colours = style.colours_of(treatments)
+    for place, workload in enumerate(workloads):
+        marker = MARKERS[place % len(MARKERS)]
+        for name in treatments:
+            own = rows[(rows["treatment"] == name) & (rows["workload"] == workload)]
+            if own.empty:
+                continue
+            label = (
+                f"{style.engine_name(name)} {style.plain(workload.upper(), 12)}"
+                if workload
+                else style.engine_name(name)
+            )
+            good, rest = own[own["unresolved"] == ""], own[own["unresolved"] != ""]
+            drawn: dict[str, Any] = {"color": colours[name], "marker": marker, "linestyle": "none", "markersize": 5}
+            axes.plot(good["throughput_rps"], good["p99_us"], label=label, alpha=0.8, **drawn)
+            axes.plot(rest["throughput_rps"], rest["p99_us"], label=f"_{label}", fillstyle="none", **drawn)
+    objectives = {
+        limit for each in ladders(run) if each.objective for level, limit in each.objective.latencies if level == TAIL
+    }
+    for limit_us in sorted(objectives):
+        axes.axhline(limit_us, color=style.INK, linewidth=1, linestyle=(0, (5, 3)))
+    style.latency_axis(axes, min([*rows["p99_us"], *objectives]), max([*rows["p99_us"], *objectives]))
+    if rows["throughput_rps"].max() > 8 * rows["throughput_rps"].min():
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(0, rows["throughput_rps"].max() * 1.08)
+    axes.xaxis.set_gid("rate")
+    if axes.get_xscale() == "log":
+        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_minor_locator(FixedLocator([]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
+    axes.set_xlabel("throughput (requests a second)")
+    axes.set_ylabel("p99 of the response time (log)")
+    handles = [_key(colours[name], "o", style.engine_name(name)) for name in treatments]
+    if len(workloads) > 1:
+        for place, workload in enumerate(workloads):
+            handles.append(_key(style.QUIET, MARKERS[place % len(MARKERS)], style.plain(workload.upper(), 12)))
+    if (rows["unresolved"] != "").any():
+        handles.append(_key(style.QUIET, "o", "not resolved", hollow=True))
+    if objectives:
+        handles.append(Line2D([], [], color=style.INK, linestyle=(0, (5, 3)), label="objective"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)), fontsize=8)
+    several = len(treatments)
+    heading = f"Throughput against p99, a point a round: {several} treatment{'' if several == 1 else 's'}"
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    figure.alt = f"{heading}. {write_names(treatments)}."
+    return figure
+
+
+def _key(colour: str, marker: str, label: str, *, hollow: bool = False) -> Line2D:
+    fill: Any = "none" if hollow else "full"
+    return Line2D([], [], color=colour, marker=marker, linestyle="none", fillstyle=fill, label=label)
+
+
+def write_names(names: Sequence[str]) -> str:
+    """The treatments of a figure in words."""
+    return ", ".join(style.engine_name(name) for name in names)
+
+
+def bars(run: Run) -> list[tuple[str, float, pd.DataFrame]]:
+    """Name, CPU time a request in microseconds, and shares by category of each profiled treatment.
+
+    Of a treatment that was profiled at several rates the highest counts. The time is that of the same load without the
+    profiler where there is one, else of the profiled load, less the profiler's own share.
+    """
+    chosen: dict[tuple[str, str], Step] = {}
+    for step in sorted((s for s in run.steps if s.profiled and profile.usable(s)), key=_rate):
+        if not profile.shares_of(step, "cpu").empty:
+            chosen[step.subject, step.workload] = step
+    found = []
+    for (subject, workload), step in chosen.items():
+        shares = profile.shares_of(step, "cpu")
+        own = shares[shares["category"] == "profiler"]["share"].sum()
+        clean = facts.only(
+            [s for s in run.find(subject=subject, workload=workload, profiled=False) if facts.quotable(s)]
+        )
+        without = 1 - float(own)
+        used_us = cpu_us(clean) if clean is not None else cpu_us(step) * without
+        shares = _without_profiler(shares, without)
+        if math.isfinite(used_us):
+            name = f"{style.engine_name(subject)} {style.plain(workload.upper(), 12)}"
+            found.append((f"{name}\nprofiler {numbers.share(own)}" if own > profile.MUCH else name, used_us, shares))
+    return found[:MOST_BARS]
+
+
+def _without_profiler(shares: pd.DataFrame, without: float) -> pd.DataFrame:
+    """Shares of what is left; categories too small to be seen are added to the others."""
+    rows = shares[shares["category"] != "profiler"][["category", "share"]].copy()
+    rows["share"] /= without
+    rows.loc[rows["share"] < LEAST_SHARE, "category"] = "other"
+    together = rows.groupby("category", sort=False)["share"].sum().reset_index()
+    last = together["category"] == "other"
+    return pd.concat([together[~last], together[last]])
+
+
+def _rate(step: Step) -> float:
+    rate = facts.offered_rps(step)
+    return rate if math.isfinite(rate) else 0.0
+
+
+def cpu_us(step: Step) -> float:
+    """CPU time of the server a request, in microseconds; NaN where it was not recorded."""
+    return comparing.of_step(step)["cpu_us"]
+
+
+@style.styled
+def cpu(found: Sequence[tuple[str, float, pd.DataFrame]]) -> style.Picture:
+    """Draw CPU time a request as stacked bars."""
+    figure = style.Picture(8.4, 1.7 + 0.42 * len(found))
+    axes = figure.add_subplot()
+    seen: dict[str, float] = {}
+    for place, (_, used_us, shares) in enumerate(found):
+        left = 0.0
+        for category, share in zip(shares["category"], shares["share"], strict=True):
+            part = float(share) * used_us
+            axes.barh(
+                place,
+                part,
+                0.72,
+                left=left,
+                color=style.category_colour(str(category)),
+                edgecolor=style.CARD,
+                linewidth=0.4,
+            )
+            left += part
+            seen[str(category)] = seen.get(str(category), 0.0) + part
+        style.beside(axes, numbers.latency(used_us), left, place)
+    axes.set_yticks(range(len(found)), [name for name, _, _ in found], fontsize=8)
+    axes.set_ylim(len(found) - 0.5, -0.5)
+    axes.set_xlim(0, max(used for _, used, _ in found) * 1.14)
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("CPU time of the server a request (microseconds)")
+    handles = [
+        Patch(color=style.category_colour(n), label=style.plain(n, 20)) for n in sorted(seen, key=lambda n: -seen[n])
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7.5)
+    heading = "CPU time a request, by what it is spent on"
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    figure.alt = (
+        f"{heading}: " + ", ".join(f"{name.partition(chr(10))[0]} {numbers.latency(us)}" for name, us, _ in found) + "."
+    )
+    return figure
+
+
+def figures(run: Run) -> list[Shown]:
+    """The two figures, as far as the run holds what they draw."""
+    shown, rows, found = [], points(run), bars(run)
+    if len(rows):
+        shown.append(Shown(POINTS, throughput(run, rows), rows))
+    if found:
+        data = pd.concat([shares.assign(treatment=name.partition("\n")[0], cpu_us=us) for name, us, shares in found])
+        shown.append(Shown(CPU, cpu(found), data))
+    return shown

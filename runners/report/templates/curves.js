@@ -1,0 +1,52 @@
+// Draws the curves of a figure so that they can be hovered, zoomed (drag; double click resets) and toggled (legend).
+// Without scripts and on paper the picture beside them stays.
+(function () {
+  'use strict';
+  if (typeof uPlot !== 'function') { return; }
+  function time(us) {
+    if (us == null || !isFinite(us)) { return ''; }
+    var scale = us >= 1e6 ? [1e6, ' s'] : us >= 1e3 ? [1e3, ' ms'] : [1, ' us'];
+    return String(Number((us / scale[0]).toPrecision(3))) + scale[1];
+  }
+  function count(value) { return value == null ? '' : Number(value.toPrecision(4)).toLocaleString('en').replace(/,/g, ' '); }
+  function percentile(x) { return x == null ? '' : String(Number((100 * (1 - 1 / x)).toPrecision(7))) + ' %'; }
+  var write = { latency: time, percentile: percentile, rate: count, number: count };
+  function show(card, chart) {
+    var place = document.createElement('div');
+    place.className = 'live';
+    card.appendChild(place);
+    var xs = Array.from(new Set([].concat.apply([], chart.series.map(function (one) { return one.x; })))).sort(function (a, b) { return a - b; });
+    var at = new Map(xs.map(function (x, index) { return [x, index]; }));
+    var data = [xs].concat(chart.series.map(function (one) {
+      var ys = new Array(xs.length).fill(undefined);
+      one.x.forEach(function (x, index) { ys[at.get(x)] = one.y[index]; });
+      return ys;
+    }));
+    function axis(which) {
+      var unit = write[chart[which + '_unit']] || count;
+      return { label: chart[which + '_label'], labelSize: 20, size: which === 'y' ? 70 : 42, font: '11px sans-serif',
+        labelFont: '11px sans-serif', grid: { stroke: '#e4e7eb' },
+        values: function (_, splits) { return splits.map(function (v) { return v == null ? null : unit(v); }); } };
+    }
+    function scale(log) { return { time: false, distr: log ? 3 : 1, log: 10 }; }
+    var plot = new uPlot({
+      width: Math.max(320, card.clientWidth - 28), height: 340, title: chart.title,
+      scales: { x: scale(chart.x_log), y: scale(chart.y_log) }, axes: [axis('x'), axis('y')],
+      cursor: { drag: { x: true, y: true, uni: 20 } },
+      series: [{ label: chart.x_label, value: function (_, v) { return (write[chart.x_unit] || count)(v); } }].concat(
+        chart.series.map(function (one) {
+          return { label: one.label, stroke: one.colour, width: one.points ? 0 : 1.6, dash: one.dash, spanGaps: !one.points,
+            points: { show: !!one.points, size: 7 }, value: function (_, v) { return (write[chart.y_unit] || count)(v); } };
+        }))
+    }, data, place);
+    window.addEventListener('resize', function () { plot.setSize({ width: Math.max(320, card.clientWidth - 28), height: 340 }); });
+  }
+  document.querySelectorAll('[data-curves]').forEach(function (card) {
+    try {
+      JSON.parse(card.getAttribute('data-curves')).forEach(function (chart) { show(card, chart); });
+      card.classList.add('has-live');
+    } catch (error) {
+      card.querySelectorAll('.live').forEach(function (place) { place.remove(); });
+    }
+  });
+}());

@@ -1,0 +1,112 @@
+"""Cross-checks: measurements of one run that contradict each other are found, and those that agree are not."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from runners.analysis import facts, profile, quotable
+from runners.claims.climbing import ladders
+from runners.claims.conclude import conclude
+from runners.claims.conclusion import Check
+from runners.claims.cross_checks import contradictions, cross_checks
+from runners.readers import write
+from runners.readers.reading import read_run
+from runners.readers.run import Run, Step
+from runners.storage.run_folder import REFERENCE, RunFolder
+from runners.tests.fixtures.fake_run import make_run
+from runners.tests.fixtures.ladder_run import make_ladder
+
+
+def check(run: Run, name: str) -> Check:
+    return next(each for each in cross_checks(run) if each.name == name)
+
+
+def with_summary(step: Step, **values: float) -> Step:
+    return dataclasses.replace(step, frames={**step.frames, "summary": step.frames["summary"].assign(**values)})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return read_run(make_run(tmp_path_factory.mktemp("run"), duration_s=2))
+
+
+def test_a_profile_of_a_load_that_missed_its_rate_is_no_evidence(run: Run) -> None:
+    assert check(run, "profiled loads").ok
+    (step,) = [s for s in run.find(profiled=True) if s.name == "put-rocksdb-profiled"]
+    short = with_summary(step, achieved_rps=0.9 * facts.offered_rps(step))
+    steps = tuple(short if each.name == step.name else each for each in run.steps)
+    found = check(dataclasses.replace(run, steps=steps), "profiled loads")
+    assert found.ok is False and found.steps == (step.name,)
+    assert profile.usable(step) and not profile.usable(short)
+
+
+def test_a_store_faster_than_the_server_that_does_nothing_is_found(run: Run) -> None:
+    assert check(run, "faster than nothing").ok
+    swapped = []
+    for step in run.steps:
+        frames = dict(step.frames)
+        if step.kind == "load" and not step.profiled:
+            rows = frames["percentiles"].copy()
+            rows[["value_us", "low_us", "high_us"]] /= 1_000
+            frames["percentiles"] = rows
+        swapped.append(dataclasses.replace(step, frames=frames))
+    found = check(dataclasses.replace(run, steps=tuple(swapped)), "faster than nothing")
+    assert found.ok is False and "its floor" in found.text
+
+
+@pytest.mark.parametrize(("rates", "bad"), [((800.0, 1_900.0), 0), ((800.0, 3_000.0), 0)])
+def test_rate_steps_that_agree_with_the_knee_contradict_nothing(
+    tmp_path: Path, rates: tuple[float, ...], bad: int
+) -> None:
+    base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
+    (ladder,) = ladders(read_run(make_ladder(tmp_path, rates, searched=False, base=base)))
+    assert len(contradictions(ladder)) == bad
+
+
+def test_rate_steps_that_contradict_the_knee_are_named(tmp_path: Path) -> None:
+    base = {"what": "knee", "rps": 5_000.0, "knee": [5_000.0, 4_900.0, 5_100.0]}
+    run = read_run(make_ladder(tmp_path, (800.0, 4_000.0), searched=False, base=base, knee_rps=2_000.0))
+    (ladder,) = ladders(run)
+    assert contradictions(ladder) == [4_000.0]
+    found = check(run, "rate steps and knee")
+    assert found.ok is False and write.rate(4_000.0) in found.text
+
+
+def test_the_profilers_own_share_above_a_twentieth_is_said_beside_shares() -> None:
+    run = read_run(RunFolder.open(REFERENCE / "03"))
+    step = next(s for s in run.steps if s.name == "rung-profiled-put-blocking-one-rungs-8670")
+    assert "31.6\u00a0%" in profile.beside(step)
+    assert all("the profiler's own frames" in finding.sentence for finding in profile.where(step))
+    assert check(run, "profiler's own share").ok is False
+    assert "14\u202f757/s of 89\u202f000/s" in check(run, "profiled loads").text
+
+
+def test_a_percentile_above_what_the_generator_kept_up_to_is_no_headline_and_not_compared(run: Run) -> None:
+    late = tuple(with_summary(s, kept_up_to=90.0) if s.kind == "load" else s for s in run.steps)
+    told = conclude(dataclasses.replace(run, steps=late), {})
+    assert "p99 is not quoted, for the generator kept up to p90 only" in told.answer and "a median of" in told.answer
+    assert not [f for f in told.findings if f.code == "L02"]
+    assert "with p99" not in told.answer and "with p99" in conclude(run, {}).answer
+
+
+def test_a_percentile_inside_the_floor_is_not_resolved(run: Run) -> None:
+    step = run.find(profiled=False)[0]
+    floor = quotable.floor_of(run.steps, step)
+    assert floor is not None and quotable.unresolved(step, 0.99, floor) == ""
+    same = dataclasses.replace(step, frames={**step.frames, "percentiles": floor.frames["percentiles"]})
+    assert quotable.unresolved(same, 0.99, floor) == "inside the instrument's floor"
+
+
+def test_a_drift_of_more_than_fivefold_is_a_factor() -> None:
+    assert write.growth(607.753) == "to 609 times its value" and write.growth(0.12) == "by 12.0\u00a0%"
+
+
+def test_a_store_that_costs_nothing_saves_storage_and_log() -> None:
+    run = read_run(RunFolder.open(REFERENCE / "01"))
+    step = next(s for s in run.steps if s.name == "put-rocksdb-profiled")
+    whole, parts = profile.store_share(step), [profile.share(step, "cpu", name) for name in ("storage", "log")]
+    assert whole is not None and parts[0] is not None and parts[1] is not None
+    assert whole.value >= parts[0].value + parts[1].value and whole.value == pytest.approx(0.244, abs=0.001)

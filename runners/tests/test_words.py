@@ -1,0 +1,37 @@
+"""The words of the project are those of its glossary: a file that still holds others may hold fewer, never more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from runners.tests.words import ALLOWED, GLOSSARY, ROOT, TERMS, counted, excess, found_in, shrunk, tracked
+
+
+def test_no_file_holds_more_replaced_words_than_it_may() -> None:
+    allowed = json.loads(ALLOWED.read_text(encoding="utf-8"))
+    counts = counted(tracked())
+    assert excess(counts, allowed) == [], "run: python -m runners.tests.words"
+
+
+def test_every_term_is_in_the_glossary() -> None:
+    glossary = (ROOT / GLOSSARY).read_text(encoding="utf-8")
+    assert [term for term in TERMS if term not in glossary] == []
+
+
+def test_a_replaced_word_is_found_with_its_line_and_term() -> None:
+    text = "A rate step.\nThe highest rung of the ladder wrung nothing.\nTypically 3 ms."
+    assert found_in(text) == [
+        (2, "rung", "rate step"),
+        (3, "Typically", "geometric mean, median of rounds"),
+    ]
+
+
+def test_numbers_only_shrink(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("one rung", encoding="utf-8")
+    (tmp_path / "b.md").write_text("none", encoding="utf-8")
+    counts = counted(["a.md", "b.md"], tmp_path)
+    assert counts == {"a.md": 1}
+    assert excess(counts, {}) == ["a.md"] and excess(counts, {"a.md": 1}) == []
+    assert shrunk(counts, {"a.md": 3, "b.md": 2}) == {"a.md": 1}
+    assert shrunk({"a.md": 5}, {"a.md": 3}) == {"a.md": 3}
