@@ -1,10 +1,9 @@
 """Frames and verdicts to figures, flame graphs and reports.
 
-The words of a notebook: `show.spectrum(put, published=..., floor=...)`, `show.timeline(put)`, `show.shares([put])`,
-`show.flamegraph(put, "cpu")`, `show.causes(put)`, `show.differential(one, other)`, `show.latency_heat(put)`,
-`show.recording_heat(put)`, `show.rates(run, ...)`, `show.checks(c)`, `show.conclusion(c)`; and `show.render(...)` for
-the reports. They take their names from the modules that hold them, so within this package a module's other names are
-imported from its full path.
+A notebook calls `report.spectrum(put, published=..., floor=...)`, `report.timeline(put)`, `report.shares([put])`,
+`report.flamegraph(put, "cpu")`, `report.causes(put)`, `report.differential(one, other)`, `report.rates(run, ...)`,
+`report.checks(c)` and `report.conclusion(c)`; `report.render(...)` makes the reports. These functions have
+the names of the modules that hold them, so within this package a module's other names are imported from its full path.
 """
 
 from runners.report.ablations import ablation
@@ -16,7 +15,6 @@ from runners.report.difference import difference
 from runners.report.differential import differential
 from runners.report.flamegraph import flamegraph
 from runners.report.floors import floors
-from runners.report.heat import latency_heat, recording_heat
 from runners.report.history import history
 from runners.report.ladder import ladder
 from runners.report.loop_figures import loop_curves, loop_rates
@@ -43,13 +41,11 @@ __all__ = [
     "floors",
     "history",
     "ladder",
-    "latency_heat",
     "loop_curves",
     "loop_rates",
     "outage",
     "probes",
     "rates",
-    "recording_heat",
     "render",
     "shares",
     "spectrum",

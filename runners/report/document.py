@@ -99,23 +99,8 @@ class Document:
         """The place that shows what an anchor stands for: itself, or the section that it belongs to."""
         if not anchor:
             return None
-        nearer = {
-            "spectrum": "latency",
-            "timeline": "latency",
-            "shares": "where",
-            "byrate": "where",
-            "checks": "validity",
-        }
-        nearer |= {
-            "causes": "tail",
-            "differential": "where",
-            "comparison": "published",
-            "ladder": "ladders",
-            "rates": "published",
-        }
-        nearer |= {"knees": "ladders", "ablation": "own", "ablations": "own"}
         known = self.anchors | {"validity", "limits"}
-        for each in (anchor, f"{anchor}-figure", f"{anchor}-section", nearer.get(anchor.partition("-")[0], "")):
+        for each in (anchor, f"{anchor}-figure", f"{anchor}-section", SECTION_OF.get(anchor.partition("-")[0], "")):
             if each in known:
                 return each
         return None

@@ -60,7 +60,7 @@ def test_the_report_asks_nothing_of_the_network(report: RunFolder, tmp_path: Pat
     closed = re.findall(r'<details class="graph" id="([\w-]+)">', report.report_html.read_text(encoding="utf-8"))
     shown, asked = visit(report.report_html, tmp_path, f"#{closed[-1]}")
     assert asked == []
-    assert "Can these numbers be trusted?" in shown
+    assert "Questions and answers" in shown
     # its own script ran: it opens what the address points to
     assert re.search(rf'<details class="graph" id="{closed[-1]}" open', shown)
 

@@ -13,7 +13,6 @@ from runners import report
 from runners.analysis import floors, loops
 from runners.claims import climbing
 from runners.claims.conclude import conclude
-from runners.design.report_5 import NEW, OLD
 from runners.design.size import SENTINEL, SENTINEL_RPS
 from runners.readers.reading import read_run
 from runners.readers.run import Step
@@ -21,7 +20,7 @@ from runners.report import render, style
 from runners.report.spectrum import spectrum
 from runners.report.timeline import timeline
 from runners.tests.fixtures.fake_loops import run_of as loops_of
-from runners.tests.fixtures.fake_turns import group_of, outage_of
+from runners.tests.fixtures.fake_turns import outage_of
 from runners.tests.fixtures.ladder_run import make_ladder
 from runners.tests.report import steps
 
@@ -52,10 +51,6 @@ def _ladder(root: Path, beside: Step) -> style.Picture:
     return report.ladder(found, (), beside)
 
 
-def _turns(root: Path, beside: Step) -> style.Picture:
-    return report.turns(group_of(root, {OLD: 5e3, NEW: 6e3}), beside)
-
-
 def _loops(root: Path, beside: Step) -> style.Picture:
     return report.loop_curves(loops_of(root).find(kind=loops.KIND), beside)
 
@@ -63,10 +58,8 @@ def _loops(root: Path, beside: Step) -> style.Picture:
 FIGURES: dict[str, Callable[[Path, Step], style.Picture]] = {
     "spectrum": lambda root, beside: spectrum(load(root), floor=beside),
     "timeline": lambda root, beside: timeline(load(root), floor=beside),
-    "heat": lambda root, beside: report.latency_heat(load(root), floor=beside),
     "causes": lambda root, beside: report.causes(load(root), floor=beside),
     "ladder": _ladder,
-    "turns": _turns,
     "loops": _loops,
     "outage": lambda root, beside: report.outage([outage_of(root, "sharded", 0.3)], beside),
 }
@@ -79,7 +72,7 @@ def test_every_figure_of_latency_shows_the_floor_and_says_of_which_rate(name: st
     assert style.FLOOR in drawn.lower()
 
 
-@pytest.mark.parametrize("name", ["spectrum", "timeline", "heat", "causes"])
+@pytest.mark.parametrize("name", ["spectrum", "timeline", "causes"])
 def test_a_floor_of_the_loads_own_rate_is_called_the_floor(name: str, tmp_path: Path) -> None:
     drawn = style.svg(FIGURES[name](tmp_path, floor(tmp_path)), "test")
     assert drawn.count(OWN) == 1 and BEFORE not in drawn
@@ -94,6 +87,5 @@ def test_a_report_draws_the_floor_that_it_has(tmp_path: Path) -> None:
             step.folder.path.mkdir(parents=True)
         render(run, conclude(run, {}), {})
         drawn = {path.name: path.read_text(encoding="utf-8") for path in run.folder.figures_path.glob("*.svg")}
-        for figure in ("spectrum-put.svg", "timeline-put.svg", "heat-put-figure.svg", "causes-put-rocksdb-figure.svg"):
+        for figure in ("spectrum-put.svg", "timeline-put.svg"):
             assert seen in drawn[figure], figure
-        assert ("floor (noop): response" in run.folder.report_md.read_text(encoding="utf-8")) == (name == "own")

@@ -31,7 +31,7 @@ from runners.toolchain.tools import ROOT, shown
 
 KEPT = [folder.name for folder in runs(REFERENCE)]
 #: How the files of figures that have latency on an axis begin.
-OF_LATENCY = ("spectrum", "timeline", "cost", "ladder", "heat", "causes", "outages", "delay-curves")
+OF_LATENCY = ("spectrum", "timeline", "cost", "ladder", "causes", "outages", "delay-curves")
 #: Experiment 00 is about floors, 09 about differences, 03 about knees.
 NO_LATENCY = ("00", "03", "09")
 IN_README = [number for number in KEPT if begin(number) in (ROOT / "README.md").read_text(encoding="utf-8")]
