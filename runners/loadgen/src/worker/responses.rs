@@ -156,6 +156,7 @@ impl Worker {
         }
         if self.captures && self.lanes[self.connections[index].target].control.stopped() {
             self.window.end_ns = self.window.end_ns.min(now);
+            self.running = false; // what is overdue is not sent either, as in wrk
         }
         if surplus {
             let connection = &self.connections[index];
