@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -280,6 +281,15 @@ def compare(
         raise click.UsageError("name two settings, such as --engine lsm --engine rocksdb, or two run folders")
     given = _given(parameters, {**named, **dict(zip(("a", "b"), pair, strict=False))})
     _where(compare_settings(given, resume))
+
+
+@lab.command()
+@click.argument("what", type=click.Choice(["target"]))
+def schema(what: str) -> None:
+    """Print the JSON schema of a file, for an editor: `lab schema target > target.schema.json`."""
+    from runners.design.target import json_schema
+
+    click.echo(json.dumps({"target": json_schema}[what](), indent=1))
 
 
 def _given(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:

@@ -1,0 +1,373 @@
+"""Describe a server that is none of the lab's: `target.yaml` as a typed record; errors name line and key.
+
+A secret is named and never written: `{from: NAME}` stands for a variable of the lab's own environment, which is read
+when it is used. What is kept of a target in a manifest is `described`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+import yaml
+from msgspec import Meta
+
+from runners.design.setting import Setting
+from runners.design.workload import SCRIPTS, Workload
+from runners.errors import PlanError
+
+#: The engine of a setting that stands for a target; `Setting.name` is then the target's.
+EXTERNAL = "external"
+TEMPLATE = SCRIPTS / "template.lua"
+NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
+#: Headers whose value is a secret: only their variable's name may stand in the file.
+SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "x-api-key")
+_PLACEHOLDERS = ("{key}", "{counter}")
+
+Name = Annotated[str, Meta(pattern=NAME)]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+UrlPath = Annotated[str, Meta(pattern="^/[^\\s]*$")]
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of `target.yaml`; a key that it does not know is an error."""
+
+
+class FromEnvironment(Struct, frozen=True):
+    """A value that is read from the lab's environment when it is used: `{from: TOKEN, prefix: "Bearer "}`."""
+
+    name: Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = msgspec.field(name="from")
+    prefix: str = ""
+
+
+class Ready(Struct, frozen=True):
+    """How a server shows that it is ready; one of `port`, `url`, `line`."""
+
+    port: Annotated[Port | None, Meta(description="ready when this port accepts a connection")] = None
+    url: Annotated[UrlPath | None, Meta(description="ready when a GET of this path gives `status`")] = None
+    status: Annotated[int, Meta(ge=100, le=599, description="status that `url` must give")] = 200
+    line: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="ready when a line of output contains this")
+    ] = None
+    timeout_s: Annotated[float, Meta(gt=0, le=3600, description="seconds until the start has failed")] = 60.0
+
+
+class TargetWorkload(Struct, frozen=True):
+    """What is sent: a method, a path template and a body size, or a Lua script as wrk runs it."""
+
+    method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$")] = "GET"
+    path: Annotated[UrlPath | None, Meta(description="{key}: random 1..keys; {counter}: 1, 2, 3 … a thread")] = None
+    keys: Annotated[int, Meta(ge=0, le=2**31 - 1, description="how many keys {key} is drawn from")] = 0
+    body_bytes: Annotated[int, Meta(ge=0, le=64 << 20, description="size of each request's body")] = 0
+    script: Annotated[str | None, Meta(description="a Lua script, relative to this file, in place of a path")] = None
+    arguments: Annotated[tuple[str, ...], Meta(description="arguments of the script")] = ()
+
+
+class Target(Struct, frozen=True):
+    """A server under test: a command that the lab runs, or the url of one that runs already."""
+
+    name: Annotated[Name, Meta(description="what reports call it: small letters, digits, '.', '_' and '-'")]
+    url: Annotated[str, Meta(pattern="^https?://", description="where it answers: scheme, host and port, no path")]
+    workloads: Annotated[dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name")]
+    command: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...] | None,
+        Meta(description="program and arguments, one each; never a shell line. Absent: the server runs already"),
+    ] = None
+    directory: Annotated[str, Meta(description="working directory, relative to this file")] = "."
+    environment: Annotated[
+        dict[str, str | FromEnvironment], Meta(description="variables of the server; {from: NAME} for a secret")
+    ] = {}
+    ready: Annotated[Ready | None, Meta(description="how it shows that it is ready; absent: its port is open")] = None
+    stop_signal: Annotated[
+        Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"], Meta(description="signal that ends it cleanly")
+    ] = "SIGTERM"
+    cpus: Annotated[
+        tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="cores it is bound to; absent: as the lab's servers")
+    ] = ()
+    data: Annotated[str | None, Meta(description="folder that is emptied before each start, below `directory`")] = None
+    headers: Annotated[
+        dict[str, str | FromEnvironment], Meta(description="headers of each request; {from: NAME} for a secret")
+    ] = {}
+
+
+def json_schema() -> dict[str, Any]:
+    """Give the JSON schema of `target.yaml`, for editors."""
+    schema = msgspec.json.schema(Target)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "target.yaml", **schema}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFile:
+    """A target and the file that describes it. Paths of the target are relative to the file's folder."""
+
+    path: Path
+    target: Target
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """What reports call the target."""
+        return self.target.name
+
+    @property
+    def setting(self) -> Setting:
+        """The setting that stands for the target in blocks."""
+        return Setting(self.name, EXTERNAL)
+
+    @property
+    def directory(self) -> Path:
+        """The working directory of the server."""
+        return (self.path.parent / self.target.directory).resolve()
+
+    @property
+    def data(self) -> Path | None:
+        """The folder that is emptied before each start."""
+        return None if self.target.data is None else self.directory / self.target.data
+
+    def workload(self, name: str) -> Workload:
+        """Give a workload by name, the first one for an empty name. Raises PlanError with those there are."""
+        names = list(self.target.workloads)
+        if (asked := self.target.workloads.get(name or names[0])) is None:
+            raise PlanError(f"workload {name!r}", f"{self.path} has none of that name", f"one of {', '.join(names)}")
+        called = name or names[0]
+        if asked.script is not None:
+            return Workload(called, (self.path.parent / asked.script).resolve(), arguments=asked.arguments)
+        headers = [_header_argument(key, value) for key, value in self.target.headers.items()]
+        path = asked.path or "/"
+        return Workload(
+            called, TEMPLATE, arguments=(asked.method, path, str(asked.keys), str(asked.body_bytes), *headers)
+        )
+
+    def described(self) -> dict[str, Any]:
+        """What a manifest keeps: the description as it was written, where secrets are names and never values."""
+        return {"file": self.path.name, "sha256": self.digest, **msgspec.to_builtins(self.target)}
+
+
+def _header_argument(name: str, value: str | FromEnvironment) -> str:
+    """A header as the template script takes it; of a secret it gets the variable's name alone."""
+    if isinstance(value, FromEnvironment):
+        return f"environment {name} {value.name} {value.prefix}"
+    return f"header {name} {value}"
+
+
+def read_target(path: Path) -> TargetFile:
+    """Read `target.yaml`. Raises PlanError that names file, line and key, and the remedy."""
+    try:
+        raw = path.read_bytes()
+        text = raw.decode()
+    except OSError as error:
+        raise PlanError(str(path), f"can't be read ({error.strerror})", "write one with `lab init`") from error
+    except UnicodeDecodeError as error:
+        raise PlanError(str(path), "it is not UTF-8", "save it as UTF-8") from error
+    reading = _Reading(path, *_document(path, text))
+    target = reading.target()
+    return TargetFile(path.resolve(), target, hashlib.sha256(raw).hexdigest())
+
+
+def _document(path: Path, text: str) -> tuple[yaml.Node, Any]:
+    try:
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        if root is None:
+            raise PlanError(str(path), "it is empty", "write one with `lab init`")
+        _refuse_twice(path, root)
+        return root, loader.construct_document(root)  # as SafeLoader does: plain values alone
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}, line {mark.line + 1}" if mark else str(path)
+        raise PlanError(where, f"it is no YAML ({error.problem})", "mend that line") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise PlanError(str(path), f"it is no YAML ({error})", "mend it, or write one with `lab init`") from error
+
+
+def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> None:
+    """Refuse a key that stands twice, of which YAML silently keeps the last, and a node that holds itself."""
+    if id(node) in above:
+        raise PlanError(f"{path}, line {node.start_mark.line + 1}", "an alias holds itself", "write it out")
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if str(key.value) in seen:
+                where = f"{path}, line {key.start_mark.line + 1}, key {key.value}"
+                raise PlanError(where, "it stands twice", "keep one of them")
+            seen.add(str(key.value))
+            _refuse_twice(path, value, (*above, id(node)))
+    elif isinstance(node, yaml.SequenceNode):
+        for each in node.value:
+            _refuse_twice(path, each, (*above, id(node)))
+
+
+#: What to write, by the last key of what is wrong.
+_REMEDIES = {
+    "name": "use small letters, digits, '.', '_' and '-', 40 at most, such as name: my-service",
+    "url": "write where it answers, such as http://127.0.0.1:8080, and paths from / in workloads and ready",
+    "command": 'write a list, such as [python3, server.py, "8080"]; numbers in quotes',
+    "directory": "write a folder, relative to this file",
+    "environment": 'write NAME: "value", or NAME: {from: VARIABLE} for a secret',
+    "headers": 'write Name: value, or Name: {from: VARIABLE, prefix: "Bearer "} for a secret',
+    "ready": 'write one of {port: 8080}, {url: /health, status: 200}, {line: "listening"}',
+    "stop_signal": "use one of SIGTERM, SIGINT, SIGQUIT, SIGHUP",
+    "cpus": "write a list of core numbers, such as [0]",
+    "data": "write a folder below `directory`",
+    "workloads": "write at least one, such as get: {method: GET, path: /}",
+    "path": "begin it with /, without blanks; {key} needs keys: N",
+    "method": "write it in capitals, such as GET",
+}
+_WHERE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
+#: Parts with keys of the user's own, which msgspec does not name: each entry is checked by itself.
+_ENTRIES: Mapping[str, Any] = {
+    "workloads": TargetWorkload,
+    "environment": str | FromEnvironment,
+    "headers": str | FromEnvironment,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A parsed file: its nodes for the lines, its values for the record."""
+
+    path: Path
+    root: yaml.Node
+    value: Any
+
+    def target(self) -> Target:
+        for part, kind in _ENTRIES.items() if isinstance(self.value, dict) else ():
+            entries = self.value.get(part)
+            for key, entry in entries.items() if isinstance(entries, dict) else ():
+                if not isinstance(key, str):
+                    raise self.error((part, key), "its name is no text", "write the name in quotes")
+                self._converted(entry, kind, (part, key))
+        found: Target = self._converted(self.value, Target, ())
+        for keys, cause, remedy in _contradictions(found):
+            raise self.error(keys, cause, remedy)
+        return found
+
+    def _converted(self, value: Any, kind: Any, above: tuple[Any, ...]) -> Any:
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            message = str(error)
+            where = _WHERE.search(message)
+            below = _keys(where["path"]) if where else ()
+            cause = _WHERE.sub("", message)
+            keys = (*above, *below)
+            if unknown := re.search(r"unknown field `(.+)`", cause):
+                raise self._unknown((*keys, unknown[1]), kind if not below else None) from error
+            raise self.error(keys, cause[:1].lower() + cause[1:], self._remedy(keys)) from error
+
+    def _remedy(self, keys: tuple[Any, ...]) -> str:
+        known = [_REMEDIES[key] for key in reversed(keys) if key in _REMEDIES]
+        return known[0] if known else "write it as runners/docs/any-server.md shows"
+
+    def _unknown(self, keys: tuple[Any, ...], kind: Any) -> PlanError:
+        kinds: dict[str, type[msgspec.Struct]] = {"ready": Ready, "workloads": TargetWorkload}
+        last = next((kinds[key] for key in keys[:-1] if key in kinds), Target)
+        if any(key in ("environment", "headers") for key in keys[:-1]):
+            last = FromEnvironment
+        valid = [each.encode_name for each in msgspec.structs.fields(last)]
+        near = difflib.get_close_matches(str(keys[-1]), valid, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        return self.error(keys, "there is no such key", f"{hint}valid: {', '.join(valid)}")
+
+    def error(self, keys: tuple[Any, ...], cause: str, remedy: str) -> PlanError:
+        """An error at the nearest line that there is for these keys."""
+        where = f"{self.path}, line {_line(self.root, keys)}"
+        named = ".".join(str(key) for key in keys)
+        return PlanError(f"{where}, key {named}" if named else where, cause, remedy)
+
+
+def _keys(path: str) -> tuple[Any, ...]:
+    found = []
+    for step in _STEP.finditer(path):
+        if step["key"] is not None:
+            found.append(step["key"])
+        elif step["index"] != "...":
+            found.append(int(step["index"]))
+    return tuple(found)
+
+
+def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
+    """The line, from 1, of the deepest key of these that is written."""
+    line: int = node.start_mark.line + 1
+    for wanted in keys:
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == str(wanted)), None)
+            if pair is None:
+                return line
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(wanted, int) and wanted < len(node.value):
+            node = node.value[wanted]
+            line = node.start_mark.line + 1
+    return line
+
+
+def _contradictions(target: Target) -> Iterator[tuple[tuple[Any, ...], str, str]]:
+    """What each part allows and the whole does not: keys, cause and remedy."""
+    try:
+        address = urlsplit(target.url)
+        fine = bool(address.hostname) and address.port != 0
+    except ValueError:
+        fine = False
+    if not fine:
+        yield ("url",), "it has no host, or no port that there can be", _REMEDIES["url"]
+    elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
+        yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
+    if target.command is not None and not target.command:
+        yield ("command",), "it is empty", _REMEDIES["command"]
+    if target.command is None:
+        for key in ("environment", "data", "cpus"):
+            if getattr(target, key):
+                yield (key,), "a server that runs already can't be given it", "give a command, or leave this out"
+        if target.ready is not None and target.ready.line is not None:
+            yield ("ready", "line"), "the output of a server that runs already is not seen", "use url or port"
+    if target.ready is not None and [target.ready.port, target.ready.url, target.ready.line].count(None) != 2:
+        yield ("ready",), "it needs one of port, url and line", _REMEDIES["ready"]
+    if target.data is not None:
+        parts = Path(target.data).parts
+        if not parts or Path(target.data).is_absolute() or ".." in parts:
+            yield ("data",), "it is emptied before each start and must lie below `directory`", _REMEDIES["data"]
+    # a pattern's $ also fits before a last line break
+    for keys, text in ((("name",), target.name), *((("workloads", name), name) for name in target.workloads)):
+        if not text.isprintable():
+            yield keys, "it has a line break", _REMEDIES["name"]
+    for name, value in target.headers.items():
+        text = name + (value if isinstance(value, str) else value.prefix)
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not text.isprintable():
+            yield ("headers", name), "it is no header", _REMEDIES["headers"]
+        if name.lower() in SECRET_HEADERS and isinstance(value, str):
+            yield ("headers", name), "a secret must not stand in the file", _REMEDIES["headers"]
+    for name, value in target.environment.items():
+        if not name or "=" in name or "\0" in name + (value if isinstance(value, str) else ""):
+            yield ("environment", name), "it can't be a variable", _REMEDIES["environment"]
+    for name, workload in target.workloads.items():
+        yield from _of_workload(("workloads", name), workload, target)
+
+
+def _of_workload(
+    keys: tuple[str, str], workload: TargetWorkload, target: Target
+) -> Iterator[tuple[tuple[Any, ...], str, str]]:
+    if (workload.script is None) == (workload.path is None):
+        yield keys, "it needs a path or a script, and not both", "write path: / or script: requests.lua"
+        return
+    if workload.script is not None:
+        if workload.keys or workload.body_bytes or target.headers:
+            cause = "a script makes its requests whole: keys, body_bytes and headers don't reach it"
+            yield (*keys, "script"), cause, "let the script make them (os.getenv reads a secret)"
+        return
+    path = workload.path or ""
+    if not (path + workload.method).isprintable():
+        yield (*keys, "path"), "path or method has a line break", _REMEDIES["path"]
+    if workload.arguments:
+        yield (*keys, "arguments"), "they are for a script", "leave them out"
+    if ("{key}" in path) != (workload.keys > 0):
+        yield (*keys, "path"), "{key} in the path and keys: N need each other", "write both or neither"
+    if other := [part for part in re.findall(r"\{[^}]*\}?", path) if part not in _PLACEHOLDERS]:
+        yield (*keys, "path"), f"{other[0]} is no placeholder", f"use {' or '.join(_PLACEHOLDERS)}"

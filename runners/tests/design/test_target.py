@@ -1,0 +1,146 @@
+"""target.yaml: what it may hold, and errors that name file, line, key and remedy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from runners.cli import lab
+from runners.design.target import TEMPLATE, TargetFile, json_schema, read_target
+from runners.errors import PlanError
+
+LEAST = """\
+name: a
+command: [python3, server.py, "18501"]
+url: http://127.0.0.1:18501
+ready: {port: 18501}
+workloads:
+  get: {method: GET, path: /x}
+"""
+WHOLE = """\
+name: whole
+command: [node, server.js]
+url: http://127.0.0.1:18501
+directory: app
+environment:
+  MODE: fast
+  PASSWORD: {from: LAB_TEST_PASSWORD}
+ready: {line: listening, timeout_s: 5}
+stop_signal: SIGINT
+cpus: [0]
+data: store
+headers:
+  Accept: text/plain
+  Authorization: {from: LAB_TEST_TOKEN, prefix: "Bearer "}
+workloads:
+  get: {path: "/items/{key}", keys: 100}
+  put: {method: PUT, path: "/items/{counter}", body_bytes: 120}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "a.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def read(folder: Path, text: str) -> TargetFile:
+    return read_target(written(folder, text))
+
+
+def test_the_least_that_works(tmp_path: Path) -> None:
+    found = read(tmp_path, LEAST)
+    assert found.target.command == ("python3", "server.py", "18501")
+    assert found.workload("").arguments == ("GET", "/x", "0", "0")
+    assert found.workload("get").script == TEMPLATE
+    assert found.directory == tmp_path
+
+
+def test_all_that_there_is(tmp_path: Path) -> None:
+    found = read(tmp_path, WHOLE)
+    assert found.data == tmp_path / "app" / "store"
+    assert found.workload("put").arguments[:4] == ("PUT", "/items/{counter}", "0", "120")
+    assert found.setting.name == "whole"
+
+
+def test_a_secret_is_in_no_argument_and_no_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAB_TEST_TOKEN", "hush-hush")
+    monkeypatch.setenv("LAB_TEST_PASSWORD", "hush-hush")
+    found = read(tmp_path, WHOLE)
+    kept = json.dumps(found.described()) + " ".join(found.workload("get").arguments)
+    assert "LAB_TEST_TOKEN" in kept and "LAB_TEST_PASSWORD" in kept
+    assert "hush-hush" not in kept
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "cause"),
+    [
+        ("[python3, server.py", "python3 server.py #", "line 2, key command", "array"),
+        ('"18501"]', "18501]", "line 2, key command.2", "expected `str`"),
+        ("port: 18501}", "prot: 18501}", "line 4, key ready.prot", "did you mean port?"),
+        ("port: 18501}", "port: 185010}", "line 4, key ready.port", "65535"),
+        ("port: 18501}", "port: 18501, line: up}", "line 4, key ready", "one of port, url and line"),
+        ("method: GET", "method: get", "line 6, key workloads.get.method", "capitals"),
+        ("path: /x", "path: x", "line 6, key workloads.get.path", "begin it with /"),
+        ("path: /x", "path: '/{key}'", "line 6, key workloads.get.path", "keys: N"),
+        ("path: /x", "path: '/{kye}'", "line 6, key workloads.get.path", "{kye} is no placeholder"),
+        ("path: /x", "path: /x, body: 3", "line 6, key workloads.get.body", "valid: method, path"),
+        ("path: /x", "path: /x, script: a.lua", "line 6, key workloads.get", "not both"),
+        ("name: a", "name: <b>", "line 1, key name", "small letters"),
+        ("name: a", "nmae: a", "line 1, key nmae", "did you mean name?"),
+        ("name: a\n", "", "line 1", "missing required field `name`"),
+        ("127.0.0.1:18501", "127.0.0.1:18501/api", "line 3, key url", "more than scheme"),
+        ("127.0.0.1:18501", "127.0.0.1:99999", "line 3, key url", "no port"),
+        ("ready:", "data: ../elsewhere\nready:", "line 4, key data", "below `directory`"),
+        ("ready:", "data: /\nready:", "line 4, key data", "below `directory`"),
+        ("ready:", "data: .\nready:", "line 4, key data", "below `directory`"),
+        ("ready:", "headers: {Cookie: x}\nready:", "line 4, key headers.Cookie", "must not stand in the file"),
+        ("ready:", "headers: {A: \"b\\r\\nC: d\"}\nready:", "line 4, key headers.A", "no header"),
+        ("ready:", "environment: {A: 1}\nready:", "line 4, key environment.A", "expected `str | object`"),
+        ("ready:", "environment: {A: {form: B}}\nready:", "line 4, key environment.A", "from"),
+        ("ready:", "name: b\nready:", "line 4, key name", "stands twice"),
+        ("ready:", "workloads: &w {a: *w}\nready:", "line 4", "holds itself"),
+        ("ready: {", "ready: [", "line 4", "no YAML"),
+    ],
+)  # fmt: skip
+def test_an_error_names_line_key_and_remedy(tmp_path: Path, old: str, new: str, where: str, cause: str) -> None:
+    assert old in LEAST
+    with pytest.raises(PlanError) as raised:
+        read(tmp_path, LEAST.replace(old, new, 1))
+    text = str(raised.value)
+    assert f"{tmp_path / 'a.yaml'}, {where}" in text
+    assert cause in text
+    assert raised.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text", ["", "- a", "3", "\0", "!!python/object:os.system {}", "a: !b c", "? [a]\n: b", "[" * 5000]
+)
+def test_what_is_no_target_is_an_error_with_a_remedy(tmp_path: Path, text: str) -> None:
+    with pytest.raises(PlanError):
+        read(tmp_path, text)
+
+
+def test_a_running_server_is_given_no_environment(tmp_path: Path) -> None:
+    text = LEAST.replace('command: [python3, server.py, "18501"]', "environment: {A: b}")
+    with pytest.raises(PlanError, match=r"line 2, key environment: .*runs already"):
+        read(tmp_path, text)
+
+
+def test_an_unknown_workload_names_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="one of get, put"):
+        read(tmp_path, WHOLE).workload("post")
+
+
+def test_the_schema_knows_every_key_and_is_printed() -> None:
+    printed = CliRunner().invoke(lab, ["schema", "target"])
+    assert printed.exit_code == 0
+    schema = json.loads(printed.output)
+    assert schema == json.loads(json.dumps(json_schema()))
+    target = schema["$defs"]["Target"]
+    assert target["additionalProperties"] is False
+    assert {"name", "command", "ready", "workloads", "headers"} <= set(target["properties"])
+    assert set(target["required"]) == {"name", "url", "workloads"}
