@@ -19,9 +19,9 @@ from runners.analysis import facts
 from runners.analysis.comparison import LEVELS, Difference, Verdict
 from runners.analysis.compilation import not_warm
 from runners.analysis.finding import Finding
+from runners.analysis.floors import unresolved
 from runners.analysis.intervals import Bounded
 from runners.analysis.machine_tail import P99, made
-from runners.analysis.quotable import unresolved
 from runners.analysis.steady_state import steadiness
 from runners.readers import write
 from runners.readers.run import Step

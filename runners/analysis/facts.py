@@ -142,7 +142,7 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float, kind: str = RESPONSE) -> float:
-    """What a percentile is at most, in microseconds, whenever the requests without an answer would have got one.
+    """What a percentile is at most, in microseconds, whenever the requests without a response would have got one.
 
     The percentile itself where they do not matter; NaN where nothing tells. It lies between its lower bound and this,
     and nothing more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
@@ -167,7 +167,7 @@ def _at_least(row: pd.Series) -> bool:
 
 
 def written(value: Bounded) -> str:
-    """A latency in words: with its interval, or as a lower bound where requests without an answer make it one."""
+    """A latency in words: with its interval, or as a lower bound where requests without a response make it one."""
     if value.at_least:
         return f"at least {write.latency(value.value)}"
     return write.latency_interval(value.value, value.low, value.high)

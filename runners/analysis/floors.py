@@ -1,7 +1,11 @@
-"""Which floor stands beside a load: its own, or else the nearest that the run has, which then says where it was taken.
+"""Find the instrument floor of a load: its own, or else the nearest that the run has, which says where it was taken.
 
 A floor is the same load against a handler that does nothing. Ladders and closed loops have none at each of their rates.
 What every run has is the fixed small load before the campaign (the sentinel): one rate on one connection.
+
+A percentile that is no higher than the floor's says nothing on the server, and one above what the generator kept up to
+is partly the generator's own lateness. Neither is a headline and neither is compared; what lies above the floor leads:
+the median, CPU time a request, throughput.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from runners.readers.run import Step
 
 KIND = "floor"
 SAME_RATE = 0.01  # of the load's rate
+THROUGHOUT = 99.9  # the highest percentile at which a generator holds its lateness against the response time
 
 
 def own(steps: Iterable[Step], load: Step) -> Step | None:
@@ -39,6 +44,22 @@ def taken_at(floor: Step, load: Step) -> bool:
     rate_rps = facts.offered_rps(load)
     near = write.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == KIND and near and _connections(floor) == _connections(load)
+
+
+def unresolved(step: Step, level: float, floor: Step | None) -> str:
+    """Say why a percentile of a load is not the server's; empty where it is, or where nothing speaks against it.
+
+    `floor` is the same load on a server that does nothing, at the same rate; without it only the generator is asked.
+    """
+    upto = facts.number(step, "kept_up_to")
+    if write.known(upto) and upto < THROUGHOUT and 100 * level > upto:
+        return f"the generator kept up to p{upto:g} only"
+    if floor is None or floor.name == step.name or not facts.quotable(floor):
+        return ""
+    measured, own = facts.at(step, level), facts.at(floor, level)
+    if measured is None or own is None:
+        return ""
+    return "" if measured.low > own.high else "inside the instrument's floor"
 
 
 def where(floor: Step) -> str:

@@ -140,7 +140,7 @@ def _slowest(step: Step, name: str, figure: str) -> Finding | None:
     worst = int(seconds["max_us"].to_numpy(float).argmax())
     t_s, max_us = float(seconds["t_s"].iloc[worst]), float(seconds["max_us"].iloc[worst])
     pause = longest_pause(step.frames["pauses"], t_s - max_us / 1e6, t_s + 1)
-    text = f"The slowest answer of {name} took {write.latency(max_us)}, {_when(t_s)}; "
+    text = f"The slowest response of {name} took {write.latency(max_us)}, {_when(t_s)}; "
     evidence: dict[str, write.Value] = {"max_us": max_us, "t_s": t_s}
     if pause is None:
         text += "no pause of the JVM lies in that second or in the time it took"

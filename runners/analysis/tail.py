@@ -40,8 +40,8 @@ def findings(step: Step) -> Iterator[Finding]:
     seen = attribution(step)
     if seen is None:
         text = (
-            f"{facts.title(step)} has too few answers in too short a time to look for the causes of its tail: at "
-            f"least {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_ANSWERS} answers each are needed"
+            f"{facts.title(step)} has too few responses in too short a time to look for the causes of its tail: at "
+            f"least {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_ANSWERS} responses each needed"
         )
         figure = Anchor.timeline(step.workload)
         yield Finding("W03", Severity.NOTE, write.sentence(text), {}, (step.name,), figure, "Run a larger size.")
@@ -84,8 +84,9 @@ def _explained(step: Step, seen: Attribution) -> Finding:
     told = [share for share in seen.named if share.share.value >= LEAST_SHARE]
     evidence: dict[str, write.Value] = {"unexplained": seen.unexplained, "slow_answers": tail.slow}
     for share in seen.shares:
-        evidence |= {f"{share.cause.name}: share": share.share.value, f"{share.cause.name}: p": share.p}
-    which = f"{write.several(tail.slow, 'answer')} above {write.latency(tail.threshold_us)}"
+        of = share.cause.name
+        evidence |= {f"{of}: share": share.share.value, f"{of}: low": share.share.low, f"{of}: p": share.p}
+    which = f"{write.several(tail.slow, 'response')} above {write.latency(tail.threshold_us)}"
     if told:
         parts = [f"{share.cause.name} {written(share.share)}" for share in told]
         rest = write.percent(seen.unexplained)

@@ -30,7 +30,7 @@ def judge(step: Step) -> Verdict:
     reasons = list(step.record.invalid_reasons)
     summary = step.frames.get("summary")
     if summary is None or summary.empty or not summary["completed"].iloc[0] > 0:
-        return Verdict((*reasons, "no answer was recorded"), saturated=False)
+        return Verdict((*reasons, "no response was recorded"), saturated=False)
     row = summary.iloc[0]
     saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < ACHIEVED_SHARE * row["offered_rps"])
     kept_up = row["kept_up"]

@@ -274,15 +274,15 @@ def _findings(found: Ablation) -> Iterator[Finding]:
 
 
 def _fault(step: Step) -> Finding | None:
-    """What an object that all answers share does to them."""
+    """What an object that all responses share does to them."""
     heads = step.record.fault.heads if step.record.fault else ()
     if len(heads) < 2 or heads[-1]["bytes"] <= heads[0]["bytes"]:
         return None
     first, last = heads[0], heads[-1]
     each = (last["bytes"] - first["bytes"]) / (last["number"] - first["number"])
     text = (
-        f"An answer that all requests share grows: the head of answer {write.count(first['number'])} has "
-        f"{write.size(first['bytes'])} and {write.count(first['fields'])} fields, that of answer "
+        f"A response that all requests share grows: the head of response {write.count(first['number'])} has "
+        f"{write.size(first['bytes'])} and {write.count(first['fields'])} fields, that of response "
         f"{write.count(last['number'])} {write.size(last['bytes'])} and {write.count(last['fields'])}, "
         f"{each:.0f} bytes more with each: one-nio adds a field Connection to the object that it is given"
     )
@@ -294,11 +294,11 @@ def _fault(step: Step) -> Finding | None:
     read, unread = facts.number(step, "completed"), facts.number(step, "parse_errors")
     if write.known(read) and write.known(unread) and unread > 0:
         text += (
-            f". On a server of its own a closed loop of one connection reads {write.count(read)} answers; then heads "
-            f"are longer than the client takes, and {write.count(unread)} answers can't be read"
+            f". On a server of its own a closed loop of one connection reads {write.count(read)} responses; then heads "
+            f"are longer than the client takes, and {write.count(unread)} responses can't be read"
         )
         evidence |= {"read": read, "unread": unread}
-    remedy = "Make an answer for each request, or write bytes that nobody changes."
+    remedy = "Make a response for each request, or write bytes that nobody changes."
     return Finding("V04", Severity.WARNING, write.sentence(text), evidence, (step.name,), "ablation-fault", remedy)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from runners.analysis import comparable, effective_samples, facts, machine_tail, quotable
+from runners.analysis import comparable, effective_samples, facts, floors, machine_tail
 from runners.analysis.compilation import not_warm
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
@@ -52,7 +52,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
         )
     p50, p99 = facts.at(step, 0.5), facts.at(step, 0.99)
     text = f"{name} holds {write.rate(offered if write.known(offered) else achieved)}"
-    why = quotable.unresolved(step, 0.99, quotable.floor_of(run.steps, step))
+    why = floors.unresolved(step, 0.99, floors.own(run.steps, step))
     if p50 and p99 and why:
         cpu_us = of_step(step)["cpu_us"]
         text += f" with a median of {facts.written(p50)}"
@@ -182,7 +182,7 @@ def engines_apart(steps: list[Step], floor: Step | None = None) -> Iterator[Find
         same_rate = abs(facts.offered_rps(first) - facts.offered_rps(second)) < 1
         if a is None or b is None or not same_rate or not a.apart_from(b):
             continue
-        if any(quotable.unresolved(step, 0.99, floor) for step in (first, second)):
+        if any(floors.unresolved(step, 0.99, floor) for step in (first, second)):
             continue
         if not_compared := comparable.not_compared(first, second, Anchor.spectrum(first.workload)):
             yield not_compared

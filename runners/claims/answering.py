@@ -182,19 +182,19 @@ def published_timer(codes: Sequence[str]) -> Answering:
 
 
 def tail_by(cause: str, step: str) -> Answering:
-    """Does a cause explain the tail of a load beyond chance?"""
+    """Does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         finding = evidence.about("W04", step)
         if finding is None:
             return None
-        share, p = number(finding, f"{cause}: share"), number(finding, f"{cause}: p")
+        share, low, p = (number(finding, f"{cause}: {name}") for name in ("share", "low", "p"))
         effect = finding.sentence.partition("): ")[2] or finding.sentence
         seen = write.known(p)
         verdict, needed = Verdict.NO, ""  # nothing of the kind, or nowhere near the tail
         if seen and share > 0:
-            verdict = Verdict.YES if p < CHANCE else Verdict.INCONCLUSIVE
-            needed = "" if p < CHANCE else "a longer load: it may coincide by chance"
+            verdict = Verdict.YES if p < CHANCE and low > 0 else Verdict.INCONCLUSIVE
+            needed = "" if verdict == Verdict.YES else "a longer load: it may coincide by chance"
         what = f"{cause}: p = {p:.2g}" if seen else f"no {cause} in this load"
         return Answer(verdict, effect, f"one load, permutation test; {what}", needed, finding, Anchor.causes(step))
 

@@ -40,7 +40,7 @@ def checks(run: Run) -> tuple[Check, ...]:
         _over("samples", clean, on.samples),
         _over("errors", [*clean, *profiled], on.errors),
         _over("generator kept up", measured, on.kept_up),
-        _over("end of an answer", measured, on.arrival),
+        _over("end of a response", measured, on.arrival),
         _over("instrument floor", clean, lambda step: on.floor(step, _floor(run, step))),
         _resolution(run, clean),
         _over("steady", clean, on.steady),

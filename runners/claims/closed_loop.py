@@ -158,7 +158,7 @@ def _executor(found: Sequence[Loop]) -> Iterator[Finding]:
         f"The cached pool that the report puts in place of the dispatcher thread changes nothing: over "
         f"{write.count(len(couples))} pairs of loops the median moves by {write.latency(min(moves))} to "
         f"{write.latency(max(moves))}, the rate by {write.percent(min(rates) - 1)} to {write.percent(max(rates) - 1)}. "
-        "While an answer waits for its acknowledgement no thread is busy with it"
+        "While a response waits for its acknowledgement no thread is busy with it"
     )
     evidence: dict[str, write.Value] = {"least_us": min(moves), "most_us": max(moves), "pairs": len(couples)}
     yield Finding("D04", Severity.NOTE, write.sentence(text), evidence, (), RATES)
@@ -204,7 +204,7 @@ def _one_write(found: Sequence[Loop]) -> Iterator[Finding]:
     if one is None or two is None or one.waits or not two.waits:
         return
     text = (
-        f"It takes two writes: an answer to PUT without a body, on JDK 17 and without the flag, is one write and has "
+        f"It takes two writes: a response to PUT without a body, on JDK 17 and without the flag, is one write and has "
         f"p50 {write.latency(one.median_us)} against {write.latency(two.median_us)}"
     )
     evidence: dict[str, write.Value] = {"one_write_us": one.median_us, "two_writes_us": two.median_us}

@@ -82,7 +82,7 @@ def _changes_in_short(group: Group) -> str:
 
 
 def _clients(group: Group) -> Iterator[tuple[str, str, str]]:
-    """By how many copies must answer: that, the blocking client's setting and the asynchronous one's."""
+    """By how many replicas must respond: that, the blocking client's setting and the asynchronous one's."""
     for name in group.settings:
         client, _, acks = name.partition("-")
         if client == "async" and f"blocking-{acks}" in group.settings:
@@ -149,7 +149,7 @@ def _threads(group: Group) -> Iterator[Finding]:
 
 
 def _replication(group: Group) -> Iterator[Finding]:
-    """The asynchronous client against the blocking one, by how many copies must answer."""
+    """The asynchronous client against the blocking one, by how many replicas must respond."""
     for acks, blocking, name in _clients(group):
         each = turns.of(group.against(blocking, name), CARRIED)
         if each is not None:
@@ -198,7 +198,7 @@ def _missed(run: Run, findings: list[Finding]) -> Iterator[Finding]:
         text = (
             f"{write.count(len(untold))} of {write.count(len(given))} published rates tell neither the rate that was "
             "answered nor how many responses were errors; a full queue of the report's server refuses with 503, which "
-            "is a fast answer"
+            "is a fast response"
         )
         yield Finding(
             "M12",
@@ -287,5 +287,5 @@ def _checks(group: Group) -> Iterator[Check]:
     yield Check(
         f"{group.name}, errors",
         errors == 0,
-        write.sentence(write.several(errors, "answer", " with an error")),
+        write.sentence(write.several(errors, "response", " with an error")),
     )

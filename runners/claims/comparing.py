@@ -207,4 +207,4 @@ def _checks(repeats: Repeats) -> Iterator[Check]:
     text = f"at least {write.count(samples)} in each repeat, {write.count(samples * 0.01)} beyond p99"
     yield Check("repeats, samples", samples * 0.01 >= facts.ENOUGH_BEYOND, write.sentence(text))
     errors = sum(value for step in repeats.steps if write.known(value := facts.number(step, "non_2xx")))
-    yield Check("repeats, errors", errors == 0, write.sentence(write.several(errors, "answer", " with an error")))
+    yield Check("repeats, errors", errors == 0, write.sentence(write.several(errors, "response", " with an error")))

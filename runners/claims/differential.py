@@ -23,7 +23,6 @@ from runners.analysis import comparable, facts, floors
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.profile import EVENT_NAMES, usable
-from runners.analysis.quotable import unresolved
 from runners.readers import write
 from runners.readers.batches import batches
 from runners.readers.run import Run, Step
@@ -184,7 +183,7 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
         if before is None or after is None:
             continue
         change = difference(after, before)
-        floored = [unresolved(step, level, pair.floor) for step in (a, b)] if level > 0.5 else []
+        floored = [floors.unresolved(step, level, pair.floor) for step in (a, b)] if level > 0.5 else []
         if why := comparable.in_turn(a, b, level) or comparable.unbounded(change) or next(filter(None, floored), ""):
             refused[level] = why
         else:

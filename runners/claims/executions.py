@@ -119,7 +119,7 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
         if facts.fell_short(high):
             text += "; less than was offered, so its p99 is the length of its queue"
         elif (after := facts.at(high, 0.99)) is not None and (before := facts.at(low, 0.99)) is not None:
-            text += f"; p99 of all answers {facts.told(high, 0.99)}, "
+            text += f"; p99 of all responses {facts.told(high, 0.99)}, "
             at = write.rate(facts.offered_rps(low))
             short = facts.fell_short(low)
             text += f"though {at} was not all answered" if short else f"against {facts.told(low, 0.99)} at {at}"

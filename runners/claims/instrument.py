@@ -125,7 +125,7 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
             f"over {write.count(len(ours.good))} interleaved rounds"
         )
         if p50.high < 0 and {facts.receive_clock(step) for step in ours.good} == {"kernel"}:
-            text += ". Its answers are stamped by the kernel as they come: its own waking is in no figure of it"
+            text += ". Its responses are stamped by the kernel as they come: its own waking is in no figure of it"
         if held := next(filter(None, map(facts.held, ours.good)), None):
             text += f". {write.percent(held.share)} of its sends it held back, each for at most "
             text += f"{write.latency(held.most_us)}, so that they left with the next; that is in its figures"
@@ -189,7 +189,7 @@ def _account(one: Stall, whole: bool) -> str:
     frozen = f"of a server that stands still for {lengths}, the last to the end,"
     if not write.known(one.rate_rps):
         return (
-            f"{frozen} {one.tool} can say one thing, its longest answer of {write.latency(one.max_us)}: in closed "
+            f"{frozen} {one.tool} can say one thing, its longest response of {write.latency(one.max_us)}: in closed "
             "loop it sends nothing in the meantime, so nothing else had to wait"
         )
     text = (
@@ -199,8 +199,8 @@ def _account(one: Stall, whole: bool) -> str:
         f"{write.latency(one.max_us)}"
     )
     if write.known(one.censored):
-        return f"{text}, and it counts {write.count(one.censored)} that had no answer when the load ended"
-    return text if whole else f"{text}, and what had no answer when the load ended is in no figure of it"
+        return f"{text}, and it counts {write.count(one.censored)} that had no response when the load ended"
+    return text if whole else f"{text}, and what had no response when the load ended is in no figure of it"
 
 
 def _cpu(found: Sequence[Floor]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Can closed loops be trusted? The checks that suit them: no rate to hold, but samples, answers, counters, JDKs."""
+"""Can closed loops be trusted? The checks that suit them: no rate to hold, but samples, responses, counters, JDKs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _answers(found: Sequence[Loop]) -> Check:
     bad = sum(loop.non_2xx for loop in other if write.known(loop.non_2xx))
     off = max((abs(loop.non_2xx - loop.absent_by_script) for loop in planned), default=0.0)
     close = all(abs(loop.non_2xx - loop.absent_by_script) <= max(2, CLOSE * loop.completed) for loop in planned)
-    text = f"{write.several(bad, 'answer')} other than 2xx and {write.several(lost, 'error')} of connections"
+    text = f"{write.several(bad, 'response')} other than 2xx and {write.several(lost, 'error')} of connections"
     if planned:
         text += (
             f" outside the loops that ask for absent keys; there at most {write.count(off)} from what the script's "

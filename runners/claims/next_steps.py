@@ -194,7 +194,7 @@ def _busy(steps: list[Step]) -> Finding | None:
     if not parts:
         return None
     text = (
-        f"Add connections before judging the server's capacity: the one connection waits for an answer most of the "
+        f"Add connections before judging the server's capacity: the one connection waits for a response most of the "
         f"time ({write.listed(parts)}, median service time times rate)"
     )
     return Finding("N05", Severity.NOTE, write.sentence(text), evidence, tuple(names), None)

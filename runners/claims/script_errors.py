@@ -26,7 +26,7 @@ def errors(found: Sequence[Loop]) -> Iterator[Finding]:
     held, drawn = few[0].step.record.loop.held_keys, few[0].step.record.loop.drawn_keys
     text = (
         f"The 404s are the script's: on a store of key1 to key{held} it asks for key1 to key{drawn}. Here "
-        f"{write.count(absent)} of {write.count(asked)} answers are 404 ({write.percent(absent / asked)}); its "
+        f"{write.count(absent)} of {write.count(asked)} responses are 404 ({write.percent(absent / asked)}); its "
         f"unseeded numbers, replayed, make {write.count(expected)}"
     )
     evidence: dict[str, write.Value] = {"non_2xx": absent, "requests": asked, "replayed": expected}
@@ -66,7 +66,7 @@ def right(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def _created(loop: Loop) -> float:
-    """How many of its answers are those of a PUT; NaN where the generator does not tell."""
+    """How many of its responses are those of a PUT; NaN where the generator does not tell."""
     status = loop.step.frames["status"]
     return float(status[status["code"] == "201"]["count"].sum()) if not status.empty else math.nan
 
@@ -79,7 +79,7 @@ def coin(found: Sequence[Loop]) -> Iterator[Finding]:
     created, asked = sum(map(_created, once)), sum(loop.completed for loop in once)
     text = (
         f"The mixed script is no mix: it tosses its coin when it is loaded, the first toss of an unseeded script is "
-        f"always the same, and {write.count(created)} of {write.count(asked)} answers here are those of a PUT"
+        f"always the same, and {write.count(created)} of {write.count(asked)} responses here are those of a PUT"
     )
     evidence: dict[str, write.Value] = {"puts": created, "requests": asked}
     if each:
@@ -98,7 +98,7 @@ def published_coin() -> Iterator[Finding]:
     if set(sizes) >= {"put", "get", "mixed"}:
         put, get, mixed = (sum(sizes[name]) / len(sizes[name]) for name in ("put", "get", "mixed"))
         text = (
-            f"The published mixed runs show it: {mixed:.1f} bytes an answer, where GET has {get:.1f} and PUT "
+            f"The published mixed runs show it: {mixed:.1f} bytes a response, where GET has {get:.1f} and PUT "
             f"{put:.1f}; half of each would have {(put + get) / 2:.1f}"
         )
         evidence: dict[str, write.Value] = {"put_bytes": put, "get_bytes": get, "mixed_bytes": mixed}

@@ -31,7 +31,7 @@ def rate(step: Step) -> Verdict:
     text = f"{write.rate(achieved)} of {write.rate(offered)} ({write.percent(held)})"
     censored = facts.number(step, "censored")
     if write.known(censored) and censored:
-        text += f", {write.several(censored, 'request')} without an answer at the end"
+        text += f", {write.several(censored, 'request')} without a response at the end"
     return Verdict(held >= facts.HELD, text)
 
 
@@ -64,11 +64,11 @@ def errors(step: Step) -> Verdict:
     bad = status[~status["code"].str.startswith(("2", "3"))]
     if not bad.empty:
         pairs = zip(bad["code"], bad["count"], strict=True)
-        parts += [write.several(int(number), "answer", f" {code}") for code, number in pairs]
+        parts += [write.several(int(number), "response", f" {code}") for code, number in pairs]
     else:
         non_2xx = facts.number(step, "non_2xx")
         if write.known(non_2xx) and non_2xx:
-            parts.append(write.several(non_2xx, "answer", " other than 2xx and 3xx"))
+            parts.append(write.several(non_2xx, "response", " other than 2xx and 3xx"))
     return Verdict(not parts, write.listed(parts) or "none")
 
 
@@ -101,7 +101,7 @@ _CLOCKS = {
 
 
 def arrival(step: Step) -> Verdict:
-    """Whose clock ended an answer."""
+    """Whose clock ended a response."""
     clock = _CLOCKS.get(facts.receive_clock(step) or "")
     return Verdict(True if clock else None, clock or f"{facts.tool(step)} does not tell; its own waking may be in it")
 

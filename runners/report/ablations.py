@@ -1,4 +1,4 @@
-"""Switches: a figure and a table for each, the answers of the fault one by one, and the table in which all ends."""
+"""Switches: a figure and a table for each, the responses of the fault one by one, and the table in which all ends."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def verdicts(found: list[Ablation]) -> Table:
 
 
 def answers(step: Step) -> Table:
-    """Heads of answers by their number: the fault that a shared object makes."""
+    """Heads of responses by their number: the fault that a shared object makes."""
     heads = step.record.fault.heads if step.record.fault else ()
     last = heads[-1]["number"] if heads else 0
     rows = tuple(
@@ -95,7 +95,7 @@ def answers(step: Step) -> Table:
         for each in heads
         if each["number"] in (*ANSWERS_SHOWN, last)
     )
-    return Table("Answers of one connection, in their order", ("answer", "head", "fields in it"), rows)
+    return Table("Responses of one connection, in their order", ("response", "head", "fields in it"), rows)
 
 
 def gains(found: list[Ablation]) -> Shown:

@@ -26,7 +26,7 @@ NOTE = (
     "in the figure. Where less than the rate was answered, a response time is the length of a queue and is not shown."
 )
 PUBLISHED_NOTE = (
-    "As published, one run each; the rates that were answered, and how many answers were errors, are not told."
+    "As published, one run each; the rates that were answered, and how many responses were errors, are not told."
 )
 #: Each published table by the workload that it is of.
 PUBLISHED = {"put": put("full").published_rungs, "get": get("full").published_rungs}

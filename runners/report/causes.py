@@ -135,7 +135,7 @@ def table(step: Step, seen: Attribution) -> Table | None:
             rows.append(row)
     rows.append(("unexplained", "", "", numbers.share(seen.unexplained), "", "", ""))
     note = (
-        f"Of what {numbers.count(seen.tail.slow)} answers took above {numbers.latency(seen.tail.threshold_us)}. "
+        f"Of what {numbers.count(seen.tail.slow)} responses took above {numbers.latency(seen.tail.threshold_us)}. "
         "Events are counted from one millisecond on; chance is the part that the same events would be credited with if "
         "they were shifted in time, p how often a shift does at least as well."
     )

@@ -30,14 +30,14 @@ def _median(loop: Loop, level: float) -> str:
 
 
 def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """Where the answers lie: at the timer, or a hundred times below it."""
+    """Where the responses lie: at the timer, or a hundred times below it."""
     chosen = curves_of(loops.of_run(run))
     if not chosen:
         return None
     steps = [loop.step for loop in chosen]
     return Section(
         "delay",
-        "Where the answers lie",
+        "Where the responses lie",
         "One connection sends its next request when the last one was answered. What is late is late by the timer of "
         "the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits for it.",
         _about(conclusion, loops.CURVES),
@@ -141,7 +141,7 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
         how = {"mixed-once": "with the flag and a true mix", "get-few": "with the flag and all keys"}
         parts.append(f"{how.get(loop.name, 'the flag alone')}: {numbers.rate(reference.rate_rps)}, {many} as many")
     if output.non_2xx and output.requests:
-        parts.append(f"{numbers.share(output.non_2xx / output.requests)} of its answers are 404, by the script")
+        parts.append(f"{numbers.share(output.non_2xx / output.requests)} of its responses are 404, by the script")
     if loop.name == "mixed-once":
         parts.append("no PUT among its requests")
     return "; ".join(parts) or numbers.NONE

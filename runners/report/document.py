@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from runners.analysis import facts, floors, profile, quotable, tail
+from runners.analysis import facts, floors, profile, tail
 from runners.analysis.finding import Anchor, Finding
 from runners.claims.checks import NOTHING_TO_LOOK_AT
 from runners.claims.climbing import ladders
@@ -212,7 +212,7 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
 
 
 def _unresolved(step: Step, run: Run) -> str:
-    return quotable.unresolved(step, 0.99, quotable.floor_of(run.steps, step))
+    return floors.unresolved(step, 0.99, floors.own(run.steps, step))
 
 
 def _heading(own: list[Step], run: Run) -> str:

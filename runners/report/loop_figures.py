@@ -1,4 +1,4 @@
-"""Closed loops as pictures: the share of answers by their latency, and requests a second over connections."""
+"""Closed loops as pictures: the share of responses by their latency, and requests a second over connections."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _ticks(axes: Axes, hz: object) -> None:
 
 @style.styled
 def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
-    """Draw which share of the answers took at most so long, on the fewest connections: a panel a loop, a curve a stage.
+    """Draw the cumulative share of responses by latency on the fewest connections: a panel a loop, a curve a stage.
 
     The curves are of JDK 17, of the same with the flag, and of JDK 25; where there is no JDK 17, of JDK 25 without and
     with its default. A closed loop has no rate and so no floor of its own: `floor` is a thin line, at a rate.
@@ -123,10 +123,10 @@ def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Pictu
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
         axes.set_xlabel("latency in closed loop (log)")
-    panels[0].set_ylabel("share of answers at most so late")
+    panels[0].set_ylabel("share of responses at most so late")
     figure.suptitle(curves_title(chosen), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.legend(loc="outside lower center", ncols=3)
-    figure.alt = f"Share of answers by latency in closed loop. {curves_title(chosen)}."
+    figure.alt = f"Share of responses by latency in closed loop. {curves_title(chosen)}."
     return figure
 
 

@@ -1,4 +1,4 @@
-"""A node's death as it is seen from outside: latency by tenths of a second and answers that failed, events marked."""
+"""A node's death as it is seen from outside: latency by tenths of a second and responses that failed, events marked."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXT = (
 
 
 def tenths(step: Step) -> pd.DataFrame:
-    """`t_s`, `p50_us`, `p99_us` of the answers of each tenth of a second; NaN where there was none."""
+    """`t_s`, `p50_us`, `p99_us` of the responses of each tenth of a second; NaN where there was none."""
     rows = []
     for t_s, own in step.frames["slices"].groupby("t_s", sort=True):
         count, us = own["count"].to_numpy(float), own["us"].to_numpy(float)
@@ -57,7 +57,7 @@ def outage(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
 
 @style.styled
 def picture(found: Sequence[Outage], floor: Step | None = None) -> style.Picture:
-    """Latency above, with the floor's; failed and other answers a second below."""
+    """Latency above, with the floor's; failed and other responses a second below."""
     if not found:
         figure = style.Picture(8.4, 1.4)
         figure.text(0.5, 0.5, "no node was killed", ha="center", color=style.QUIET)
@@ -123,7 +123,7 @@ def _mark(axes: Axes, each: Outage, words: bool) -> None:
 
 
 def table(found: Sequence[Outage]) -> Table:
-    """Failed answers and the p99 of a second before, while and after."""
+    """Failed responses and the p99 of a second before, while and after."""
     rows = []
     for each in found:
         cells = [f"{numbers.rate(facts.offered_rps(each.step))}"]

@@ -147,7 +147,7 @@ def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
         name, missing = style.engine_name(step.subject), numbers.count(censored)
         axes.annotate(
-            f"{name}: {missing} without an answer, beyond this line at least",
+            f"{name}: {missing} without a response, beyond this line at least",
             (x, 0.99 - 0.05 * row),
             xycoords=("data", "axes fraction"),
             xytext=(-4, 0),
@@ -170,7 +170,7 @@ def number(frame: pd.DataFrame, column: str) -> float:
 
 
 def p99(step: Step) -> str:
-    """A step's p99 in words, "at least" where requests without an answer make it a lower bound; empty when unknown."""
+    """A step's p99 in words, "at least" where requests without a response make it a lower bound; empty when unknown."""
     value = facts.at(step, 0.99)
     if value is None or not math.isfinite(value.value):
         return ""

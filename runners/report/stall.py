@@ -85,7 +85,7 @@ def _lost(axes: Axes, paced: Sequence[Stall], best: Stall, waits: np.ndarray[tup
     axes.fill_between(waits, counted, expected, color=colour_of("wrk2"), alpha=0.07, linewidth=0)
     middle = len(waits) * 2 // 5
     height = (expected[middle] + counted[middle]) / 2
-    text = "waited, and is in no figure of wrk2:\nhad no answer when the load ended"
+    text = "waited, and is in no figure of wrk2:\nhad no response when the load ended"
     axes.text(waits[middle], height, text, ha="center", va="center", fontsize=8, color=colour_of("wrk2"))
 
 
@@ -134,11 +134,11 @@ def table(seen: Sequence[Stall]) -> Table:
     over = write.latency(long * 1e6)
     head = (
         "generator", "longest", "by the schedule", f"over {over}", "by the schedule", "counted",
-        "without an answer", "by the schedule",
+        "without a response", "by the schedule",
     )  # fmt: skip
     note = (
         "By the schedule: a request is due every 1/rate; what falls due while the server stands still waits for its "
-        "end, or has no answer when the generator ends. The times of the freezes are those at which the process was "
+        "end, or has no response when the generator ends. The times of the freezes are those at which the process was "
         "stopped and continued; a generator that does not tell when its window began is taken to have begun with its "
         "process, so its columns are good to about a hundredth. A dash: it does not tell, or has no schedule."
     )

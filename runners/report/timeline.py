@@ -97,7 +97,7 @@ def _counts(axes: Axes, t: Any, count: Any, colour: str, offered: float) -> None
 
 @style.styled
 def timeline(*steps: Step, floor: Step | None = None) -> style.Picture:
-    """Draw each step as a column of three panels: latency (p50, p99, max), answers a second, errors a second.
+    """Draw each step as a column of three panels: latency (p50, p99, max), responses a second, errors a second.
 
     With the floor's p50 and p99 across the first.
     """
@@ -130,10 +130,10 @@ def timeline(*steps: Step, floor: Step | None = None) -> style.Picture:
         grid[0][index].set_title(title(step) if len(shown) == 1 else _narrow(title(step)), fontsize=10)
     style.latency_axis(grid[0][0], min([low * 1.25, *reach(floor)]), high * 1.5)  # room for the legend
     floor_across(figure, list(grid[0]), floor, shown)
-    for row, label in enumerate(("latency (log)", "answers/s", "errors/s")):
+    for row, label in enumerate(("latency (log)", "responses/s", "errors/s")):
         grid[row][0].set_ylabel(label)
     figure.align_ylabels(list(grid[:, 0]))
-    figure.alt = "Latency, answers and errors by the second. " + ". ".join(title(step) for step in shown) + "."
+    figure.alt = "Latency, responses and errors by the second. " + ". ".join(title(step) for step in shown) + "."
     return figure
 
 

@@ -113,7 +113,7 @@ def test_the_fault_is_told_by_its_answers(tmp_path: Path) -> None:
     (step,) = run.find(kind="fault")
     assert [row[0] for row in answers(step).rows] == ["1", "2", "10", "100", write.count(1_000)]
     render(run, conclusion, {})
-    assert "Answers of one connection" in run.folder.report_html.read_text()
+    assert "Responses of one connection" in run.folder.report_html.read_text()
 
 
 def test_an_answer_that_does_not_grow_is_no_fault(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis import facts, profile, quotable
+from runners.analysis import facts, floors, profile
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Check
@@ -94,10 +94,10 @@ def test_a_percentile_above_what_the_generator_kept_up_to_is_no_headline_and_not
 
 def test_a_percentile_inside_the_floor_is_not_resolved(run: Run) -> None:
     step = run.find(profiled=False)[0]
-    floor = quotable.floor_of(run.steps, step)
-    assert floor is not None and quotable.unresolved(step, 0.99, floor) == ""
+    floor = floors.own(run.steps, step)
+    assert floor is not None and floors.unresolved(step, 0.99, floor) == ""
     same = dataclasses.replace(step, frames={**step.frames, "percentiles": floor.frames["percentiles"]})
-    assert quotable.unresolved(same, 0.99, floor) == "inside the instrument's floor"
+    assert floors.unresolved(same, 0.99, floor) == "inside the instrument's floor"
 
 
 def test_a_drift_of_more_than_fivefold_is_a_factor() -> None:

@@ -94,7 +94,7 @@ def test_switches_run_in_rounds_to_their_verdicts(tmp_path: Path) -> None:
     heads = fault.record.fault.heads if fault.record.fault else ()
     assert len(heads) > 100 and heads[99]["bytes"] > 10 * heads[0]["bytes"]
     report = folder.report_md.read_text()
-    assert "All in one table" in report and "Answers of one connection" in report
+    assert "All in one table" in report and "Responses of one connection" in report
     assert not list(folder.path.glob("servers/*/data"))
 
 

@@ -13,7 +13,7 @@ from runners.design.closed_loop import AFTER, BEFORE, DELAYED, NEW_JDK, Stage
 from runners.report import render
 from runners.tests.fixtures.fake_loops import ALL, run_of
 
-TITLES = ("Where the answers lie", "Threads, connections, executors", "The kernel's evidence")
+TITLES = ("Where the responses lie", "Threads, connections, executors", "The kernel's evidence")
 
 
 @pytest.mark.parametrize("stages", [ALL, (NEW_JDK, DELAYED), (BEFORE,), (AFTER,)])

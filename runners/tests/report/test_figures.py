@@ -132,7 +132,7 @@ def test_where_answers_are_missing_the_curve_is_marked_as_a_bound() -> None:
     one = steps.step(NOWHERE, "put-rocksdb", steps.times(5000))
     assert "without an answer" not in svg(spectrum(one))
     one.frames["summary"]["censored"] = 50
-    assert "50 without an answer" in svg(spectrum(one))
+    assert "50 without a response" in svg(spectrum(one))
 
 
 def test_a_curve_turns_faint_where_fewer_than_ten_samples_lie_beyond() -> None:
