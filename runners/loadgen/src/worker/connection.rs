@@ -57,8 +57,10 @@ pub(super) struct Connection {
     pub(super) received: u32,
     /// When a generator that never sleeps would have sent the requests under way.
     pub(super) ideal_sent_ns: u64,
-    /// When, for that generator, the connection was free again; 0 on a new connection.
+    /// When, for that generator, the connection was free again; 0 on the first connection.
     pub(super) ideal_free_ns: u64,
+    /// When it was closed last.
+    lost_ns: u64,
     /// The requests under way were counted as timed out.
     pub(super) timed_out: bool,
     /// They were sent when the recorded window was over.
@@ -96,6 +98,7 @@ impl Connection {
             received: 0,
             ideal_sent_ns: 0,
             ideal_free_ns: 0,
+            lost_ns: 0,
             timed_out: false,
             late: false,
             timer: 0,
@@ -113,6 +116,26 @@ impl Connection {
     #[inline]
     pub(super) fn outstanding(&self) -> usize {
         if self.state == State::Busy { self.requests.len() - self.responded } else { 0 }
+    }
+
+    /// It is closed. A generator that never sleeps loses it at the same time after its own send.
+    pub(super) fn lost(&mut self, now: u64) {
+        match self.state {
+            State::Busy if self.outstanding() > 0 => {
+                self.ideal_free_ns = self.ideal_sent_ns + now.saturating_sub(self.since_ns);
+            }
+            State::Busy => {} // the response said when it was free
+            State::Idle => self.ideal_free_ns = now,
+            _ => return,
+        }
+        self.lost_ns = now;
+    }
+
+    /// It stands, perhaps again: that generator waits as long for a new connection, so the time without one is no lag.
+    pub(super) fn stands(&mut self, now: u64) {
+        if std::mem::replace(&mut self.stood, true) {
+            self.ideal_free_ns += now.saturating_sub(self.lost_ns);
+        }
     }
 
     /// How long to wait before the next attempt, so that a server that refuses or resets is not hammered.

@@ -121,10 +121,9 @@ impl Worker {
         match meaning {
             Meaning::Read { surplus, failed } => self.read(index, came, surplus, failed),
             Meaning::Connected => {
-                if std::mem::replace(&mut self.connections[index].stood, true) {
-                    self.intervals[target].counts.reconnects += 1;
-                }
-                self.connections[index].ideal_free_ns = 0;
+                let connection = &mut self.connections[index];
+                self.intervals[target].counts.reconnects += u64::from(connection.stood);
+                connection.stands(now);
                 self.free(index, now);
             }
             Meaning::Closed => {
@@ -301,6 +300,7 @@ impl Worker {
         self.settle(index);
         self.io.close(index);
         let connection = &mut self.connections[index];
+        connection.lost(now);
         connection.state = State::Backoff;
         let pause_ns = connection.next_backoff_ns();
         self.set_timer(index, now + pause_ns);
@@ -310,6 +310,7 @@ impl Worker {
         self.settle(index);
         let connection = &mut self.connections[index];
         let control = &self.lanes[connection.target].control;
+        connection.lost(now);
         connection.state = State::Connecting;
         connection.since_ns = now;
         connection.moves = control.moves();

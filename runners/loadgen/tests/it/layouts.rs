@@ -47,17 +47,45 @@ fn in_an_open_loop_the_report_is_wrk2_s() {
     let server = Server::ok();
     let url = server.url("/");
     let run = run(&format!("-t1 -c2 -R200 -n200 --latency {url}"));
+    is_wrk2_s(&layout(&run.stdout), 200, &[]);
+}
+
+#[test]
+fn with_wrk_compat_the_report_is_wrk2_s_and_nothing_else() {
+    let server = Server::ok();
+    let url = server.url("/");
+    // wrk2 shares connections out evenly, and names those that were asked for.
+    let run = run(&format!("--wrk-compat -t2 -c5 -R200 -d1s -L -U {url}"));
     let lines = layout(&run.stdout);
+    assert_eq!(lines[..2], [format!("Running 1s test @ {url}"), "  2 threads and 5 connections".into()]);
+    let uncorrected = "  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into account))";
+    is_wrk2_s(&lines, run.count("/requests/completed"), &["", uncorrected]);
+    assert!(!run.stdout.contains("truepace"), "{}", run.stdout);
+}
+
+/// Checks a report from its third line on; `second` are the lines before its second table of percentiles, if it has one.
+fn is_wrk2_s(lines: &[String], requests: u64, second: &[&str]) {
     assert_eq!(lines[2..5], [HEAD, "    Latency", "    Req/Sec"]);
     assert_eq!(lines[5], "  Latency Distribution (HdrHistogram - Recorded Latency)");
+    let mut rest = after_a_spectrum(&lines[6..]);
+    if !second.is_empty() {
+        assert_eq!(rest[..second.len()], *second);
+        rest = after_a_spectrum(&rest[second.len()..]);
+    }
+    assert!(rest[0].starts_with(&format!("  {requests} requests in ")), "{}", rest[0]);
+    assert_eq!(rest[1..], ["Requests/sec:", "Transfer/sec:"]);
+}
+
+/// Checks a table of percentiles and the spectrum under it; gives the lines behind them.
+fn after_a_spectrum(lines: &[String]) -> &[String] {
     let percents = [" 50.000", " 75.000", " 90.000", " 99.000", " 99.900", " 99.990", " 99.999", "100.000"];
-    for (line, percent) in lines[6..14].iter().zip(percents) {
+    for (line, percent) in lines[..8].iter().zip(percents) {
         assert!(is_row(line, percent), "{line}");
     }
     let columns = "       Value   Percentile   TotalCount 1/(1-Percentile)";
-    assert_eq!(lines[14..18], ["", "  Detailed Percentile spectrum:", columns, ""]);
-    let end = lines.len() - 7;
-    for line in &lines[18..end] {
+    assert_eq!(lines[8..12], ["", "  Detailed Percentile spectrum:", columns, ""]);
+    let end = lines.iter().position(|line| line.starts_with("#[Mean")).expect("the end of a spectrum");
+    for line in &lines[12..end] {
         let columns: Vec<&str> = line.split_whitespace().collect();
         assert!(
             line.len() == 51 && columns.len() == 4 && columns[0].split_once('.').is_some_and(|(_, ms)| ms.len() == 3),
@@ -66,8 +94,7 @@ fn in_an_open_loop_the_report_is_wrk2_s() {
     }
     assert_eq!(lines[end..end + 3], ["#[Mean    =", "#[Max     =", "#[Buckets ="]);
     assert_eq!(lines[end + 3], "-".repeat(58));
-    assert!(lines[end + 4].starts_with("  200 requests in "), "{}", lines[end + 4]);
-    assert_eq!(lines[end + 5..], ["Requests/sec:", "Transfer/sec:"]);
+    &lines[end + 4..]
 }
 
 #[test]

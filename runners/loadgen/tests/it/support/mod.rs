@@ -226,7 +226,8 @@ pub fn finish(child: Child, json: &Path) -> Run {
     finish_within(child, json, LIMIT)
 }
 
-fn finish_within(child: Child, json: &Path, limit: Duration) -> Run {
+/// As [`finish`], for what may take longer.
+pub fn finish_within(child: Child, json: &Path, limit: Duration) -> Run {
     let output = wait_for(child, limit);
     let text = std::fs::read_to_string(json).unwrap_or_default();
     Run {
@@ -251,14 +252,35 @@ pub fn run_within(line: &str, limit: Duration) -> Run {
     finish_within(spawn(&arguments), &json, limit)
 }
 
+/// A machine wakes who sleeps within this time, or other work is in the way.
+const IN_TIME: Duration = Duration::from_millis(1);
+/// So many wake-ups in time, one after the other, are a machine with time to spare.
+const WAKE_UPS: u32 = 200;
+/// For a machine with time to spare is waited so long before each further measurement.
+const CALM_WITHIN: Duration = Duration::from_secs(60);
+
+/// Waits until other work leaves the machine time to spare, but not for ever.
+fn await_calm() {
+    let begun = Instant::now();
+    let mut in_time = 0;
+    while in_time < WAKE_UPS && begun.elapsed() < CALM_WITHIN {
+        let asleep = Instant::now();
+        std::thread::sleep(IN_TIME);
+        in_time = if asleep.elapsed() < 2 * IN_TIME { in_time + 1 } else { 0 };
+    }
+}
+
 /// Makes a measurement until one agrees.
 ///
 /// A busy machine can take the processor away for longer than what is held, so each measurement may be made again a few
-/// times, after pauses that grow; an instrument that is wrong is wrong every time.
+/// times, when the machine has time to spare again; an instrument that is wrong is wrong every time.
 pub fn agrees(measure: impl Fn() -> Result<(), String>) {
     let mut reasons = Vec::new();
     for attempt in 0..ATTEMPTS {
-        std::thread::sleep(PAUSE * attempt);
+        if attempt > 0 {
+            std::thread::sleep(PAUSE * attempt);
+            await_calm();
+        }
         match measure() {
             Ok(()) => return,
             Err(reason) => reasons.push(reason),
