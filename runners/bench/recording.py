@@ -50,7 +50,7 @@ def rows(bench: Clients, recorder: Recorder, folder: Path) -> list[Row]:
                 if name == "recording":
                     stack.enter_context(recording(recorder, bench.server, folder))
                 elif name == "sampling":
-                    stack.enter_context(Activity(folder / "activity.jsonl", bench.server.pid, folder))
+                    stack.enter_context(Activity(folder / "activity.jsonl", bench.server.pids, folder))
                 result = bench.ours(1, RATE_RPS, DURATION_S)
                 results.append(result["latency_us"]["response"] | {"late": late_percent(result)})
     return [

@@ -26,14 +26,14 @@ from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import FillRecord, StepRecord, write_record
-from runners.targets.lab_server import RunningServer
+from runners.targets.base import Target
 from runners.toolchain.workshop import Workshop
 from runners.trial import machine
 from runners.trial.fill import check_filled, fill_by_hand
-from runners.trial.footprint import disk_bytes, process, rest
+from runners.trial.footprint import disk_bytes, processes, rest
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.trial.recording import Recorder
-from runners.trial.step import Instrument, Tick, measure_step, skipped, store_status
+from runners.trial.step import Instrument, Tick, measure_step, skipped, statistics, store_status
 
 FILL_CONNECTIONS = 8
 ONE_CONNECTION = Shape()
@@ -42,7 +42,7 @@ FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
 REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
 
 
-def _at_rest(record: StepRecord, server: RunningServer, workload: Workload) -> StepRecord:
+def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
     """What the store takes when its background work is done, beside what it was given."""
     settled_s = rest(server, REST_BOUND_S)
     filled = replace(
@@ -50,14 +50,14 @@ def _at_rest(record: StepRecord, server: RunningServer, workload: Workload) -> S
         given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
         live_bytes=workload.filled_bytes,
         settled_s=settled_s,
-        data_bytes=disk_bytes(server.spec.data),
+        data_bytes=disk_bytes(server.data) if server.data else None,
     )
     return replace(
         record,
         fill=filled,
         store_after=store_status(server.status()),
-        statistics_after=server.statistics(),
-        process_after=process(server.pid),
+        statistics_after=statistics(server),
+        process_after=processes(server.pids),
     )
 
 
@@ -92,7 +92,7 @@ class Campaign:
         self,
         name: str,
         kind: str,
-        server: RunningServer,
+        server: Target,
         workload: Workload,
         rate: Rate | None,
         profile: ProfileSpec | None = None,
@@ -124,7 +124,7 @@ class Campaign:
         self,
         name: str,
         extra: dict[str, Any],
-        server: RunningServer,
+        server: Target,
         load: LoadSpec,
         generator: Generator | None = None,
         *,
@@ -182,7 +182,7 @@ class Campaign:
         final = self._folder.commit_step(folder, judged)
         return dataclasses.replace(step, folder=final, record=judged)
 
-    def fill(self, server: RunningServer, workload: Workload) -> None:
+    def fill(self, server: Target, workload: Workload) -> None:
         """Write the workload's keys once each, then read some back. Raises MeasureError when one is missing."""
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)

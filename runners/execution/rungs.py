@@ -25,13 +25,13 @@ from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
 from runners.storage.schema import LadderRecord
-from runners.targets.lab_server import RunningServer
+from runners.targets.base import Target
 from runners.trial.profiler import ProfileSpec
 
 AGAIN = "again"
 WARM_S = 5.0  # planned for closed loops before the first probe of a server
 
-Launch = Callable[[Setting], RunningServer]
+Launch = Callable[[Setting], Target]
 ShapeAt = Callable[[float], Shape]  # the shape of a rung, by its rate
 
 
@@ -53,7 +53,7 @@ class Rungs:
     ) -> None:
         self._folder, self._campaign, self._size, self._launch = folder, campaign, size, launch
         self._clock = clock
-        self._server: RunningServer | None = None
+        self._server: Target | None = None
         self._setting: Setting | None = None
 
     def ladder(

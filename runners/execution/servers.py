@@ -7,9 +7,12 @@ from collections.abc import Mapping
 
 from runners.design.parameter import Value
 from runners.design.setting import JDK_FRONT, Setting
+from runners.design.target import TargetFile
 from runners.errors import ToolError
 from runners.process.ports import in_a_row
 from runners.storage.run_folder import RunFolder
+from runners.targets.base import Target
+from runners.targets.external import launch as launch_target
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN
@@ -24,7 +27,7 @@ class Servers:
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None
     ) -> None:
         self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
-        self._up: list[RunningServer] = []
+        self._up: list[Target] = []
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
 
     def start(self, setting: Setting, keep_data: bool = False) -> RunningServer:
@@ -36,9 +39,19 @@ class Servers:
         """Start one more server on an empty store, beside those that are up."""
         return self._launched(setting, keep_data=False)
 
+    def start_target(self, file: TargetFile) -> Target:
+        """Stop what is up, cleanly, then start anybody's server by its description, on an empty data folder."""
+        self.stop()
+        self._starts += 1
+        folder = self._folder.server_folder(file.name) / f"start-{self._starts}"
+        target = launch_target(file, folder, self.cpus, machine.taskset())
+        self._up.append(target)
+        return target
+
     def _launched(self, setting: Setting, keep_data: bool) -> RunningServer:
-        self._up.append(launch_server(self.specify(setting, keep_data)))
-        return self._up[-1]
+        server = launch_server(self.specify(setting, keep_data))
+        self._up.append(server)
+        return server
 
     def stop(self) -> None:
         """Stop every server that is up, the last one first, with everything flushed."""

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 
 from runners.analysis.compilation import not_warm
@@ -21,7 +22,7 @@ from runners.design.workload import Workload
 from runners.execution.campaign import Campaign
 from runners.process.cpu_placement import compiling_anywhere
 from runners.readers.run import Step
-from runners.targets.lab_server import RunningServer
+from runners.targets.base import Jvm, Target
 from runners.trial.activity import available
 from runners.trial.compiling import await_rest, compiler_s
 
@@ -35,7 +36,7 @@ REST_S = 2.0
 def warm_up(
     campaign: Campaign,
     name: str,
-    server: RunningServer,
+    server: Target,
     workload: Workload,
     shape: Shape,
     whole_s: float,
@@ -52,19 +53,19 @@ def warm_up(
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
     more = {**(more or {}), **COMPILER}
-    with compiling_anywhere(server.pid):
+    with _compiler_freed(server):
         while True:
             step = campaign.step(name, kind, server, workload, None, shape=loop, more=more)
             left_s = bound_s - (clock() - began) - loop_s
             if not not_warm(step) or left_s < 0 or not server.alive():
                 return step
-            await_rest(lambda: compiler_s(server.pid), left_s)
+            _await_compiler(server, left_s)
 
 
 def rehearsal(
     campaign: Campaign,
     name: str,
-    server: RunningServer,
+    server: Target,
     workload: Workload,
     rate: Rate | None,
     shape: Shape,
@@ -81,21 +82,31 @@ def rehearsal(
 
 
 @contextlib.contextmanager
-def all_compiling_anywhere(servers: Collection[RunningServer]) -> Iterator[None]:
+def all_compiling_anywhere(servers: Collection[Target]) -> Iterator[None]:
     """For a while, the compilers of several servers may use every core; it ends when they have nothing left to do."""
     with contextlib.ExitStack() as freed:
         for server in servers:
-            freed.enter_context(compiling_anywhere(server.pid))
+            freed.enter_context(_compiler_freed(server))
         yield
         for server in servers:
-            await_rest(partial(compiler_s, server.pid), REST_S)
+            _await_compiler(server, REST_S)
 
 
-def let_rest(server: RunningServer, step: Step) -> None:
+def let_rest(server: Target, step: Step) -> None:
     """Where a server was still compiling when a step ended, leave it alone until its compiler has worked that off.
 
     Else it would do so while another server is measured, or itself is measured next.
     """
     if not_warm(step) and server.alive():
-        with compiling_anywhere(server.pid):
-            await_rest(lambda: compiler_s(server.pid), REST_S)
+        with _compiler_freed(server):
+            _await_compiler(server, REST_S)
+
+
+def _compiler_freed(server: Target) -> AbstractContextManager[None]:
+    """A JVM's compiler may use every core for a while; other servers have none that is known."""
+    return compiling_anywhere(server.pid) if isinstance(server, Jvm) else contextlib.nullcontext()
+
+
+def _await_compiler(server: Target, bound_s: float) -> None:
+    if isinstance(server, Jvm):
+        await_rest(partial(compiler_s, server.pid), bound_s)

@@ -135,7 +135,7 @@ class Child:
                 os.kill(self.pid, signal.SIGINT)
 
     def stop(self, grace_s: float = GRACE_S) -> int:
-        """SIGTERM, then SIGKILL when the grace time is over. May be called again; gives the exit code."""
+        """Its stop signal, then SIGKILL when the grace time is over. May be called again; gives the exit code."""
         self._lab_end.close()
         try:
             code = self._guard.wait(grace_s * 2 + 2)
@@ -154,19 +154,21 @@ def start(
     stderr: IO[bytes] | int = subprocess.DEVNULL,
     env: Mapping[str, str] | None = None,
     grace_s: float = GRACE_S,
+    directory: Path = ROOT,
+    stop_signal: str = "SIGTERM",
 ) -> Child:
-    """Start `command` under a guard, in the project's folder. Raises ToolError when it can't be started."""
+    """Start `command` under a guard, in the project's folder or another. Raises ToolError when it can't be started."""
     lab_end, guard_end = socket.socketpair()
     try:
         guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(GUARD), str(guard_end.fileno()), str(grace_s), *command],
+            [sys.executable, "-I", "-S", str(GUARD), str(guard_end.fileno()), str(grace_s), stop_signal, *command],
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
             pass_fds=[guard_end.fileno()],
             process_group=0,
             env=env,
-            cwd=ROOT,
+            cwd=directory,
         )
     finally:
         guard_end.close()

@@ -28,12 +28,16 @@ class GeneratorRecord(Struct, frozen=True):
 
 
 class ServerRecord(Struct, frozen=True):
-    """The server's process; `ready` is the line of JSON that it prints when it is ready."""
+    """The server's process; `ready` is the line of JSON that it prints when it is ready.
+
+    `left_out` names what a server that is none of the lab's can't give.
+    """
 
     command: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
     ready: dict[str, Any] = {}
     jvm_flags: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class StoreStatus(Struct, frozen=True):

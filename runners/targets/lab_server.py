@@ -19,13 +19,14 @@ import httpx
 from runners.errors import ServerError
 from runners.process.cpu_placement import compiling_anywhere
 from runners.process.supervisor import Child, pinned, start
+from runners.storage.schema import ServerRecord
+from runners.targets.base import death_of, log_tail
 from runners.targets.http import client
 from runners.toolchain.tools import shown
 
 READY_TIMEOUT_S = 60.0
 COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
 STATUS_TIMEOUT_S = 5.0
-LOG_TAIL_LINES = 15
 _END_OF_OUTPUT_S = 0.5
 _EXIT_CODE_S = 10.0
 #: Flags that every measured JVM gets: frames between safepoints for the profiler, and leave for it to attach.
@@ -123,8 +124,42 @@ class RunningServer:
         """What reports call it, and steps are named after."""
         return self.spec.subject or self.spec.engine
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return (self.pid,)
+
+    @property
+    def log(self) -> Path:
+        return self.spec.log
+
+    @property
+    def gc_log(self) -> Path:
+        return self.spec.gc_log
+
+    @property
+    def data(self) -> Path:
+        return self.spec.data
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return ()
+
     def alive(self) -> bool:
         return self.child.poll() is None
+
+    def ended_within(self, timeout_s: float) -> bool:
+        return self.child.wait_up_to(timeout_s)
+
+    def exit_code(self) -> int | None:
+        return self.child.poll()
+
+    def record(self) -> ServerRecord:
+        return ServerRecord(
+            command=tuple(self.command),
+            cpus=self.spec.cpus or None,
+            ready=self.ready,
+            jvm_flags=tuple(self.spec.jvm_flags()),
+        )
 
     def status(self) -> dict[str, Any]:
         """GET /v0/status, after checking that the process which answers is the one that we started.
@@ -163,26 +198,11 @@ class RunningServer:
 
     def death(self) -> ServerError:
         """Describe how this server died, with its last log lines: for when its process is known to be gone."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.child.wait(_EXIT_CODE_S)  # its guard may not have collected the exit code yet
-        return ServerError(
-            f"server {self.engine} (pid {self.pid})",
-            f"died with exit code {self.child.poll()}; its last lines:\n{log_tail(self.spec.log)}",
-            "see its log for more, then launch it again",
-        )
+        return death_of(f"server {self.engine} (pid {self.pid})", self.child, self.spec.log)
 
     def stop(self) -> int:
         """Stop it cleanly (SIGTERM, everything flushed). May be called twice."""
         return self.child.stop()
-
-
-def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
-    """The last lines of a log; says so when it is empty or absent."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return "(no log)"
-    return "\n".join(text[-lines:]) or "(the log is empty)"
 
 
 def _read_ready_line(child: Child, timeout_s: float) -> bytes:

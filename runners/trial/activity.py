@@ -16,10 +16,12 @@ import os
 import re
 import threading
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import TextIO
 
 from runners.process.cpu_placement import COMPILER
+from runners.process.tree import tree
 from runners.trial.counters import Counters
 
 PERIOD_S = 0.1
@@ -51,9 +53,9 @@ def available() -> bool:
 class Activity:
     """Samples into `path` while it is entered. Does nothing where the kernel does not tell."""
 
-    def __init__(self, path: Path, server_pid: int, data: Path) -> None:
-        self._path, self._pid = path, server_pid
-        self._disk = _device(data)
+    def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
+        self._path, self._roots = path, tuple(server_pids)
+        self._disk = _device(data) if data else None
         self._counters = Counters()
         #: Whose CPU time is not foreign; set as soon as it is known.
         self.generator_pid: int | None = None
@@ -99,19 +101,21 @@ class Activity:
                 return
 
     def _scan(self) -> None:
-        root = f"/proc/{self._pid}/task"
-        with contextlib.suppress(OSError):
-            for thread in set(os.listdir(root)) - self._roles.keys():  # noqa: PTH208 - pathlib costs three times as much
-                with contextlib.suppress(OSError):
-                    name = Path(f"{root}/{thread}/comm").read_text(encoding="ascii", errors="replace")
-                    self._roles[thread] = role(name.strip())
+        for pid in tree(self._roots):
+            root = f"/proc/{pid}/task"
+            with contextlib.suppress(OSError):
+                threads = {f"{root}/{thread}" for thread in os.listdir(root)}  # noqa: PTH208 - pathlib costs three times as much
+                for thread in threads - self._roles.keys():
+                    with contextlib.suppress(OSError):
+                        name = Path(f"{thread}/comm").read_text(encoding="ascii", errors="replace")
+                        self._roles[thread] = role(name.strip())
 
     def _sample(self, out: TextIO) -> None:
         ran: dict[str, int] = {}
         waited: dict[str, int] = {}
         begin_us = time.time_ns() // 1000
         for thread, part in self._roles.items():
-            text = self._counters.text(f"/proc/{self._pid}/task/{thread}/schedstat")
+            text = self._counters.text(f"{thread}/schedstat")
             if text is not None:
                 run_ns, wait_ns, _ = text.split()
                 self._last[thread] = int(run_ns), int(wait_ns)

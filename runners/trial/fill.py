@@ -5,25 +5,25 @@ from __future__ import annotations
 import httpx
 
 from runners.errors import MeasureError
+from runners.targets.base import Target
 from runners.targets.http import client
-from runners.targets.lab_server import RunningServer
 
 CHECKED_KEYS = 50
 _TIMEOUT_S = 10.0
 
 
-def _url(server: RunningServer, key: int) -> str:
+def _url(server: Target, key: int) -> str:
     return f"{server.url}/v0/entity?id={key}"
 
 
-def fill_by_hand(server: RunningServer, keys: int, value_bytes: int) -> None:
+def fill_by_hand(server: Target, keys: int, value_bytes: int) -> None:
     """PUT ids 1..keys one after the other, for machines without our generator (wrk2 can't count)."""
     with client(_TIMEOUT_S) as asking:
         for key in range(1, keys + 1):
             asking.put(_url(server, key), content=b"v" * value_bytes).raise_for_status()
 
 
-def check_filled(server: RunningServer, keys: int) -> None:
+def check_filled(server: Target, keys: int) -> None:
     """Read the first, the last and some ids between. Raises MeasureError that names a missing one."""
     step = max(1, keys // CHECKED_KEYS)
     with client(_TIMEOUT_S) as asking:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from runners.storage.schema import ProcessStatus
-from runners.targets.lab_server import RunningServer
+from runners.targets.base import Target
 
 REST_S = 0.4  # a store that wrote nothing for so long is at rest
 REST_BYTES = 64 * 1024  # logs of the JVM may be written meanwhile
@@ -38,6 +39,16 @@ def process(pid: int) -> ProcessStatus:
     return ProcessStatus(**found)
 
 
+def processes(pids: Collection[int]) -> ProcessStatus:
+    """Sum up memory and disk traffic of several processes; what the kernel tells of none stays unknown."""
+    found = [process(pid) for pid in pids]
+    known = {
+        name: [v for each in found if (v := getattr(each, name)) is not None]
+        for name in ProcessStatus.__struct_fields__
+    }
+    return ProcessStatus(**{name: sum(values) for name, values in known.items() if values})
+
+
 def disk_bytes(folder: Path) -> int:
     """What the files of a folder take on the disk, in whole pages; room that is only reserved is not counted.
 
@@ -54,13 +65,13 @@ def disk_bytes(folder: Path) -> int:
     return total
 
 
-def rest(server: RunningServer, bound_s: float) -> float | None:
+def rest(server: Target, bound_s: float) -> float | None:
     """Wait until the server's process writes no more; gives the seconds that took, None when it never rested."""
     began = time.monotonic()
-    last, since = process(server.pid).written_bytes or 0, began
+    last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:
         time.sleep(_LOOK_S)
-        written = process(server.pid).written_bytes or 0
+        written = processes(server.pids).written_bytes or 0
         if written - last > REST_BYTES:
             last, since = written, time.monotonic()
         elif now - since >= REST_S:

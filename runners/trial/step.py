@@ -16,11 +16,12 @@ from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError
 from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
+from runners.process.tree import tree
 from runners.storage.run_folder import StepFolder
-from runners.storage.schema import GeneratorRecord, ProfileRecord, ServerRecord, StepRecord, StoreStatus
-from runners.targets.lab_server import RunningServer, log_tail
+from runners.storage.schema import GeneratorRecord, ProfileRecord, StepRecord, StoreStatus
+from runners.targets.base import Jvm, StoreStatistics, Target, log_tail
 from runners.trial.activity import Activity
-from runners.trial.footprint import process
+from runners.trial.footprint import processes
 from runners.trial.others import Others
 from runners.trial.profiler import Profiler, ProfileSpec, collapse
 from runners.trial.recording import Recorder
@@ -61,7 +62,7 @@ class _LogSlices:
 
 def measure_step(
     folder: StepFolder,
-    server: RunningServer,
+    server: Target,
     load: LoadSpec,
     instrument: Instrument,
     profile: ProfileSpec | None = None,
@@ -75,10 +76,12 @@ def measure_step(
     the generator refuses.
     """
     before = server.status()
-    logs = _LogSlices({server.spec.log: folder.server_log, server.spec.gc_log: folder.gc_log})
+    logs = _LogSlices(
+        {server.log: folder.server_log} | ({server.gc_log: folder.gc_log} if isinstance(server, Jvm) else {})
+    )
     logs.mark()
-    telemetry = Telemetry(folder.telemetry, server.pid)
-    activity = Activity(folder.activity, server.pid, server.spec.data)
+    telemetry = Telemetry(folder.telemetry, server.pids)
+    activity = Activity(folder.activity, server.pids, server.data)
 
     def watch(generator_pid: int, elapsed_s: float) -> bool:
         telemetry.sample(generator_pid)
@@ -86,7 +89,7 @@ def measure_step(
         tick(elapsed_s)
         return server.alive()
 
-    others = Others((server.pid,))
+    others = Others(tree(server.pids))
     files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices)
     with (
         _events(folder, server, instrument.recorder) as events,
@@ -99,7 +102,7 @@ def measure_step(
                 instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
             )
         except MeasureError as refusal:
-            if server.child.wait_up_to(_ENDING_S):
+            if server.ended_within(_ENDING_S):
                 raise server.death() from refusal
             raise
     busiest = others.busiest()
@@ -110,13 +113,13 @@ def measure_step(
         store_before=store_status(before),
         cluster_before=before.get("cluster") or {},
         profiler_note=recorded.note,
-        events_recorded=True,
+        events_recorded=isinstance(server, Jvm),
         events_note=events.note,
         others=busiest,
     )
     if not server.alive():
-        reason = f"the server died under load (exit code {server.child.poll()})"
-        log = tuple(log_tail(server.spec.log).splitlines())
+        reason = f"the server died under load (exit code {server.exit_code()})"
+        log = tuple(log_tail(server.log).splitlines())
         return replace(record, invalid_reasons=(reason,), server_log_tail=log)
     after = server.status()
     record = replace(
@@ -124,8 +127,8 @@ def measure_step(
         invalid_reasons=("interrupted",) if outcome.interrupted else (),
         store_after=store_status(after),
         cluster_after=after.get("cluster") or {},
-        statistics_after=server.statistics(),
-        process_after=process(server.pid),
+        statistics_after=statistics(server),
+        process_after=processes(tree(server.pids)),
     )
     if instrument.recorder is not None and folder.causes_recording.exists():
         try:
@@ -136,6 +139,11 @@ def measure_step(
         window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
         record = replace(record, profiler=_convert(folder, instrument.profiler, profile, server.engine, window_ms))
     return record
+
+
+def statistics(server: Target) -> dict[str, Any]:
+    """What the server's store has counted; empty for one that counts nothing."""
+    return server.statistics() if isinstance(server, StoreStatistics) else {}
 
 
 def store_status(status: Mapping[str, Any]) -> StoreStatus:
@@ -149,10 +157,10 @@ class _Recording:
 
 
 @contextlib.contextmanager
-def _events(folder: StepFolder, server: RunningServer, recorder: Recorder | None) -> Iterator[_Recording]:
+def _events(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[_Recording]:
     """Record what can hold up a request while the body runs. A refusal is noted: the latencies are there without."""
     recording = _Recording()
-    if recorder is None:
+    if recorder is None or not isinstance(server, Jvm):
         yield recording
         return
     try:
@@ -173,11 +181,15 @@ def _events(folder: StepFolder, server: RunningServer, recorder: Recorder | None
 
 @contextlib.contextmanager
 def _recording(
-    folder: StepFolder, server: RunningServer, profiler: Profiler, profile: ProfileSpec | None
+    folder: StepFolder, server: Target, profiler: Profiler, profile: ProfileSpec | None
 ) -> Iterator[_Recording]:
     """Record while the body runs. A refusal is noted, not raised: the measurement is worth having without it."""
     recording = _Recording()
     if profile is None:
+        yield recording
+        return
+    if not isinstance(server, Jvm):
+        recording.note = "this server is not profiled: it is no JVM of the lab"
         yield recording
         return
     try:
@@ -231,7 +243,7 @@ def _convert(
     )
 
 
-def _record(server: RunningServer, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> StepRecord:
+def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> StepRecord:
     generator = GeneratorRecord(
         tool=instrument.generator.name,
         version=instrument.generator.version,
@@ -239,12 +251,6 @@ def _record(server: RunningServer, load: LoadSpec, instrument: Instrument, outco
         exit_code=outcome.exit_code,
         cpu_s=outcome.cpu_s,
         cpus=instrument.cpus or None,
-    )
-    process = ServerRecord(
-        command=tuple(server.command),
-        cpus=server.spec.cpus or None,
-        ready=server.ready,
-        jvm_flags=tuple(server.spec.jvm_flags()),
     )
     return StepRecord(
         engine=server.engine,
@@ -257,15 +263,15 @@ def _record(server: RunningServer, load: LoadSpec, instrument: Instrument, outco
         warmup_s=load.warmup_s,
         duration_s=load.duration_s,
         generator=generator,
-        server=process,
+        server=server.record(),
     )
 
 
-def skipped(server: RunningServer, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
+def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
     """The record of a trial that was not measured because its server was gone, or another's, before it began."""
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),
         invalid_reasons=(f"skipped: {why.thing}: {why.cause.splitlines()[0]}",),
-        server_log_tail=tuple(log_tail(server.spec.log).splitlines()),
+        server_log_tail=tuple(log_tail(server.log).splitlines()),
     )

@@ -127,7 +127,7 @@ def test_the_generator_sees_a_stall_when_it_happens(tmp_path: Path) -> None:
 def test_a_busy_thread_is_seen_with_its_cpu_time(tmp_path: Path) -> None:
     path = tmp_path / "activity.jsonl"
     begin = time.time()
-    with Activity(path, os.getpid(), tmp_path):
+    with Activity(path, (os.getpid(),), tmp_path):
         used = time.process_time()
         while time.time() < begin + 1.0:
             pass

@@ -79,7 +79,7 @@ def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float
     loops = Loops(tmp_path, ends, clock)
     monkeypatch.setattr(warming, "available", lambda: told)
     monkeypatch.setattr(warming, "await_rest", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
-    server = cast(RunningServer, SimpleNamespace(pid=-1, alive=lambda: True))
+    server = cast(RunningServer, SimpleNamespace(pid=-1, gc_log=None, alive=lambda: True))
     step = warming.warm_up(cast(Campaign, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
     return SimpleNamespace(step=step, loops=loops.lengths_s, took_s=clock.now_s)
 

@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from runners.errors import ServerError
-from runners.targets.lab_server import ONE_NIO, RunningServer, ServerSpec, launch, log_tail
+from runners.targets.base import log_tail
+from runners.targets.lab_server import ONE_NIO, RunningServer, ServerSpec, launch
 from runners.tests.waiting import LIMIT_S, gone
 from runners.toolchain.build import JDK17_MAIN
 

@@ -67,7 +67,7 @@ def test_no_more_files_stay_open_than_allowed(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
 def test_sampling_leaves_no_file_open(tmp_path: Path) -> None:
     before = _descriptors()
-    with Activity(tmp_path / "activity.jsonl", os.getpid(), tmp_path):
+    with Activity(tmp_path / "activity.jsonl", (os.getpid(),), tmp_path):
         pass
     assert _descriptors() == before
     assert (tmp_path / "activity.jsonl").read_text().count("\n") == 2
@@ -75,6 +75,6 @@ def test_sampling_leaves_no_file_open(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
 def test_sampling_begins_before_what_is_watched(tmp_path: Path) -> None:
-    with Activity(tmp_path / "activity.jsonl", os.getpid(), tmp_path):
+    with Activity(tmp_path / "activity.jsonl", (os.getpid(),), tmp_path):
         first = (tmp_path / "activity.jsonl").read_text().splitlines()[0]
         assert json.loads(first)["ran_ns"], "however late the sampling thread gets a core"

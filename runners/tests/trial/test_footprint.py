@@ -60,7 +60,7 @@ def test_a_store_is_at_rest_when_it_writes_no_more(monkeypatch: pytest.MonkeyPat
         return ProcessStatus(written_bytes=last[0])
 
     monkeypatch.setattr(footprint, "process", told)
-    assert rest(cast(Any, SimpleNamespace(pid=1)), LIMIT_S) is not None
+    assert rest(cast(Any, SimpleNamespace(pids=(1,))), LIMIT_S) is not None
 
 
 def test_a_store_that_never_rests_is_left_after_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,4 +71,4 @@ def test_a_store_that_never_rests_is_left_after_the_bound(monkeypatch: pytest.Mo
         return ProcessStatus(written_bytes=count[0])
 
     monkeypatch.setattr(footprint, "process", told)
-    assert rest(cast(Any, SimpleNamespace(pid=1)), 0.3) is None
+    assert rest(cast(Any, SimpleNamespace(pids=(1,))), 0.3) is None

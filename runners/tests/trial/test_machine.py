@@ -32,7 +32,7 @@ def test_server_and_generator_are_apart_where_there_are_two_cores() -> None:
 
 
 def test_a_process_that_is_gone_gives_no_usage(tmp_path: Path) -> None:
-    telemetry = Telemetry(tmp_path / "t.jsonl", os.getpid())
+    telemetry = Telemetry(tmp_path / "t.jsonl", (os.getpid(),))
     telemetry.sample(2**22 + 1)
     telemetry.sample(os.getpid())
     telemetry.close()
