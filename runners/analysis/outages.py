@@ -80,7 +80,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
     return found
 
 
-def tell(run: Run) -> Iterator[Finding]:
+def findings_of(run: Run) -> Iterator[Finding]:
     """What each death cost."""
     for each in outages(run.steps):
         yield _cost(each)

@@ -26,8 +26,7 @@ from runners.claims import comparing
 from runners.claims.comparing import CLOSED as CLOSED
 from runners.claims.comparing import REPEAT as REPEAT
 from runners.claims.comparing import absolute, signed
-from runners.claims.conclusion import Check
-from runners.claims.telling import Telling
+from runners.claims.conclusion import Check, Claims
 from runners.design.ablations import SWITCHES, Switch
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -218,14 +217,14 @@ def verdict(row: Row) -> str:
     return f"{text}; buys: {row.buys}" if row.buys else text
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """What the switches of a run do; None for a run without any."""
     found = ablations(run)
     if not found:
         return None
     findings = [finding for each in found for finding in _findings(each)]
     findings += [finding for step in run.find(kind=FAULT) if (finding := _fault(step)) is not None]
-    return Telling(_answer(found), tuple(findings), next_steps=tuple(_next(found)), checks=tuple(_checks(found)))
+    return Claims(_answer(found), tuple(findings), next_steps=tuple(_next(found)), checks=tuple(_checks(found)))
 
 
 def _answer(found: Sequence[Ablation]) -> str:

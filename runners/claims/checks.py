@@ -19,13 +19,13 @@ LOAD_PER_CORE_LIMIT = 0.5
 RUNG = "rung"
 PROFILED = "rung-profiled"
 TURN, TURN_PROFILED = "turn", "turn-profiled"
-#: Steps with these in their metadata are told by a teller of their own, also when they are not valid.
+#: Steps with these in their metadata are the matter of an analyser of their own, also when they are not valid.
 NOTHING_TO_LOOK_AT = "No step to look at."
 
 
 def checks(run: Run) -> tuple[Check, ...]:
     """Every check of a run, in the order in which a reader asks."""
-    if rounds := run.find(kind="round"):  # generators were measured, not a server: their teller has checks of its own
+    if rounds := run.find(kind="round"):  # generators were measured, not a server: their analyser has checks of its own
         return (_complete(run), _over("transport", rounds, on.transport), _machine(run, rounds), _readable(run))
     if loops := run.find(kind="loop"):  # in closed loop there is no rate to hold and no floor at it
         return tuple(_of_loops(run, loops))

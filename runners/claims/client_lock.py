@@ -59,7 +59,7 @@ def of_run(run: Run) -> list[Waited]:
     return [one for one in found if one is not None]
 
 
-def tell(found: Sequence[Waited]) -> Iterator[Finding]:
+def findings_of(found: Sequence[Waited]) -> Iterator[Finding]:
     """The settings that wait for the client's lock, then what the others wait."""
     with_it = [one for one in found if one.client_s > 0]
     without = [one for one in found if not one.client_s]

@@ -15,10 +15,10 @@ from runners.analysis.knee import Answer, Kind, Probe, Search, finish, probe_of
 from runners.analysis.meets import Met, Outcome, meets
 from runners.claims.checks import PROFILED as PROFILED
 from runners.claims.checks import RUNG
+from runners.claims.conclusion import Claims
 from runners.claims.knee_words import asked, together
 from runners.claims.knee_words import rate_interval as rate_interval
 from runners.claims.probe_checks import checks
-from runners.claims.telling import Telling
 from runners.design.objective import Objective
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -114,7 +114,7 @@ def _base(about: LadderBase | None) -> Base | None:
     return Base(about.rps, about.what, knee)
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """What the ladders of a run say; None when it has none."""
     found = ladders(run)
     if not found:
@@ -124,7 +124,7 @@ def tell(run: Run) -> Telling | None:
     told = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in beside]
     answer = _answer([ladder for ladder in found if ladder.anchor not in beside], told)
     nexts = tuple(finding for ladder in found for finding in _next(ladder))
-    return Telling(answer, tuple(findings), next_steps=nexts, checks=tuple(checks(found)))
+    return Claims(answer, tuple(findings), next_steps=nexts, checks=tuple(checks(found)))
 
 
 def _answer(found: Sequence[Ladder], told: Sequence[Finding]) -> str:

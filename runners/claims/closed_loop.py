@@ -9,8 +9,8 @@ from runners.analysis import loops
 from runners.analysis.finding import Finding
 from runners.analysis.loops import COUNTERS, CURVES, RATES, Loop
 from runners.claims import script_errors
+from runners.claims.conclusion import Claims
 from runners.claims.loop_checks import checks
-from runners.claims.telling import Telling
 from runners.readers import write
 from runners.readers.run import Run
 from runners.readers.severity import Severity
@@ -22,13 +22,13 @@ LOOPS = ("put", "get", "mixed")
 ONE = 0.5  # of a request: more delayed acknowledgements than this are one each
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """The conclusions of a run that holds closed loops."""
     if not run.find(kind=loops.KIND):
         return None
     found = loops.of_run(run)
     flag = list(_flag(found))
-    return Telling(
+    return Claims(
         answer=_answer(found),
         findings=(
             *_arithmetic(found), *_evidence(found), *_new_jdk(found), *_one_write(found), *script_errors.right(found),

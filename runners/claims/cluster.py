@@ -9,9 +9,8 @@ from runners.analysis import facts, outages
 from runners.analysis.comparison import FEWEST_ROUNDS, Verdict
 from runners.analysis.finding import Finding
 from runners.claims import client_lock, climbing, passing, turns
-from runners.claims.conclusion import Check
+from runners.claims.conclusion import Check, Claims
 from runners.claims.published_ladders import named
-from runners.claims.telling import Telling
 from runners.claims.turns import CARRIED, TAIL, Group
 from runners.design.report_5 import NEW, NEW_THREADS, OLD, OLD_THREADS, get, put
 from runners.readers import write
@@ -30,16 +29,16 @@ def anchor(group: str) -> str:
     return f"turns-{group}"
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """What a run of experiment 05 says; None for any other."""
     found = {each.name: each for each in turns.groups(run.steps)}
-    died = list(outages.tell(run))
+    died = list(outages.findings_of(run))
     if not found and not died:
         return None
     findings: list[Finding] = []
     if group := found.get(CHANGES):
-        findings += [*_changes(group), *passing.tell(run, group), *_threads(group)]
-        findings += client_lock.tell(client_lock.of_run(run))
+        findings += [*_changes(group), *passing.findings_of(run, group), *_threads(group)]
+        findings += client_lock.findings_of(client_lock.of_run(run))
     if group := found.get(REPLICATION):
         findings += _replication(group)
     findings += died
@@ -47,7 +46,7 @@ def tell(run: Run) -> Telling | None:
     if deaths := outages.outages(run.steps):
         headline.append(outages.in_short(deaths))
     checks = tuple(check for group in found.values() for check in _checks(group))
-    return Telling(" ".join(headline), tuple(findings), tuple(_missed(run, findings)), tuple(_next(findings)), checks)
+    return Claims(" ".join(headline), tuple(findings), tuple(_missed(run, findings)), tuple(_next(findings)), checks)
 
 
 def in_short(group: Group | None) -> str:

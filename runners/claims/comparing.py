@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from runners.analysis import comparable, facts
 from runners.analysis.comparison import AT_MOST, LEVELS, PRIMARY, QUANTITIES, Difference, Quantity, Verdict, differences
 from runners.analysis.finding import Finding
-from runners.claims.conclusion import Check
-from runners.claims.telling import Telling
+from runners.claims.conclusion import Check, Claims
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
@@ -108,7 +107,7 @@ def of_step(step: Step, closed: Step | None = None) -> dict[str, float]:
     return found
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """What the repeats of a run say; None when it has none."""
     repeats = repeats_of(list(run.steps))
     if repeats is None:
@@ -127,7 +126,7 @@ def tell(run: Run) -> Telling | None:
         text = f"{pair} could not be compared in {label}: in a round it is only a bound, or not known"
         answer = f"{findings[0].sentence} In {label} they could not be compared."
         findings = (*findings, Finding("C03", Severity.WARNING, write.sentence(text), {}, (), ANCHOR))
-    return Telling(answer, findings, checks=tuple(_checks(repeats)))
+    return Claims(answer, findings, checks=tuple(_checks(repeats)))
 
 
 def said(each: Difference, a: str, b: str, quantities: int = 1, unit: str = "round") -> str:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from runners.analysis import facts, profile, tail
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.steady_state import Steadiness, head, steadiness
-from runners.claims import against, answer, comparing, differential
+from runners.claims import (
+    ablations,
+    against,
+    answer,
+    climbing,
+    closed_loop,
+    cluster,
+    comparing,
+    differential,
+    executions,
+    history,
+    instrument,
+    rungs,
+    stores,
+)
 from runners.claims.checks import NOTHING_TO_LOOK_AT, RUNG, checks
-from runners.claims.conclusion import Check, Conclusion
+from runners.claims.conclusion import Check, Claims, Conclusion
 from runners.claims.cross_checks import cross_checks
 from runners.claims.next_steps import next_steps
 from runners.claims.questions import Asked, Evidence, answered
-from runners.claims.tellers import tellings
-from runners.claims.telling import Telling
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
@@ -22,6 +34,21 @@ from runners.readers.severity import Severity
 
 WORKLOADS = ("put", "get")
 HEAD_MATTERS = 0.1  # of the p99: a smaller change is within what a run tells
+#: Looks at a run and claims what its kind of experiment lets it, or nothing.
+Analyser = Callable[[Run], Claims | None]
+#: In the order in which their findings stand.
+ANALYSERS: tuple[Analyser, ...] = (
+    cluster.analyse,
+    executions.analyse,
+    climbing.analyse,
+    rungs.analyse,
+    comparing.analyse,
+    stores.analyse,
+    ablations.analyse,
+    instrument.analyse,
+    closed_loop.analyse,
+    history.analyse,
+)
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
@@ -31,7 +58,7 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
     is said to be missing; from a step that is invalid or saturated no latency is quoted.
     """
     workloads, engines = _workloads(run, published), _engines(run)
-    told = tellings(run)
+    claimed = [claims for analyser in ANALYSERS if (claims := analyser(run)) is not None]
     asked = bool(run.find(kind="load")) or not _tells_itself(run)
     answers = [(engine, work, answer.answer(run, engine, work)) for engine in engines for work in workloads if asked]
     outputs = {work: _of(published, work) for work in workloads}
@@ -46,28 +73,28 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
         missed += against.missed(work, name, output, steps)
     if repeated := against.not_repeated({name: out for name, out in outputs.values() if out is not None}):
         missed.append(repeated)
-    headlines = [telling.answer for telling in told if telling.answer]
+    headlines = [claims.answer for claims in claimed if claims.answer]
     if answers:
         headlines.append(answer.headline(answers))
     findings = (
-        *(finding for telling in told for finding in telling.findings),
+        *(finding for claims in claimed for finding in claims.findings),
         *_findings(run, engines, workloads, [finding for _, _, finding in answers]),
     )
-    missed = [*(finding for telling in told for finding in telling.missed), *missed]
+    missed = [*(finding for claims in claimed for finding in claims.missed), *missed]
     return Conclusion(
         title=str(run.manifest.get("title") or run.name),
         answer=" ".join(headlines) or "Nothing was measured.",
         findings=findings,
-        checks=_checks(run, told, asked),
+        checks=_checks(run, claimed, asked),
         comparison=tuple(comparisons),
         missed=tuple(missed),
-        next_steps=(*(finding for telling in told for finding in telling.next_steps), *next_steps(run)),
+        next_steps=(*(finding for claims in claimed for finding in claims.next_steps), *next_steps(run)),
         answers=answered(questions, Evidence(run, (*findings, *missed), published)),
     )
 
 
-def _checks(run: Run, told: list[Telling], asked: bool) -> tuple[Check, ...]:
-    own = tuple(check for telling in told for check in telling.checks)
+def _checks(run: Run, claimed: list[Claims], asked: bool) -> tuple[Check, ...]:
+    own = tuple(check for claims in claimed for check in claims.checks)
     every = (*checks(run), *cross_checks(run))
     return (*own, *every) if asked else (*own, *(check for check in every if check.text != NOTHING_TO_LOOK_AT))
 

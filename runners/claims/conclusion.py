@@ -1,4 +1,4 @@
-"""What `explain` hands to `show`: plain data, each sentence with its evidence."""
+"""What `claims` hands to `report`: plain data, each sentence with its evidence."""
 
 from __future__ import annotations
 
@@ -27,6 +27,20 @@ class Check:
     ok: bool | None
     text: str
     steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Collect what the analysis of one kind of experiment claims. `answer`: its part of the headline, or empty.
+
+    `checks` are what it asks of its own steps, beside the checks of every run.
+    """
+
+    answer: str = ""
+    findings: tuple[Finding, ...] = ()
+    missed: tuple[Finding, ...] = ()
+    next_steps: tuple[Finding, ...] = ()
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from runners.analysis import comparable, facts, meets
 from runners.analysis.finding import Finding
 from runners.analysis.knee import Answer, Kind
 from runners.claims.climbing import Ladder, ladders
+from runners.claims.conclusion import Claims
 from runners.claims.knee_words import ranked, rate_interval
-from runners.claims.telling import Telling
 from runners.design.stores import CEILING
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -48,7 +48,7 @@ def knees(run: Run) -> dict[str, list[Knee]]:
     return {workload: each for workload, each in found.items() if len({k.name for k in each}) >= FEWEST}
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """How the settings of a run compare; None for a run with fewer than two of one kind."""
     found = knees(run)
     findings = [_ranked(workload, each) for workload, each in found.items()]
@@ -57,7 +57,7 @@ def tell(run: Run) -> Telling | None:
     findings += _queues(overloaded(run))
     if not findings:
         return None
-    return Telling(" ".join(_in_short(run, workload) for workload in found), tuple(findings))
+    return Claims(" ".join(_in_short(run, workload) for workload in found), tuple(findings))
 
 
 def _in_short(run: Run, workload: str) -> str:

@@ -11,7 +11,7 @@ from runners.analysis import facts
 from runners.analysis.changes import FEWEST_RUNS, Change, changes
 from runners.analysis.finding import Finding
 from runners.analysis.sentinel import usual_before
-from runners.claims.telling import Telling
+from runners.claims.conclusion import Claims
 from runners.readers import write
 from runners.readers.run import Run
 from runners.readers.severity import Severity
@@ -144,7 +144,7 @@ def trends_of(run: Run) -> list[Trend] | None:
     return trends(run.frames["measurements"], run.frames["runs"], asked.split(","))
 
 
-def telling(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """The history's own answer and findings."""
     found = trends_of(run)
     if found is None:
@@ -162,4 +162,4 @@ def telling(run: Run) -> Telling | None:
         what = f"{write.count(len(moved))} of {write.count(len(looked))} trends changed level, among them {names}"
     machines = "one class of machine" if classes == 1 else f"{write.count(classes)} classes of machine"
     answer = write.sentence(f"In {write.count(len(every))} runs on {machines}, {what}")
-    return Telling(answer, tuple(findings(found)))
+    return Claims(answer, tuple(findings(found)))

@@ -12,8 +12,7 @@ from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.analysis.rounds import NAMES, Floor
 from runners.analysis.stall import Stall
-from runners.claims.conclusion import Check
-from runners.claims.telling import Telling
+from runners.claims.conclusion import Check, Claims
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
@@ -27,13 +26,13 @@ LITTLE = 0.2  # of what the simplest client reads
 SEEN = (0.95, 1.05)  # of what the schedule expects: the whole of a stall
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """The conclusions of a run that holds rounds of generators or their stalls."""
     found, stalls = rounds.of_run(run), stalling.stalls(run.find(kind="stall"))
     if not found and not stalls:
         return None
     resolved = list(_resolved(found))
-    return Telling(
+    return Claims(
         answer=_answer(found, stalls),
         findings=(*resolved, *_added(found), *_timer(found), *_stalls(stalls), *_cpu(found)),
         next_steps=tuple(_next(run, found)),

@@ -85,7 +85,7 @@ def topology(run: Run) -> tuple[str, ...] | None:
     return None
 
 
-def tell(run: Run, group: Group) -> Iterator[Finding]:
+def findings_of(run: Run, group: Group) -> Iterator[Finding]:
     """How each hash spreads the report's keys, and what was passed on."""
     nodes = topology(run)
     if nodes is not None:

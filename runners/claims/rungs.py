@@ -9,7 +9,7 @@ from runners.analysis import facts, machine_tail, profile
 from runners.analysis.finding import Anchor, Finding
 from runners.claims import climbing, published_ladders
 from runners.claims.climbing import Ladder, ladders
-from runners.claims.telling import Telling
+from runners.claims.conclusion import Claims
 from runners.design.climb import MOST_SHARE
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -48,7 +48,7 @@ def _apart(run: Run, workload: str) -> Iterator[Finding]:
             yield dataclasses.replace(finding, figure=anchor(workload, event))
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """What the rungs of a run say; None for a run without rungs at shares of a knee."""
     found = [ladder for ladder in ladders(run) if ladder.base is not None]
     if not found:
@@ -65,7 +65,7 @@ def tell(run: Run) -> Telling | None:
         findings += _apart(run, workload)
     names = dict.fromkeys(name for ladder in found for name in ladder.published)
     missed = [*_no_cold_start(run), *published_ladders.missed(list(names))]
-    return Telling(findings=tuple(findings), missed=tuple(missed))
+    return Claims(findings=tuple(findings), missed=tuple(missed))
 
 
 def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:

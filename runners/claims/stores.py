@@ -16,8 +16,8 @@ from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.claims import executions
 from runners.claims.checks import PROFILED, RUNG
+from runners.claims.conclusion import Claims
 from runners.claims.executions import Knee
-from runners.claims.telling import Telling
 from runners.design.stores import CEILING, REFERENCE
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -124,14 +124,14 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
     return Bounded(b.rps / a.rps - 1, b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1)
 
 
-def tell(run: Run) -> Telling | None:
+def analyse(run: Run) -> Claims | None:
     """What the stores of a run write and take; None for a run of other things."""
     found = stores(run)
     if not found:
         return None
     findings = [*_ceiling(found), *_amplification(found), *_reading(found), *_memory(found)]
     verdicts = list(_verdicts(found))
-    return Telling(findings=(*verdicts, *findings), next_steps=tuple(_next(run, found)))
+    return Claims(findings=(*verdicts, *findings), next_steps=tuple(_next(run, found)))
 
 
 def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from runners.claims.conclusion import Conclusion
-from runners.claims.history import Trend, telling, trends_of
+from runners.claims.history import Trend, analyse, trends_of
 from runners.readers import write
 from runners.readers.run import Run
 from runners.report import style
@@ -133,12 +133,12 @@ def section(run: Run, _: Conclusion) -> Section | None:
     if found is None:
         return None
     data = pd.concat([trend.frame.assign(trend=trend.title) for trend in found], ignore_index=True) if found else None
-    told = telling(run)
+    claims = analyse(run)
     return Section(
         "history",
         "Trends by machine class",
         text="Only figures of one machine class, experiment, size, setting and about the same rate make one trend.",
-        findings=told.findings if told else (),
+        findings=claims.findings if claims else (),
         figures=(Shown(ANCHOR, history(found), data if data is not None else pd.DataFrame({"run": []})),),
         tables=(table(found),) if found else (),
     )

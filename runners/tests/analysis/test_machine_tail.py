@@ -16,7 +16,7 @@ from runners.analysis.profile import cost
 from runners.claims import turns
 from runners.claims.answer import engines_apart
 from runners.claims.between import compared
-from runners.claims.comparing import REPEAT, tell
+from runners.claims.comparing import REPEAT, analyse
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
 from runners.claims.differential import Pair
@@ -121,7 +121,7 @@ def rounds(folder: Path, stolen: int, of: int = 6) -> Run:
 
 
 def test_repeats_are_compared_unless_most_of_a_sides_tails_are_the_machines(tmp_path: Path) -> None:
-    few, most = tell(rounds(tmp_path, stolen=1)), tell(rounds(tmp_path, stolen=5))
+    few, most = analyse(rounds(tmp_path, stolen=1)), analyse(rounds(tmp_path, stolen=5))
     assert few is not None and most is not None
     assert not any(finding.code == "W05" for finding in few.findings)
     (why,) = (finding for finding in most.findings if finding.code == "W05" and "p99 of" in finding.sentence)

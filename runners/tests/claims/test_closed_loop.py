@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from runners.analysis import loops
 from runners.audit.rules.luajit import integers
-from runners.claims.closed_loop import tell
+from runners.claims.closed_loop import analyse
 from runners.claims.conclude import conclude
 from runners.claims.rules import RULES
 from runners.design.closed_loop import AFTER, BEFORE, DELAYED, FLAG, GET_FEW, NEW_JDK, ONE_WRITE, PUT
@@ -30,7 +30,7 @@ def of_loop(step: Step, **fields: object) -> StepRecord:
 
 
 def test_a_run_without_loops_is_none_of_its_business(tmp_path: Path) -> None:
-    assert tell(steps.run(tmp_path, [steps.step(tmp_path, "put-rocksdb", steps.times())])) is None
+    assert analyse(steps.run(tmp_path, [steps.step(tmp_path, "put-rocksdb", steps.times())])) is None
 
 
 def test_the_published_404s_are_those_of_the_scripts_numbers() -> None:
@@ -91,9 +91,9 @@ def test_which_cure_the_new_jdk_has_is_told_by_its_control(tmp_path: Path) -> No
     slow = loop_of(tmp_path, AFTER, PUT)
     held_up = dataclasses.replace(slow, name="delayed-put-1", record=of_loop(slow, stage="delayed"))
     others = [step for step in run.steps if step.record.loop.stage != "delayed"]
-    told = tell(dataclasses.replace(run, steps=(*others, held_up)))
-    assert told is not None
-    (finding,) = [finding for finding in told.findings if finding.code == "D05"]
+    claims = analyse(dataclasses.replace(run, steps=(*others, held_up)))
+    assert claims is not None
+    (finding,) = [finding for finding in claims.findings if finding.code == "D05"]
     assert "its default made the difference" in finding.sentence
 
 
@@ -114,22 +114,22 @@ def test_a_machine_without_the_wait_is_not_told_that_it_has_one(tmp_path: Path) 
 def test_a_disturbed_count_of_acknowledgements_is_a_warning(tmp_path: Path) -> None:
     slow, fast = loop_of(tmp_path, AFTER, PUT), loop_of(tmp_path, FLAG, PUT)
     noisy = dataclasses.replace(fast, record=of_loop(fast, tcp={"DelayedACKs": 10**9}))
-    told = tell(steps.run(tmp_path, [slow, noisy]))
-    assert told is not None
-    (finding,) = [finding for finding in told.findings if finding.code == "D03"]
+    claims = analyse(steps.run(tmp_path, [slow, noisy]))
+    assert claims is not None
+    (finding,) = [finding for finding in claims.findings if finding.code == "D03"]
     assert finding.severity == "warning" and finding.remedy
 
 
 def test_404s_that_the_script_does_not_make_fail_the_check(tmp_path: Path) -> None:
     few, put = loop_of(tmp_path, AFTER, GET_FEW), loop_of(tmp_path, BEFORE, PUT)
     for steps_of_run, ok in (([few, put], True), ([few, with_summary(put, non_2xx=1)], False)):
-        told = tell(steps.run(tmp_path, steps_of_run))
-        assert told is not None
-        (check,) = [check for check in told.checks if check.name == "answers"]
+        claims = analyse(steps.run(tmp_path, steps_of_run))
+        assert claims is not None
+        (check,) = [check for check in claims.checks if check.name == "answers"]
         assert check.ok is ok, check.text
     off = with_summary(few, non_2xx=few.frames["summary"]["completed"].iloc[0] // 2)
-    told = tell(steps.run(tmp_path, [off]))
-    assert told is not None and not next(check for check in told.checks if check.name == "answers").ok
+    claims = analyse(steps.run(tmp_path, [off]))
+    assert claims is not None and not next(check for check in claims.checks if check.name == "answers").ok
 
 
 def test_an_interrupted_run_tells_what_it_has(tmp_path: Path) -> None:

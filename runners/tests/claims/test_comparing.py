@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from msgspec.structs import replace
 
-from runners.claims.comparing import REPEAT, tell
+from runners.claims.comparing import REPEAT, analyse
 from runners.readers.run import Run, Step
 from runners.tests.report import steps
 
@@ -45,7 +45,7 @@ def _with_a_bound(run: Run, times: float) -> Run:
 
 
 def test_the_answer_is_the_difference_in_p99(tmp_path: Path) -> None:
-    told = tell(_run(tmp_path, b_us=90.0))
+    told = analyse(_run(tmp_path, b_us=90.0))
     assert told is not None and "p99" in told.answer and "higher" in told.answer
 
 
@@ -53,15 +53,15 @@ def test_a_bound_with_an_end_is_compared_and_widens_the_interval(tmp_path: Path)
     run = _run(tmp_path, b_us=90.0)
     told = {}
     for times in (1.0, 1.3):
-        telling = tell(_with_a_bound(run, times))
-        assert telling is not None
-        (told[times],) = (each for each in telling.findings if each.evidence.get("quantity") == "p99_us")
+        claims = analyse(_with_a_bound(run, times))
+        assert claims is not None
+        (told[times],) = (each for each in claims.findings if each.evidence.get("quantity") == "p99_us")
     exact, wider = (told[times].evidence for times in (1.0, 1.3))
     assert "higher" in told[1.3].sentence and float(str(wider["low"])) < float(str(exact["low"]))
 
 
 def test_a_bound_without_an_end_is_no_figure_and_the_answer_says_so(tmp_path: Path) -> None:
-    told = tell(_with_a_bound(_run(tmp_path, b_us=90.0), math.nan))
+    told = analyse(_with_a_bound(_run(tmp_path, b_us=90.0), math.nan))
     assert told is not None
     assert not any(finding.evidence.get("quantity") == "p99_us" for finding in told.findings)
     assert "In p99 they could not be compared" in told.answer and told.findings[0].sentence in told.answer
@@ -72,5 +72,5 @@ def test_a_bound_without_an_end_is_no_figure_and_the_answer_says_so(tmp_path: Pa
 def test_without_a_valid_round_nothing_is_compared(tmp_path: Path) -> None:
     run = _run(tmp_path, b_us=90.0)
     invalid = [dataclasses.replace(step, record=replace(step.record, valid=False)) for step in run.steps]
-    told = tell(dataclasses.replace(run, steps=tuple(invalid)))
+    told = analyse(dataclasses.replace(run, steps=tuple(invalid)))
     assert told is not None and "no round is valid for both" in told.answer

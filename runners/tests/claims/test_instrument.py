@@ -9,14 +9,14 @@ import pytest
 from runners.analysis import facts, rounds
 from runners.analysis.stall import stall
 from runners.claims.conclude import conclude
-from runners.claims.instrument import tell
+from runners.claims.instrument import analyse
 from runners.claims.rules import RULES
 from runners.tests.fixtures.fake_rounds import FREEZES_S, STALL_RPS, round_of, run_of, stall_of
 from runners.tests.report import steps
 
 
 def test_a_run_without_rounds_is_none_of_its_business(tmp_path: Path) -> None:
-    assert tell(steps.run(tmp_path, [steps.step(tmp_path, "put-rocksdb", steps.times())])) is None
+    assert analyse(steps.run(tmp_path, [steps.step(tmp_path, "put-rocksdb", steps.times())])) is None
 
 
 def test_what_ours_adds_to_the_blocking_client_is_found(tmp_path: Path) -> None:

@@ -55,9 +55,9 @@ def test_a_slow_machine_ends_its_rounds_early_and_the_report_says_so(
     run = read_run(folder)
     (group,) = turns.groups(run.steps)
     assert sorted(group.turns["one"]) == sorted(group.turns["other"]) == list(range(1, rounds + 1))
-    telling = cluster.tell(run)
-    assert telling is not None
-    (check,) = [check for check in telling.checks if check.name == "changes, rounds"]
+    claims = cluster.analyse(run)
+    assert claims is not None
+    (check,) = [check for check in claims.checks if check.name == "changes, rounds"]
     assert check.text.endswith("in 9 rounds." if rounds == 9 else f"in {rounds} of 9 planned rounds.")
 
 
@@ -107,9 +107,9 @@ def test_a_turn_in_which_a_server_compiled_is_taken_again_once_and_the_report_sa
     assert counted.pop("changes-one-02-closed") == 2 and set(counted.values()) == {1}
     (group,) = turns.groups(run.steps)
     assert group.taken_again == 1 and len(group.turns["one"]) == PLAN.rounds
-    telling = cluster.tell(run)
-    assert telling is not None
-    (check,) = [check for check in telling.checks if check.name == "changes, compilers at rest"]
+    claims = cluster.analyse(run)
+    assert claims is not None
+    (check,) = [check for check in claims.checks if check.name == "changes, compilers at rest"]
     assert check.text.endswith("; taken again for that: 1.")
 
 

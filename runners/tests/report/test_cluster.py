@@ -102,9 +102,9 @@ def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
     old, new = client_lock.of_run(_run(tmp_path))
     assert old.all_s == pytest.approx(3.1) and old.client_s == pytest.approx(3.0) and old.share is not None
     assert new.client_s == 0 and new.share is None
-    (finding,) = list(client_lock.tell([old, new]))
+    (finding,) = list(client_lock.findings_of([old, new]))
     assert "3.1\u00a0s" in finding.sentence and "without that lock" in finding.sentence
-    assert not list(client_lock.tell([new]))
+    assert not list(client_lock.findings_of([new]))
 
 
 def test_a_death_is_drawn_by_tenths_with_its_failed_answers_beside(tmp_path: Path) -> None:
