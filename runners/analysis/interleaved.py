@@ -1,0 +1,232 @@
+"""Compare treatments that shared one schedule, request by request, over several fresh starts of each.
+
+Every start is a randomised complete block: all treatments run in it at the same time, so what is slow in its seconds
+is slow for all of them. The logarithm of a percentile (or of CPU time a request) is modelled as start + treatment +
+residual; the effect of a treatment is the mean over starts of its difference from the baseline (R. A. Fisher, 1935,
+*The Design of Experiments*, chapter 4). Two starts of one JVM differ more than two requests do, so the residual between
+starts is the unit of variance. It is pooled over all treatments, and never below what the blocks of requests within a
+start give: the grouped jackknife over consecutive seconds keeps the stalls of the machine whole (J. Shao and C. F. J.
+Wu, 1989, *A general theory for jackknife variance estimation*, Annals of Statistics 17).
+
+Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, *A multiple comparison
+procedure for comparing several treatments with a control*, JASA 50). `scipy.stats.dunnett` itself does not serve: it
+takes independent groups and has no blocks. With one start the interval is that of these processes alone, and there is
+no verdict on the treatments. A control, a second fresh process of the baseline, is measured as one more treatment: it
+adds to the residual, has no part in the error rate of the others, and is told apart only by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.stats import multivariate_t, t
+
+from runners.analysis.intervals import Bounded
+from runners.readers.levels import rank
+
+ALPHA = 0.05
+FEWEST_STARTS = 3
+BLOCKS = 40  # of requests in a start, at most
+LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
+FEWEST_BLOCKS = 8
+
+Floats = npt.NDArray[np.float64]
+
+
+class Verdict(StrEnum):
+    """What a comparison says of a treatment against the baseline."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    SAME = "the same within the margin"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Logarithms of one quantity in one start: `logs` by treatment, `left_out[b]` the same without block b.
+
+    `left_out` has no rows where the quantity has no blocks (CPU time, read once a start).
+    """
+
+    logs: Floats
+    left_out: Floats
+
+    def variance(self, treatment: int, baseline: int) -> float:
+        """Estimate the variance of a log ratio from the blocks; NaN where there are too few."""
+        count = len(self.left_out)
+        if count < FEWEST_BLOCKS:
+            return math.nan
+        ratios = self.left_out[:, treatment] - self.left_out[:, baseline]
+        return float((count - 1) / count * np.sum((ratios - ratios.mean()) ** 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A treatment against the baseline: relative change with its interval (0.02: 2 % higher), and the verdict.
+
+    `starts_needed`: fresh starts that would decide it, as far as the variance of these tells; None once it is decided.
+    """
+
+    treatment: str
+    change: Bounded
+    verdict: Verdict
+    starts_needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Effects of all treatments on one quantity.
+
+    `between_starts`: share of the variance of an effect that lies between starts; the rest lies between blocks of
+    requests, NaN where there are none. `control`: the baseline's second process against the first; None without one.
+    """
+
+    baseline: str
+    starts: int
+    effects: tuple[Effect, ...]
+    control: Effect | None
+    between_starts: float
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the control shows no difference where there is none."""
+        return self.control is None or self.control.change.holds_zero
+
+
+def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
+    """Estimate a percentile (0..1) of each treatment in one start, whole and without each block.
+
+    `frame`: a row a request, with `t_s`, `target`, `fate` and the column (see readers.requests_log). A request that did
+    not complete took longer than any that did. A percentile that falls on one is infinite.
+    """
+    values = frame[column].to_numpy(float).copy()
+    values[(frame["fate"] != "completed").to_numpy()] = math.inf
+    at_s = frame["t_s"].to_numpy(float)
+    length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
+    count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
+    block = np.minimum(((at_s - at_s.min()) / length_s * count).astype(int), count - 1) if count else np.zeros(0, int)
+    target = frame["target"].to_numpy()
+    logs, left_out = np.full(len(treatments), np.nan), np.full((count, len(treatments)), np.nan)
+    for index, name in enumerate(treatments):
+        mine = target == name
+        logs[index] = _log_percentile(values[mine], level)
+        for left in range(count):
+            left_out[left, index] = _log_percentile(values[mine & (block != left)], level)
+    return Start(logs, left_out)
+
+
+def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Start:
+    """Take a quantity that is read once a start, such as CPU time a request, by treatment."""
+    logs = np.log([quantity[name] for name in treatments])
+    return Start(logs, np.empty((0, len(treatments))))
+
+
+def _log_percentile(values: Floats, level: float) -> float:
+    if not len(values):
+        return math.nan
+    index = rank(len(values), level) - 1
+    return math.log(float(np.partition(values, index)[index]))
+
+
+@cache
+def critical_value(treatments: int, freedom: int, alpha: float = ALPHA) -> float:
+    """Compute Dunnett's two-sided critical value for treatments of equal size against one baseline."""
+    if treatments == 1:
+        return float(t.ppf(1 - alpha / 2, freedom))
+    shape = np.full((treatments, treatments), 0.5) + 0.5 * np.eye(treatments)
+    joint = multivariate_t(np.zeros(treatments), shape, df=freedom, seed=1)
+
+    def missed(value: float) -> float:
+        side = np.full(treatments, value)
+        return float(joint.cdf(side, lower_limit=-side, random_state=1)) - (1 - alpha)
+
+    return float(brentq(missed, t.ppf(1 - alpha / 2, freedom), t.ppf(1 - alpha / (2 * treatments), freedom) * 1.05))
+
+
+def compare(
+    starts: Sequence[Start], treatments: Sequence[str], baseline: str, margin: float, control: str | None = None
+) -> Comparison:
+    """Compare treatments with a baseline on one quantity.
+
+    `treatments` names the columns of the starts, baseline and control among them; `margin` is the relative change that
+    would matter, for "the same". Starts in which a quantity is not finite for a treatment are left out whole.
+    Raises ValueError where no start is left.
+    """
+    kept = [start for start in starts if np.isfinite(start.logs).all()]
+    if not kept:
+        raise ValueError("no start has a finite value of every treatment")
+    logs = np.array([start.logs for start in kept])
+    base, count, columns = treatments.index(baseline), len(kept), len(treatments)
+    others = [name for name in treatments if name not in (baseline, control)]
+    pairs = [[start.variance(index, base) for index in range(columns) if index != base] for start in kept]
+    within = float(np.mean(pairs)) / count
+    if count > 1:
+        residual = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
+        freedom = (count - 1) * (columns - 1)
+        between = 2 * float(np.sum(residual**2)) / freedom / count
+        variance = max(between, within) if math.isfinite(within) else between
+        share = max(0.0, 1 - within / variance) if variance > 0 else math.nan
+    else:
+        freedom, variance, share = max(1, len(kept[0].left_out) - 1), within, math.nan
+    changes = (logs - logs[:, [base]]).mean(axis=0)
+
+    def effect(name: str, critical: float) -> Effect:
+        change, half = float(changes[treatments.index(name)]), critical * math.sqrt(variance)
+        found = Bounded(math.expm1(change), math.expm1(change - half), math.expm1(change + half))
+        verdict = _verdict(found, margin) if count >= FEWEST_STARTS else Verdict.INCONCLUSIVE
+        needed = _needed(change, half, count, margin) if verdict == Verdict.INCONCLUSIVE else None
+        return Effect(name, found, verdict, needed)
+
+    shared = critical_value(max(1, len(others)), freedom)
+    return Comparison(
+        baseline,
+        count,
+        tuple(effect(name, shared) for name in others),
+        effect(control, critical_value(1, freedom)) if control is not None else None,
+        share,
+    )
+
+
+def _verdict(change: Bounded, margin: float) -> Verdict:
+    if not change.bounded:
+        return Verdict.INCONCLUSIVE
+    if -margin <= change.low and change.high <= margin:
+        return Verdict.SAME
+    if change.holds_zero:
+        return Verdict.INCONCLUSIVE
+    return Verdict.HIGHER if change.low > 0 else Verdict.LOWER
+
+
+def _needed(change: float, half: float, starts: int, margin: float) -> int | None:
+    """Starts at which half an interval would reach zero from the change, or the margin's nearer end."""
+    wanted = max(abs(change), math.log1p(margin) - abs(change))
+    if not (math.isfinite(half) and wanted > 0):
+        return None
+    return max(
+        FEWEST_STARTS, starts + 1 if starts >= FEWEST_STARTS else starts, math.ceil(starts * (half / wanted) ** 2)
+    )
+
+
+def carry_over(frame: pd.DataFrame, level: float = 0.5, column: str = "service_us") -> dict[str, float]:
+    """Estimate what a request owes to the target before it: relative change of a percentile by predecessor.
+
+    The mean over targets of the deviation from the target's own mean over predecessors. The order of targets is
+    balanced, each follows each equally often, so carry-over shifts all targets alike and is out of every ratio; a large
+    one says that the targets disturb each other, and that their levels are those of a shared core.
+    """
+    known = frame[(frame["fate"] == "completed") & frame["predecessor"].notna()]
+    if known.empty:
+        return {}
+    table: pd.DataFrame = known.groupby(["target", "predecessor"], observed=True)[column].quantile(level).unstack()
+    logs = table.map(math.log)
+    shift = logs.sub(logs.mean(axis=1), axis=0).mean(axis=0)
+    return {str(name): math.expm1(value) for name, value in shift.items()}

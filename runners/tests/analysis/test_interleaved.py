@@ -1,0 +1,134 @@
+"""Interleaved comparisons: false findings, planted effects and coverage in simulation, with bursts common to all."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, t
+
+from runners.analysis.interleaved import (
+    Comparison,
+    Start,
+    Verdict,
+    carry_over,
+    compare,
+    critical_value,
+    start_from,
+    start_of,
+)
+
+TREATMENTS = ("base", "again", "other")
+SIMULATED = 120
+BETWEEN_STARTS = 0.02
+
+
+def a_start(
+    chance: np.random.Generator, factor: float = 1.0, seconds: float = 10.0, rate: float = 300.0
+) -> pd.DataFrame:
+    """A start of three targets at a rate each: lognormal service, process effects, and stalls that hit all of them."""
+    rate = 300.0
+    count = int(seconds * rate) * len(TREATMENTS)
+    at_s = np.arange(count) / (rate * len(TREATMENTS))
+    which = chance.permuted(np.tile(np.arange(len(TREATMENTS)), (count // len(TREATMENTS), 1)), axis=1).ravel()
+    process = np.exp(chance.normal(0, BETWEEN_STARTS, len(TREATMENTS))) * np.array([1.0, 1.0, factor])
+    response_us = 90 * np.exp(chance.normal(0, 0.3, count)) * process[which]
+    for begin_s, length_s in zip(chance.uniform(0, seconds, 60), chance.uniform(0.001, 0.012, 60), strict=True):
+        inside = (at_s >= begin_s) & (at_s < begin_s + length_s)
+        response_us[inside] += (begin_s + length_s - at_s[inside]) * 1e6
+    names = pd.Categorical.from_codes(which, categories=pd.Index(TREATMENTS))
+    before = pd.Categorical.from_codes(np.concatenate([[-1], which[:-1]]), categories=pd.Index(TREATMENTS))
+    return pd.DataFrame(
+        {"t_s": at_s, "target": names, "predecessor": before, "response_us": response_us, "fate": "completed"}
+    )
+
+
+def simulated(seed: int, factor: float, starts: int = 4) -> Comparison:
+    """One comparison with fresh processes in each start."""
+    chance = np.random.default_rng(seed)
+    measured = [start_of(a_start(chance, factor), TREATMENTS, 0.5) for _ in range(starts)]
+    return compare(measured, TREATMENTS, "base", 0.05, control="again")
+
+
+@pytest.fixture(scope="module")
+def alike() -> list[Comparison]:
+    return [simulated(seed, 1.0) for seed in range(SIMULATED)]
+
+
+def test_two_processes_of_one_setting_are_told_apart_by_chance_alone(alike: list[Comparison]) -> None:
+    most = binom.ppf(0.999, SIMULATED, 0.05)
+    assert sum(not found.trusted for found in alike) <= most
+    assert sum(found.effects[0].verdict in (Verdict.HIGHER, Verdict.LOWER) for found in alike) <= most
+
+
+def test_the_interval_holds_a_planted_effect_and_finds_it() -> None:
+    planted = [simulated(seed, 1.1) for seed in range(40)]
+    changes = [found.effects[0].change for found in planted]
+    assert sum(change.low <= 0.1 <= change.high for change in changes) >= binom.ppf(0.001, len(changes), 0.95)
+    assert sum(found.effects[0].verdict == Verdict.HIGHER for found in planted) >= 36
+    assert abs(float(np.median([change.value for change in changes])) - 0.1) < 0.02
+
+
+def test_with_one_start_there_is_no_verdict_on_the_treatments() -> None:
+    found = simulated(1, 1.5, starts=1)
+    assert found.effects[0].change.low > 0.3
+    assert found.effects[0].verdict == Verdict.INCONCLUSIVE
+    assert found.effects[0].starts_needed == 3
+
+
+def test_an_effect_within_the_margin_is_the_same() -> None:
+    starts = [start_from({"base": 50.0 * f, "other": 50.1 * f}, ("base", "other")) for f in (1.0, 1.3, 0.9, 1.1)]
+    (effect,) = compare(starts, ("base", "other"), "base", 0.02).effects
+    assert effect.verdict == Verdict.SAME
+    assert effect.change.value == pytest.approx(0.002)
+
+
+def test_what_differs_between_starts_is_not_hidden_by_many_requests() -> None:
+    none = np.zeros((40, 2))  # blocks that never differ: many requests
+    starts = [Start(np.log([100.0, 100.0 * factor]), none) for factor in (1.3, 0.8, 1.2, 0.9)]
+    found = compare(starts, ("base", "other"), "base", 0.02)
+    assert found.effects[0].verdict == Verdict.INCONCLUSIVE
+    assert found.between_starts == pytest.approx(1.0)
+    assert found.effects[0].starts_needed is not None and found.effects[0].starts_needed > 4
+
+
+def test_a_request_without_a_response_is_slower_than_any() -> None:
+    frame = a_start(np.random.default_rng(3))
+    frame.loc[frame["target"] == "other", "fate"] = "censored"
+    found = start_of(frame, TREATMENTS, 0.5)
+    assert math.isinf(found.logs[2])
+    with pytest.raises(ValueError, match="no start has a finite value"):
+        compare([found], TREATMENTS, "base", 0.02)
+
+
+def test_dunnetts_critical_values_are_those_of_his_table() -> None:
+    assert critical_value(1, 10) == pytest.approx(float(t.ppf(0.975, 10)))
+    # two-sided, 5 %: Dunnett, 1964, New tables for multiple comparisons with a control, Biometrics 20
+    for treatments, freedom, value in ((2, 10, 2.57), (3, 20, 2.54), (4, 10, 2.89)):
+        assert critical_value(treatments, freedom) == pytest.approx(value, abs=0.015)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(0.5, 2.0), min_size=3, max_size=6), st.floats(0.1, 10.0))
+def test_a_factor_common_to_a_start_changes_nothing(factors: list[float], unit: float) -> None:
+    plain = [start_from({"base": 10.0 + i, "other": 12.0}, ("base", "other")) for i in range(len(factors))]
+    scaled = [
+        start_from({"base": (10.0 + i) * f * unit, "other": 12.0 * f * unit}, ("base", "other"))
+        for i, f in enumerate(factors)
+    ]
+    first, second = (compare(each, ("base", "other"), "base", 0.05).effects[0].change for each in (plain, scaled))
+    assert (first.value, first.low, first.high) == pytest.approx((second.value, second.low, second.high))
+
+
+def test_a_predecessor_that_slows_the_next_request_is_found() -> None:
+    frame = a_start(np.random.default_rng(5), seconds=20.0)
+    frame["service_us"] = frame["response_us"]
+    after = (frame["predecessor"] == "other").to_numpy()
+    frame.loc[after, "service_us"] *= 1.2
+    found = carry_over(frame)
+    assert found["other"] > 0.08 > 0 > found["base"]
+    assert found["other"] - found["base"] == pytest.approx(0.2, abs=0.06)
