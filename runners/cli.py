@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -204,7 +206,34 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
         click.echo(answer.to_string(index=False) if len(answer) else "no runs" if sql is None else "no rows")
 
 
+_TARGET = click.Path(exists=True, dir_okay=False, path_type=Path)
+_JSON = click.option("--json", "as_json", is_flag=True, help="The result as JSON; all else goes to standard error.")
+
+
 @lab.command()
+@click.option("--target", type=_TARGET, help="The description of a server; `lab init` writes one.")
+@click.option("--workload", help="One of the target's; its first unless given.")
+@click.option("--rate", "rate_rps", type=int, help="Requests a second; 70 % of a closed loop unless given.")
+@click.option("--duration", "duration_s", type=float, help="Seconds, warm-up apart; by the size unless given.")
+@click.option("--connections", type=int)
+@click.option("--threads", type=int)
+@click.option("--size", help="smoke | quick | full")
+@_JSON
+@click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
+@click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again.")
+def load(target: Path | None, as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object) -> None:
+    """Load anybody's server at one rate, e.g. `lab load --target target.yaml --rate 2000`."""
+    from runners.commands import load_target
+
+    given = _given(parameters, named)
+    if target is not None:
+        given["setting"] = _as_target(target)
+    _told(lambda: load_target(given, resume), as_json)
+
+
+@lab.command()
+@click.option("--target", type=_TARGET, help="Any server by its description, in place of an engine.")
+@_JSON
 @click.option("--engine", "setting", help="An engine, or engine=lsm,--flag=value,-XX:flag.")
 @click.option(
     "--flag", "flags", multiple=True, metavar="--NAME=VALUE", help="A flag of the server; may be given again."
@@ -216,18 +245,30 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
 @click.option("--size", help="smoke | quick | full")
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
 @click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again.")
-def knee(flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...], **named: object) -> None:
+def knee(
+    target: Path | None,
+    as_json: bool,
+    flags: tuple[str, ...],
+    resume: Path | None,
+    parameters: tuple[str, ...],
+    **named: object,
+) -> None:
     """Find the highest rate that meets an objective, e.g. `lab knee --engine lsm --objective "p99<=10ms"`."""
     from runners.commands import find_knee
 
     given = _given(parameters, named)
+    if target is not None:
+        if flags or "setting" in given:
+            raise click.UsageError("--target is a server of its own: --engine and --flag don't go with it")
+        given["setting"] = _as_target(target)
     if flags:
         given["setting"] = ",".join([str(given.get("setting") or "lsm"), *flags])
-    _where(find_knee(given, resume))
+    _told(lambda: find_knee(given, resume), as_json)
 
 
 @lab.command()
 @click.argument("runs", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--target", "targets", type=_TARGET, multiple=True, help="Twice: any two servers by their descriptions.")
 @click.option("--engine", "engines", multiple=True, help="Twice: the two engines.")
 @click.option(
     "--a", "a", multiple=True, help="A setting (engine=lsm,--flag=value), or run folders: may be given again."
@@ -240,13 +281,16 @@ def knee(flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...
 @click.option("--workload", help="put | get")
 @click.option("--connections", type=int)
 @click.option("--minutes", type=float, help="Budget; 10 unless given.")
+@_JSON
 @click.option("--see", type=float, help="Smallest difference of interest, as a share; 0.02 unless given.")
 @click.option("--size", help="smoke | quick | full")
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
 @click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again.")
 def compare(
     runs: tuple[Path, ...],
+    targets: tuple[Path, ...],
     engines: tuple[str, ...],
+    as_json: bool,
     a: tuple[str, ...],
     b: tuple[str, ...],
     despite: tuple[str, ...],
@@ -260,7 +304,7 @@ def compare(
 
     sides = [[Path(text) for text in side] for side in (a, b)]
     if runs:
-        if len(runs) != 2 or a or b or engines:
+        if len(runs) != 2 or a or b or engines or targets:
             raise click.UsageError("give two run folders and nothing else, or --a and --b for more")
         sides = [[runs[0]], [runs[1]]]
     if all(sides) and all(path.is_dir() for side in sides for path in side):
@@ -274,13 +318,14 @@ def compare(
         return
     if output is not None:
         raise click.UsageError("--output is for run folders; settings that are measured have a report of their own")
-    if len(engines) not in (0, 2) or max(len(a), len(b)) > 1 or (engines and (a or b)):
-        raise click.UsageError("give --engine twice, or --a and --b once each")
-    pair = engines if engines else (*a, *b) if a and b else ()
-    if not pair and resume is None:
-        raise click.UsageError("name two settings, such as --engine lsm --engine rocksdb, or two run folders")
+    ways = (len(engines), len(targets))
+    if not set(ways) <= {0, 2} or max(len(a), len(b)) > 1 or sum(map(bool, (*ways, a or b))) > 1:
+        raise click.UsageError("give --engine twice, or --target twice, or --a and --b once each")
+    pair = (*engines, *map(_as_target, targets)) if engines or targets else (*a, *b) if a and b else ()
     given = _given(parameters, {**named, **dict(zip(("a", "b"), pair, strict=False))})
-    _where(compare_settings(given, resume))
+    if not {"a", "b"} <= given.keys() and resume is None:
+        raise click.UsageError("name two settings, such as --engine lsm --engine rocksdb, or two run folders")
+    _told(lambda: compare_settings(given, resume), as_json)
 
 
 @lab.command()
@@ -303,8 +348,19 @@ def _given(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, o
     return given
 
 
-def _where(folder: RunFolder) -> None:
-    click.echo(f"run again or go on: {folder.path}")
+def _as_target(path: Path) -> str:
+    return f"target={path.resolve()}"
+
+
+def _told(measure: Callable[[], RunFolder], as_json: bool) -> None:
+    """Measure, then say where the run is; with `as_json` standard output is the result as JSON and nothing else."""
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+        folder = measure()
+        click.echo(f"run again or go on: {folder.path}")
+    if as_json:
+        from runners.commands import as_json as result
+
+        click.echo(json.dumps(result(folder), indent=1, allow_nan=False))
 
 
 def main() -> None:

@@ -1,24 +1,35 @@
-"""`lab knee` and `lab compare`: a run from a command's parameters to its report, by the words that notebooks use."""
+"""`lab load`, `lab knee`, `lab compare`: a run from a command's parameters to its report, by the notebooks' words."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from runners.analysis import facts
 from runners.claims.between import compared, differing, sentences
-from runners.design.commands import COMPARE, KNEE
+from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, TARGET_COMPARE
+from runners.design.experiment import setting_of
 from runners.design.parameter import validate
-from runners.design.workload import WORKLOADS
+from runners.design.shape import Shape
+from runners.design.target import AS_TARGET, target_of
+from runners.design.workload import WORKLOADS, Workload
 from runners.errors import PlanError
 from runners.execution.budget import affordable
 from runners.execution.resume import of_plan
 from runners.lab import Lab
+from runners.readers import write
 from runners.readers.reading import read_run
+from runners.readers.run import Step
 from runners.report.between import comparison_page
+from runners.report.overview import cpu_us
 from runners.report.report import replace_file
 from runners.storage.run_folder import RunFolder
 
+JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
 COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
 
 
@@ -28,16 +39,57 @@ def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dic
     return {**earlier, **given}
 
 
+def _workload(name: str, settings: Sequence[str]) -> Workload:
+    """The workload of that name: of the lab, or where the settings are targets the one that all of them describe.
+
+    Raises PlanError.
+    """
+    files = [target_of(text) for text in settings]
+    targets = [file for file in files if file is not None]
+    if not targets:
+        return WORKLOADS[name]
+    if len(targets) < len(files):
+        raise PlanError(" and ".join(settings), "one is a target and one is none", "compare targets with targets")
+    found = [file.workload(name) for file in targets]
+    if any(each != found[0] for each in found):
+        names = f"workload {found[0].name!r} of {' and '.join(file.name for file in targets)}"
+        raise PlanError(names, "they send different requests", "describe it alike in both, headers included")
+    return found[0]
+
+
+def _is_target(text: object) -> bool:
+    return str(text).startswith(AS_TARGET)
+
+
+def load_target(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
+    """Load a target at one rate and write the report; gives the run's folder. Raises LabError."""
+    parameters = _resumed(LOAD.number, given, resume)
+    asked = validate(LOAD.parameters, parameters)  # all of it is checked before anything is built or opened
+    if not _is_target(asked["setting"]):
+        raise PlanError("lab load", "no target was given", "give --target target.yaml; `lab init` writes one")
+    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["duration_s"]) or None)
+    workload = _workload(str(asked["workload"]), [str(asked["setting"])])
+    lab = Lab.begin(LOAD.number, resume=resume, **parameters)
+    try:
+        lab.load(setting_of(str(asked["setting"])), workload, float(asked["rate_rps"]), shape)
+        print(repr(lab.conclude()))
+    finally:
+        lab.close()
+    return lab.folder
+
+
 def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Search a knee and write its report; gives the run's folder. Raises LabError."""
     parameters = _resumed(KNEE.number, given, resume)
-    asked = validate(KNEE.parameters, parameters)  # all of it is checked before anything is built or opened
+    plan = "target-knee" if _is_target(parameters.get("setting")) else KNEE.number
+    asked = validate(COMMANDS[plan].parameters, parameters)  # all of it is checked before anything is built or opened
     affordable(KNEE.number, asked)
-    lab = Lab.begin("knee", resume=resume, **parameters)
+    workload = _workload(str(asked["workload"]), [str(asked["setting"])])
+    lab = Lab.begin(plan, resume=resume, **parameters)
     try:
         lab.knee(
             str(asked["setting"]),
-            WORKLOADS[str(asked["workload"])],
+            workload,
             str(asked["objective"]),
             float(asked["minutes"]),
             connections=int(asked["connections"]),
@@ -54,19 +106,27 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
 
 
 def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Measure two settings in rounds and write the report, as notebook 09 does; gives the run's folder.
+    """Measure two settings, or targets, in rounds and write the report, as notebook 09 does; gives the run's folder.
 
     Raises LabError.
     """
-    parameters = {"minutes": COMPARED_MINUTES, **_resumed(COMPARE.number, given, resume)}
-    asked = validate(COMPARE.parameters, parameters)  # all of it is checked before anything is built or opened
+    earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
+    targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
+    plan = "target-compare" if targets else COMPARE.number
+    parameters = {"minutes": COMPARED_MINUTES, **_resumed(COMMANDS.get(plan, COMPARE).number, given, resume)}
+    asked = validate(
+        COMMANDS.get(plan, COMPARE).parameters, parameters
+    )  # all of it, before anything is built or opened
     affordable(COMPARE.number, asked)
-    lab = Lab.begin(COMPARE.number, resume=resume, **parameters)
+    workload = _workload(str(asked["workload"]), [str(asked["a"]), str(asked["b"])])
+    if targets and setting_of(str(asked["a"])).name == setting_of(str(asked["b"])).name:
+        raise PlanError(f"target {setting_of(str(asked['a'])).name}", "both have this name", "give each its own `name`")
+    lab = Lab.begin(plan, resume=resume, **parameters)
     try:
         lab.compare(
             str(asked["a"]),
             str(asked["b"]),
-            WORKLOADS[str(asked["workload"])],
+            workload,
             rate_rps=float(asked["rate_rps"]),
             minutes=float(asked["minutes"]),
             see=float(asked["see"]),
@@ -78,6 +138,40 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     finally:
         lab.close()
     return lab.folder
+
+
+def as_json(folder: RunFolder) -> dict[str, Any]:
+    """What a run found: each load with its rates, percentiles with bounds and validity, and the conclusions."""
+    return {
+        "run": str(folder.path),
+        "status": folder.manifest()["status"],
+        "loads": [_load_json(step) for step in read_run(folder).steps],
+        "conclusions": json.loads(folder.conclusions.read_text(encoding="utf-8")),
+    }
+
+
+def _load_json(step: Step) -> dict[str, Any]:
+    quoted = {level: facts.quoted(step, level) for level in JSON_LEVELS} if step.valid else {}
+    return {
+        "name": step.name,
+        "role": step.kind,
+        "treatment": step.subject,
+        "valid": step.valid,
+        "invalid_reasons": list(step.record.invalid_reasons),
+        "offered_rps": _finite(facts.offered_rps(step)),
+        "achieved_rps": _finite(facts.achieved_rps(step)),
+        "response_us": {
+            write.level(level): {"value": _finite(each.value), "low": _finite(each.low), "high": _finite(each.high)}
+            for level, each in quoted.items()
+            if each is not None
+        },
+        "server_cpu_us_a_request": _finite(cpu_us(step)),
+        "left_out": list(step.record.server.left_out),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def compare_folders(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from runners.design.rate import Rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
+from runners.design.target import TargetFile, read_target
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
 from runners.errors import PlanError, ToolError
 from runners.execution.budget import affordable
@@ -49,6 +51,7 @@ from runners.report.blocks import Concluded
 from runners.report.cell import draw, in_notebook
 from runners.report.rewrite import write_report
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
+from runners.targets.base import Target
 from runners.targets.lab_server import RunningServer
 from runners.toolchain import workshop
 from runners.toolchain.build import git_state
@@ -100,7 +103,8 @@ class Lab(SideBySide, Clusters):
         self._campaign = Campaign(
             shop, str(parameters.get("generator", "truepace")), generator_cpus, self.size, folder, bar
         )
-        self._series = Series(folder, self._campaign, self.size, self.launch)
+        self._series = Series(folder, self._campaign, self.size, self._launched)
+        self._targets: dict[Path, TargetFile] = {}
         self._finished = Finished(folder, bar)
         self._executor = Executor(folder, self._campaign, self.launch, bar)
 
@@ -167,6 +171,27 @@ class Lab(SideBySide, Clusters):
         """
         self._finished.settle()
         return self._servers.start(Setting.of(setting), keep_data)
+
+    def _launched(self, setting: Setting) -> Target:
+        """Start a server of the lab, or anybody's by its description, which the manifest then holds."""
+        if setting.target is None:
+            return self.launch(setting)
+        self._finished.settle()
+        if (file := self._targets.get(setting.target)) is None:
+            file = self._targets[setting.target] = read_target(setting.target)
+            self.folder.update_manifest(targets=[each.described() for each in self._targets.values()])
+        target = self._servers.start_target(file)
+        if target.left_out:
+            self._progress.say(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
+        return target
+
+    def load(self, setting: Setting, workload: Workload, rate_rps: float, shape: Shape) -> Step:
+        """One load on a warm server, then the instrument floor at its rate: a request to the lab's own handler."""
+        step = self._series.load(setting, workload, rate_rps, shape)
+        like = dataclasses.replace(GET, name=workload.name, filled_keys=0, published=None, published_rate_rps=None)
+        self.floor(like, Rate(offered_rps(step), "that of the load"), dataclasses.replace(shape, duration_s=None))
+        draw(lambda: report.spectrum(step, floor=self._nearest_floor(step)))
+        return step
 
     def plan(self) -> pd.DataFrame:
         """The blocks of the experiment: what each measures, how long that is planned to take, and what it answers."""

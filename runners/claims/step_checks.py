@@ -170,10 +170,12 @@ def causes(step: Step) -> Verdict:
         return Verdict(None, "latency was not recorded by tenths of a second")
     if note := step.record.events_note:
         return Verdict(False, f"the flight recorder failed: {str(note).splitlines()[0]}")
-    parts = ["latency", "pauses"]
+    parts = ["latency"] if step.record.server.left_out else ["latency", "pauses"]
     parts += ["threads and machine"] if not step.frames["activity"].empty else []
     parts += ["events of store, compiler and disk"] if step.record.events_recorded else []
-    return Verdict(True, f"{write.listed(parts)} are there by tenths of a second or finer")
+    text = f"{write.listed(parts)} are there by tenths of a second or finer"
+    missing = step.record.server.left_out
+    return Verdict(True, text + (f"; this server can't give: {write.listed(missing)}" if missing else ""))
 
 
 def transport(step: Step) -> Verdict:

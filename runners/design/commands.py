@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+
 from runners.design.experiment import EXPERIMENTS, ONE_LOAD, Experiment, experiment, setting_of
 from runners.design.objective import Objective
 from runners.design.parameter import Parameter
+
+_WORKLOAD = Parameter("workload", "", "a workload of the target; empty: its first")
+
+
+def _of_targets(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    return tuple(_WORKLOAD if each.name == _WORKLOAD.name else each for each in parameters)
+
 
 KNEE = Experiment(
     "knee",
@@ -25,7 +35,31 @@ KNEE = Experiment(
 )
 
 COMPARE = EXPERIMENTS["09"]
-COMMANDS = {"knee": KNEE, "compare": COMPARE}
+
+#: As on the lab's own servers, with the workloads that the targets describe.
+TARGET_KNEE = dataclasses.replace(KNEE, parameters=_of_targets(KNEE.parameters))
+TARGET_COMPARE = dataclasses.replace(COMPARE, number="compare", notebook="", parameters=_of_targets(COMPARE.parameters))
+LOAD = Experiment(
+    "load",
+    "",
+    "One load: a constant rate on one server",
+    "",
+    (
+        *_of_targets(ONE_LOAD),
+        Parameter("setting", "", "the server: target=FILE", read=setting_of),
+        Parameter("rate_rps", 0, "offered rate; 0: 70 % of a closed loop", "requests/s", low=0, high=10_000_000),
+        Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
+    ),
+    (),
+    lambda size: size.load_s() + size.probe_s + size.floor_s,
+)
+COMMANDS = {
+    "knee": KNEE,
+    "compare": COMPARE,
+    "load": LOAD,
+    "target-knee": TARGET_KNEE,
+    "target-compare": TARGET_COMPARE,
+}
 
 
 def plan_of(name: str) -> Experiment:

@@ -14,6 +14,7 @@ from runners.design.proof import PROOFS
 from runners.design.setting import Setting
 from runners.design.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
 from runners.design.size import SIZES, Size
+from runners.design.target import target_of
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
 from runners.errors import PlanError
 
@@ -101,8 +102,9 @@ LADDER_5 = (
 
 
 def setting_of(text: str) -> Setting:
-    """The setting that a text stands for, of an engine that there is. Raises PlanError."""
-    return Setting.parse(text, ENGINES)
+    """The setting that a text stands for, of an engine that there is or `target=FILE`. Raises PlanError."""
+    target = target_of(text)
+    return Setting.parse(text, ENGINES) if target is None else target.setting
 
 
 #: One load, said in full, on servers that are settings: `lab knee`, and experiment 09.

@@ -97,6 +97,15 @@ class Target(Struct, frozen=True):
     ] = {}
 
 
+#: How a setting on a command line says that it is a target: `target=a.yaml`.
+AS_TARGET = "target="
+
+
+def target_of(text: str) -> TargetFile | None:
+    """Read the target that a setting's text names; None for a setting of the lab's own server. Raises PlanError."""
+    return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
+
+
 def json_schema() -> dict[str, Any]:
     """Give the JSON schema of `target.yaml`, for editors."""
     schema = msgspec.json.schema(Target)
@@ -119,7 +128,7 @@ class TargetFile:
     @property
     def setting(self) -> Setting:
         """The setting that stands for the target in blocks."""
-        return Setting(self.name, EXTERNAL)
+        return Setting(self.name, EXTERNAL, target=self.path)
 
     @property
     def directory(self) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.design import comparison
-from runners.design.commands import COMPARE, KNEE
+from runners.design.commands import COMPARE, KNEE, TARGET_COMPARE
 from runners.design.experiment import AROUND_A_LOAD_S
 from runners.design.parameter import Value
 from runners.design.shape import Shape
@@ -20,7 +20,7 @@ AROUND_A_REPEAT_S = 3.0  # launch, stop, reading back
 
 def affordable(number: str, asked: Mapping[str, Value]) -> None:
     """Refuse a plan whose minutes are too few, before anything is built or started. Raises PlanError."""
-    if number == COMPARE.number:
+    if number in (COMPARE.number, TARGET_COMPARE.number):
         rounds_within(comparison.minutes(asked), _shape(asked, "repeat_s"))
     if number == KNEE.number:
         limits = {name: float(asked[name]) for name in ("low_rps", "high_rps")}

@@ -14,6 +14,7 @@ from runners.analysis.knee import Kind, Search
 from runners.analysis.meets import Outcome, meets
 from runners.claims.climbing import Ladder, ladder_of
 from runners.claims.comparing import CLOSED, REPEAT, Repeats, repeats_of, said
+from runners.design.block import LOAD
 from runners.design.climb import Climb, nearest, rung_rates
 from runners.design.objective import Objective
 from runners.design.rate import Rate, choose_rate
@@ -69,6 +70,17 @@ class Series(Rungs):
         if not steps:
             raise MeasureError(f"knee of {name}", "no probe was measured", "give more minutes")
         return ladder_of(name, steps)
+
+    def load(self, setting: Setting, workload: Workload, given_rps: float, shape: Shape) -> Step:
+        """One load on a warm server, at the rate that is given, or (0) at a share of what a closed loop reached."""
+        name = step_name(workload.name, setting.name)
+        if (taken := self._taken(name)) is not None:
+            return taken
+        closed = self._warm(setting, workload, shape)
+        rate = choose_rate(None, {setting.name: facts.achieved_rps(closed)}, given_rps)
+        self._campaign.say(f"{workload.label}: {rate.rps:,.0f}/s will be offered: {rate.basis}")
+        assert self._server is not None  # it is warm
+        return self._campaign.step(name, LOAD, self._server, workload, rate, shape=shape)
 
     def climb(
         self,

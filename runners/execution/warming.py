@@ -52,7 +52,7 @@ def warm_up(
     """
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
-    more = {**(more or {}), **COMPILER}
+    more = {**(more or {}), **_compiler_noted(server)}
     with _compiler_freed(server):
         while True:
             step = campaign.step(name, kind, server, workload, None, shape=loop, more=more)
@@ -78,7 +78,9 @@ def rehearsal(
     For servers that are warmed beside each other, within `all_compiling_anywhere`.
     """
     whole = dataclasses.replace(shape, duration_s=length_s, warmup_s=0.0)
-    return campaign.step(name, kind, server, workload, rate, shape=whole, more={**(more or {}), **COMPILER})
+    return campaign.step(
+        name, kind, server, workload, rate, shape=whole, more={**(more or {}), **_compiler_noted(server)}
+    )
 
 
 @contextlib.contextmanager
@@ -100,6 +102,10 @@ def let_rest(server: Target, step: Step) -> None:
     if not_warm(step) and server.alive():
         with _compiler_freed(server):
             _await_compiler(server, REST_S)
+
+
+def _compiler_noted(server: Target) -> dict[str, bool]:
+    return COMPILER if isinstance(server, Jvm) else {}
 
 
 def _compiler_freed(server: Target) -> AbstractContextManager[None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from runners.claims.questions import Asked
 from runners.design.block import Block
+from runners.design.commands import COMPARE, TARGET_COMPARE
 from runners.design.experiment import REPORT_S, Experiment
 from runners.design.parameter import Value
 from runners.design.size import SIZES
@@ -38,7 +39,7 @@ QUESTIONS: dict[str, tuple[Asked, ...]] = {
 
 def questions_of(number: str) -> tuple[Asked, ...]:
     """The questions of an experiment; none of a command that is no experiment."""
-    return QUESTIONS.get(number, ())
+    return QUESTIONS.get(COMPARE.number if number == TARGET_COMPARE.number else number, ())
 
 
 #: What each experiment measures, from its checked parameters.
