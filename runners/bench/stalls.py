@@ -7,9 +7,7 @@ long system call may also be at work for the store. So the figures with nothing 
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.errors import MeasureError, ToolError
-from runners.process.supervisor import start
+from runners.readers.stalls import read_stall_log
 from runners.toolchain.build import build_truepace
+from runners.trial.witness import StallWitness
 
 #: How often the witness wakes: a stall may have begun so long before it was due.
 PERIOD_NS = 1_000_000
@@ -62,8 +61,8 @@ def read_puts(file: Path) -> Puts:
 
 def read_stalls(file: Path) -> list[Stall]:
     """Read the records of the witness."""
-    rows = (line.split() for line in file.read_text(encoding="ascii").splitlines())
-    return [Stall(int(woke), int(late)) for woke, late in rows]
+    log = read_stall_log(file)
+    return [Stall(woke, late) for woke, late in zip(log.woke_ns.tolist(), log.late_ns.tolist(), strict=True)]
 
 
 def delayed(puts: Puts, stalls: Iterable[Stall]) -> npt.NDArray[np.bool_]:
@@ -90,34 +89,13 @@ def percentile(values: npt.NDArray[np.float64], share: float) -> float:
     return float(ordered[min(len(ordered) - 1, int(share * len(ordered)))])
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """The program that watches."""
-
-    program: Path
-
-    @contextmanager
-    def watching(self, cpu: int, file: Path) -> Iterator[None]:
-        """Watch a core while the body runs; afterwards the stalls are in the file."""
-        child = start([str(self.program), str(cpu), str(file)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        try:
-            said = child.stdout.readline().decode(errors="replace").strip()
-            if said != "ready":
-                raise MeasureError("the stall witness", said or "it ended at once", "run as root, or without it")
-            yield
-        finally:
-            code = child.stop()
-        if code != 0:
-            raise MeasureError("the stall witness", f"it ended with {code}", "run again")
-
-
-def find_witness(cpu: int | None, folder: Path) -> tuple[Witness | None, str]:
+def find_witness(cpu: int | None, folder: Path) -> tuple[StallWitness | None, str]:
     """Find a witness that works on a core; without one give the reason."""
     if cpu is None:
         return None, "the cores can't be chosen on this system"
     try:
-        found = Witness(build_truepace(print).with_name("stall-witness"))
-        with found.watching(cpu, folder / "stalls-of-a-trial.txt"):
+        found = StallWitness(build_truepace(print).with_name("stall-witness"))
+        with found.watching([cpu], folder / "stalls-of-a-trial.txt"):
             pass
     except (ToolError, MeasureError) as error:
         return None, str(error)

@@ -20,8 +20,9 @@ from runners.bench import stalls
 from runners.bench.course import Course, Part
 from runners.bench.programs import Programs, remove
 from runners.bench.row import Row
-from runners.bench.stalls import Puts, Stall, Witness
+from runners.bench.stalls import Puts, Stall
 from runners.errors import MeasureError
+from runners.trial.witness import StallWitness
 
 Goal = tuple[Literal["<=", ">="], float]
 OURS, OURS_LEVELED, OURS_VERIFYING = "lsm", "lsm+leveled", "lsm+verify"
@@ -163,7 +164,7 @@ class Bench:
     say: Callable[[str], None]
     samples: Samples = field(default_factory=Samples)
     cpu: int | None = None
-    witness: Witness | None = None
+    witness: StallWitness | None = None
     no_witness: str = ""
 
     def store(self, name: str) -> Path:
@@ -438,7 +439,7 @@ def _tail_run(bench: Bench, engine: str) -> None:
         if bench.witness is None:
             found = bench.programs.result("Tail", engine, store, *arguments)
         else:
-            with bench.witness.watching(cpu, late):
+            with bench.witness.watching([cpu], late):
                 found = bench.programs.result("Tail", engine, store, *arguments)
     during = stalls.read_stalls(late) if bench.witness else []
     puts = stalls.read_puts(records)

@@ -27,6 +27,7 @@ from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import FillRecord, StepRecord, write_record
 from runners.targets.base import Target
+from runners.toolchain.tools import TRUEPACE
 from runners.toolchain.workshop import Workshop
 from runners.trial import machine
 from runners.trial.fill import check_filled, fill_by_hand
@@ -34,6 +35,7 @@ from runners.trial.footprint import disk_bytes, processes, rest
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.trial.recording import Recorder
 from runners.trial.step import Instrument, Tick, measure_step, skipped, statistics, store_status
+from runners.trial.witness import StallWitness
 
 FILL_CONNECTIONS = 8
 ONE_CONNECTION = Shape()
@@ -85,6 +87,7 @@ class Campaign:
             generator_cpus,
             machine.taskset(),
             Recorder(shop.jdk),
+            StallWitness(TRUEPACE.with_name("stall-witness")),
         )
         self._taken: dict[str, Step] = {}
 

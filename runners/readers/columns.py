@@ -87,6 +87,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "slices": {"t_s": NUMBER, "us": NUMBER, "count": NUMBER},
     "events": {"t_s": NUMBER, "duration_ms": NUMBER, "kind": TEXT, "what": TEXT, "bytes": NUMBER},
     "activity": {"t_s": NUMBER, "length_s": NUMBER, "kind": TEXT, "busy_ms": NUMBER},
+    "stalls": {"cpu": COUNT, "t_s": NUMBER, "duration_ms": NUMBER},
     "samples": {"event": TEXT, "t_s": NUMBER, "stack": TEXT, "samples": NUMBER, "weight": NUMBER},
     "telemetry": {
         "t_s": NUMBER,

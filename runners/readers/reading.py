@@ -23,6 +23,7 @@ from runners.readers.load_json import LoadReport, read_load_json
 from runners.readers.run import Run, Step
 from runners.readers.shares import frames_frame, shares_frame
 from runners.readers.slices import read_slices
+from runners.readers.stalls import read_stall_log
 from runners.readers.telemetry import read_telemetry
 from runners.readers.timed_stacks import read_timed_stacks
 from runners.readers.wrk_console import find_reports
@@ -154,6 +155,7 @@ class _Reader:
             "slices": (self.folder.slices, read_slices),
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
+            "stalls": (self.folder.stalls, lambda path: read_stall_log(path).frame(start_us, elapsed_s)),
             "samples": (self.folder.timed_stacks, lambda path: read_timed_stacks(path, start_us)),
         }
         return {

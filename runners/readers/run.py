@@ -41,6 +41,8 @@ class Step:
     - ``activity``: about ten samples a second: `t_s` (start), `length_s`, `kind` (steal, foreign, disk, io stall,
       memory stall, or what the server's threads are for: jit, gc, flush, compaction, serving, profiler, other; `wait`
       of serving threads for a core), `busy_ms` (CPU time, or time, within that length).
+    - ``stalls``: late wake-ups of the stall witness: `cpu`, `t_s` (when its thread was due), `duration_ms` (by how much
+      it was late); the core may have stood still since the wake-up before.
     - ``samples``: the profiler's samples by fiftieths of a second: `event`, `t_s`, `stack` (as in ``stacks``),
       `samples`, `weight` (bytes for alloc, ns for lock).
     - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s` (counters as read), `server_rss_bytes`, `steal_share`,

@@ -78,6 +78,13 @@ class OtherProcess(Struct, frozen=True):
     cores: float
 
 
+class WitnessRecord(Struct, frozen=True):
+    """The stall witness of a load: the cores that it watched, or in `note` why it did not."""
+
+    cpus: tuple[int, ...] = ()
+    note: str | None = None
+
+
 class SearchRecord(Struct, frozen=True):
     """The limits of a knee search."""
 
@@ -220,6 +227,7 @@ class StepRecord(Struct, frozen=True):
     events_recorded: bool = False
     events_note: str | None = None
     others: tuple[OtherProcess, ...] = ()
+    witness: WitnessRecord | None = None
     ladder: LadderRecord | None = None
     interleaved: InterleavedRecord | None = None
     loop: LoopRecord = LoopRecord()

@@ -102,6 +102,11 @@ class StepFolder:
         return self.path / "activity.jsonl"
 
     @property
+    def stalls(self) -> Path:
+        """When each core stood still, as the stall witness saw it (`runners/loadgen/docs/stalls.md`)."""
+        return self.path / "stalls.txt"
+
+    @property
     def causes_recording(self) -> Path:
         """The JDK's flight recording of what can hold up a request."""
         return self.path / "causes.jfr"

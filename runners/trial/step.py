@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError
 from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
+from runners.process.cpu_placement import usable_cpus
 from runners.process.tree import tree
 from runners.storage.run_folder import StepFolder
-from runners.storage.schema import GeneratorRecord, ProfileRecord, StepRecord, StoreStatus
+from runners.storage.schema import GeneratorRecord, ProfileRecord, StepRecord, StoreStatus, WitnessRecord
 from runners.targets.base import Jvm, StoreStatistics, Target, log_tail
 from runners.trial.activity import Activity
 from runners.trial.footprint import processes
@@ -26,6 +27,7 @@ from runners.trial.others import Others
 from runners.trial.profiler import Profiler, ProfileSpec, collapse
 from runners.trial.recording import Recorder
 from runners.trial.telemetry import Telemetry
+from runners.trial.witness import StallWitness
 
 Tick = Callable[[float], None]
 _ENDING_S = 1.0  # from when a server's port is closed until it is known to have ended
@@ -40,6 +42,7 @@ class Instrument:
     cpus: tuple[int, ...] | None = None
     taskset: Path | None = None
     recorder: Recorder | None = None
+    witness: StallWitness | None = None
 
 
 @dataclass(slots=True)
@@ -96,6 +99,7 @@ def measure_step(
         _recording(folder, server, instrument.profiler, profile) as recorded,
         contextlib.closing(telemetry),
         activity,
+        _watched(folder, instrument.witness) as watched,
     ):
         try:
             outcome = run_load(
@@ -116,6 +120,7 @@ def measure_step(
         events_recorded=isinstance(server, Jvm),
         events_note=events.note,
         others=busiest,
+        witness=watched[0] if watched else None,
     )
     if not server.alive():
         reason = f"the server died under load (exit code {server.exit_code()})"
@@ -154,6 +159,13 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
 @dataclass(slots=True)
 class _Recording:
     note: str | None = None
+
+
+def _watched(
+    folder: StepFolder, witness: StallWitness | None
+) -> contextlib.AbstractContextManager[list[WitnessRecord]]:
+    """Watch all cores while the body runs, where there is a witness."""
+    return contextlib.nullcontext([]) if witness is None else witness.beside(usable_cpus(), folder.stalls)
 
 
 @contextlib.contextmanager

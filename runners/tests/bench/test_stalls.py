@@ -14,6 +14,13 @@ from runners.errors import ToolError
 EVERY_NS = 50_000
 TAKES_NS = 5_000
 MS = 1_000_000
+STALLS = """#stall-witness/1 period_ns=1000000 late_ns=100000
+#begin monotonic_ns=0 unix_ns=5000
+#end monotonic_ns=9000 unix_ns=14000
+#core 0 cpu_ns=100
+0 1000 20
+0 3000 40
+"""
 
 
 def puts_with_a_stop(count: int, stop_from_ns: int, stop_to_ns: int) -> Puts:
@@ -57,7 +64,7 @@ def test_a_store_that_never_catches_up_after_a_stall_is_left_out_for_as_long_aga
 
 
 def test_records_are_read_as_the_programs_write_them(tmp_path: Path) -> None:
-    (tmp_path / "stalls").write_text("1000 20\n3000 40\n")
+    (tmp_path / "stalls").write_text(STALLS)
     assert stalls.read_stalls(tmp_path / "stalls") == [Stall(1000, 20), Stall(3000, 40)]
     np.array([[10, 11, 15], [20, 29, 31]], dtype="<i8").tofile(tmp_path / "puts")
     puts = stalls.read_puts(tmp_path / "puts")

@@ -1,24 +1,24 @@
-//! `stall-witness CPU FILE`: record when a core stands still, whoever takes it: the hypervisor, an interrupt, the kernel.
+//! `stall-witness CPUS FILE`: record when cores stand still, whoever takes them: the hypervisor, an interrupt, the kernel.
 //!
-//! A thread of real-time priority wakes on that core each millisecond. Nothing that a program under test does can delay
-//! it, so when it wakes late the core itself stood still. It prints `ready` when it watches. On SIGTERM or SIGINT it
-//! writes FILE, a line for each late wake-up: CLOCK_MONOTONIC in nanoseconds when it woke, a space, and by how many
-//! nanoseconds that was late. Nothing is written before, for the disk would delay the witness.
+//! On each core of CPUS (`0,1`) a thread of real-time priority wakes each millisecond. No program of usual priority can
+//! delay it, so when it wakes late the core itself stood still. It prints `ready` when all threads watch. On SIGTERM or
+//! SIGINT it writes FILE; nothing is written before, for the disk would delay the witness. `docs/stalls.md` describes
+//! the file.
 
 use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [cpu, file] = arguments.as_slice() else {
-        eprintln!("stall-witness: two arguments are needed; call it as stall-witness CPU FILE");
+    let [list, file] = arguments.as_slice() else {
+        eprintln!("stall-witness: two arguments are needed; call it as stall-witness CPUS FILE");
         return ExitCode::from(2);
     };
-    let Ok(cpu) = cpu.parse() else {
-        eprintln!("stall-witness: the core {cpu:?} is not a number; give one that this process may use, such as 1");
+    let Ok(cpus) = list.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>() else {
+        eprintln!("stall-witness: {list:?} is no list of cores; give those that this process may use, such as 0,1");
         return ExitCode::from(2);
     };
-    match linux::watch(cpu).and_then(|stalls| linux::write(file, &stalls)) {
+    match linux::watch(&cpus).and_then(|watched| linux::write(file, &watched)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("stall-witness: {message}");
@@ -36,10 +36,12 @@ fn main() -> ExitCode {
 #[cfg(target_os = "linux")]
 mod linux {
     use rustix::thread::{CpuSet, Pid, sched_setaffinity};
+    use rustix::time::{ClockId, clock_gettime};
     use std::fmt::Write as _;
     use std::io::Write as _;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::{Sender, channel};
 
     const PERIOD_NS: i64 = 1_000_000;
     /// What a wake-up takes on an idle core is far below, what delays a request by a millisecond far above.
@@ -48,36 +50,83 @@ mod linux {
     const NS_PER_S: i64 = 1_000_000_000;
     /// Room for the worst hour; beyond it memory is added, which may delay a wake-up.
     const ROOM: usize = 1 << 16;
+    /// Of so many bracketed readings of two clocks the narrowest is taken.
+    const READINGS: usize = 5;
 
     /// One late wake-up.
-    pub struct Stall {
+    struct Stall {
         woke_ns: i64,
         late_ns: i64,
     }
 
-    /// Watches a core until the process is asked to end.
-    pub fn watch(cpu: usize) -> Result<Vec<Stall>, String> {
+    /// One core's late wake-ups, and the CPU time that its thread took for all.
+    struct Core {
+        cpu: usize,
+        cpu_ns: i64,
+        stalls: Vec<Stall>,
+    }
+
+    /// The same moment by two clocks.
+    #[derive(Clone, Copy)]
+    struct Moment {
+        monotonic_ns: i64,
+        unix_ns: i64,
+    }
+
+    /// All cores, from when to when they were watched.
+    pub struct Watched {
+        begin: Moment,
+        end: Moment,
+        cores: Vec<Core>,
+    }
+
+    /// Watches cores until the process is asked to end.
+    pub fn watch(cpus: &[usize]) -> Result<Watched, String> {
         let ended = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
             signal_hook::flag::register(signal, Arc::clone(&ended))
                 .map_err(|error| format!("signal {signal}: {error}"))?;
         }
+        // SAFETY: takes plain values. Where it is refused pages are in memory all the same, as they are in use.
+        unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+        let (prepared_to, prepared) = channel();
+        let threads: Vec<_> = cpus
+            .iter()
+            .map(|&cpu| {
+                let (ended, prepared_to) = (Arc::clone(&ended), prepared_to.clone());
+                std::thread::spawn(move || watch_one(cpu, &ended, &prepared_to))
+            })
+            .collect();
+        drop(prepared_to);
+        let all_watch = prepared.iter().take(cpus.len()).count() == cpus.len();
+        let begin = moment();
+        if all_watch {
+            println!("ready");
+            std::io::stdout().flush().map_err(|error| format!("standard output: {error}"))?;
+        } else {
+            ended.store(true, Ordering::Relaxed);
+        }
+        let cores: Result<Vec<Core>, String> =
+            threads.into_iter().map(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?).collect();
+        Ok(Watched { begin, end: moment(), cores: cores? })
+    }
+
+    fn watch_one(cpu: usize, ended: &AtomicBool, prepared: &Sender<()>) -> Result<Core, String> {
         prepare(cpu)?;
         let mut stalls = Vec::with_capacity(ROOM);
-        println!("ready");
-        std::io::stdout().flush().map_err(|error| format!("standard output: {error}"))?;
-        let mut due_ns = now_ns() + PERIOD_NS;
+        let _ = prepared.send(());
+        let mut due_ns = now_ns(ClockId::Monotonic) + PERIOD_NS;
         while !ended.load(Ordering::Relaxed) {
             if !sleep_until(due_ns) {
                 continue;
             }
-            let woke_ns = now_ns();
+            let woke_ns = now_ns(ClockId::Monotonic);
             if woke_ns - due_ns >= LATE_NS {
                 stalls.push(Stall { woke_ns, late_ns: woke_ns - due_ns });
             }
             due_ns = if woke_ns - due_ns < PERIOD_NS { due_ns + PERIOD_NS } else { woke_ns + PERIOD_NS };
         }
-        Ok(stalls)
+        Ok(Core { cpu, cpu_ns: now_ns(ClockId::ThreadCPUTime), stalls })
     }
 
     fn prepare(cpu: usize) -> Result<(), String> {
@@ -88,22 +137,34 @@ mod linux {
         cpus.set(cpu);
         sched_setaffinity(None::<Pid>, &cpus)
             .map_err(|error| format!("core {cpu} is refused ({error}); give one that this process may use"))?;
-        // SAFETY: both calls take plain values or a pointer to a local that outlives them.
-        let refused = unsafe {
-            let parameters = libc::sched_param { sched_priority: PRIORITY };
-            libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE);
-            libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters)
-        };
-        if refused != 0 {
+        let parameters = libc::sched_param { sched_priority: PRIORITY };
+        // SAFETY: a pointer to a local that outlives the call.
+        if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } != 0 {
             let error = std::io::Error::last_os_error();
-            return Err(format!("real-time priority is refused ({error}); run as root or with CAP_SYS_NICE"));
+            return Err(format!(
+                "real-time priority is refused ({error}); give the program the right to it (sudo setcap cap_sys_nice+ep \
+                 stall-witness), raise the limit (ulimit -r {PRIORITY}), or run as root"
+            ));
         }
         Ok(())
     }
 
-    fn now_ns() -> i64 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    fn now_ns(clock: ClockId) -> i64 {
+        let now = clock_gettime(clock);
         now.tv_sec * NS_PER_S + now.tv_nsec
+    }
+
+    /// Reads the wall clock between two readings of the other.
+    fn moment() -> Moment {
+        let read = || {
+            let before = now_ns(ClockId::Monotonic);
+            let unix_ns = now_ns(ClockId::Realtime);
+            let width = now_ns(ClockId::Monotonic) - before;
+            (width, Moment { monotonic_ns: before + width / 2, unix_ns })
+        };
+        (1..READINGS)
+            .fold(read(), |best, _| [best, read()].into_iter().min_by_key(|(width, _)| *width).unwrap_or(best))
+            .1
     }
 
     /// Returns whether the time has come; a signal ends the sleep before.
@@ -115,11 +176,20 @@ mod linux {
         }
     }
 
-    /// Writes a line for each stall.
-    pub fn write(file: &str, stalls: &[Stall]) -> Result<(), String> {
-        let mut text = String::new();
-        for Stall { woke_ns, late_ns } in stalls {
-            let _ = writeln!(text, "{woke_ns} {late_ns}");
+    /// Writes the head, a line for each core, and one for each stall.
+    pub fn write(file: &str, watched: &Watched) -> Result<(), String> {
+        let mut text = format!("#stall-witness/1 period_ns={PERIOD_NS} late_ns={LATE_NS}\n");
+        // Writing to a String cannot fail.
+        for (name, moment) in [("begin", watched.begin), ("end", watched.end)] {
+            let _ = writeln!(text, "#{name} monotonic_ns={} unix_ns={}", moment.monotonic_ns, moment.unix_ns);
+        }
+        for Core { cpu, cpu_ns, .. } in &watched.cores {
+            let _ = writeln!(text, "#core {cpu} cpu_ns={cpu_ns}");
+        }
+        for Core { cpu, stalls, .. } in &watched.cores {
+            for Stall { woke_ns, late_ns } in stalls {
+                let _ = writeln!(text, "{cpu} {woke_ns} {late_ns}");
+            }
         }
         std::fs::write(file, text).map_err(|error| format!("{file} can't be written ({error}); choose another file"))
     }

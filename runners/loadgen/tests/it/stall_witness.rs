@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 const HELD: Duration = Duration::from_millis(50);
 const NS_PER_MS: u64 = 1_000_000;
 
-fn witness(cpu: usize, file: &Path) -> Child {
+fn witness(cpus: &str, file: &Path) -> Child {
     Command::new(env!("CARGO_BIN_EXE_stall-witness"))
-        .arg(cpu.to_string())
+        .arg(cpus)
         .arg(file)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -49,7 +49,7 @@ fn a_core_that_stands_still_is_recorded() {
     let usable = sched_getaffinity(None).unwrap();
     let cpu = (0..CpuSet::MAX_CPU).find(|&cpu| usable.is_set(cpu)).unwrap();
     let file = std::env::temp_dir().join(format!("stall-witness-{}.txt", std::process::id()));
-    let mut child = witness(cpu, &file);
+    let mut child = witness(&cpu.to_string(), &file);
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let held = line == "ready\n" && hold(cpu);
@@ -59,17 +59,25 @@ fn a_core_that_stands_still_is_recorded() {
     let output = child.wait_with_output().unwrap();
     if !held {
         let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("real-time priority is refused") && said.contains("CAP_SYS_NICE"), "{said}");
+        assert!(
+            said.contains("real-time priority is refused")
+                && said.contains("cap_sys_nice")
+                && said.contains("ulimit -r"),
+            "{said}"
+        );
         return;
     }
     assert!(output.status.success());
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
+    let heads: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix('#')?.split(' ').next()).collect();
+    assert_eq!(heads, ["stall-witness/1", "begin", "end", "core"]);
     let longest = text
         .lines()
-        .map(|line| line.split_once(' ').unwrap())
-        .map(|(woke, late)| (woke.parse::<u64>().unwrap(), late.parse::<u64>().unwrap()))
-        .map(|(_, late)| late)
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split(' ').map(|field| field.parse::<u64>().unwrap()).collect::<Vec<_>>())
+        .inspect(|fields| assert_eq!((fields.len(), fields[0]), (3, cpu as u64)))
+        .map(|fields| fields[2])
         .max();
     // It was due within a millisecond of the beginning.
     let least = u64::try_from(HELD.as_nanos()).unwrap() - 2 * NS_PER_MS;
@@ -77,8 +85,15 @@ fn a_core_that_stands_still_is_recorded() {
 }
 
 #[test]
+fn a_list_that_is_none_is_refused() {
+    let output = witness("0,one", Path::new("never-written")).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("\"0,one\" is no list of cores"));
+}
+
+#[test]
 fn a_core_that_is_not_there_is_named() {
-    let output = witness(100_000, Path::new("never-written")).wait_with_output().unwrap();
+    let output = witness("100000", Path::new("never-written")).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("core 100000"), "{said}");

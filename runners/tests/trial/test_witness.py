@@ -1,0 +1,112 @@
+"""The stall witness sees who takes a core from everybody, and nothing that a server can do to itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from runners.process.cpu_placement import usable_cpus
+from runners.readers.stalls import read_stall_log
+from runners.toolchain.build import build_truepace
+from runners.trial.witness import StallWitness
+
+HELD_S = 0.2
+HOG = f"""
+import os, sys, time
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(90))
+end = time.monotonic() + {HELD_S}
+while time.monotonic() < end: pass
+"""
+SPIN = "while True: pass"
+
+Plant = Callable[[int], None]
+
+
+@contextlib.contextmanager
+def running(code: str, cpu: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program on one core."""
+    child = subprocess.Popen([sys.executable, "-c", f"import os\nos.sched_setaffinity(0, [{cpu}])\n{code}"])
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+def stopped(cpu: int) -> None:
+    """A server that is frozen for a while: it doesn't respond, and its core is free."""
+    with running("import time; time.sleep(60)", cpu) as server:
+        server.send_signal(signal.SIGSTOP)
+        time.sleep(HELD_S)
+        server.send_signal(signal.SIGCONT)
+
+
+def spinning(cpu: int) -> None:
+    """A server that computes on without an end, as a collector of garbage does."""
+    with running(SPIN, cpu):
+        time.sleep(HELD_S)
+
+
+def hogged(cpu: int) -> None:
+    """A program above the witness, which takes the core from all others, as a hypervisor does."""
+    with running(HOG, cpu) as hog:
+        assert hog.wait(60) == 0
+
+
+def seen(folder: Path, plant: Plant) -> tuple[pd.DataFrame, float]:
+    """A core's stalls while something was planted on it, and the longest in milliseconds."""
+    witness = StallWitness(build_truepace(lambda _line: None).with_name("stall-witness"))
+    cpu, file = usable_cpus()[-1], folder / "stalls.txt"
+    began = time.time_ns() // 1000
+    with witness.beside([cpu], file) as told:
+        plant(cpu)
+    (record,) = told
+    if record.note is not None:
+        assert "real-time priority is refused" in record.note and "setcap cap_sys_nice" in record.note
+        pytest.skip("this user has no right to real-time priority")
+    found = read_stall_log(file).frame(began)
+    return found, float(found["duration_ms"].max()) if len(found) else 0.0
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_FIFO"), reason="real-time priority is Linux's")
+@pytest.mark.parametrize("plant", [stopped, spinning])
+def test_a_server_that_stops_or_spins_is_not_the_machine(tmp_path: Path, plant: Plant) -> None:
+    for _ in range(5):  # the machine may stand still for so long by itself, but not each time
+        _, longest_ms = seen(tmp_path, plant)
+        if longest_ms < HELD_S * 1000 / 2:
+            return
+    pytest.fail(f"the witness was late by {longest_ms:.0f} ms each time")
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_FIFO"), reason="real-time priority is Linux's")
+def test_a_hog_of_higher_priority_is_seen_when_and_as_long_as_it_held_the_core(tmp_path: Path) -> None:
+    found, longest_ms = seen(tmp_path, hogged)
+    # It was due within a millisecond of the beginning. The kernel may give a share of each second to others.
+    assert longest_ms >= HELD_S * 1000 * 0.7, found.to_string()
+    assert found["t_s"].between(0, 120).all(), found.to_string()
+
+
+def test_a_witness_that_is_not_there_costs_no_load(tmp_path: Path) -> None:
+    with StallWitness(tmp_path / "stall-witness").beside([0], tmp_path / "stalls.txt") as told:
+        pass
+    (record,) = told
+    assert record.cpus == () and record.note is not None and "not built" in record.note
+
+
+def test_a_refusal_is_told_with_its_remedy(tmp_path: Path) -> None:
+    program = tmp_path / "stall-witness"
+    program.write_text("#!/bin/sh\necho 'stall-witness: real-time priority is refused'\nexit 1\n")
+    program.chmod(0o755)
+    with StallWitness(program).beside([0], tmp_path / "stalls.txt") as told:
+        pass
+    note = told[0].note or ""
+    assert "real-time priority is refused" in note and "setcap" in note and "ulimit -r" in note
