@@ -15,7 +15,7 @@ from runners.analysis.facts import offered_rps
 from runners.analysis.sentinel import judge as judge_sentinel
 from runners.claims.climbing import Ladder
 from runners.design import ablations, report_3, report_4, report_5, stores
-from runners.design.block import LOAD, PROBE
+from runners.design.block import LOAD, PROBE, FixedRate
 from runners.design.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
 from runners.design.commands import plan_of
 from runners.design.experiment import REPORT_S, Experiment
@@ -207,6 +207,9 @@ class Lab(SideBySide, Clusters):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
         block = self.blocks[name]
         steps = self._executor.run(block)
+        if not isinstance(block, FixedRate):
+            self._drawn(block, steps)
+            return steps
         clean = [step for step in steps if step.kind == LOAD and not step.profiled]
         if probes := [step for step in steps if step.kind == PROBE]:
             draw(lambda: report.probes(probes, offered_rps(clean[0]), block.workload.published_rate_rps))

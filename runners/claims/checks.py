@@ -8,6 +8,7 @@ from runners.analysis import facts, floors
 from runners.audit.audit import audit
 from runners.claims import step_checks as on
 from runners.claims.conclusion import Check
+from runners.design.block import PROFILED_RATE_STEP, RATE_STEP
 from runners.readers import write
 from runners.readers.outputs import find_outputs
 from runners.readers.run import Run, Step
@@ -16,8 +17,6 @@ from runners.readers.severity import Severity
 STEAL_LIMIT = 0.01  # of all cores
 FOREIGN_LIMIT_CORES = 0.25
 LOAD_PER_CORE_LIMIT = 0.5
-RUNG = "rung"
-PROFILED = "rung-profiled"
 TURN, TURN_PROFILED = "turn", "turn-profiled"
 #: Steps with these in their metadata are the matter of an analyser of their own, also when they are not valid.
 NOTHING_TO_LOOK_AT = "No step to look at."
@@ -115,7 +114,7 @@ def _complete(run: Run) -> Check:
     bad = [
         step
         for step in run.steps
-        if not step.valid and step.kind not in (RUNG, PROFILED) and not step.record.own_section
+        if not step.valid and step.kind not in (RATE_STEP, PROFILED_RATE_STEP) and not step.record.own_section
     ]  # a ladder and a switch say that of their own
     if bad:
         text += "; " + "; ".join(f"{step.label}: {facts.why_not(step)}" for step in bad)

@@ -13,12 +13,11 @@ from runners.analysis import facts
 from runners.analysis.finding import Finding
 from runners.analysis.knee import Answer, Kind, Probe, Search, finish, probe_of
 from runners.analysis.meets import Met, Outcome, meets
-from runners.claims.checks import PROFILED as PROFILED
-from runners.claims.checks import RUNG
 from runners.claims.conclusion import Claims
 from runners.claims.knee_words import asked, together
 from runners.claims.knee_words import rate_interval as rate_interval
 from runners.claims.probe_checks import checks
+from runners.design.block import RATE_STEP
 from runners.design.objective import Objective
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -86,7 +85,7 @@ class Ladder:
 def ladders(run: Run) -> list[Ladder]:
     """The ladders of a run, in order."""
     by_name: dict[str, list[Step]] = {}
-    for step in run.find(kind=RUNG):
+    for step in run.find(kind=RATE_STEP):
         by_name.setdefault(step.record.ladder.name if step.record.ladder else step.subject, []).append(step)
     return [ladder_of(name, steps) for name, steps in by_name.items()]
 

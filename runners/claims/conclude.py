@@ -22,11 +22,12 @@ from runners.claims import (
     rungs,
     stores,
 )
-from runners.claims.checks import NOTHING_TO_LOOK_AT, RUNG, checks
+from runners.claims.checks import NOTHING_TO_LOOK_AT, checks
 from runners.claims.conclusion import Check, Claims, Conclusion
 from runners.claims.cross_checks import cross_checks
 from runners.claims.next_steps import next_steps
 from runners.claims.questions import Asked, Evidence, answered
+from runners.design.block import RATE_STEP
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
@@ -101,12 +102,12 @@ def _checks(run: Run, claimed: list[Claims], asked: bool) -> tuple[Check, ...]:
 
 def _tells_itself(run: Run) -> bool:
     """Whether this run is a ladder or a comparison: it is not asked for loads."""
-    return any(step.kind in (RUNG, comparing.REPEAT) for step in run.steps)
+    return any(step.kind in (RATE_STEP, comparing.REPEAT) for step in run.steps)
 
 
 def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:
     """Workloads that were measured, and those that were published and so should have been."""
-    climbed = {step.workload for step in run.steps if step.kind == RUNG}  # a ladder's warm-up is a probe too
+    climbed = {step.workload for step in run.steps if step.kind == RATE_STEP}  # a ladder's warm-up is a probe too
     seen = {step.workload for step in run.steps if step.kind in ("load", "floor")}
     seen |= {step.workload for step in run.steps if step.kind == "probe"} - climbed
     seen |= {name.rpartition("/")[2] for name in published}

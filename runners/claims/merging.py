@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from runners.analysis.finding import Finding
 from runners.claims.climbing import MOST_IN_ANSWER
-from runners.design.climb import MOST_SHARE
+from runners.design.ladder import MOST_SHARE
 from runners.readers import write
 from runners.readers.severity import Severity
 

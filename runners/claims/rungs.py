@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from runners.analysis import facts, machine_tail, profile
 from runners.analysis.finding import Anchor, Finding
-from runners.claims import climbing, published_ladders
+from runners.claims import published_ladders
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
-from runners.design.climb import MOST_SHARE
+from runners.design.block import PROFILED_RATE_STEP
+from runners.design.ladder import MOST_SHARE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
@@ -29,7 +30,7 @@ def anchor(workload: str, event: str) -> str:
 
 def profiled_rungs(run: Run, workload: str, subject: str | None = None) -> list[Step]:
     """The profiled rungs of a workload whose profile may be read, lowest rate first."""
-    steps = [s for s in run.find(kind=climbing.PROFILED, workload=workload, subject=subject) if profile.usable(s)]
+    steps = [s for s in run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject) if profile.usable(s)]
     return sorted(steps, key=facts.offered_rps)
 
 

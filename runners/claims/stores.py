@@ -15,9 +15,9 @@ from runners.analysis import facts
 from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.claims import executions
-from runners.claims.checks import PROFILED, RUNG
 from runners.claims.conclusion import Claims
 from runners.claims.executions import Knee
+from runners.design.block import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.stores import CEILING, REFERENCE
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -98,8 +98,8 @@ def _number(told: float | None) -> float:
 def stores(run: Run) -> list[Store]:
     """The stores of a run that were filled more than once over and climbed, in order; none for any other run."""
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
-    rungs = [step for step in run.steps if step.kind in (RUNG, PROFILED)]
-    subjects = [name for name in dict.fromkeys(step.subject for step in rungs) if name in fills]
+    measured = [step for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP)]
+    subjects = [name for name in dict.fromkeys(step.subject for step in measured) if name in fills]
     if not subjects:
         return []
     known = executions.knees(run)

@@ -9,13 +9,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runners.design.ladder import (
+    AROUND_A_PROFILE_S,
+    AROUND_A_RATE_STEP_S,
+    LIKELY_PUBLISHED,
+    WARM_S,
+    LadderSize,
+    most_again,
+    step_name,
+)
+from runners.design.objective import Objective
 from runners.design.rate import Rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import AROUND_A_LOAD_S, Size
 from runners.design.workload import Workload
+from runners.errors import PlanError
 
 PROBE, FLOOR, LOAD = "probe", "floor", "load"
+#: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
+RATE_STEP, PROFILED_RATE_STEP = "rung", "rung-profiled"
+#: Seconds around a trial of a role, where it is on a server that is up already.
+_AROUND_S = {RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S}
+#: Seconds of a step of a search, and of its warm-up, where nothing else is said.
+SEARCH_STEP_S, SEARCH_WARMUP_S = 5.0, 1.0
+FEWEST_STEPS = 4
 REFERENCE_TARGET = Setting("noop", "noop")
 
 
@@ -38,7 +56,7 @@ class Trial:
     @property
     def planned_s(self) -> float:
         """The seconds of the load and of what is done around it."""
-        return self.length_s + AROUND_A_LOAD_S
+        return self.length_s + _AROUND_S.get(self.role, AROUND_A_LOAD_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +64,21 @@ class Session:
     """One server and the trials that share it. `fill`: the workload whose keys are written first.
 
     `restart`: the server is started again on what the fill left, so that the data has been through the disk.
+    `warm_up`: the closed loop that warms the server after the fill. Sessions in a row that differ in their trials alone
+    share one warm server; the first has the warm-up itself as its trial.
     """
 
     treatment: Setting
     trials: tuple[Trial, ...]
     fill: Workload | None = None
     restart: bool = False
+    warm_up: Trial | None = None
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the fill and of every trial."""
+        """The seconds of the fill and of every trial; on a warm server those of its trials."""
+        if self.warm_up is not None and self.warm_up not in self.trials:
+            return sum(trial.planned_s for trial in self.trials)
         return (self.fill.fill_s() if self.fill else 0.0) + sum(trial.planned_s for trial in self.trials)
 
     @property
@@ -140,5 +163,204 @@ def planned_s(sessions: Sequence[Session]) -> float:
     return sum(session.planned_s for session in sessions)
 
 
+def seconds_of_a_search_step(minutes: float, shape: Shape, low_rps: float, high_rps: float) -> float:
+    """How long a step of a search takes. Raises PlanError for a search that can't find anything in that time."""
+    step_s = (shape.duration_s or SEARCH_STEP_S) + (shape.warmup_s or 0.0) + AROUND_A_LOAD_S
+    if minutes * 60 < FEWEST_STEPS * step_s:
+        cause = f"too short for {FEWEST_STEPS} probes of {step_s:.0f} s"
+        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter probes (-p probe_s=2)")
+    if low_rps >= high_rps:
+        raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
+    return step_s
+
+
+@dataclass(frozen=True, slots=True)
+class WarmServer:
+    """The one server of a search or a ladder: what is filled and sent before its first rate step."""
+
+    treatment: Setting
+    workload: Workload
+    size: Size
+
+    @property
+    def name(self) -> str:
+        """Name the workload and the treatment, as the names of steps do."""
+        return step_name(self.workload.name, self.treatment.name)
+
+    def warm_up(self, shape: Shape) -> Session:
+        """The closed loop that warms the server and shows what it reaches."""
+        trial = self._trial(shape)
+        return Session(self.treatment, (trial,), self._fill, warm_up=trial)
+
+    def session(self, trial: Trial) -> Session:
+        """A trial on this server when it is warm."""
+        return Session(self.treatment, (trial,), self._fill, warm_up=self._trial(trial.shape))
+
+    def _trial(self, shape: Shape) -> Trial:
+        whole_s = max(min(WARM_S, 2 * self.size.probe_s), self.size.probe_s)
+        closed = Shape(shape.connections, shape.threads, whole_s, 0.0)
+        return Trial(step_name(PROBE, self.name), PROBE, self.workload, None, closed)
+
+    @property
+    def _fill(self) -> Workload | None:
+        return self.workload if self.workload.filled_keys else None
+
+
+@dataclass(frozen=True, slots=True)
+class KneeSearch:
+    """Search the highest rate that meets an objective, on one warm server, within `minutes` of rate steps.
+
+    `shape` is that of a step, its length and warm-up included. The search ends when the 95 % interval is narrower than
+    `precision`. Raises PlanError for a budget in which nothing can be found.
+    """
+
+    name: str
+    title: str
+    server: WarmServer
+    objective: Objective
+    minutes: float
+    shape: Shape
+    low_rps: float = 100.0
+    high_rps: float = 1_000_000.0
+    precision: float = 0.05
+    questions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        seconds_of_a_search_step(self.minutes, self.shape, self.low_rps, self.high_rps)
+
+    @property
+    def workload(self) -> Workload:
+        """What every step sends."""
+        return self.server.workload
+
+    @property
+    def step_s(self) -> float:
+        """The seconds that one step is planned to take."""
+        return seconds_of_a_search_step(self.minutes, self.shape, self.low_rps, self.high_rps)
+
+    def session(self, index: int, rps: float) -> Session:
+        """The rate step of that number."""
+        return self.server.session(_rate_step(self.server, self.server.name, self.shape, index, rps))
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of the warm-up and of the whole budget, which is the most that a search takes."""
+        return self.server.warm_up(self.shape).planned_s + self.minutes * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Offer several rates one after the other to one warm server.
+
+    The rates are given in `rates`, or are `shares` of a base: the knee that `search` finds on the same server before,
+    or without one what the closed loop of the warm-up reached. `published` names outputs, each with its rate: of those
+    within reach the `most_published` nearest to the base are offered too, for `published_s`. The steps nearest to the
+    shares in `profiled` (None: all) are measured once more while `profile` is recorded. Steps at which the generator
+    was late are offered once more, up to a third of them. Raises PlanError for rates that can't be offered.
+    """
+
+    name: str
+    title: str
+    server: WarmServer
+    shape: Shape
+    rates: tuple[float, ...] = ()
+    search: KneeSearch | None = None
+    shares: tuple[float, ...] = ()
+    objective: Objective | None = None
+    published: tuple[tuple[str, float], ...] = ()
+    most_published: int = 99
+    published_s: float | None = None
+    profile: tuple[str, ...] = ()
+    profiled: tuple[float, ...] | None = ()
+    questions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.shares and (not self.rates or min(self.rates) <= 0):
+            raise PlanError(f"rates {list(self.rates)}", "a ladder needs rates above zero", "give some")
+
+    @property
+    def workload(self) -> Workload:
+        """What every step sends."""
+        return self.server.workload
+
+    @property
+    def ladder(self) -> str:
+        """The ladder's name in the records of its steps: apart from that of the search on the same server."""
+        return f"{self.server.name}-rungs" if self.shares else self.server.name
+
+    def session(self, index: int, rps: float, *more: str) -> Session:
+        """The rate step of that number; `more` goes to its name."""
+        shape = self.shape
+        if self.published_s is not None and rps in dict(self.published).values():
+            shape = dataclasses.replace(shape, duration_s=self.published_s)
+        return self.server.session(_rate_step(self.server, self.ladder, shape, index, rps, *more))
+
+    def profiled_session(self, rps: float) -> Session:
+        """The rate step at this rate once more, with the profiler."""
+        name = step_name(PROFILED_RATE_STEP, self.ladder, f"{rps:.0f}")
+        rate = Rate(rps, "a rate step of a ladder, once more with the profiler")
+        trial = Trial(name, PROFILED_RATE_STEP, self.workload, rate, self.shape, self.profile)
+        return self.server.session(trial)
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of the search and of the steps, whatever their rates will be.
+
+        How many published rates are within reach is only known when the base is: about LIKELY_PUBLISHED are planned.
+        """
+        count = len(self.shares or self.rates)
+        within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
+        longer = dataclasses.replace(self.shape, duration_s=self.published_s or self.shape.duration_s)
+        own_s, published_s = (
+            _rate_step(self.server, self.ladder, each, 1, 1.0).planned_s for each in (self.shape, longer)
+        )
+        profiled = (count + within if self.profiled is None else len(self.profiled)) if self.profile else 0
+        profiled_s = profiled * self.profiled_session(1.0).planned_s if profiled else 0.0
+        before_s = self.search.planned_s if self.search else self.server.warm_up(self.shape).planned_s
+        return before_s + (count + most_again(count)) * own_s + within * published_s + profiled_s
+
+
+def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: float, *more: str) -> Trial:
+    name = step_name(RATE_STEP, ladder, f"{index:03d}", *more)
+    return Trial(name, RATE_STEP, server.workload, Rate(rps, "a rate step of a ladder"), shape)
+
+
+def around_the_knee(
+    name: str,
+    title: str,
+    server: WarmServer,
+    plan: LadderSize,
+    objective: Objective,
+    connections: int,
+    published: tuple[tuple[str, float], ...] = (),
+    profile: tuple[str, ...] = (),
+    questions: tuple[str, ...] = (),
+) -> KneeSearch | Ladder:
+    """A ladder around the knee as long as a size has time for; a size without shares has the search alone."""
+    probes = Shape(connections, 1, plan.probe_s, plan.probe_warmup_s)
+    search = None
+    if plan.knee_minutes:
+        search = KneeSearch(
+            name, title, server, objective, plan.knee_minutes, probes, precision=plan.precision, questions=questions
+        )
+        if not plan.shares:
+            return search
+    return Ladder(
+        name,
+        title,
+        server,
+        Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
+        search=search,
+        shares=plan.shares,
+        objective=objective,
+        published=published,
+        most_published=plan.published,
+        published_s=plan.published_s,
+        profile=profile,
+        profiled=plan.profiled,
+        questions=questions,
+    )
+
+
 #: One member of it per type of block.
-Block = FixedRate
+Block = FixedRate | KneeSearch | Ladder

@@ -140,6 +140,11 @@ class Experiment:
     #: Of an experiment whose notebook calls its drivers itself: how long they take.
     own_planned_s: Callable[[Size], float] | None = None
 
+    @property
+    def measures(self) -> bool:
+        """Whether a run loads a server; one that looks at other runs has no size."""
+        return any(parameter.name == "size" for parameter in self.parameters)
+
     def size_of(self, parameters: Mapping[str, Value]) -> str:
         """What a run folder's name says of the size; an experiment that measures nothing has none."""
         return str(parameters.get("size", "all"))
@@ -206,7 +211,6 @@ EXPERIMENTS = {
             "report-4",
             LADDER_4,
             (report_4.PUT_COLD, report_4.PUT_WARM),
-            report_4.planned_s,
         ),
         Experiment(
             "05",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runners.design.climb import AROUND_A_RUNG_S, WARM_S, Climb, most_again
+from runners.design.ladder import AROUND_A_RATE_STEP_S, WARM_S, LadderSize, most_again
 from runners.design.setting import Setting
 from runners.design.size import Size
 from runners.design.workload import SCRIPTS, Workload, random_gets
@@ -20,10 +20,10 @@ REPEAT_S = {"smoke": 0.5, "quick": 1.0, "full": 5.0}
 POOL = "pool"
 #: Offered to a pool, as shares of its knee: once what it carries, once what it can't.
 OVERLOAD_SHARES = (0.8, 1.5)
-CLIMBS = {
-    "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": Climb(0.24, 1.2, 0.3, (0.7,), (0.7,), 1.5, precision=0.15, published=1),
-    "full": Climb(6, 10.0, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0),
+LADDERS = {
+    "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
+    "quick": LadderSize(0.24, 1.2, 0.3, (0.7,), (0.7,), 1.5, precision=0.15, published=1),
+    "full": LadderSize(6, 10.0, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0),
 }
 
 
@@ -70,8 +70,8 @@ def queues(size: str) -> list[Setting]:
 
 def planned_s(size: Size, climbed: int) -> float:
     """About how long a run with so many climbs takes."""
-    climb, rungs = CLIMBS[size.name], len(OVERLOAD_SHARES)
-    rung_s = climb.rung_s + climb.probe_warmup_s + AROUND_A_RUNG_S
+    climb, rungs = LADDERS[size.name], len(OVERLOAD_SHARES)
+    rung_s = climb.step_s + climb.probe_warmup_s + AROUND_A_RATE_STEP_S
     overload_s = _START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
     return climbed * climb.planned_s() + COMPARED_MINUTES[size.name] * 60 + len(queues(size.name)) * overload_s
 

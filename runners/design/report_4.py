@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from runners.design.climb import CLIMBS
-from runners.design.size import Size
 from runners.design.workload import SCRIPTS, Workload
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
 PUBLISHED_RPS = 10_000
-LADDERS = 3  # PUT of large values, of small ones, GET
 #: Keys in the store and keys that GET asks for, by size: 3 GB in the full one, as published.
 STORED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 2_500_000}
 ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 300_000}
@@ -37,8 +34,3 @@ def get(size: str) -> Workload:
         arguments=(str(ASKED_KEYS[size]),),
         published_rungs=("report-4/get-20000", "report-4/get-25000"),
     )
-
-
-def planned_s(size: Size) -> float:
-    """About how long the ladders take."""
-    return LADDERS * CLIMBS[size.name].planned_s() + get(size.name).fill_s()

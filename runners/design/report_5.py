@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runners.design.climb import AROUND_A_RUNG_S, LIKELY_PUBLISHED, WARM_S, Climb, most_again
+from runners.design.ladder import AROUND_A_RATE_STEP_S, LIKELY_PUBLISHED, WARM_S, LadderSize, most_again
 from runners.design.setting import Setting
 from runners.design.size import WARM_UP_S, Size
 from runners.design.workload import SCRIPTS, Workload, random_gets
@@ -27,10 +27,10 @@ REPLICATED_CONNECTIONS = 60
 #: Seconds beside the loads, for progress: around the two of a turn, to start a cluster, for the profiles of two.
 AROUND_A_TURN_S, START_S, PROFILED_S = 0.3, 2.2, 12.0
 
-CLIMBS = {
-    "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": Climb(0.23, 1.0, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
-    "full": Climb(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
+LADDERS = {
+    "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
+    "quick": LadderSize(0.23, 1.0, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
+    "full": LadderSize(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
 }
 #: Share of the knee at which latency and profile are taken in depth, well below it.
 STEADY_SHARE = 0.6
@@ -117,9 +117,9 @@ OUTAGES = {
 
 def planned_s(size: Size) -> float:
     """About how long a run takes, without its report."""
-    climb, outage = CLIMBS[size.name], OUTAGE_TIMES[size.name]
+    climb, outage = LADDERS[size.name], OUTAGE_TIMES[size.name]
     rungs = len(climb.shares) + min(climb.published, LIKELY_PUBLISHED)
-    rung_s = climb.rung_s + climb.probe_warmup_s + AROUND_A_RUNG_S
+    rung_s = climb.step_s + climb.probe_warmup_s + AROUND_A_RATE_STEP_S
     rungs_s = START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
     in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0) + WARM_UP_S[size.name]
     settings = {"changes": len(CHANGES), "replication": len(COPIES[size.name])}

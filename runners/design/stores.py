@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from runners.design.climb import Climb
 from runners.design.engine import ENGINES
+from runners.design.ladder import LadderSize
 from runners.design.setting import Setting
 from runners.design.size import AROUND_A_LOAD_S, Size
 from runners.design.workload import SCRIPTS, Workload, random_gets
@@ -34,10 +34,10 @@ CEILING = "noop"
 #: Two stores whose profiles are set against each other, at one rate: this share of the lower knee.
 PROFILED = (STORES["rocksdb"], STORES["lsm"])
 PROFILED_SHARE = 0.7
-CLIMBS = {
-    "smoke": Climb(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": Climb(0.185, 0.6, 0.15, (), (), 1.5, precision=0.15),
-    "full": Climb(6, 10.0, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0),
+LADDERS = {
+    "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
+    "quick": LadderSize(0.185, 0.6, 0.15, (), (), 1.5, precision=0.15),
+    "full": LadderSize(6, 10.0, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0),
 }
 #: Warm-up and length of the loads at one rate, in seconds, and of their floors, whose whole seconds tell what the
 #: instrument resolves.
@@ -66,7 +66,7 @@ def get(size: str) -> Workload:
 
 def planned_s(size: Size) -> float:
     """About how long all stores take."""
-    climbs = 2 * len(STORES) * CLIMBS[size.name].planned_s()
+    climbs = 2 * len(STORES) * LADDERS[size.name].planned_s()
     load_s = sum(LOADS_S[size.name]) + AROUND_A_LOAD_S
     loads = 2 * len(PROFILED) * (WARM_UP_S[size.name] + 2 * load_s)
     floors = 2 * (LOADS_S[size.name][0] + FLOOR_S[size.name] + AROUND_A_LOAD_S)

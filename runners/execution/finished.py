@@ -11,15 +11,12 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from runners.claims.climbing import Ladder, ladder_of
 from runners.execution.progress import Progress
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
 
-T = TypeVar("T", Step, list[Step], Ladder)
-
-
+T = TypeVar("T", Step, list[Step])
 ENTRY = frozenset({"what", "steps", "took_s"})
 
 
@@ -54,20 +51,16 @@ class Finished:
             self._folder.write_finished_words({**self._folder.finished_words(), **self._open})
             self._open = {}
 
-    def _read(self, entry: dict[str, Any]) -> Step | list[Step] | Ladder | None:
+    def _read(self, entry: dict[str, Any]) -> Step | list[Step] | None:
         """What the entry names, or None where a step of it is gone or the entry is not one of ours."""
         there = {folder.name: folder for folder in self._folder.steps()}
         if not entry.keys() >= ENTRY or not entry["steps"] or not all(name in there for name in entry["steps"]):
             return None
         steps = [read_step(there[name]) for name in entry["steps"]]
-        if entry["what"] == "ladder":
-            return ladder_of(str(entry["ladder"]), steps)
         return steps[0] if entry["what"] == "step" else steps
 
 
-def _written(found: Step | list[Step] | Ladder) -> dict[str, Any]:
-    if isinstance(found, Ladder):
-        return {"what": "ladder", "ladder": found.name, "steps": [step.name for step in found.steps]}
+def _written(found: Step | list[Step]) -> dict[str, Any]:
     if isinstance(found, list):
         return {"what": "steps", "steps": [step.name for step in found]}
     return {"what": "step", "steps": [found.name]}

@@ -1,134 +1,51 @@
-"""Many loads of one kind in a row: the probes of a search, the rungs around a knee, the repeats of two settings."""
+"""Interleaved rounds of two settings, until their difference is known or the time is up; and one load alone."""
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from runners.analysis import facts
 from runners.analysis.comparison import FEWEST_ROUNDS, PRIMARY, order, settled
-from runners.analysis.knee import Kind, Search
-from runners.analysis.meets import Outcome, meets
-from runners.claims.climbing import Ladder, ladder_of
 from runners.claims.comparing import CLOSED, REPEAT, Repeats, repeats_of, said
-from runners.design.block import LOAD
-from runners.design.climb import Climb, nearest, rung_rates
-from runners.design.objective import Objective
+from runners.design.block import LOAD, WarmServer
+from runners.design.ladder import step_name
 from runners.design.rate import Rate, choose_rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
+from runners.design.size import Size
 from runners.design.workload import Workload
 from runners.errors import MeasureError
-from runners.execution.budget import CLOSED_S, rounds_within, seconds_of_a_probe
-from runners.execution.climb import hunt
-from runners.execution.rungs import Rungs, step_name
+from runners.execution.budget import CLOSED_S, rounds_within
+from runners.execution.campaign import Campaign
+from runners.execution.warming import warm_up
 from runners.readers.reading import read_step
 from runners.readers.run import Step
-from runners.storage.schema import COMPARISON, InterleavedRecord, LadderBase, LadderRecord, SearchRecord
+from runners.storage.run_folder import RunFolder
+from runners.storage.schema import COMPARISON, InterleavedRecord
+from runners.targets.base import Target
 
-START_SHARE = 0.5  # of what a closed loop reached: a first rate that most servers carry
 OVERTIME = 1.25  # of the budget: rounds that take longer than planned may end this much later
 
+Launch = Callable[[Setting], Target]
 
-class Series(Rungs):
-    """Takes searches, climbs and comparisons. A step that the run folder already holds is not measured again."""
 
-    def knee(
+class Series:
+    """Takes comparisons and single loads. A step that the run folder already holds is not measured again."""
+
+    def __init__(
         self,
-        setting: Setting,
-        workload: Workload,
-        objective: Objective,
-        minutes: float,
-        shape: Shape,
-        limits: Mapping[str, float],
-    ) -> Ladder:
-        """Search the highest rate that meets the objective; `limits` are `low_rps`, `high_rps`, `precision`."""
-        name = step_name(workload.name, setting.name)
-        rung_s = seconds_of_a_probe(minutes, shape, limits)
-        taken = self._earlier(name)
-        self._server = None
-        earlier = taken[0].record.ladder if taken else None
-        if earlier is not None and earlier.search is not None:
-            search = earlier.search
-        else:
-            carried = facts.achieved_rps(self._warm(setting, workload, shape))
-            search = SearchRecord(start_rps=float(f"{START_SHARE * carried:.3g}"), **limits)
-        about = LadderRecord(name=name, objective=objective.text, search=search, minutes=minutes)
-
-        def measure(index: int, rps: float) -> Step:
-            step = self._rung(setting, workload, shape, about, index, rps)
-            met = meets(step, objective)
-            self._campaign.say(
-                f"  probe {index}: {rps:,.0f}/s {climbing_word(met.outcome)} {'; '.join(met.missed)}".rstrip()
-            )
-            return step
-
-        _, steps = hunt(taken, measure, Search(**asdict(search)), objective, minutes * 60, rung_s)
-        if not steps:
-            raise MeasureError(f"knee of {name}", "no probe was measured", "give more minutes")
-        return ladder_of(name, steps)
-
-    def load(self, setting: Setting, workload: Workload, given_rps: float, shape: Shape) -> Step:
-        """One load on a warm server, at the rate that is given, or (0) at a share of what a closed loop reached."""
-        name = step_name(workload.name, setting.name)
-        if (taken := self._taken(name)) is not None:
-            return taken
-        closed = self._warm(setting, workload, shape)
-        rate = choose_rate(None, {setting.name: facts.achieved_rps(closed)}, given_rps)
-        self._campaign.say(f"{workload.label}: {rate.rps:,.0f}/s will be offered: {rate.basis}")
-        assert self._server is not None  # it is warm
-        return self._campaign.step(name, LOAD, self._server, workload, rate, shape=shape)
-
-    def climb(
-        self,
-        setting: Setting,
-        workload: Workload,
-        objective: Objective,
-        plan: Climb,
-        load: Shape,
-        published: Mapping[str, float],
-        events: tuple[str, ...] = (),
-    ) -> Ladder:
-        """The knee, then rungs at shares of it and at the published rates within reach, then some with the profiler.
-
-        `published` maps the names of outputs to the rates that they were run at.
-        """
-        name = step_name(workload.name, setting.name)
-        what, knee, base_rps = "knee", None, 0.0
-        if plan.knee_minutes:
-            probes = dataclasses.replace(load, duration_s=plan.probe_s, warmup_s=plan.probe_warmup_s)
-            limits = {"low_rps": 100.0, "high_rps": 1_000_000.0, "precision": plan.precision}
-            answer = self.knee(setting, workload, objective, plan.knee_minutes, probes, limits).answer
-            assert answer is not None  # a search has one
-            sides = [rps for rps in (answer.rps, answer.low_rps, answer.high_rps) if rps > 0]  # NaN is not
-            base_rps = sides[0] if sides else 0.0
-            if answer.kind == Kind.FOUND:
-                knee = (answer.rps, answer.low_rps, answer.high_rps)
-        if not base_rps:  # nothing was searched, or no probe said anything on the server
-            closed = self._taken(step_name("probe", name)) if plan.knee_minutes else None
-            if closed is None:
-                self._server = None
-                closed = self._warm(setting, workload, load)
-            base_rps, what = facts.achieved_rps(closed), "closed loop"
-        rates = rung_rates(base_rps, plan.shares, nearest(base_rps, list(published.values()), plan.published))
-        base = LadderBase(what=what, rps=base_rps, knee=knee)
-        about = LadderRecord(name=f"{name}-rungs", published=tuple(published), objective=objective.text, base=base)
-
-        def shape_at(rps: float) -> Shape:
-            length_s = plan.length_s(rps in published.values())
-            return dataclasses.replace(load, duration_s=length_s, warmup_s=plan.probe_warmup_s)
-
-        steps = [
-            self._kept_rung(setting, workload, shape_at(rps), about, index, rps) for index, rps in enumerate(rates, 1)
-        ]
-        steps += self._again(setting, workload, shape_at, about, steps, objective)
-        profiled = dataclasses.replace(load, duration_s=plan.rung_s, warmup_s=plan.probe_warmup_s)
-        for rps in _chosen(rates, base_rps, plan.profiled) if events else ():
-            self._profiled(setting, workload, profiled, about, rps, events)
-        return ladder_of(f"{name}-rungs", steps)
+        folder: RunFolder,
+        campaign: Campaign,
+        size: Size,
+        launch: Launch,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder, self._campaign, self._size, self._launch = folder, campaign, size, launch
+        self._clock = clock
 
     def compare(
         self, a: Setting, b: Setting, workload: Workload, given_rps: float, minutes: float, see: float, shape: Shape
@@ -142,7 +59,7 @@ class Series(Rungs):
             rate = Rate(about.rate_rps, about.rate_basis)
             planned = about.planned_rounds
         else:
-            carried = {setting.name: facts.achieved_rps(self._warm(setting, workload, shape)) for setting in (a, b)}
+            carried = {setting.name: facts.achieved_rps(self._warm(setting, workload, shape)[1]) for setting in (a, b)}
             rate = choose_rate(None, carried, given_rps)
             self._campaign.say(f"{workload.label}: {rate.rps:,.0f}/s will be offered to both: {rate.basis}")
             about = InterleavedRecord(
@@ -175,6 +92,27 @@ class Series(Rungs):
         assert last is not None  # at least four rounds were measured
         return last
 
+    def load(self, setting: Setting, workload: Workload, given_rps: float, shape: Shape) -> Step:
+        """One load on a warm server, at the rate that is given, or (0) at a share of what a closed loop reached."""
+        name = step_name(workload.name, setting.name)
+        if taken := self._folder.named(name):
+            return read_step(taken[0])
+        server, closed = self._warm(setting, workload, shape)
+        rate = choose_rate(None, {setting.name: facts.achieved_rps(closed)}, given_rps)
+        self._campaign.say(f"{workload.label}: {rate.rps:,.0f}/s will be offered: {rate.basis}")
+        return self._campaign.step(name, LOAD, server, workload, rate, shape=shape)
+
+    def _warm(self, setting: Setting, workload: Workload, shape: Shape) -> tuple[Target, Step]:
+        """A server that is filled and warm, and what a closed loop reaches on it."""
+        server, (trial,) = self._launch(setting), WarmServer(setting, workload, self._size).warm_up(shape).trials
+        if workload.filled_keys:
+            self._campaign.fill(server, workload)
+        loops, whole_s = Shape(shape.connections, shape.threads), trial.shape.duration_s or 0.0
+        step = warm_up(self._campaign, trial.name, server, workload, loops, whole_s, kind=trial.role)
+        if not facts.achieved_rps(step) > 0:
+            raise MeasureError(f"warm-up of {setting.name}", facts.why_not(step), "see the server's log")
+        return server, step
+
     def _repeat(
         self,
         setting: Setting,
@@ -193,20 +131,3 @@ class Series(Rungs):
             self._campaign.step(names[0], CLOSED, server, workload, None, shape=closed, more=more),
             self._campaign.step(names[1], REPEAT, server, workload, rate, shape=shape, more=more),
         ]
-
-
-def climbing_word(outcome: Outcome) -> str:
-    """An outcome as a verb."""
-    return {
-        Outcome.MET: "meets it",
-        Outcome.MISSED: "misses it:",
-        Outcome.GENERATOR: "says nothing:",
-        Outcome.INVALID: "is not valid:",
-    }[outcome]
-
-
-def _chosen(rates: Sequence[float], base_rps: float, shares: Sequence[float] | None) -> list[float]:
-    """The rungs nearest to these shares, each once; every one for None."""
-    if shares is None:
-        return list(rates)
-    return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))

@@ -73,13 +73,13 @@ class Clusters(Searches, ABC):
 
     def same_rates(self, climbed: Ladder, setting: Setting, workload: Workload) -> Ladder:
         """The rungs of a ladder that was climbed, offered to another setting."""
-        rates, plan = [facts.offered_rps(step) for step in climbed.rungs], report_5.CLIMBS[self.size.name]
+        rates, plan = [facts.offered_rps(step) for step in climbed.rungs], report_5.LADDERS[self.size.name]
         found = self.ladder(
             setting,
             workload,
             rates,
             connections=int(self.parameters["connections"]),
-            duration_s=plan.rung_s,
+            duration_s=plan.step_s,
             warmup_s=plan.probe_warmup_s,
         )
         draw(lambda: report.arrows(climbed, found))

@@ -13,30 +13,54 @@ from runners.claims.knee_words import rate_interval
 from runners.claims.published_ladders import taken_at
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding
 from runners.design import report_4
-from runners.design.block import Block, FixedRate
+from runners.design.block import Block, FixedRate, WarmServer, around_the_knee
+from runners.design.ladder import LADDERS
+from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.question import Question
 from runners.design.setting import Setting
 from runners.design.size import SIZES
+from runners.design.workload import Workload
+from runners.experiments.searches import outputs_with_rates
 from runners.readers import write
 from runners.readers.published import outputs
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The load of a server that was just started, and the same on the warm one."""
+    """The load of a server that was just started, the same on the warm one, then a ladder around each load's knee."""
+    setting, size = Setting.of(str(asked["engine"])), SIZES[str(asked["size"])]
+    connections, profile = int(asked["connections"]), listed(asked["profile"])
+    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
+
+    def ladder(name: str, title: str, workload: Workload) -> Block:
+        return around_the_knee(
+            name,
+            f"{title}: the knee, and rates around it",
+            WarmServer(setting, workload, size),
+            LADDERS[size.name],
+            objective,
+            connections,
+            outputs_with_rates(workload),
+            profile,
+            ("rates", "shares", "45k", "beyond"),
+        )
+
     return (
         FixedRate(
             "cold-and-warm",
             "PUT of 1200 bytes from the first request of a new server, then the same on the warm one",
-            (Setting.of(str(asked["engine"])),),
+            (setting,),
             report_4.PUT_WARM,
-            SIZES[str(asked["size"])],
+            size,
             rate_rps=float(asked["rate_rps"]),
-            connections=int(asked["connections"]),
-            profile=listed(asked["profile"]),
+            connections=connections,
+            profile=profile,
             cold=report_4.PUT_COLD,
             questions=("warm", "flush-tail", "compaction-tail", "cold"),
         ),
+        ladder("put", "PUT of 1200 bytes", report_4.PUT_LARGE),
+        ladder("put-small", "PUT of 120 bytes", report_4.PUT_SMALL),
+        ladder("get", "GET on a filled store", report_4.get(size.name)),
     )
 
 

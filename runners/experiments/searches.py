@@ -6,13 +6,22 @@ from collections.abc import Mapping, Sequence
 
 from runners import report
 from runners.analysis import facts, floors
-from runners.claims import climbing, published_ladders
-from runners.claims.climbing import Ladder
+from runners.claims import published_ladders
+from runners.claims.climbing import Ladder, ladder_of
 from runners.claims.comparing import Repeats
-from runners.design import report_3
-from runners.design.climb import CLIMBS, Climb
+from runners.design import block, report_3
+from runners.design.block import (
+    PROFILED_RATE_STEP,
+    RATE_STEP,
+    SEARCH_STEP_S,
+    SEARCH_WARMUP_S,
+    KneeSearch,
+    WarmServer,
+    around_the_knee,
+)
 from runners.design.comparison import MINUTES
 from runners.design.experiment import setting_of
+from runners.design.ladder import LadderSize
 from runners.design.objective import Objective
 from runners.design.parameter import Value
 from runners.design.setting import Setting
@@ -20,7 +29,7 @@ from runners.design.shape import Shape
 from runners.design.size import SENTINEL, Size
 from runners.design.workload import Workload
 from runners.errors import MeasureError
-from runners.execution.budget import PROBE_S, PROBE_WARMUP_S
+from runners.execution.executor import Executor
 from runners.execution.finished import Finished
 from runners.execution.series import Series
 from runners.readers.published import rate as published_rate
@@ -35,6 +44,11 @@ def _read(given: Setting | str) -> Setting:
     return given if isinstance(given, Setting) else setting_of(given)
 
 
+def outputs_with_rates(workload: Workload) -> tuple[tuple[str, float], ...]:
+    """The outputs that were published for a ladder of this workload, each with the rate that it was run at."""
+    return tuple((name, rps) for name in workload.published_rungs if (rps := published_rate(name)))
+
+
 class Searches:
     """A part of `Lab`, which sets what these words use."""
 
@@ -43,6 +57,7 @@ class Searches:
     size: Size
     events: tuple[str, ...]
     _series: Series
+    _executor: Executor
     _finished: Finished
 
     def _nearest_floor(self, load: Step) -> Step | None:
@@ -63,7 +78,7 @@ class Searches:
         *,
         connections: int = 64,
         threads: int = 1,
-        probe_s: float = PROBE_S,
+        probe_s: float = SEARCH_STEP_S,
         low_rps: float = 100,
         high_rps: float = 1_000_000,
         precision: float = 0.05,
@@ -73,11 +88,14 @@ class Searches:
         It ends when the 95 % interval is narrower than `precision`, or after `minutes`. An interrupted search goes on
         from the probes that the run folder holds.
         """
-        limits = {"low_rps": low_rps, "high_rps": high_rps, "precision": precision}
-        shape = Shape(connections, threads, probe_s, PROBE_WARMUP_S)
-        found = self._series.knee(_read(setting), workload, Objective.parse(objective), minutes, shape, limits)
-        self._draw_ladder(found)
-        return found
+        server = WarmServer(_read(setting), workload, self.size)
+        shape = Shape(connections, threads, probe_s, SEARCH_WARMUP_S)
+        return self._measure_ladder(
+            KneeSearch(
+                server.name, f"the knee of {server.name}", server, Objective.parse(objective), minutes, shape,
+                low_rps, high_rps, precision,
+            )
+        )  # fmt: skip
 
     def ladder(
         self,
@@ -93,49 +111,64 @@ class Searches:
     ) -> Ladder:
         """Offer each of these rates in turn to one warm server; `published` names outputs to draw beside them.
 
-        Lengths that are not given are those of the run's size. Rungs at which the generator was late are offered once
-        more, up to a third of them.
+        Lengths that are not given are those of the run's size. Rate steps at which the generator was late are offered
+        once more, up to a third of them.
         """
-        shape = Shape(connections, threads, duration_s, warmup_s)
-        found = self._series.ladder(Setting.of(setting), workload, rates, shape, published)
-        self._draw_ladder(found, published)
-        return found
+        server = WarmServer(Setting.of(setting), workload, self.size)
+        own_warmup_s, own_s = self.size.times_s(RATE_STEP, open_loop=True)
+        shape = Shape(
+            connections,
+            threads,
+            own_s if duration_s is None else duration_s,
+            own_warmup_s if warmup_s is None else warmup_s,
+        )
+        outputs = tuple((name, published_rate(name) or 0.0) for name in published)
+        title = f"rates offered to {server.name}"
+        return self._measure_ladder(
+            block.Ladder(server.name, title, server, shape, tuple(float(rps) for rps in rates), published=outputs)
+        )
 
     def climb(
         self,
         setting: Setting | str,
         workload: Workload,
-        climbs: Mapping[str, Climb] | None = None,
+        sizes: Mapping[str, LadderSize],
         *,
         profile: bool = True,
     ) -> Ladder:
         """The knee by a search, then a ladder around it: shares of the knee, and the published rates within reach.
 
-        How long, by the run's size; a size without shares has the search alone. With `profile`, some rungs are measured
-        once more while the profiler records.
+        How long, by the run's size; a size without shares has the search alone. With `profile`, some rate steps are
+        measured once more while the profiler records.
         """
-        chosen, plan = Setting.of(setting), (climbs or CLIMBS)[self.size.name]
-        asked = Objective.parse(f"p99<={self.parameters['p99_ms']:f}ms")
-        shape = Shape(int(self.parameters["connections"]))
-        outputs = {name: rps for name in workload.published_rungs if (rps := published_rate(name))}
-        events = self.events if profile else ()
-
-        def measure() -> Ladder:
-            if plan.shares:
-                return self._series.climb(chosen, workload, asked, plan, shape, outputs, events)
-            probes = Shape(shape.connections, 1, plan.probe_s, plan.probe_warmup_s)
-            limits = {"low_rps": 100.0, "high_rps": 1_000_000.0, "precision": plan.precision}
-            return self._series.knee(chosen, workload, asked, plan.knee_minutes, probes, limits)
-
-        found = self._finished.once(f"{workload.name} of {chosen.name}", measure)
-        self._draw_ladder(found, list(outputs))
-        if profile and self.events:
-            steps = [read_step(folder) for folder in self.folder.steps()]
-            draw(
-                lambda: report.by_rate(
-                    [s for s in steps if s.kind == climbing.PROFILED and s.subject == chosen.name], workload.name
-                )
+        server = WarmServer(Setting.of(setting), workload, self.size)
+        return self._measure_ladder(
+            around_the_knee(
+                server.name,
+                f"the knee of {server.name} and rates around it",
+                server,
+                sizes[self.size.name],
+                Objective.parse(f"p99<={self.parameters['p99_ms']:f}ms"),
+                int(self.parameters["connections"]),
+                outputs_with_rates(workload),
+                self.events if profile else (),
             )
+        )
+
+    def _measure_ladder(self, asked: KneeSearch | block.Ladder) -> Ladder:
+        """Run a search or a ladder, and draw it."""
+        return self._drawn(asked, self._executor.run(asked))
+
+    def _drawn(self, asked: KneeSearch | block.Ladder, steps: Sequence[Step]) -> Ladder:
+        """Draw the ladder that these steps are, with what was published for it, and what the profiler saw by rate."""
+        measured = [step for step in steps if step.kind == RATE_STEP]
+        name = asked.server.name if isinstance(asked, KneeSearch) else asked.ladder
+        found = ladder_of(
+            name, [step for step in measured if step.record.ladder is not None and step.record.ladder.name == name]
+        )
+        self._draw_ladder(found, [output for output, _ in asked.published] if isinstance(asked, block.Ladder) else [])
+        if profiled := [step for step in steps if step.kind == PROFILED_RATE_STEP]:
+            draw(lambda: report.by_rate(profiled, asked.workload.name))
         return found
 
     def overload(
@@ -143,18 +176,18 @@ class Searches:
     ) -> Ladder:
         """Offer shares of the pool's knee, the last more than fits: what does this setting's queue do then?
 
-        Of the ladders that were climbed before, it is the pool's that counts, or without one the last.
+        Of the ladders that were measured before, it is the pool's that counts, or without one the last.
         """
         carried = next((ladder for ladder in climbed if ladder.steps[0].subject == report_3.POOL), climbed[-1])
         base_rps = carried.base.rps if carried.base else max(facts.offered_rps(step) for step in carried.steps)
-        plan = report_3.CLIMBS[self.size.name]
+        plan = report_3.LADDERS[self.size.name]
         rates = [float(f"{share * base_rps:.3g}") for share in shares]
         return self.ladder(
             setting,
             workload,
             rates,
             connections=int(self.parameters["connections"]),
-            duration_s=plan.rung_s,
+            duration_s=plan.step_s,
             warmup_s=plan.probe_warmup_s,
         )
 
@@ -169,7 +202,7 @@ class Searches:
         see: float = 0.02,
         connections: int = 64,
         threads: int = 1,
-        repeat_s: float = PROBE_S,
+        repeat_s: float = SEARCH_STEP_S,
         needed: bool = True,
     ) -> Repeats | None:
         """Measure two settings in interleaved rounds until the difference of their p99 is known, or time is up.
@@ -179,7 +212,7 @@ class Searches:
         comparison goes on where it ended. One that is not `needed` and has no usable round is said, and the run goes on
         without it.
         """
-        shape, budget = Shape(connections, threads, repeat_s, PROBE_WARMUP_S), minutes or MINUTES[self.size.name]
+        shape, budget = Shape(connections, threads, repeat_s, SEARCH_WARMUP_S), minutes or MINUTES[self.size.name]
         try:
             found = self._series.compare(_read(a), _read(b), workload, rate_rps, budget, see, shape)
         except MeasureError as error:

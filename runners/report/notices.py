@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from runners.analysis import facts
 from runners.analysis.facts import quotable
-from runners.claims.checks import RUNG
+from runners.design.block import RATE_STEP
 from runners.readers.run import Run, Step
 from runners.report import numbers
 from runners.report.shares import events_of
@@ -27,7 +27,7 @@ def notices(run: Run, told_otherwise: bool = False) -> list[str]:
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     found += _grouped((step.name, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
     others = [step for step in run.steps if step not in measured and not step.record.own_section]
-    found += _grouped((step.name, reason(step)) for step in others if not step.valid and step.kind != RUNG)
+    found += _grouped((step.name, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
     found += _grouped(
         (step.name, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
         for step in run.steps

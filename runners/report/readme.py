@@ -57,7 +57,7 @@ def readme_answers(link: str, notebooks: str, root: Path = REFERENCE) -> str:
     """
     rows = [["experiment", "what came out"], ["---", "---"]]
     for plan in EXPERIMENTS.values():
-        if plan.number not in TOLD_IN_FULL and plan.own_planned_s is not None:
+        if plan.number not in TOLD_IN_FULL and plan.measures:
             name = f"[{plan.number}]({notebooks}/{plan.notebook}) {plan.title}"
             rows.append([name, _answer(plan, root, link)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

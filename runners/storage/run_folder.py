@@ -191,13 +191,17 @@ class RunFolder:
     def commit_step(self, step: StepFolder, record: StepRecord) -> StepFolder:
         """Give a measured step its final name; a former step of that name is kept under steps/superseded/."""
         write_record(step, record)
-        final = self.steps_path / step.name
-        if final.exists():
-            graveyard = self.steps_path / SUPERSEDED
-            graveyard.mkdir(exist_ok=True)
-            final.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
-        step.path.replace(final)
-        return StepFolder(final)
+        final = StepFolder(self.steps_path / step.name)
+        if final.path.exists():
+            self.supersede(final)
+        step.path.replace(final.path)
+        return final
+
+    def supersede(self, step: StepFolder) -> None:
+        """Keep a step that no longer counts under steps/superseded/."""
+        graveyard = self.steps_path / SUPERSEDED
+        graveyard.mkdir(exist_ok=True)
+        step.path.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
 
     def steps(self) -> list[StepFolder]:
         """Complete steps in the order in which they started."""

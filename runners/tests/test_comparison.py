@@ -13,6 +13,7 @@ import runners.lab
 from runners import commands
 from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.design import comparison
+from runners.design.block import SEARCH_WARMUP_S
 from runners.design.commands import plan_of
 from runners.design.experiment import experiment
 from runners.design.parameter import validate
@@ -22,7 +23,7 @@ from runners.design.size import SIZES
 from runners.design.workload import PUT
 from runners.errors import PlanError
 from runners.execution import batch
-from runners.execution.budget import PROBE_WARMUP_S, rounds_within
+from runners.execution.budget import rounds_within
 from runners.experiments.searches import Searches
 from runners.storage.run_folder import RunFolder
 from runners.toolchain.tools import ROOT
@@ -109,7 +110,7 @@ def test_without_a_budget_the_command_takes_its_own_and_the_notebook_the_sizes(b
 def test_every_size_has_the_rounds_that_a_verdict_takes_within_its_promised_time() -> None:
     (repeat_s,) = (each.default for each in PLAN.parameters if each.name == "repeat_s")
     for minutes in comparison.MINUTES.values():
-        assert rounds_within(minutes, Shape(64, 1, float(repeat_s), PROBE_WARMUP_S)) >= FEWEST_ROUNDS
+        assert rounds_within(minutes, Shape(64, 1, float(repeat_s), SEARCH_WARMUP_S)) >= FEWEST_ROUNDS
     assert PLAN.planned_s(SIZES["quick"]) <= QUICK_S
     assert PLAN.planned_s(SIZES["smoke"]) <= SMOKE_S
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.claims.conclude import conclude
-from runners.design import climb as climb_4
+from runners.design import ladder as ladder_4
+from runners.design.block import SEARCH_WARMUP_S, seconds_of_a_search_step
 from runners.design.experiment import EXPERIMENTS
-from runners.design.report_3 import CLIMBS, COMPARED_MINUTES, EXECUTIONS, OVERLOAD_SHARES, REPEAT_S, get, put, queues
+from runners.design.report_3 import COMPARED_MINUTES, EXECUTIONS, LADDERS, OVERLOAD_SHARES, REPEAT_S, get, put, queues
 from runners.design.shape import Shape
 from runners.design.size import SIZES
-from runners.execution.budget import PROBE_WARMUP_S, rounds_within, seconds_of_a_probe
+from runners.execution.budget import rounds_within
 from runners.readers.published import names
 from runners.readers.reading import read_run
 from runners.readers.run import Run
@@ -98,12 +99,10 @@ def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> No
     for size in SIZES:
         for workload in (put(size), get(size)):
             assert workload.script.is_file() and set(workload.published_rungs) <= set(names())
-        for climb in (CLIMBS[size], climb_4.CLIMBS[size]):
-            if climb.knee_minutes:  # a search that has the time for its probes
-                probe = Shape(1, 1, climb.probe_s, climb.probe_warmup_s)
-                limits = {"low_rps": 100.0, "high_rps": 1e6}
-                assert seconds_of_a_probe(climb.knee_minutes, probe, limits) < climb.knee_minutes * 60
-        assert rounds_within(COMPARED_MINUTES[size], Shape(1, 1, REPEAT_S[size], PROBE_WARMUP_S)) >= FEWEST_ROUNDS
-    for number in ("03", "04"):
-        assert EXPERIMENTS[number].planned_s(SIZES["quick"]) <= QUICK_S
+        for plan in (LADDERS[size], ladder_4.LADDERS[size]):
+            if plan.knee_minutes:  # a search that has the time for its probes
+                probe = Shape(1, 1, plan.probe_s, plan.probe_warmup_s)
+                assert seconds_of_a_search_step(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
+        assert rounds_within(COMPARED_MINUTES[size], Shape(1, 1, REPEAT_S[size], SEARCH_WARMUP_S)) >= FEWEST_ROUNDS
+    assert EXPERIMENTS["03"].planned_s(SIZES["quick"]) <= QUICK_S
     assert next(iter(EXECUTIONS)) == "blocking-one" and OVERLOAD_SHARES[0] < 1 < OVERLOAD_SHARES[1]

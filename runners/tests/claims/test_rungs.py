@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runners.claims import published_ladders
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
-from runners.design.climb import MOST_SHARE, nearest, rung_rates
+from runners.design.ladder import MOST_SHARE, nearest, step_rates
 from runners.readers.published import names, outputs, published
 from runners.readers.reading import read_run
 from runners.report import render
@@ -95,7 +95,7 @@ def test_a_published_output_knows_the_rate_that_the_index_tells() -> None:
 def test_a_ladder_rises_holds_the_published_rates_within_reach_and_no_rung_twice(
     base_rps: float, shares: list[float], published_rps: list[float]
 ) -> None:
-    rates = rung_rates(base_rps, shares, published_rps)
+    rates = step_rates(base_rps, shares, published_rps)
     assert rates == sorted(set(rates))
     assert {rps for rps in published_rps if rps <= MOST_SHARE * base_rps} <= set(rates)
     assert not [rps for rps in rates if rps > MOST_SHARE * base_rps and rps in published_rps and rps not in

@@ -11,12 +11,12 @@ from runners.analysis.finding import Finding
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
 from runners.claims.stores import gain, reference, stores, verdict
+from runners.design.block import seconds_of_a_search_step
 from runners.design.experiment import EXPERIMENTS
 from runners.design.shape import Shape
 from runners.design.size import SIZES
-from runners.design.stores import CLIMBS, KEYS, PROFILED, STORES, get, put, settings
+from runners.design.stores import KEYS, LADDERS, PROFILED, STORES, get, put, settings
 from runners.design.workload import Workload
-from runners.execution.budget import seconds_of_a_probe
 from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
@@ -132,12 +132,11 @@ def test_filled_bytes_are_digits_and_values() -> None:
 def test_the_plan_fits_and_its_stores_are_known() -> None:
     for size in SIZES:
         assert put(size).script.is_file() and get(size).script.is_file() and get(size).rewrites
-        climb = CLIMBS[size]
-        assert climb.shares or climb.knee_minutes
-        if climb.knee_minutes:  # a search that has the time for its probes
-            probe = Shape(64, 1, climb.probe_s, climb.probe_warmup_s)
-            limits = {"low_rps": 100.0, "high_rps": 1e6}
-            assert seconds_of_a_probe(climb.knee_minutes, probe, limits) < climb.knee_minutes * 60
+        plan = LADDERS[size]
+        assert plan.shares or plan.knee_minutes
+        if plan.knee_minutes:  # a search that has the time for its probes
+            probe = Shape(64, 1, plan.probe_s, plan.probe_warmup_s)
+            assert seconds_of_a_search_step(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
     assert EXPERIMENTS["06"].planned_s(SIZES["quick"]) <= QUICK_S
     assert set(PROFILED) <= set(STORES.values())
     memory_full = settings("memory", "full")[0]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from runners.claims.climbing import ladder_of
 from runners.design.report_5 import put
 from runners.design.setting import Setting
 from runners.execution.finished import Finished
@@ -44,13 +43,10 @@ def test_what_was_finished_comes_back_as_it_was(folder: RunFolder, measure: Call
     first = session(folder)
     step = first.once("a step", lambda: measure("a"))
     steps = first.once("steps", lambda: [measure("b"), measure("c")])
-    ladder = first.once("a ladder", lambda: ladder_of("rungs", [measure("d")]))
     again = session(folder)
     kept = again.once("a step", never)
     assert kept.name == step.name and kept.frames["summary"].equals(step.frames["summary"])
     assert [each.name for each in again.once("steps", lambda: [never()])] == [each.name for each in steps]
-    back = again.once("a ladder", lambda: ladder_of("rungs", [never()]))
-    assert back.name == ladder.name and [each.name for each in back.steps] == ["d"]
 
 
 def test_who_asks_twice_in_a_session_has_it_measured_again(folder: RunFolder, measure: Callable[[str], Step]) -> None:

@@ -1,0 +1,92 @@
+"""How an experiment takes a ladder: by size, how long the knee is searched and which shares of it are offered then."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runners.design.size import AROUND_A_LOAD_S
+
+#: Published rates up to here above the knee are offered too; further up a step only tells the length of its queue.
+MOST_SHARE = 1.3
+_SAME = 0.02  # rates this close are one rate step
+WARM_S = 5.0
+LIKELY_PUBLISHED = 2  # rates within reach; how many there are is only known when the knee is
+#: Seconds around a rate step on a server that is up, and around one whose profile is read.
+AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.6, 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class LadderSize:
+    """One size. `knee_minutes` 0: no search, the rates are shares of what a closed loop reached.
+
+    `shares` are the rates, `profiled` those that are measured once more with the profiler, None: each of them. Of the
+    published rates that are within reach at most `published` are offered too, those nearest to the knee, for
+    `published_s`: what is compared with a published run lasts as long as that did.
+    """
+
+    knee_minutes: float
+    probe_s: float
+    probe_warmup_s: float
+    shares: tuple[float, ...]
+    profiled: tuple[float, ...] | None
+    step_s: float
+    precision: float = 0.05
+    published: int = 99
+    published_s: float | None = None  # None: as the others
+
+    def length_s(self, published: bool) -> float:
+        """Seconds that a rate step is recorded for."""
+        return self.step_s if self.published_s is None or not published else self.published_s
+
+    def planned_s(self) -> float:
+        """About how long one search with its ladder takes."""
+        again = most_again(len(self.shares))  # none without rates: a search repeats by itself
+        published = min(self.published, LIKELY_PUBLISHED) if self.shares else 0
+        around_s = self.probe_warmup_s + AROUND_A_RATE_STEP_S
+        steps = (len(self.shares) + again) * (self.step_s + around_s) + published * (self.length_s(True) + around_s)
+        profiled = len(self.shares) + published if self.profiled is None else len(self.profiled)
+        profiled_s = profiled * (self.step_s + self.probe_warmup_s + AROUND_A_PROFILE_S)
+        return self.knee_minutes * 60 + steps + profiled_s + WARM_S + AROUND_A_LOAD_S
+
+
+def most_again(steps: int) -> int:
+    """How many of so many rate steps may be offered once more, where the generator was late: a third, rounded up."""
+    return -(-steps // 3)
+
+
+LADDERS = {
+    "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
+    "quick": LadderSize(0.45, 2.0, 0.5, (0.4, 0.7, 0.9, 1.2), None, 2.2, precision=0.15, published=2),
+    "full": LadderSize(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
+}
+
+
+def nearest(base_rps: float, published_rps: Sequence[float], most: int) -> list[float]:
+    """Of the published rates within reach those nearest to the knee, lowest first."""
+    within = {rps for rps in published_rps if 0 < rps <= MOST_SHARE * base_rps}
+    return sorted(sorted(within, key=lambda rps: abs(math.log(rps / base_rps)))[:most])
+
+
+def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
+    """The rates of a ladder, lowest first: shares of the knee to three digits, and the published ones within reach.
+
+    A share that falls together with a published rate gives way to it.
+    """
+    within = sorted({rps for rps in published_rps if rps <= MOST_SHARE * base_rps})
+    own = [float(f"{share * base_rps:.3g}") for share in shares]
+    return sorted({*within, *(rps for rps in own if all(abs(rps / each - 1) > _SAME for each in within))})
+
+
+def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[float] | None) -> list[float]:
+    """Of these rates those nearest to shares of the base, each once; every one for None."""
+    if shares is None:
+        return list(rates)
+    return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))
+
+
+def step_name(*parts: object) -> str:
+    """A step's name from words: small letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")

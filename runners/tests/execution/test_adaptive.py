@@ -1,0 +1,319 @@
+"""Searches and ladders on an invented server: their order, their budget, and what a later session reads back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runners.analysis.meets import Outcome
+from runners.claims.climbing import Ladder as Measured
+from runners.claims.climbing import ladder_of, ladders
+from runners.design.block import PROFILED_RATE_STEP, RATE_STEP, KneeSearch, Ladder, WarmServer, around_the_knee
+from runners.design.experiment import EXPERIMENTS
+from runners.design.ladder import LADDERS, LadderSize
+from runners.design.objective import Objective
+from runners.design.parameter import validate
+from runners.design.setting import Setting
+from runners.design.shape import Shape
+from runners.design.size import SIZES
+from runners.design.workload import GET, PUT, Workload
+from runners.errors import PlanError
+from runners.execution.executor import Executor
+from runners.execution.progress import Progress
+from runners.experiments.registry import blocks_of, planned_s
+from runners.readers.reading import read_run, read_step
+from runners.readers.run import Step
+from runners.report.ladder import table as ladder_table
+from runners.storage.run_folder import RunFolder
+from runners.targets.lab_server import RunningServer
+from runners.tests.execution.test_progress import Memory
+from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Server
+
+SHAPE = Shape(4, 1, 1.0, 0.0)
+KNEE_RPS = 2_000.0
+LATE = Server(KNEE_RPS, 20_000.0, kept_up=False)
+
+
+def server(workload: Workload = PUT) -> WarmServer:
+    return WarmServer(Setting.of("lsm"), workload, SIZE)
+
+
+def search(minutes: float = 5.0, workload: Workload = PUT) -> KneeSearch:
+    return KneeSearch("knee", "t", server(workload), Objective(), minutes, SHAPE, 100.0, 100_000.0, 0.2)
+
+
+def given(*rates: float, workload: Workload = PUT) -> Ladder:
+    return Ladder("rates", "t", server(workload), SHAPE, rates)
+
+
+def around(
+    plan: LadderSize, published: tuple[tuple[str, float], ...] = (), profile: tuple[str, ...] = ()
+) -> KneeSearch | Ladder:
+    return around_the_knee("around", "t", server(), plan, Objective(), 4, published, profile)
+
+
+class Bench:
+    """A folder, an invented machine, and as many sessions of one run as a test wants."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = RunFolder.create(root, "04", "smoke", {"title": "t"})
+        self.machine = Machine({"lsm": Server(KNEE_RPS)})
+        self.progress = Progress(0.0, Memory())
+
+    def launch(self, setting: Setting, keep_data: bool = False) -> RunningServer:
+        return self.machine.launch(setting)
+
+    def session(self) -> Executor:
+        """A session of the run from its beginning."""
+        self.machine.measured.clear()
+        self.machine.launched.clear()
+        return Executor(self.folder, FakeCampaign(self.folder, self.machine), self.launch, self.progress)
+
+    def cut(self, block: KneeSearch | Ladder, count: int) -> None:
+        """A session that is killed in the middle of the step after so many."""
+        executor = self.session()
+
+        def interrupt(_name: str) -> None:
+            if len(self.machine.measured) == count:
+                raise KeyboardInterrupt
+
+        self.machine.before = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            executor.run(block)
+        self.machine.before = lambda _name: None
+
+    def steps(self) -> dict[str, tuple[int, int]]:
+        """When each kept step began, and the file that holds it."""
+        return {
+            step.name: (step.read_meta()["started_unix_us"], step.meta.stat().st_ino) for step in self.folder.steps()
+        }
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def measured(steps: list[Step], name: str = "") -> Measured:
+    own = [step for step in steps if step.kind == RATE_STEP and step.record.ladder is not None]
+    last = name or (own[-1].record.ladder.name if own[-1].record.ladder else "")
+    return ladder_of(last, [step for step in own if step.record.ladder and step.record.ladder.name == last])
+
+
+def offered(steps: list[Step]) -> list[float | None]:
+    return [step.record.offered_rps for step in steps if step.kind == RATE_STEP]
+
+
+def test_the_knee_of_an_invented_server_is_found_on_one_warm_server(bench: Bench) -> None:
+    steps = bench.session().run(search())
+    found = measured(steps).answer
+    assert found is not None and found.low_rps <= KNEE_RPS <= found.high_rps
+    assert len(bench.machine.launched) == 1
+    assert [step.name for step in steps[:3]] == ["probe-put-lsm", "rung-put-lsm-001", "rung-put-lsm-002"]
+    assert {step.record.block for step in steps} == {"knee"} and all(step.record.specification for step in steps)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_search_that_was_killed_goes_on_where_it_would_have_gone(tmp_path: Path, count: int) -> None:
+    whole, bench = Bench(tmp_path / "whole"), Bench(tmp_path / "cut")
+    expected = offered(whole.session().run(search()))
+    bench.cut(search(), count)
+    kept = bench.steps()
+    first = list(bench.machine.measured)
+    steps = bench.session().run(search())
+    assert offered(steps)[: count + 1] == expected[: count + 1]
+    assert not set(bench.machine.measured) & set(first) and bench.machine.measured[0] == "re-probe-put-lsm"
+    assert {name: bench.steps()[name] for name in kept} == kept
+    found = measured(steps).answer
+    assert found is not None and found.low_rps <= KNEE_RPS <= found.high_rps
+
+
+def test_a_search_that_was_killed_twice_measures_no_step_twice(bench: Bench) -> None:
+    bench.cut(search(), 3)
+    bench.cut(search(), 3)  # a warm-up and two more steps
+    kept = bench.steps()
+    bench.session().run(search())
+    assert {name: at for name, at in bench.steps().items() if name in kept and name.startswith("rung-")} == {
+        name: at for name, at in kept.items() if name.startswith("rung-")
+    }
+    assert read_step(*bench.folder.named("rung-put-lsm-005")).record.block == "knee"
+
+
+def test_a_search_that_is_done_measures_nothing_more_and_is_taken_off_the_plan(bench: Bench) -> None:
+    before = bench.session().run(search())
+    bench.progress = Progress(1_000.0, memory := Memory())
+    again = bench.session().run(search())
+    assert [step.record for step in again] == [step.record for step in before]
+    assert not bench.machine.measured and not bench.machine.launched
+    bench.progress.at("now", 0.0)
+    own_s = search().server.warm_up(SHAPE).planned_s + sum(
+        search().session(1, 1.0).planned_s for step in before if step.kind == RATE_STEP
+    )
+    assert memory.events[-1].total_s == pytest.approx(1_000.0 - own_s)
+
+
+def test_who_searches_again_has_it_measured_again_and_no_older_step_counts(bench: Bench) -> None:
+    executor = bench.session()
+    first = executor.run(search())
+    bench.machine.servers["lsm"] = Server(700.0)
+    second = executor.run(search())
+    assert offered(first) != offered(second)
+    (read,) = ladders(read_run(bench.folder))
+    assert [step.record.offered_rps for step in read.steps] == offered(second)
+
+
+def test_a_search_ends_with_its_budget_and_goes_on_with_a_larger_one(bench: Bench) -> None:
+    steps = bench.session().run(search(0.25))  # a step counts a second and one around it
+    assert search(0.25).step_s == 3.0 and len(offered(steps)) == 7
+    more = bench.session().run(search(0.5))
+    assert offered(more)[:7] == offered(steps) and len(offered(more)) > 7
+    assert not {step.name for step in steps} & set(bench.machine.measured)
+
+
+def test_a_search_is_planned_with_its_budget_and_refused_without_one() -> None:
+    assert search().planned_s == 5.0 * 60 + search().server.warm_up(SHAPE).planned_s
+    filled_s = search(workload=GET).planned_s - search().planned_s
+    assert filled_s == pytest.approx(GET.fill_s())
+    with pytest.raises(PlanError, match=r"0\.5 minutes: too short for 4 probes of \d+ s"):
+        dataclasses.replace(search(), minutes=0.5, shape=Shape(4, 1, 20.0, 1.0))
+    with pytest.raises(PlanError, match="no rate between them"):
+        dataclasses.replace(search(), low_rps=200_000.0)
+
+
+def test_a_server_that_died_between_steps_is_started_and_warmed_again(bench: Bench) -> None:
+    def die(_name: str) -> None:
+        if len(bench.machine.measured) == 3:
+            bench.machine.launched[-1].living = False
+
+    executor = bench.session()
+    bench.machine.before = die
+    executor.run(search())
+    assert len(bench.machine.launched) == 2
+    assert Counter(name for name in bench.machine.measured if "probe" in name) == {
+        "probe-put-lsm": 1, "re-probe-put-lsm": 1,
+    }  # fmt: skip
+    assert read_step(*bench.folder.named("re-probe-put-lsm")).kind == "warm-up"
+
+
+def test_a_ladder_measures_only_the_rates_that_are_missing(bench: Bench) -> None:
+    bench.session().run(given(500, 1_000, workload=GET))
+    assert bench.machine.filled == [("lsm", GET.filled_keys)]
+    steps = bench.session().run(given(500, 1_500, 2_500, workload=GET))
+    assert bench.machine.measured == ["re-probe-get-lsm", "rung-get-lsm-002", "rung-get-lsm-003"]
+    assert offered(steps) == [500, 1_500, 2_500]
+    bench.session().run(given(500, 1_500, workload=GET))
+    assert [step.record.offered_rps for step in read_run(bench.folder).find(kind=RATE_STEP)] == [500, 1_500]
+
+
+def test_a_ladder_refuses_rates_that_can_not_be_offered() -> None:
+    for rates in ((), (0.0, 100.0)):
+        with pytest.raises(PlanError, match="rates above zero"):
+            given(*rates)
+
+
+def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within_reach(bench: Bench) -> None:
+    plan = LadderSize(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
+    steps = bench.session().run(around(plan, (("near", 1_234.0), ("far", 9_999.0)), ("cpu",)))
+    found = measured(steps, "put-lsm-rungs")
+    assert found.base is not None and found.base.knee is not None
+    assert found.base.knee.low_rps <= KNEE_RPS <= found.base.knee.high_rps
+    rates = [step.record.offered_rps or 0.0 for step in found.steps]
+    assert rates == sorted(rates) and 1_234.0 in rates and 9_999.0 not in rates and len(rates) == 4
+    recorded_s = {step.record.offered_rps: step.record.duration_s for step in found.steps}
+    assert recorded_s.pop(1_234.0) == 2.0 and set(recorded_s.values()) == {1.0}, "as long as what was published"
+    note = ladder_table(found).note
+    assert note is not None and "Recorded for 1\u00a0s each, 1\u202f234/s for 2\u00a0s." in note
+    profiled = [step for step in steps if step.kind == PROFILED_RATE_STEP]
+    assert {step.record.offered_rps for step in profiled} <= set(rates) and len(profiled) == 2
+    assert len(bench.machine.launched) == 1  # all of it on one warm server
+    order = [step.name.rstrip("0123456789") for step in steps]
+    assert list(dict.fromkeys(order)) == [
+        "probe-put-lsm", "rung-put-lsm-", "rung-put-lsm-rungs-", "rung-profiled-put-lsm-rungs-",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("left", [1, 2, 3, 5])
+def test_a_ladder_that_was_killed_goes_on_and_measures_nothing_again(tmp_path: Path, left: int) -> None:
+    block = around(
+        LadderSize(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2), profile=("cpu",)
+    )  # fmt: skip
+    whole, bench = Bench(tmp_path / "whole"), Bench(tmp_path / "cut")
+    expected = whole.session().run(block)
+    bench.cut(block, len(expected) - left)
+    kept = bench.steps()
+    steps = bench.session().run(block)
+    assert {name: bench.steps()[name] for name in kept} == kept
+    assert [step.name for step in steps] == [step.name for step in expected], "profiled steps too"
+    assert len(bench.machine.launched) == 1 and len(bench.machine.measured) == 1 + left
+
+
+def test_a_ladder_without_a_search_takes_shares_of_the_closed_loop(bench: Bench) -> None:
+    found = measured(bench.session().run(around(LadderSize(0, 1.0, 0.0, (0.5,), (), 1.0))))
+    assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
+    assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
+
+
+def test_a_search_that_says_nothing_leaves_the_closed_loop_as_the_base(bench: Bench) -> None:
+    bench.machine.servers["lsm"] = LATE
+    steps = bench.session().run(around(LadderSize(1.0, 1.0, 0.0, (0.5,), (), 1.0)))
+    found = measured(steps, "put-lsm-rungs")
+    assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
+    assert [step.record.offered_rps for step in found.rungs] == [pytest.approx(found.base.rps / 2, rel=0.01)]
+    assert len(bench.machine.launched) == 1
+
+
+def test_a_size_without_shares_has_the_search_alone() -> None:
+    block = around(LadderSize(1.0, 1.0, 0.0, (), (), 1.0, precision=0.3))
+    assert isinstance(block, KneeSearch) and block.precision == 0.3 and block.minutes == 1.0
+
+
+def test_steps_at_which_the_generator_was_late_are_offered_once_more_up_to_a_third(bench: Bench) -> None:
+    bench.machine.servers["lsm"] = LATE
+    executor = bench.session()
+
+    def calm_down(name: str) -> None:
+        if name.endswith("-004"):
+            bench.machine.servers["lsm"] = Server(KNEE_RPS)
+
+    bench.machine.before = calm_down
+    found = measured(executor.run(around(LadderSize(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0))))
+    assert bench.machine.measured[-2:] == ["rung-put-lsm-rungs-001-again", "rung-put-lsm-rungs-002-again"]
+    assert [met.outcome for met in found.judged] == [Outcome.GENERATOR] * 4 + [Outcome.MET] * 2, "the first are kept"
+    assert [step.valid for step in found.rungs] == [True, True, False, False]
+
+
+def test_a_step_that_misses_its_objective_is_not_offered_again(bench: Bench) -> None:
+    found = measured(bench.session().run(given(500, 9_000)))
+    assert [met.outcome for met in found.judged] == [Outcome.MET, Outcome.MISSED]
+    assert not [name for name in bench.machine.measured if name.endswith("-again")]
+
+
+@pytest.mark.parametrize("size", list(SIZES))
+def test_the_planned_time_of_a_ladder_is_the_sum_over_its_parts(size: str) -> None:
+    plan = LADDERS[size]
+
+    def alike(change: Callable[[Ladder], Ladder] = lambda block: block) -> float:
+        block = around(plan, (("one", 1.0), ("two", 2.0), ("three", 3.0)), ("cpu",))
+        assert isinstance(block, Ladder)
+        return change(block).planned_s
+
+    count = len(plan.shares)
+    assert alike(lambda block: dataclasses.replace(block, profile=())) < alike()
+    assert alike() - alike(lambda block: dataclasses.replace(block, search=None)) == pytest.approx(
+        plan.knee_minutes * 60, abs=1.0
+    )
+    one_more = alike(lambda block: dataclasses.replace(block, shares=(*plan.shares, *(1.25, 1.26, 1.27)))) - alike()
+    profiled = 3 if plan.profiled is None else 0
+    own_s = plan.step_s + plan.probe_warmup_s
+    assert one_more == pytest.approx(4 * (own_s + 0.6) + profiled * (own_s + 1.5)), count
+
+
+def test_experiment_04_is_planned_from_its_blocks_and_fits_its_quick_size() -> None:
+    asked = validate(EXPERIMENTS["04"].parameters, {"size": "quick"})
+    assert [block.name for block in blocks_of("04", asked)] == ["cold-and-warm", "put", "put-small", "get"]
+    assert 180 <= planned_s(EXPERIMENTS["04"], asked) <= 360
+    assert {each for block in blocks_of("04", asked) for each in block.questions} >= {"rates", "shares", "warm"}
