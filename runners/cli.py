@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -326,6 +328,37 @@ def compare(
     if not {"a", "b"} <= given.keys() and resume is None:
         raise click.UsageError("name two settings, such as --engine lsm --engine rocksdb, or two run folders")
     _told(lambda: compare_settings(given, resume), as_json)
+
+
+@lab.command()
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("target.yaml"), show_default=True
+)
+@click.option("--name", help="What reports call the server; the folder's name unless given.")
+@click.option("--command", prompt="Command that starts your server (empty: it runs already)", default="")
+@click.option("--url", prompt="Where it answers", default="http://127.0.0.1:8080")
+@click.option("--path", prompt="Path to request", default="/")
+def init(output: Path, name: str | None, command: str, url: str, path: str) -> None:
+    """Write a commented target.yaml for your server; asks three questions, or takes them as options."""
+    from runners.design.target import commented, read_target
+
+    if output.exists():
+        raise click.UsageError(f"{output} is there already: name another with --output, or remove it")
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"--command {command!r}: {error}; close the quotes") from error
+    folder = re.sub(r"[^a-z0-9]+", "-", output.resolve().parent.name.lower()).strip("-")[:40]
+    try:
+        output.write_text(commented(name or folder or "server", words, url, path), encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"--output {output}: {error.strerror}; name a file that can be written") from error
+    try:
+        read_target(output)
+    except LabError:
+        output.unlink()  # an option was wrong: nothing is left to be in the way of the next try
+        raise
+    click.echo(f"written: {output}; now: lab load --target {shlex.quote(str(output))} --size smoke")
 
 
 @lab.command()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -95,6 +96,37 @@ class Target(Struct, frozen=True):
     headers: Annotated[
         dict[str, str | FromEnvironment], Meta(description="headers of each request; {from: NAME} for a secret")
     ] = {}
+
+
+def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
+    """Write `target.yaml` for a server, with a comment on what else it can hold. An empty command: it runs already."""
+
+    def plain(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False)  # JSON is YAML
+
+    started = f"command: {plain(list(command))}" if command else '# command: [python3, server.py, "8080"]'
+    return f"""\
+# A server under test; see runners/docs/any-server.md. `lab schema target` prints a schema for editors.
+name: {plain(name)}  # what reports call it
+# Program and arguments, one each. Without it the server must run already, and its processor time is not known.
+{started}
+url: {plain(url)}
+# directory: .               # working directory, relative to this file
+# environment:
+#   MODE: fast
+#   PASSWORD: {{from: NAME}}   # of the lab's own environment; never written down
+# ready: {{url: /health, status: 200}}   # or {{port: 8080}}, {{line: "listening"}}; unless given, the port of the url
+# stop_signal: SIGTERM
+# cpus: [0]
+# data: store                # below directory; EMPTIED before each start
+# headers:
+#   Authorization: {{from: NAME, prefix: "Bearer "}}
+workloads:
+  get: {{method: GET, path: {plain(path)}}}
+  # put: {{method: PUT, path: "/items/{{counter}}", body_bytes: 120}}
+  # random: {{path: "/items/{{key}}", keys: 1000}}
+  # own: {{script: requests.lua}}
+"""
 
 
 #: How a setting on a command line says that it is a target: `target=a.yaml`.

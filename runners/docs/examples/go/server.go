@@ -1,0 +1,18 @@
+// Go's net/http.
+package main
+
+import (
+	"log"
+	"net/http"
+	"os"
+)
+
+func main() {
+	http.HandleFunc("/health", func(response http.ResponseWriter, _ *http.Request) {
+		response.WriteHeader(http.StatusNoContent)
+	})
+	http.HandleFunc("/", func(response http.ResponseWriter, _ *http.Request) {
+		response.Write([]byte("hello\n"))
+	})
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], nil))
+}
