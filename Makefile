@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 # Compiled modules are kept: without them every process would compile its packages again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report reports lab test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording lint pins doctor clean
+.PHONY: report reports lab test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -43,7 +43,7 @@ test: $(READY)
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server bench-store bench-audit bench-recording
+bench: bench-loadgen bench-server bench-store bench-audit bench-recording bench-power
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
@@ -58,6 +58,10 @@ bench-audit: $(READY)
 # at most 20 minutes; BENCH=--full for a million keys, in parts: ROWS="durable 128B 1200B larger tail open http"
 bench-store: $(READY)
 	@$(BIN)/python -m runners.bench.store $(BENCH) $(ROWS)
+# about 8 minutes; BENCH=--full for 20 comparisons a row
+bench-power: $(READY)
+	@$(BIN)/python -m runners.bench.power $(BENCH)
+
 bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.recording
 
