@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from runners.analysis import machine_stalls
 from runners.readers.run import Step
 
-STEAL, FOREIGN = "CPU steal", "other processes"
+STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
 #: Causes that are neither the server, nor its store, nor its JVM.
-MACHINE = (STEAL, FOREIGN)
+MACHINE = (STALLED, STEAL, FOREIGN)
 #: Of `activity`: kind, what it is called, and from which share of a core on it counts as an event.
 SHARES = (
     ("jit", "JIT compilation", 0.2),
@@ -93,7 +94,12 @@ def _contention(step: Step) -> Iterator[Cause]:
     named: dict[str, list[tuple[float, float, float]]] = {}
     for kind, name in KINDS:
         named.setdefault(name, []).extend(_long(_spans(events[events["kind"] == kind])))
+    if machine_stalls.watched(step):  # it sees what the hypervisor takes too, and a hundred times as finely
+        found = machine_stalls.windows(step.frames["stalls"])
+        named[STALLED] = _long([(begin, end, (end - begin) * 1000) for begin, end in found.tolist()])
     for kind, name, share in SHARES:
+        if name == STEAL and STALLED in named:
+            continue
         if not named.get(name):  # the store's own events are finer than the CPU time of its threads
             rows = activity[activity["kind"] == kind].sort_values("t_s")
             named[name] = _active(rows, share, _spans(pauses) if kind == "gc" else [])

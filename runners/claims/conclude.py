@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from runners.analysis import facts, profile, tail
+from runners.analysis import facts, machine_stalls, profile, tail
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.steady_state import Steadiness, head, steadiness
 from runners.claims import (
@@ -151,6 +151,7 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
     for work in workloads:
         for step in _clean_steps(run, engines, work):
             yield from tail.findings(step)
+    yield from machine_stalls.findings([step for work in workloads for step in _clean_steps(run, engines, work)])
     for work in workloads:
         for engine in engines:
             if finding := profile.cost(facts.clean(run, engine, work), facts.profiled(run, engine, work)):

@@ -25,6 +25,7 @@ REMEDIES = {
     "slow file access": "Use a faster disk, or write less at a time",
     "JIT compilation": "Warm up longer, so that the compiler is done",
     "GC beside the application": "Leave the collector a core of its own, or a larger heap",
+    causes.STALLED: "Measure on a quieter machine",
     "CPU steal": "Measure on a quieter machine",
     "other processes": "Stop what else runs on this machine",
     "disk busy": "Use a faster disk, or write less at a time",

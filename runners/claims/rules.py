@@ -36,6 +36,7 @@ RULES = {
     "W03": "Can the tail be looked at by time at all?",
     "W04": "Which causes explain the tail beyond chance, how much of it each, and what stays unexplained?",
     "W05": "Is a tail the machine's, so that it is not compared?",
+    "W06": "What is the p99 without the machine's stalls, and how much of the time is left out for it?",
     "E01": "How high is the knee of each way to run a request?",
     "E02": "Does it differ from that of the published way?",
     "E03": "What does a queue do when more is offered than fits?",

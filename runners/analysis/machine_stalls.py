@@ -1,0 +1,137 @@
+"""Leave out the time in which the machine stood still, by rules that can favour no target.
+
+**Windows** come from the stall witness alone (a thread of real-time priority on each core), never from latencies. The
+stalls of all cores are joined, for a response needs both the server's core and the generator's. A window begins at the
+wake-up before, when the core may already have stopped, and ends when the queue that the stall left has drained: with
+utilisation u, a stall of length L leaves u L of work, which takes u L / (1 - u) (a fluid queue: D. G. Kendall, 1951, J.
+Royal Stat. Soc. B 13; stalls that come before it has drained add to it). u is that of the busiest target, a half where
+the design of the load bounds it so, and the windows are the same for all targets.
+
+**Whole blocks** are dropped: tenths of a second, by when responses came, that a window touches. Stalls too short for
+the witness stay in. What is left gives the percentiles, beside those of all requests; the share of time left out
+is told.
+
+**Limits.** The kernel can hold a real-time thread too when it works for the server (unmapping, interrupts). Percentiles
+have the resolution of the slices, 6 %; their bounds are order statistics and take responses for independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from runners.analysis import facts
+from runners.analysis.finding import Anchor, Finding
+from runners.analysis.intervals import Bounded
+from runners.analysis.latency_spikes import SLICE_S
+from runners.readers import write
+from runners.readers.run import Step
+from runners.readers.samples import Samples
+from runners.readers.severity import Severity
+
+#: How often the witness wakes: a stall may have begun so long before it was due.
+PERIOD_S = 0.001
+#: Utilisation that the design of a latency measurement allows at most.
+MOST_UTILISATION = 0.5
+LEVELS = (0.99, 0.999)
+REMEDY = "Give the stall witness the right to real-time priority (sudo setcap cap_sys_nice+ep) and run again."
+
+Windows = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Undisturbed:
+    """Percentiles (microseconds) of the responses outside of the machine's stalls, and the share of time left out."""
+
+    left_out: float
+    percentiles: Mapping[float, Bounded]
+
+
+def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
+    """Join the stalls of all cores, each with its drain: rows of begin and end in seconds, in order, apart."""
+    if not 0 <= utilisation < 1:
+        raise ValueError(f"a queue drains at a utilisation from 0 to below 1, not at {utilisation}")
+    standing: list[list[float]] = []
+    ends = stalls["t_s"] + stalls["duration_ms"] / 1000
+    for begin, end in sorted(zip(stalls["t_s"] - PERIOD_S, ends, strict=True)):
+        if standing and begin <= standing[-1][1]:
+            standing[-1][1] = max(standing[-1][1], end)
+        else:
+            standing.append([begin, end])
+    found: list[list[float]] = []
+    for begin, end in standing:
+        drain_s = (end - begin) * utilisation / (1 - utilisation)
+        if found and begin <= found[-1][1]:  # the queue stays while nothing is served, and grows
+            found[-1][1] += (end - begin) + drain_s
+        else:
+            found.append([begin, end + drain_s])
+    return np.array(found, float).reshape(-1, 2)
+
+
+def undisturbed(
+    stalls: pd.DataFrame, loads: Mapping[str, pd.DataFrame], utilisation: float = MOST_UTILISATION
+) -> dict[str, Undisturbed]:
+    """Take percentiles of each target's `slices` without the blocks that a window touches, the same for all targets."""
+    index = {name: np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int) for name, slices in loads.items()}
+    blocks = max((int(each.max()) + 1 for each in index.values() if len(each)), default=0)
+    dropped = np.zeros(blocks, dtype=np.bool_)
+    for begin, end in windows(stalls, utilisation):
+        dropped[max(0, int(np.floor(begin / SLICE_S))) : max(0, int(np.floor(end / SLICE_S)) + 1)] = True
+    share = float(dropped.mean()) if blocks else 0.0
+    return {name: Undisturbed(share, _percentiles(loads[name][~dropped[at]])) for name, at in index.items()}
+
+
+def _percentiles(slices: pd.DataFrame) -> dict[float, Bounded]:
+    by_value = slices[slices["count"] > 0].groupby("us")["count"].sum()
+    samples = Samples(by_value.index.to_numpy(float), by_value.to_numpy(np.int64))
+    return {level: Bounded(samples.percentile(level), *samples.bounds(level)) for level in LEVELS if samples.total}
+
+
+def of(step: Step) -> Undisturbed | None:
+    """The same of one step; None without a witness, without slices, or where its latencies may not be quoted."""
+    slices = step.frames["slices"]
+    if not watched(step) or slices.empty or not facts.quotable(step):
+        return None
+    return undisturbed(step.frames["stalls"], {step.name: slices})[step.name]
+
+
+def watched(step: Step) -> bool:
+    """Whether the witness saw the whole step."""
+    return step.record.witness is not None and bool(step.record.witness.cpus)
+
+
+def findings(steps: Sequence[Step]) -> Iterator[Finding]:
+    """Tell each step's p99 without the machine's stalls, or once why there is none and how to get it."""
+    for step in steps:
+        p99, without = facts.quoted(step, LEVELS[0]), of(step)
+        if p99 is not None and without is not None:
+            yield _beside(step, p99, without)
+    refused = [step for step in steps if step.record.witness is not None and step.record.witness.note]
+    if refused:
+        assert refused[0].record.witness is not None
+        why = refused[0].record.witness.note or ""
+        text = f"No percentile is told without the machine's stalls, for none were recorded: {why}"
+        figure = Anchor.causes(refused[0].name)
+        names = tuple(step.name for step in refused)
+        yield Finding("W06", Severity.NOTE, write.sentence(text), {}, names, figure, REMEDY)
+
+
+def _beside(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
+    stalls = step.frames["stalls"]
+    left = without.percentiles.get(LEVELS[0])
+    evidence: dict[str, write.Value] = {"left_out": without.left_out, "stalls": len(stalls), "p99_us": p99.value}
+    out = f"{write.percent(without.left_out)} of the time is left out, {write.several(len(stalls), 'stall')} of a core"
+    if left is None:
+        text = f"{facts.title(step)}: nothing is left without the machine's stalls: {out}"
+    else:
+        evidence["p99_without_stalls_us"] = left.value
+        told = write.latency_interval(left.value, left.low, left.high)
+        text = (
+            f"{facts.title(step)}: p99 {write.latency(p99.value)}, without the machine's stalls {told}; {out} by "
+            "windows of the stall witness alone"
+        )
+    return Finding("W06", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.causes(step.name), None)

@@ -1,0 +1,100 @@
+"""What is left out is the machine's, the same for every target, and never what a server did to itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from runners.analysis import causes, machine_stalls
+from runners.analysis.machine_stalls import PERIOD_S, undisturbed, windows
+from runners.readers.columns import frame
+from runners.readers.run import Step
+from runners.tests.fixtures.history import Span, history
+from runners.tests.report import steps
+
+LENGTH_S = 20.0
+STOOD = [(3.02, 0.05), (8.12, 0.04), (12.71, 0.06)]
+OWN = [(1.02, 0.15), (5.11, 0.2), (10.23, 0.12), (15.24, 0.18)]
+REFUSED = "the stall witness: real-time priority is refused; sudo setcap cap_sys_nice+ep"
+
+
+def seen(spans: list[Span], cpu: int = 0) -> pd.DataFrame:
+    """The frame of a witness that saw a core stand still."""
+    return frame("stalls", [{"cpu": cpu, "t_s": begin, "duration_ms": length * 1000} for begin, length in spans])
+
+
+def slices(spans: list[Span], seed: int = 1) -> pd.DataFrame:
+    return history(np.random.default_rng(seed), LENGTH_S, spans).slices
+
+
+def load(folder: Path, spans: list[Span], stalls: pd.DataFrame, witness: dict[str, object] | None) -> Step:
+    rows = slices(spans)
+    values = np.repeat(rows["us"].to_numpy(float), rows["count"].to_numpy(int))
+    frames = {"slices": rows, "stalls": stalls}
+    return steps.whole(steps.step(folder, "put-lsm", list(values), frames=frames, engine="lsm", witness=witness))
+
+
+def test_stalls_of_all_cores_are_joined_with_their_drain() -> None:
+    both = pd.concat([seen([(1.0, 0.010)]), seen([(1.005, 0.015), (2.0, 0.001)], cpu=1)])
+    assert windows(both) == pytest.approx(np.array([[1.0 - PERIOD_S, 1.020], [2.0 - PERIOD_S, 2.001]]))
+    first, second = windows(both, utilisation=0.5)
+    assert first == pytest.approx([0.999, 1.041]), "at half of the capacity a queue drains for as long as it grew"
+    assert second == pytest.approx([1.999, 2.003])
+    with pytest.raises(ValueError, match="not at 1"):
+        windows(both, utilisation=1)
+
+
+def test_a_stall_that_finds_a_queue_adds_to_it() -> None:
+    (window,) = windows(seen([(1.0, 0.010), (1.015, 0.010)]), utilisation=0.5)
+    assert window == pytest.approx([0.999, 1.0 + 2 * 2 * 0.011 - PERIOD_S]), "none of the work is drained twice"
+
+
+def test_without_the_machine_s_stalls_the_p99_is_that_of_a_calm_machine() -> None:
+    calm = undisturbed(seen([]), {"a": slices([])})["a"]
+    disturbed = undisturbed(seen([]), {"a": slices(STOOD)})["a"]
+    found = undisturbed(seen(STOOD), {"a": slices(STOOD)})["a"]
+    assert calm.left_out == 0 and 3 / 200 <= found.left_out <= 9 / 200
+    assert disturbed.percentiles[0.99].value > 10 * calm.percentiles[0.99].value
+    assert found.percentiles[0.99].value == pytest.approx(calm.percentiles[0.99].value, rel=0.07)
+    assert found.percentiles[0.99].low <= found.percentiles[0.99].value <= found.percentiles[0.99].high
+
+
+def test_what_a_server_did_to_itself_stays_in() -> None:
+    own = undisturbed(seen([]), {"a": slices(OWN)})["a"]
+    found = undisturbed(seen(STOOD), {"a": slices(OWN)})["a"]
+    assert found.percentiles[0.99].value == pytest.approx(own.percentiles[0.99].value, rel=0.2)
+    assert found.percentiles[0.99].value > 20_000
+
+
+def test_windows_are_the_same_for_a_target_that_suffered_and_one_that_did_not() -> None:
+    found = undisturbed(seen(STOOD), {"a": slices(STOOD), "b": slices([], seed=2)})
+    assert found["a"].left_out == found["b"].left_out > 0
+
+
+def test_no_figure_without_a_witness_but_how_to_get_one(tmp_path: Path) -> None:
+    refused = load(tmp_path, STOOD, seen(STOOD), {"note": REFUSED})
+    assert machine_stalls.of(refused) is None
+    (finding,) = machine_stalls.findings([refused, refused])
+    assert "real-time priority is refused" in finding.sentence and "setcap" in (finding.remedy or "")
+    assert not list(machine_stalls.findings([load(tmp_path, STOOD, seen(STOOD), None)]))
+
+
+def test_the_share_of_time_left_out_is_told_beside_the_p99(tmp_path: Path) -> None:
+    (finding,) = machine_stalls.findings([load(tmp_path, STOOD, seen(STOOD), {"cpus": [0, 1]})])
+    assert "without the machine's stalls" in finding.sentence and "% of the time is left out" in finding.sentence
+    assert "3 stalls of a core" in finding.sentence
+
+
+def test_the_witness_is_a_cause_of_the_machine_and_stands_for_steal(tmp_path: Path) -> None:
+    busy = frame("activity", [{"t_s": 3.0, "length_s": 0.1, "kind": "steal", "busy_ms": 90.0}])
+    asked: list[tuple[dict[str, object], str]] = [
+        ({"cpus": [0]}, causes.STALLED),
+        ({"note": REFUSED}, causes.STEAL),
+    ]
+    for witness, name in asked:
+        step = load(tmp_path, STOOD, seen(STOOD), witness)
+        step.frames["activity"] = busy
+        assert [one.name for one in causes.of(step)] == [name] and name in causes.MACHINE
