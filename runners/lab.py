@@ -106,7 +106,7 @@ class Lab(SideBySide, Clusters):
         self._series = Series(folder, self._campaign, self.size, self._launched)
         self._targets: dict[Path, TargetFile] = {}
         self._finished = Finished(folder, bar)
-        self._executor = Executor(folder, self._campaign, self.launch, bar)
+        self._executor = Executor(folder, self._campaign, self._launched, bar)
 
     @classmethod
     def begin(cls, number: str, *, resume: Path | str | None = None, **parameters: object) -> Lab:
@@ -172,14 +172,20 @@ class Lab(SideBySide, Clusters):
         self._finished.settle()
         return self._servers.start(Setting.of(setting), keep_data)
 
-    def _launched(self, setting: Setting) -> Target:
-        """Start a server of the lab, or anybody's by its description, which the manifest then holds."""
+    def _launched(self, setting: Setting, keep_data: bool = False) -> Target:
+        """Start a server of the lab, or anybody's by its description, which the manifest then holds.
+
+        Raises PlanError for a description that has changed since the run was begun.
+        """
         if setting.target is None:
-            return self.launch(setting)
+            return self.launch(setting, keep_data)
         self._finished.settle()
         if (file := self._targets.get(setting.target)) is None:
             file = self._targets[setting.target] = read_target(setting.target)
-            self.folder.update_manifest(targets=[each.described() for each in self._targets.values()])
+            kept = {each["name"]: each for each in self.folder.manifest().get("targets", ())}
+            if kept.setdefault(file.name, file.described())["sha256"] != file.digest:
+                raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
+            self.folder.update_manifest(targets=[*kept.values()])
         target = self._servers.start_target(file)
         if target.left_out:
             self._progress.say(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")

@@ -90,6 +90,18 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
     measured = next(step for step in read_run(folder).steps if step.kind == "load")
     assert measured.subject == "python" and measured.record.server.left_out
     assert measured.frames["telemetry"]["server_cpu_cores"].notna().any()
-    assert HOSTILE in json.dumps(folder.manifest()) and HOSTILE not in folder.report_html.read_text()
+    html = folder.report_html.read_text()
+    assert HOSTILE in json.dumps(folder.manifest()) and "alert(" in html and HOSTILE not in html
     for file in folder.path.rglob("*"):
         assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
+
+
+@pytest.mark.long
+def test_a_knee_is_found(tmp_path: Path) -> None:
+    path = _on_a_free_port("python", tmp_path / "it")
+    short = ("-p", "probe_s=1", "-p", "precision=0.5", "--minutes", "0.4", "--connections", "4", "--size", "smoke")
+    done = lab("knee", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert {load["treatment"] for load in told["loads"] if load["role"] != "sentinel"} == {"python"}
+    assert told["conclusions"]["answer"]
