@@ -79,6 +79,9 @@ def test_what_can_make_a_tail_is_recorded_on_the_clock_of_the_load(smoke: Smoke)
         activity = step.frames["activity"]
         assert {"steal", "foreign", "serving", "wait"} <= set(activity["kind"]), step.name
         assert activity["t_s"].min() < 0.2
+        witness = step.record.witness
+        assert witness is not None and (witness.cpus or "real-time priority is refused" in (witness.note or ""))
+        assert step.folder.stalls.exists() == bool(witness.cpus)
         if step.profiled:
             cpu = step.frames["samples"].query("event == 'cpu'")
             stacks = step.frames["stacks"].query("event == 'cpu'")
