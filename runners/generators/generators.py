@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from runners.errors import MeasureError
-from runners.generators.load import Generator, LoadFiles, LoadSpec
+from runners.generators.load import Generator, LoadFiles, LoadSpec, LoadTarget
 from runners.toolchain.tools import shown
 from runners.toolchain.workshop import Workshop
 
@@ -35,6 +35,16 @@ def _arguments(spec: LoadSpec) -> list[str]:
     return ["--", *spec.script_arguments] if spec.script_arguments else []
 
 
+def _target(target: LoadTarget) -> list[str]:
+    script = f",script={shown(target.script)}" if target.script is not None else ""
+    return ["--target", f"{target.name}={target.url},weight={digits(target.weight)}{script}"]
+
+
+def _one_server(name: str, spec: LoadSpec) -> None:
+    if spec.targets:
+        raise MeasureError(name, "it can't share one schedule over several targets", _OURS)
+
+
 @dataclass(frozen=True, slots=True)
 class Truepace:
     """The lab's own generator."""
@@ -50,16 +60,20 @@ class Truepace:
         rate = ["-R", digits(spec.rate_rps)] if spec.rate_rps is not None else []
         warmup = ["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []
         count = ["-n", str(spec.requests)] if spec.requests is not None else []
+        log = ["--requests-log", shown(files.requests)] if files.requests is not None else []
+        shared = [word for target in spec.targets for word in _target(target)]
+        what = ["--seed", str(spec.seed), "--interleave", "request", *shared] if shared else _scripted(spec)
         return [
             shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
             *rate,
             *warmup,
             *count,
-            *_scripted(spec),
+            *what,
+            *log,
             *("-L", "--summary", "--json", shown(files.json), "--hlog", shown(files.hlog)),
             *("--slices", shown(files.slices)),
-            spec.url,
+            *([] if shared else [spec.url]),
             *_arguments(spec),
         ]
 
@@ -77,6 +91,7 @@ class Wrk2:
         return max(spec.warmup_s, calibration_s)
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+        _one_server("wrk2", spec)
         if spec.requests is not None:
             raise MeasureError("wrk2", "it can't stop after a number of requests", _OURS)
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
@@ -102,6 +117,7 @@ class Wrk:
         return 0.0
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+        _one_server("wrk", spec)
         if spec.rate_rps is not None:
             cause = f"it sends in closed loop and can't hold a rate ({spec.rate_rps:g}/s was asked for)"
             raise MeasureError("wrk", cause, f"{_OURS} or wrk2, or ask for a closed loop")
@@ -135,6 +151,7 @@ class Reference:
         return spec.warmup_s
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+        _one_server(f"reference client {self.kind}", spec)
         for asked, cause in (
             (spec.rate_rps is None, "it can't send in closed loop"),
             (spec.script is not None, "it sends one fixed request and runs no script"),

@@ -17,10 +17,31 @@ _FINISH_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
+class LoadTarget:
+    """One of several servers that share a schedule: its name in the output, and its share of the requests.
+
+    `script` None: GET `url`, the same again and again. Raises MeasureError where the generator could not read it.
+    """
+
+    name: str
+    url: str
+    script: Path | None = None
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if "=" in self.name or any("," in text for text in (self.name, self.url, str(self.script))):
+            raise MeasureError(f"target {self.name}", "',' or '=' separates its parts", "choose a name or path without")
+        if not self.weight > 0:
+            raise MeasureError(f"target {self.name}", f"a weight of {self.weight:g}", "give a positive weight")
+
+
+@dataclass(frozen=True, slots=True)
 class LoadSpec:
     """What to send. `rate_rps` None: closed loop. `requests`: stop after so many, `duration_s` is then a bound.
 
-    `script` None: GET `url`, the same again and again.
+    `script` None: GET `url`, the same again and again. `targets` share one schedule in place of `url` and `script`:
+    each request goes to one of them, in an order that `seed` gives and that is balanced for the predecessor;
+    `rate_rps` is then that of all together and `connections` those to each.
     """
 
     url: str
@@ -32,17 +53,20 @@ class LoadSpec:
     threads: int = 1
     requests: int | None = None
     script_arguments: tuple[str, ...] = ()
+    targets: tuple[LoadTarget, ...] = ()
+    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class LoadFiles:
-    """Where the raw output of one load goes."""
+    """Where the raw output of one load goes. `requests` None: no log of every request is kept."""
 
     console: Path
     stderr: Path
     json: Path
     hlog: Path
     slices: Path
+    requests: Path | None = None
 
 
 class Generator(Protocol):

@@ -79,6 +79,17 @@ class LoadReport:
         return float(value) if isinstance(value, (int, float)) else None
 
     @property
+    def targets(self) -> dict[str, LoadReport]:
+        """Reports of the targets that shared the schedule, by name; empty where there was one server."""
+        return {str(each["name"]): LoadReport(each) for each in self.document.get("targets") or ()}
+
+    @property
+    def completed(self) -> int:
+        """Responses in full, those of the warm-up included: what a server did while the generator ran."""
+        requests = _section(self.document, "requests")
+        return int(requests.get("completed") or 0) + int(requests.get("warmup_completed") or 0)
+
+    @property
     def interrupted(self) -> bool:
         return bool(self.document.get("interrupted", False))
 

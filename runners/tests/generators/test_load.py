@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shlex
 import signal
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from runners.errors import MeasureError
 from runners.generators.generators import Reference, Truepace, Wrk, Wrk2
-from runners.generators.load import LoadFiles, LoadSpec, planned_s, run_load
+from runners.generators.load import LoadFiles, LoadSpec, LoadTarget, planned_s, run_load
 from runners.tests.waiting import gone
 
 SPEC = LoadSpec("http://127.0.0.1:1", Path("put.lua"), 8000.0, 14.0, warmup_s=5.0)
@@ -43,6 +44,41 @@ def test_our_command_line(tmp_path: Path) -> None:
     command = Truepace(Path("truepace"), "1").command(SPEC, files(tmp_path))
     assert command[:9] == ["truepace", "-t", "1", "-c", "1", "-d", "14s", "-R", "8000"]
     assert command[9:11] == ["--warmup", "5s"] and command[-1] == SPEC.url
+
+
+SHARED = dataclasses.replace(
+    SPEC,
+    script=None,
+    targets=(LoadTarget("a", "http://x:1", Path("put.lua")), LoadTarget("noop", "http://x:2", weight=0.25)),
+    seed=7,
+)
+
+
+def test_targets_share_one_schedule_by_request(tmp_path: Path) -> None:
+    kept = dataclasses.replace(files(tmp_path), requests=tmp_path / "requests")
+    command = Truepace(Path("truepace"), "1").command(SHARED, kept)
+    given = [word for flag, word in itertools.pairwise(command) if flag == "--target"]
+    assert given == ["a=http://x:1,weight=1,script=put.lua", "noop=http://x:2,weight=0.25"]
+    after = {flag: command[command.index(flag) + 1] for flag in ("--seed", "--interleave", "--requests-log")}
+    assert after["--seed"] == "7" and after["--interleave"] == "request"
+    assert after["--requests-log"].endswith("requests")
+    assert SPEC.url not in command
+
+
+@pytest.mark.parametrize(
+    "generator", [Wrk2(Path("w"), "1"), Wrk(Path("w"), "1"), Reference(Path("r"), "1", "epoll")], ids=lambda g: g.name
+)
+def test_a_generator_of_one_server_refuses_several(generator: Any, tmp_path: Path) -> None:
+    with pytest.raises(MeasureError, match="share one schedule"):
+        generator.command(SHARED, files(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "weight"), [("a,b", "http://x", 1.0), ("a", "http://x/?q=1,2", 1.0), ("a", "x", 0.0)]
+)
+def test_a_target_that_could_not_be_read_is_refused(name: str, url: str, weight: float) -> None:
+    with pytest.raises(MeasureError, match="target"):
+        LoadTarget(name, url, weight=weight)
 
 
 @pytest.mark.parametrize(

@@ -75,3 +75,12 @@ def test_any_key_may_be_missing() -> None:
         }.items():
             assert list(frame.columns) == list(COLUMNS[frame_name])
     assert LoadReport({}).start_unix_us is None
+
+
+def test_targets_that_shared_a_schedule_are_reports_of_their_own() -> None:
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert LoadReport(document).targets == {}
+    counted = {"requests": {"completed": 90, "warmup_completed": 10}}
+    report = LoadReport(document | {"targets": [{"name": "a", **counted}, {"name": "noop", "requests": {}}]})
+    assert list(report.targets) == ["a", "noop"]
+    assert [each.completed for each in report.targets.values()] == [100, 0]
