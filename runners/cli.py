@@ -65,6 +65,25 @@ def experiments(titles: bool) -> None:
 
 
 @lab.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON, with quantity, margin, width and design.")
+def questions(as_json: bool) -> None:
+    """List the reports' questions, what decides each, and the reference runs' answers."""
+    import msgspec
+
+    from runners.experiments.question_table import answered_share, table
+
+    rows = table()
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
+        return
+    width = max(len(row.id) for row in rows)
+    for row in rows:
+        click.echo(f"{row.id:{width}}  {row.verdict:12}  {row.question} [{row.criterion.quantity}]")
+    answered = sum(row.answered for row in rows)
+    click.echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered_share(rows):.0%})")
+
+
+@lab.command()
 @click.argument("experiment")
 @click.option("--size", help="smoke | quick | full")
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")

@@ -17,6 +17,7 @@ TOP = 3
 PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own work is said beside every share
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
+SOCKETS = ("socket read", "socket write")
 MOST_DIFFERENCES = 3
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
 
@@ -49,7 +50,16 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 def store_share(step: Step, event: str = "cpu") -> Bounded | None:
     """The share of all the store's categories together, its bounds those of the parts added up; None without any."""
-    parts = [part for category in STORE if (part := share(step, event, category)) is not None]
+    return _together(step, event, STORE)
+
+
+def socket_share(step: Step, event: str = "cpu") -> Bounded | None:
+    """The share of reads and writes of sockets together, its bounds those of the two added up; None without any."""
+    return _together(step, event, SOCKETS)
+
+
+def _together(step: Step, event: str, categories: Sequence[str]) -> Bounded | None:
+    parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
     value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))

@@ -69,6 +69,29 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
     return answer
 
 
+def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
+    """Do reads and writes of sockets take more CPU time than the store's own work?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        parts, changes = [], []
+        for workload in workloads:
+            step = facts.profiled(evidence.run, subject, workload)
+            if step is None or not profile.usable(step):
+                continue
+            sockets, store = profile.socket_share(step), profile.store_share(step)
+            if sockets is None or store is None:
+                continue
+            changes.append((sockets.low - store.high, sockets.high - store.low))
+            parts.append(f"{workload.upper()} {write.percent(sockets.value)} against {write.percent(store.value)}")
+        if not changes:
+            return None
+        verdict = verdict_of(min(low for low, _ in changes), max(high for _, high in changes))
+        needed = "more samples" if verdict == Verdict.INCONCLUSIVE else ""
+        return Answer(verdict, write.listed(parts), "one profile each", needed, figure=Anchor.shares("cpu"))
+
+    return answer
+
+
 def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answering:
     """Does the second engine's median differ from the first's at the same rate?"""
 
