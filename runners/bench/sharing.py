@@ -36,11 +36,12 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """One run of two targets: percentiles of response time and medians of service time, in microseconds."""
+    """One run of two targets: percentiles of response and of service time, in microseconds."""
 
     p50_us: tuple[float, float]
     p99_us: tuple[float, float]
     service_p50_us: tuple[float, float]
+    service_p99_us: tuple[float, float]
 
     @property
     def log_p50(self) -> float:
@@ -49,6 +50,10 @@ class Shared:
     @property
     def log_p99(self) -> float:
         return math.log(self.p99_us[1] / self.p99_us[0])
+
+    @property
+    def log_service_p99(self) -> float:
+        return math.log(self.service_p99_us[1] / self.service_p99_us[0])
 
     @property
     def added_us(self) -> float:
@@ -81,7 +86,7 @@ def share(clients: Clients, urls: tuple[str, str], interleave: str, seed: int) -
         first, second = (float(target["latency_us"][kind][percentile]) for target in targets)
         return first, second
 
-    return Shared(of("response", "p50"), of("response", "p99"), of("service", "p50"))
+    return Shared(of("response", "p50"), of("response", "p99"), of("service", "p50"), of("service", "p99"))
 
 
 def _spread(logs: list[float]) -> float:
@@ -90,15 +95,19 @@ def _spread(logs: list[float]) -> float:
 
 
 def same_against_itself(clients: Clients, server_cpus: tuple[int, ...] | None) -> Iterator[Row]:
-    """One server as both targets: by how much does the ratio of its percentiles spread?"""
+    """One server as both targets: by how much does the ratio of its percentiles spread?
+
+    Where some 1 % of the requests meet a stall of the machine, the p99 of response time lies on the edge between those
+    and all others, where few requests are: it then spreads by some 30 % however the requests are shared out.
+    """
     found: dict[str, list[Shared]] = {"request": [], "none": []}
     with reference_server(server_cpus) as url:
         for seed in range(REPEATS):
             for interleave, runs in found.items():
                 runs.append(share(clients, (url, url), interleave, seed))
-    for name, limit in (("log_p50", P50_LIMIT), ("log_p99", P99_LIMIT)):
+    for name, limit in (("log_p50", P50_LIMIT), ("log_p99", P99_LIMIT), ("log_service_p99", P99_LIMIT)):
         by_request, apart = (_spread([getattr(run, name) for run in runs]) for runs in found.values())
-        percentile = name.removeprefix("log_")
+        percentile = name.removeprefix("log_").replace("_", "-")
         note = f"one after the other {apart:.3g} %"
         yield Row(f"loadgen/aa/{percentile}-spread-vs-limit", "%", (by_request,), (limit,), "<=", 1.0, note)
 
