@@ -78,11 +78,30 @@ def undisturbed(
     """Take percentiles of each target's `slices` without the blocks that a window touches, the same for all targets."""
     index = {name: np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int) for name, slices in loads.items()}
     blocks = max((int(each.max()) + 1 for each in index.values() if len(each)), default=0)
+    dropped = _dropped(stalls, blocks, utilisation)
+    share = float(dropped.mean()) if blocks else 0.0
+    return {name: Undisturbed(share, _percentiles(loads[name][~dropped[at]])) for name, at in index.items()}
+
+
+def outside(
+    requests: pd.DataFrame, stalls: pd.DataFrame, utilisation: float = MOST_UTILISATION
+) -> tuple[pd.DataFrame, float]:
+    """Keep the requests of a log (see readers.requests_log) whose responses came in blocks that no window touches.
+
+    Gives their rows and the share of time left out, which all targets of the log have in common. A request without a
+    response stays or goes by its intended start.
+    """
+    came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
+    at = (came_s.to_numpy(float) / SLICE_S).astype(int)
+    dropped = _dropped(stalls, int(at.max()) + 1 if len(at) else 0, utilisation)
+    return requests[~dropped[at]], float(dropped.mean()) if len(dropped) else 0.0
+
+
+def _dropped(stalls: pd.DataFrame, blocks: int, utilisation: float) -> npt.NDArray[np.bool_]:
     dropped = np.zeros(blocks, dtype=np.bool_)
     for begin, end in windows(stalls, utilisation):
         dropped[max(0, int(np.floor(begin / SLICE_S))) : max(0, int(np.floor(end / SLICE_S)) + 1)] = True
-    share = float(dropped.mean()) if blocks else 0.0
-    return {name: Undisturbed(share, _percentiles(loads[name][~dropped[at]])) for name, at in index.items()}
+    return dropped
 
 
 def _percentiles(slices: pd.DataFrame) -> dict[float, Bounded]:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from runners.analysis import causes, machine_stalls
-from runners.analysis.machine_stalls import PERIOD_S, undisturbed, windows
+from runners.analysis.machine_stalls import PERIOD_S, outside, undisturbed, windows
 from runners.readers.columns import frame
 from runners.readers.run import Step
 from runners.tests.fixtures.history import Span, history
@@ -98,3 +98,31 @@ def test_the_witness_is_a_cause_of_the_machine_and_stands_for_steal(tmp_path: Pa
         step = load(tmp_path, STOOD, seen(STOOD), witness)
         step.frames["activity"] = busy
         assert [one.name for one in causes.of(step)] == [name] and name in causes.MACHINE
+
+
+def requests(response_us: list[float], target: list[str]) -> pd.DataFrame:
+    """A log of requests, 1 000 a second in turn."""
+    t_s = np.arange(len(response_us)) / 1000
+    return pd.DataFrame({"t_s": t_s, "response_us": response_us, "target": target, "fate": "completed"})
+
+
+def test_of_a_log_all_targets_lose_the_same_blocks_and_a_slow_server_loses_none() -> None:
+    targets = ["plain", "slow"] * 1500
+    slow = [50.0, 20_000.0] * 1500
+    log = requests(slow, targets)
+    kept, left_out = outside(log, seen([(1.02, 0.03)]), utilisation=0.0)
+    assert left_out == pytest.approx(1 / 31), "30 blocks, and one in which the last slow responses came"
+    gone = log.drop(kept.index)
+    came_s = gone["t_s"] + gone["response_us"] / 1e6
+    assert set(np.floor(came_s * 10)) == {10.0} and set(gone["target"]) == {"plain", "slow"}
+    untouched, none = outside(log, seen([]))
+    assert none == 0 and len(untouched) == len(log), "20 ms of its own are not the machine's"
+
+
+def test_a_request_without_a_response_goes_by_its_intended_start() -> None:
+    log = requests([50.0] * 1000, ["plain"] * 1000)
+    log.loc[150, "response_us"], log.loc[150, "fate"] = 5e6, "censored"
+    kept, _ = outside(log, seen([(0.15, 0.01)]), utilisation=0.0)
+    assert 150 not in kept.index
+    kept, _ = outside(log, seen([(0.55, 0.01)]), utilisation=0.0)
+    assert 150 in kept.index
