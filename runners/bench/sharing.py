@@ -96,13 +96,9 @@ def share(clients: Clients, urls: tuple[str, str], interleave: str, seed: int) -
     with tempfile.TemporaryDirectory() as folder:
         out, log, stalls = (Path(folder) / name for name in ("load.json", "requests.log", "stalls.txt"))
         flags = ["-t1", "-c1", f"-R{RATE_RPS}", f"-d{DURATION_S}s", "--warmup", "1s", "--seed", str(seed)]
-        flags += [
-            "--interleave",
-            interleave,
-            *chain(*(("--target", f"{name}={url}") for name, url in zip(NAMES, urls))),
-        ]
-        flags += ["--json", str(out)]
-        flags += ["--requests-log", str(log)]
+        named = [f"{name}={url}" for name, url in zip(NAMES, urls, strict=True)]
+        flags += chain(*(("--target", each) for each in named))
+        flags += ["--interleave", interleave, "--json", str(out), "--requests-log", str(log)]
         command = pinned([str(TRUEPACE), *flags], clients.cpus, machine.taskset())
         with StallWitness(STALL_WITNESS).beside(WATCHED, stalls) as watched:
             subprocess.run(command, capture_output=True, timeout=DURATION_S + _TIMEOUT_S, cwd=ROOT, check=True)
