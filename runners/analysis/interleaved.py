@@ -83,8 +83,8 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Effects of all treatments on one quantity.
+class Effects:
+    """The effects of all treatments on one quantity.
 
     `between_starts`: share of the variance of an effect that lies between starts; the rest lies between blocks of
     requests, NaN where there are none. `control`: the baseline's second process against the first; None without one.
@@ -154,7 +154,7 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA) -> float
 
 def compare(
     starts: Sequence[Start], treatments: Sequence[str], baseline: str, margin: float, control: str | None = None
-) -> Comparison:
+) -> Effects:
     """Compare treatments with a baseline on one quantity.
 
     `treatments` names the columns of the starts, baseline and control among them; `margin` is the relative change that
@@ -187,7 +187,7 @@ def compare(
         return Effect(name, found, verdict, needed)
 
     shared = critical_value(max(1, len(others)), freedom)
-    return Comparison(
+    return Effects(
         baseline,
         count,
         tuple(effect(name, shared) for name in others),

@@ -28,6 +28,7 @@ from runners.analysis import facts
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
 from runners.analysis.latency_spikes import SLICE_S
+from runners.design.block import MOST_UTILISATION
 from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.samples import Samples
@@ -35,8 +36,6 @@ from runners.readers.severity import Severity
 
 #: How often the witness wakes: a stall may have begun so long before it was due.
 PERIOD_S = 0.001
-#: Utilisation that the design of a latency measurement allows at most.
-MOST_UTILISATION = 0.5
 LEVELS = (0.99, 0.999)
 REMEDY = "Give the stall witness the right to real-time priority (sudo setcap cap_sys_nice+ep) and run again."
 

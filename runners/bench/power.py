@@ -20,7 +20,7 @@ from itertools import chain
 
 from scipy.stats import binom
 
-from runners.analysis.interleaved import FEWEST_STARTS, Comparison, Start, Verdict, compare, start_of
+from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
 from runners.bench.row import Row
 from runners.bench.sharing import reference_server
 from runners.bench.stand import Stand, stand
@@ -55,7 +55,7 @@ def load(on: Stand, urls: Sequence[str], interleave: str, seed: int, *, warm: bo
     return start_of(read_requests_log(log).frame, NAMES, 0.5)
 
 
-def compared(on: Stand, sides: tuple[Side, Side], seed: int) -> dict[str, Comparison]:
+def compared(on: Stand, sides: tuple[Side, Side], seed: int) -> dict[str, Effects]:
     """Compare two sides over fresh starts: by request, and in the same seconds one after the other."""
     found: dict[str, list[Start]] = {"request": [], "none": []}
     for start in range(FEWEST_STARTS):
@@ -67,17 +67,17 @@ def compared(on: Stand, sides: tuple[Side, Side], seed: int) -> dict[str, Compar
     return {interleave: compare(starts, NAMES, "baseline", MARGIN) for interleave, starts in found.items()}
 
 
-def _found(comparison: Comparison) -> bool:
+def _found(comparison: Effects) -> bool:
     return comparison.effects[0].verdict in (Verdict.HIGHER, Verdict.LOWER)
 
 
-def half_width(comparison: Comparison) -> float:
+def half_width(comparison: Effects) -> float:
     """Half the width of the interval of the change, in per cent: the smallest difference that it can tell."""
     change = comparison.effects[0].change
     return 50 * (change.high - change.low)
 
 
-def _note(kept: dict[str, list[Comparison]]) -> str:
+def _note(kept: dict[str, list[Effects]]) -> str:
     by_request, apart = (
         f"{sum(map(_found, each))} found, +-{statistics.median(map(half_width, each)):.2g} %" for each in kept.values()
     )
@@ -88,9 +88,9 @@ def _note(kept: dict[str, list[Comparison]]) -> str:
     )
 
 
-def repeated(on: Stand, name: str, sides: tuple[Side, Side], repeats: int) -> dict[str, list[Comparison]]:
+def repeated(on: Stand, name: str, sides: tuple[Side, Side], repeats: int) -> dict[str, list[Effects]]:
     """Repeat a comparison, a line each."""
-    kept: dict[str, list[Comparison]] = {"request": [], "none": []}
+    kept: dict[str, list[Effects]] = {"request": [], "none": []}
     for number in range(repeats):
         began = time.monotonic()
         for interleave, comparison in compared(on, sides, number + 1).items():

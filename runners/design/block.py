@@ -29,6 +29,10 @@ from runners.errors import PlanError
 PROBE, FLOOR, LOAD = "probe", "floor", "load"
 #: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
 RATE_STEP, PROFILED_RATE_STEP = "rung", "rung-profiled"
+#: Roles of an interleaved block: the load that all share, and the closed loop on one server alone.
+SHARED, ALONE = "shared", "alone"
+#: Of the server's core, all rates of a shared schedule together take no more.
+MOST_UTILISATION = 0.5
 #: Seconds around a trial of a role, where it is on a server that is up already.
 _AROUND_S = {RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S}
 #: Seconds of a step of a search, and of its warm-up, where nothing else is said.

@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api.types import pandas_dtype
 
 TEXT, NUMBER, COUNT, FLAG = "str", "float64", "int64", "boolean"
+SHORT = "float32"  # of what there is a row a request
 
 SUMMARY = {
     "offered_rps": NUMBER,
@@ -88,6 +89,23 @@ COLUMNS: dict[str, dict[str, str]] = {
     "events": {"t_s": NUMBER, "duration_ms": NUMBER, "kind": TEXT, "what": TEXT, "bytes": NUMBER},
     "activity": {"t_s": NUMBER, "length_s": NUMBER, "kind": TEXT, "busy_ms": NUMBER},
     "stalls": {"cpu": COUNT, "t_s": NUMBER, "duration_ms": NUMBER},
+    "targets": {
+        "target": TEXT,
+        "offered_rps": NUMBER,
+        "achieved_rps": NUMBER,
+        "scheduled": NUMBER,
+        "completed": NUMBER,
+        "served": NUMBER,
+        "non_2xx": NUMBER,
+    },
+    "requests": {
+        "t_s": SHORT,
+        "target": TEXT,
+        "predecessor": TEXT,
+        "response_us": SHORT,
+        "service_us": SHORT,
+        "fate": TEXT,
+    },
     "samples": {"event": TEXT, "t_s": NUMBER, "stack": TEXT, "samples": NUMBER, "weight": NUMBER},
     "telemetry": {
         "t_s": NUMBER,

@@ -131,6 +131,24 @@ class LoadReport:
             ],
         )
 
+    def targets_frame(self) -> pd.DataFrame:
+        """The targets that shared the schedule; no rows where there was one server."""
+        rows = []
+        for name, report in self.targets.items():
+            requests = _section(report.document, "requests")
+            rows.append(
+                {
+                    "target": name,
+                    "offered_rps": report.document.get("offered_rps"),
+                    "achieved_rps": report.document.get("achieved_rps"),
+                    "scheduled": requests.get("scheduled"),
+                    "completed": requests.get("completed"),
+                    "served": report.completed,
+                    "non_2xx": _section(report.document, "errors").get("status"),
+                }
+            )
+        return frame("targets", rows)
+
     def status_frame(self) -> pd.DataFrame:
         """Answers by HTTP status code."""
         counts = _section(self.document, "status")

@@ -20,6 +20,7 @@ from runners.readers.hdr_log import HdrLog, read_hdr_log
 from runners.readers.jfr import read_events
 from runners.readers.jvm_log import read_pauses
 from runners.readers.load_json import LoadReport, read_load_json
+from runners.readers.requests_log import requests_frame
 from runners.readers.run import Run, Step
 from runners.readers.shares import frames_frame, shares_frame
 from runners.readers.slices import read_slices
@@ -156,6 +157,7 @@ class _Reader:
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
             "stalls": (self.folder.stalls, lambda path: read_stall_log(path).frame(start_us, elapsed_s)),
+            "requests": (self.folder.requests, requests_frame),
             "samples": (self.folder.timed_stacks, lambda path: read_timed_stacks(path, start_us)),
         }
         return {
@@ -172,6 +174,7 @@ class _Reader:
             sources: dict[str, Callable[[], pd.DataFrame]] = {
                 "summary": load.summary_frame,
                 "status": load.status_frame,
+                "targets": load.targets_frame,
                 "spectrum": load.spectrum_frame,
                 "percentiles": load.percentiles_frame,
                 "intervals": load.intervals_frame,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from runners.readers.columns import COLUMNS
 from runners.readers.errors import ReadError, why
 
 MAGIC = b"LGREQS\x01\n"
@@ -100,6 +101,12 @@ def read_requests_log(path: Path) -> RequestsLog:
         description["block_slots"],
         torn,
     )
+
+
+def requests_frame(path: Path) -> pd.DataFrame:
+    """Give the `requests` frame of a step. Raises ReadError as `read_requests_log` does."""
+    columns = COLUMNS["requests"]
+    return read_requests_log(path).frame[list(columns)].astype(columns)
 
 
 def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame:

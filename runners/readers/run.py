@@ -43,6 +43,10 @@ class Step:
       of serving threads for a core), `busy_ms` (CPU time, or time, within that length).
     - ``stalls``: late wake-ups of the stall witness: `cpu`, `t_s` (when its thread was due), `duration_ms` (by how much
       it was late); the core may have stood still since the wake-up before.
+    - ``targets``: of a load on several servers, one row each: `target`, `offered_rps`, `achieved_rps`, `scheduled`,
+      `completed`, `served` (responses of the warm-up too) and `non_2xx`.
+    - ``requests``: of such a load, one row a request: `t_s` (intended start), `target`, `predecessor` (target of the
+      request before; missing where the order does not go by request), `response_us`, `service_us`, `fate`.
     - ``samples``: the profiler's samples by fiftieths of a second: `event`, `t_s`, `stack` (as in ``stacks``),
       `samples`, `weight` (bytes for alloc, ns for lock).
     - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s` (counters as read), `server_rss_bytes`, `steal_share`,

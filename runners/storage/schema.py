@@ -10,6 +10,7 @@ import msgspec
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
 COMPARISON, ABLATION, CLUSTER = "comparison", "ablation", "cluster"
+SCHEDULE = "schedule"  # of treatments that shared one schedule, request by request
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -114,7 +115,11 @@ class LadderRecord(Struct, frozen=True):
 
 
 class InterleavedRecord(Struct, frozen=True):
-    """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline."""
+    """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
+
+    Where one schedule is shared, `control` is the second process of the baseline, `reference` the server that does
+    nothing, and `arm` the one that was loaded alone.
+    """
 
     family: str
     name: str = ""
@@ -126,6 +131,22 @@ class InterleavedRecord(Struct, frozen=True):
     rate_rps: float = 0.0
     rate_basis: str = ""
     again: int = 0
+    control: str = ""
+    reference: str = ""
+    primary: str = ""
+
+
+class TargetRecord(Struct, frozen=True):
+    """One of the servers that shared the schedule of a load.
+
+    `cpu_s` is the processor time of its processes while the generator ran, with all that they started.
+    """
+
+    name: str
+    engine: str = ""
+    weight: float = 1.0
+    cpu_s: float | None = None
+    server: ServerRecord = ServerRecord()
 
 
 class LoopRecord(Struct, frozen=True):
@@ -230,6 +251,7 @@ class StepRecord(Struct, frozen=True):
     witness: WitnessRecord | None = None
     ladder: LadderRecord | None = None
     interleaved: InterleavedRecord | None = None
+    targets: tuple[TargetRecord, ...] = ()
     loop: LoopRecord = LoopRecord()
     fill: FillRecord = FillRecord()
     fault: FaultRecord | None = None

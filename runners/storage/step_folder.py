@@ -97,6 +97,11 @@ class StepFolder:
         return self.path / "load.slices"
 
     @property
+    def requests(self) -> Path:
+        """Every request of a load on several servers (`runners/loadgen/docs/requests.md`)."""
+        return self.path / "requests.log"
+
+    @property
     def activity(self) -> Path:
         """JSON lines, ten a second: CPU time of the server's threads by role, steal, disk."""
         return self.path / "activity.jsonl"

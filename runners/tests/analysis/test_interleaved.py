@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, t
 
 from runners.analysis.interleaved import (
-    Comparison,
+    Effects,
     Start,
     Verdict,
     carry_over,
@@ -47,7 +47,7 @@ def a_start(
     )
 
 
-def simulated(seed: int, factor: float, starts: int = 4) -> Comparison:
+def simulated(seed: int, factor: float, starts: int = 4) -> Effects:
     """One comparison with fresh processes in each start."""
     chance = np.random.default_rng(seed)
     measured = [start_of(a_start(chance, factor), TREATMENTS, 0.5) for _ in range(starts)]
@@ -55,11 +55,11 @@ def simulated(seed: int, factor: float, starts: int = 4) -> Comparison:
 
 
 @pytest.fixture(scope="module")
-def alike() -> list[Comparison]:
+def alike() -> list[Effects]:
     return [simulated(seed, 1.0) for seed in range(SIMULATED)]
 
 
-def test_two_processes_of_one_setting_are_told_apart_by_chance_alone(alike: list[Comparison]) -> None:
+def test_two_processes_of_one_setting_are_told_apart_by_chance_alone(alike: list[Effects]) -> None:
     most = binom.ppf(0.999, SIMULATED, 0.05)
     assert sum(not found.trusted for found in alike) <= most
     assert sum(found.effects[0].verdict in (Verdict.HIGHER, Verdict.LOWER) for found in alike) <= most

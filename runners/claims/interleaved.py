@@ -1,0 +1,376 @@
+"""Say what treatments that shared one schedule differ in: each quantity's ratio to the baseline, with its interval.
+
+Each start has fresh processes of all treatments and is one randomised block (see analysis.interleaved). Response and
+service times are those of one shared load; throughput is that of a closed loop on each server alone, in the same start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from runners.analysis import facts, machine_stalls
+from runners.analysis.comparison import QUANTITIES as OF_ROUNDS
+from runners.analysis.comparison import Quantity
+from runners.analysis.finding import Finding
+from runners.analysis.interleaved import Effect, Start, Verdict, carry_over, compare, start_from, start_of
+from runners.claims.comparing import absolute, signed
+from runners.claims.conclusion import Check, Claims
+from runners.claims.questions import Answer, ratio
+from runners.claims.questions import Verdict as Said
+from runners.design.block import ALONE, MOST_UTILISATION, SHARED
+from runners.readers import write
+from runners.readers.levels import ENOUGH_BEYOND
+from runners.readers.run import Run, Step
+from runners.readers.severity import Severity
+from runners.storage.schema import SCHEDULE, InterleavedRecord
+
+#: Percentiles of one load: the column of the requests, and the level.
+LEVELS = {
+    "p50_us": ("response_us", 0.5),
+    "p90_us": ("response_us", 0.9),
+    "p99_us": ("response_us", 0.99),
+    "p999_us": ("response_us", 0.999),
+    "service_p50_us": ("service_us", 0.5),
+    "service_p90_us": ("service_us", 0.9),
+    "service_p99_us": ("service_us", 0.99),
+}
+UNDISTURBED, CPU, THROUGHPUT = "p99_undisturbed_us", "cpu_us", "closed_loop_rps"
+QUANTITIES = {
+    each.name: each
+    for each in (
+        *OF_ROUNDS,
+        Quantity("service_p50_us", "service p50", "us"),
+        Quantity("service_p90_us", "service p90", "us"),
+        Quantity("service_p99_us", "service p99", "us"),
+        Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
+    )
+}
+#: So much longer a request may take after one target than after another, before that is said.
+MOST_CARRY_OVER = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the verdict.
+
+    The values are geometric means over starts. `starts_needed`: how many would decide it, None where it is decided or
+    can't be said.
+    """
+
+    quantity: Quantity
+    baseline: str
+    treatment: str
+    ratio: float
+    low: float
+    high: float
+    verdict: Verdict
+    baseline_value: float
+    treatment_value: float
+    starts_needed: int | None = None
+
+    @property
+    def decided(self) -> bool:
+        """Whether the treatment differs from the baseline."""
+        return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
+
+    @property
+    def better(self) -> bool:
+        """Whether it differs for the better."""
+        return self.decided and (self.verdict == Verdict.LOWER) == self.quantity.lower_is_better
+
+    @property
+    def said(self) -> str:
+        """The verdict in a word: faster or slower of a time, higher or lower of anything else."""
+        if self.decided and self.quantity.name != CPU and self.quantity.unit == "us":
+            return "faster" if self.better else "slower"
+        return self.verdict.value
+
+    def as_json(self) -> dict[str, object]:
+        """The row as plain JSON values; what is not finite becomes null."""
+        numbers = ("ratio", "low", "high", "baseline_value", "treatment_value")
+        return {
+            "quantity": self.quantity.name,
+            "unit": self.quantity.unit,
+            "lower_is_better": self.quantity.lower_is_better,
+            "baseline": self.baseline,
+            "treatment": self.treatment,
+            "verdict": self.verdict.value,
+            **{name: value if math.isfinite(value := getattr(self, name)) else None for name in numbers},
+            "starts_needed": self.starts_needed,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What one block of interleaved trials found.
+
+    `control`: the baseline's second process against its first, a row a quantity. `reference`: the values of the server
+    that does nothing. `left_out`: starts that could not be used, each with the reason. `without_stalls`: the share of
+    time that the percentile without the machine's stalls leaves out. `carried_over`: by how much a request takes longer
+    or shorter after each target. `dots`: by quantity and treatment, the ratio in each start.
+    """
+
+    name: str
+    baseline: str
+    primary: str
+    margin: float
+    planned: int
+    starts: tuple[int, ...]
+    rows: tuple[Row, ...]
+    control: tuple[Row, ...]
+    reference: Mapping[str, float]
+    left_out: tuple[tuple[int, str], ...]
+    without_stalls: float
+    carried_over: Mapping[str, float]
+    utilisation: float
+    steps: tuple[str, ...]
+    dots: Mapping[tuple[str, str], tuple[float, ...]]
+
+    @property
+    def treatments(self) -> tuple[str, ...]:
+        """What is compared with the baseline."""
+        return tuple(dict.fromkeys(row.treatment for row in self.rows))
+
+    def row(self, quantity: str, treatment: str | None = None) -> Row | None:
+        """The row of a quantity, of the first treatment unless one is named."""
+        found = (row for row in self.rows if row.quantity.name == quantity and treatment in (None, row.treatment))
+        return next(found, None)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the control shows no difference in the primary quantity."""
+        return not any(row.decided for row in self.control if row.quantity.name == self.primary)
+
+    def as_json(self) -> dict[str, object]:
+        """The comparison as plain JSON values."""
+        return {
+            "name": self.name,
+            "baseline": self.baseline,
+            "primary": self.primary,
+            "margin": self.margin,
+            "starts": len(self.starts),
+            "trusted": self.trusted,
+            "rows": [row.as_json() for row in self.rows],
+            "control": [row.as_json() for row in self.control],
+        }
+
+
+def anchor(name: str) -> str:
+    """The place of a comparison's figure."""
+    return f"interleaved-{name}"
+
+
+def comparisons(run: Run) -> list[Comparison]:
+    """The comparisons of a run, in the order in which they were measured."""
+    blocks: dict[str, list[Step]] = {}
+    for step in run.steps:
+        about = step.record.interleaved
+        if step.kind in (SHARED, ALONE) and about is not None and about.family == SCHEDULE:
+            blocks.setdefault(about.name, []).append(step)
+    return [_comparison(steps) for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
+
+
+def _comparison(steps: Sequence[Step]) -> Comparison:
+    about = steps[0].record.interleaved
+    assert about is not None
+    shared = {step.record.round or 0: step for step in steps if step.kind == SHARED}
+    alone: dict[int, dict[str, float]] = defaultdict(dict)
+    for step in steps:
+        if step.kind == ALONE and step.record.interleaved is not None:
+            alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
+    left_out = {number: facts.why_not(step) for number, step in shared.items() if not facts.quotable(step)}
+    usable = [number for number in sorted(shared) if number not in left_out]
+    compared = (*about.treatments, *([about.control] if about.control else []))
+    names = (*compared, *([about.reference] if about.reference else []))
+    starts: dict[str, list[Start]] = defaultdict(list)
+    left: list[float] = []
+    for number in usable:
+        step = shared[number]
+        for quantity, start in _starts(step, names, {n: alone[number].get(n, math.nan) for n in compared}).items():
+            starts[quantity].append(start)
+        if machine_stalls.watched(step):
+            left.append(machine_stalls.outside(step.frames["requests"], step.frames["stalls"])[1])
+    rows, control, reference = [], [], dict[str, float]()
+    dots: dict[tuple[str, str], tuple[float, ...]] = {}
+    for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
+        own = [start for start in starts[quantity] if np.isfinite(start.logs[: len(compared)]).all()]
+        if not own:
+            continue
+        means = np.exp(np.mean([start.logs for start in own], axis=0))
+        found = compare(
+            [Start(start.logs[: len(compared)], start.left_out[:, : len(compared)]) for start in own],
+            compared, about.treatments[0], about.smallest_difference, about.control or None,
+        )  # fmt: skip
+        values = dict(zip(names, means.tolist(), strict=False))
+        rows += [_row(QUANTITIES[quantity], about, effect, values) for effect in found.effects]
+        if found.control is not None:
+            control.append(_row(QUANTITIES[quantity], about, found.control, values))
+        if about.reference in values:
+            reference[quantity] = values[about.reference]
+        for index, name in enumerate(compared[1:], 1):
+            dots[quantity, name] = tuple(math.exp(start.logs[index] - start.logs[0]) for start in own)
+    return Comparison(
+        about.name, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds, tuple(usable),
+        tuple(rows), tuple(control), reference, tuple(left_out.items()),
+        float(np.mean(left)) if left else math.nan, _carried_over([shared[number] for number in usable]),
+        max((_utilisation(shared[number], alone[number]) for number in usable), default=math.nan),
+        tuple(step.name for step in shared.values()), dots,
+    )  # fmt: skip
+
+
+def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
+    """Every quantity that one start tells, by its name."""
+    requests = step.frames["requests"]
+    fewest = int(requests["target"].value_counts().reindex(list(names), fill_value=0).min())
+    found = {
+        name: start_of(requests, names, level, column)
+        for name, (column, level) in LEVELS.items()
+        if fewest * (1 - level) >= ENOUGH_BEYOND
+    }
+    if machine_stalls.watched(step) and "p99_us" in found:
+        kept, _ = machine_stalls.outside(requests, step.frames["stalls"])
+        found[UNDISTURBED] = start_of(kept, names, 0.99)
+    served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
+    used_us = {
+        target.name: target.cpu_s / served[target.name] * 1e6
+        for target in step.record.targets
+        if target.cpu_s and served.get(target.name)
+    }
+    if set(names) <= used_us.keys():
+        found[CPU] = start_from(used_us, names)
+    if alone and all(rps > 0 for rps in alone.values()):
+        found[THROUGHPUT] = start_from(alone, tuple(alone))
+    return found
+
+
+def _row(quantity: Quantity, about: InterleavedRecord, effect: Effect, values: Mapping[str, float]) -> Row:
+    change, base = effect.change, about.treatments[0]
+    return Row(
+        quantity, base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high, effect.verdict,
+        values[base], values[effect.treatment], effect.starts_needed,
+    )  # fmt: skip
+
+
+def _carried_over(steps: Sequence[Step]) -> dict[str, float]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for step in steps:
+        for name, shift in carry_over(step.frames["requests"]).items():
+            found[name].append(shift)
+    return {name: float(np.mean(shifts)) for name, shifts in found.items()}
+
+
+def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
+    """The share of the core that the offered rates take, from what each server reached alone; NaN if not known."""
+    targets = step.frames["targets"]
+    rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
+    known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]
+    return sum(known) if known else math.nan
+
+
+def analyse(run: Run) -> Claims | None:
+    """Claim what the comparisons of a run tell; None when it has none."""
+    found = comparisons(run)
+    if not found:
+        return None
+    findings = tuple(finding for each in found for finding in _findings(each))
+    checks = tuple(check for each in found for check in _checks(each))
+    return Claims(" ".join(headline(each) for each in found), findings, checks=checks)
+
+
+def headline(found: Comparison) -> str:
+    """The primary quantity of each treatment, in a sentence each."""
+    rows = [row for row in found.rows if row.quantity.name == found.primary]
+    if rows:
+        return " ".join(write.sentence(sentence(row, found)) for row in rows)
+    why = found.left_out[0][1] if found.left_out else "no start tells it of all"
+    return write.sentence(f"{found.baseline} could not be compared with any other: {why}")
+
+
+def sentence(row: Row, found: Comparison) -> str:
+    """One row in words."""
+    a, b = facts.engine_name(row.baseline), facts.engine_name(row.treatment)
+    change = ratio(row.ratio - 1, row.low - 1, row.high - 1)
+    pair = f"{absolute(row.quantity, row.treatment_value)} against {absolute(row.quantity, row.baseline_value)}"
+    label = row.quantity.label
+    if row.decided:
+        text = f"{b} is {row.said} than {a} in {label}: {change}, {pair}"
+    elif row.verdict == Verdict.SAME:
+        text = f"{b} and {a} are the same in {label} within {write.percent(found.margin)}: {change}, {pair}"
+    else:
+        text = f"It is inconclusive whether {b} and {a} differ in {label}: {change}, {pair}"
+    return f"{text}; {write.several(len(found.starts), 'start')} of each"
+
+
+def _findings(found: Comparison) -> Iterator[Finding]:
+    place = anchor(found.name)
+    if not found.rows:
+        yield Finding("C03", Severity.ERROR, headline(found), {}, found.steps, place)
+    for row in found.rows:
+        code = "C01" if row.decided else "C02"
+        severity = Severity.NOTE if row.verdict == Verdict.INCONCLUSIVE else Severity.GOOD
+        yield Finding(
+            code, severity, write.sentence(sentence(row, found)), _evidence(row, found), found.steps, place,
+            _remedy(row, found),
+        )  # fmt: skip
+    for row in found.control:
+        if row.quantity.name == found.primary and row.decided:
+            text = f"A second process of {facts.engine_name(row.baseline)} is told apart from the first: "
+            text += sentence(replace(row, treatment="the second"), found)
+            remedy = "Measure again; where it stays, differences of this size are not the treatments'."
+            yield Finding("C04", Severity.WARNING, write.sentence(text), {}, found.steps, place, remedy)
+
+
+def _remedy(row: Row, found: Comparison) -> str | None:
+    if row.verdict != Verdict.INCONCLUSIVE or row.quantity.name != found.primary or row.starts_needed is None:
+        return None
+    return f"About {write.several(row.starts_needed, 'start')} would decide it, if they vary as these."
+
+
+def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
+    evidence = {key: value for key, value in row.as_json().items() if key not in ("unit", "lower_is_better")}
+    return {**evidence, "starts": len(found.starts), "margin": found.margin}  # type: ignore[dict-item]
+
+
+def answer_of(finding: Finding) -> Answer:
+    """Answer whether two treatments differ in a quantity, from the finding on it."""
+    told = finding.evidence
+    verdict = Verdict(str(told["verdict"]))
+    said = Said.YES if verdict in (Verdict.HIGHER, Verdict.LOWER) else Said.NO
+    said = Said.INCONCLUSIVE if verdict == Verdict.INCONCLUSIVE else said
+    quantity = QUANTITIES[str(told["quantity"])]
+    share, low, high = (_number(told[name]) - 1 for name in ("ratio", "low", "high"))
+    values = [absolute(quantity, _number(told[name])) for name in ("treatment_value", "baseline_value")]
+    effect = f"{quantity.label} {ratio(share, low, high)}, {values[0]} against {values[1]}"
+    needed = told.get("starts_needed")
+    takes = f"about {write.several(int(needed), 'start')}" if isinstance(needed, int) else "a quieter machine"
+    starts = f"{write.several(_number(told['starts']), 'start')} of each, one schedule"
+    return Answer(said, effect, starts, takes if said == Said.INCONCLUSIVE else "", finding)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def _checks(found: Comparison) -> Iterator[Check]:
+    text = f"{len(found.starts)} of {found.planned} planned, each with fresh processes of all"
+    if found.left_out:
+        text += "; left out: " + "; ".join(f"start {number} ({why})" for number, why in found.left_out)
+    whole = not found.left_out and len(found.starts) >= found.planned
+    yield Check("starts", whole, write.sentence(text), found.steps)
+    control = next((row for row in found.control if row.quantity.name == found.primary), None)
+    if control is not None:
+        change = ratio(control.ratio - 1, control.low - 1, control.high - 1)
+        text = f"a second process of {found.baseline} against the first in {control.quantity.label}: {change}"
+        yield Check("control", found.trusted, write.sentence(text), found.steps)
+    if write.known(found.utilisation):
+        text = f"all rates together take {write.percent(found.utilisation)} of what the servers reach"
+        yield Check("utilisation", found.utilisation <= MOST_UTILISATION, write.sentence(text), found.steps)
+    if found.carried_over:
+        name, shift = max(found.carried_over.items(), key=lambda each: abs(each[1]))
+        text = f"after a request to {name}, service times are {signed(shift)} off; the order is balanced"
+        yield Check("carry-over", abs(shift) <= MOST_CARRY_OVER, write.sentence(text), found.steps)
