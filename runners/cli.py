@@ -288,14 +288,14 @@ def knee(
 
 
 @lab.command()
-@click.argument("runs", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("runs", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--target", "targets", type=_TARGET, multiple=True, help="Twice: any two servers by their descriptions.")
 @click.option("--engine", "engines", multiple=True, help="Twice: the two engines.")
 @click.option(
     "--a", "a", multiple=True, help="A setting (engine=lsm,--flag=value), or run folders: may be given again."
 )
 @click.option("--b", "b", multiple=True, help="The other setting, or run folders.")
-@click.option("--despite", multiple=True, metavar="FIELD", help="Compare run folders although this field differs.")
+@click.option("--despite", multiple=True, metavar="FIELD", help="Compare run folders or outputs although this differs.")
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="Comparing run folders: write this HTML file too."
 )
@@ -320,10 +320,20 @@ def compare(
     parameters: tuple[str, ...],
     **named: object,
 ) -> None:
-    """Compare two runs, or measure two settings in interleaved rounds: `lab compare --engine lsm --engine rocksdb`."""
-    from runners.commands import compare_folders, compare_settings
+    """Compare two runs, or measure two settings in interleaved rounds: `lab compare --engine lsm --engine rocksdb`.
+
+    Given files, compare the first one's outputs with those of each other: `lab compare before.txt after.txt`.
+    """
+    from runners.commands import compare_files, compare_folders, compare_settings
 
     sides = [[Path(text) for text in side] for side in (a, b)]
+    if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):
+        others = (engines, targets, resume, parameters, output, *named.values())
+        if any(value not in (None, ()) for value in others) or (runs and (a or b)):
+            raise click.UsageError("outputs are compared as they are: only --despite and --json go with them")
+        pairs = [([runs[0]], [path]) for path in runs[1:]] if runs else [(sides[0], sides[1])]
+        click.echo(compare_files(pairs, despite, as_json))
+        return
     if runs:
         if len(runs) != 2 or a or b or engines or targets:
             raise click.UsageError("give two run folders and nothing else, or --a and --b for more")

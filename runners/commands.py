@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from runners.analysis import facts
+from runners.analysis.outputs import as_record, compare_outputs, compared_lines
+from runners.audit.audit import audit
+from runners.audit.listing import as_json as audit_json
+from runners.audit.listing import as_text as audit_text
+from runners.audit.listing import plain
 from runners.claims.between import compared, differing, sentences
 from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, TARGET_COMPARE
 from runners.design.experiment import setting_of
@@ -22,6 +27,7 @@ from runners.execution.budget import affordable
 from runners.execution.resume import of_plan
 from runners.lab import Lab
 from runners.readers import write
+from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.report.between import comparison_page
@@ -206,3 +212,31 @@ def compare_folders(
         except OSError as error:
             raise PlanError(f"--output {output}", str(error.strerror), "name a file that can be written") from error
     return list(sentences(found))
+
+
+def compare_files(pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool) -> str:
+    """Compare the outputs of load tools in files, and say what an audit of them finds.
+
+    Raises PlanError where a side has no output, or where no load of one may be compared with one of the other.
+    """
+    if not pairs:
+        raise PlanError("one file", "there is nothing to compare it with", "name two, or --a and --b for repeats")
+    texts, records = [], []
+    read = {path: list(find_in(path)) for pair in pairs for side in pair for path in side}
+    for a, b in pairs:
+        left, right = ([each for path in side for found in read[path] for each in found.outputs] for side in (a, b))
+        for side, outputs in ((a, left), (b, right)):
+            if not outputs:
+                empty = ", ".join(str(path) for path in side) or "a side"
+                raise PlanError(empty, "no output of a known load tool is in it", "name the files that hold outputs")
+        if again := set(a) & set(b):
+            raise PlanError(str(min(again)), "it is given on both sides", "give each run once")
+        names = (", ".join(map(str, a)), ", ".join(map(str, b)))
+        found = compare_outputs(left, right, despite)
+        records.append({"a": names[0], "b": names[1], "loads": as_record(found)})
+        texts += [f"A: {names[0]}", f"B: {names[1]}", *compared_lines(found), ""]
+    audited = audit([found for path in read for found in read[path]])
+    if as_json:
+        document = {"schema": "compared/1", "pairs": records, "audit": json.loads(audit_json(audited))}
+        return json.dumps(document, indent=1, allow_nan=False)
+    return plain("\n".join([*texts, "What an audit of these files finds:", audit_text(audited).rstrip()]))

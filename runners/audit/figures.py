@@ -51,6 +51,8 @@ def achieved_rps(output: Output) -> float | None:
 
 def is_open_loop(output: Output) -> bool:
     """Whether requests leave on a schedule: wrk2, truepace with a rate, or an output that does not say."""
+    if output.report.closed_loop is not None:
+        return not output.report.closed_loop
     return output.tool not in CLOSED_LOOPS and not (output.tool == "truepace" and output.offered_rps is None)
 
 

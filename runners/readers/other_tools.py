@@ -33,7 +33,7 @@ _STARTS = {
     "bombardier": re.compile(r"^\s*Bombarding \S+ .*using \d+ connection"),
     "k6": re.compile(
         r"^\s*(?:[✓✗√\u00d7] )?(?:checks\w*|data_received|dropped_iterations|http_req\w*)\.*\s*:\s+\S"
-        r"|^\s*\* \S+: [\d.]+ iterations/s for "
+        r"|^\s*\* \S+: (?:[\d.]+ iterations/s for |(?:\d+ looping|Up to \d+ looping) VUs )"
     ),
     "Gatling": re.compile(r"^---- Global Information -+"),
     "JMeter": re.compile(r"^summary [+=]\s+\d+ in "),
@@ -187,6 +187,12 @@ def _trend(block: _Block, match: re.Match[str]) -> None:
             _row(block, level, value)
 
 
+def _paced(block: _Block, match: re.Match[str]) -> None:
+    """Take k6's line of a scenario that starts iterations at a rate."""
+    block.rate_rps = float(match[1])
+    block.said["closed_loop"] = False
+
+
 def _gatling(block: _Block, match: re.Match[str]) -> None:
     """Take a line of Gatling's whole-run table: the first number is of all requests, those after of OK and KO."""
     found = re.findall(r"(?<![\w.])-?\d+(?:[.,]\d+)*", match[2].replace("\u202f", ""))
@@ -291,7 +297,8 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (rf"^\s*others - {_N}", lambda b, m: setattr(b, "failed", int(m[1]))),
         ),
         "k6": (
-            (r"^\s*\* \S+: ([\d.]+) iterations/s for ", lambda b, m: setattr(b, "rate_rps", float(m[1]))),
+            (r"^\s*\* \S+: ([\d.]+) iterations/s for ", _paced),
+            (r"^\s*\* \S+: (?:Up to )?\d+ looping VUs ", lambda b, m: b.said.update(closed_loop=True)),
             (r"^\s*(?:[✓✗√\u00d7] )?http_req_duration\.*\s*:\s+(avg=.*)", _trend),
             (
                 rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?{_N}",

@@ -1,0 +1,404 @@
+"""Compare outputs that load tools wrote: what of them may be compared, and how far the files carry it.
+
+**What may be compared.** Loads of one setting: operation, kind of loop, what the latency is counted from, offered
+rate, connections, threads, duration and tool. A closed loop is never compared with an open one, nor service time with
+response time; the rest may differ where the user says so. A latency is compared where the load was held and met few
+errors, a percentile where both print it and enough samples lie beyond it; a mean or a maximum stands for none.
+
+**The interval.** Nobody says in which order the files were made, so runs are independent here: the ratio's interval is
+B. Welch's of the mean logarithms (1947, Biometrika 34), the 5 % shared by the figures of a load (Bonferroni), widened
+by the digits that the tool prints. One run of a side has no such interval. Then that of sampling alone is given, by
+order statistics (H. David and H. Nagaraja, 2003, *Order Statistics*, section 7.1), where the output holds its
+distribution; it knows nothing of the next run, and the verdict stays open.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import norm, t
+
+from runners.analysis.comparison import ALPHA
+from runners.audit.figures import achieved_rps, fell_short, is_open_loop, samples
+from runners.audit.rules.timing import timer_line
+from runners.errors import PlanError
+from runners.readers import write
+from runners.readers.levels import ENOUGH_BEYOND, beyond
+from runners.readers.outputs import Output
+
+FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99
+SAME = {"offered rate": 0.02, "duration": 0.1}  # settings that differ by less are one; others must be equal
+NEVER = ("loop", "latency")  # what no word of the user makes comparable
+TIMER_LEVEL = 0.9  # up to here a generator's timer shapes the percentiles
+RESPONSE_TIME = "response time from the intended start"
+SERVICE_TIME = "service time from the actual send"
+#: Half of the last digit that a tool prints, in microseconds; of the others a thousandth of the value.
+DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 0.5, "redis-benchmark": 0.5}
+DIGIT = 0.001
+COARSE = 0.05
+_AVERAGED = re.compile(
+    r"\b(?:averaged?|means?|средн\w+|усредн\w+)\b.{0,30}\b(?:runs|repeats|repetitions|trials|прогон\w*|запуск\w*)\b",
+    re.IGNORECASE,
+)
+
+Setting = Mapping[str, float | str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of both sides. `low` and `high` bound the share by which B differs; NaN where nothing does."""
+
+    name: str
+    a: float
+    b: float
+    low: float
+    high: float
+    runs: tuple[int, int]
+    basis: str  # what the interval is of: runs, sampling, or nothing
+
+    @property
+    def share(self) -> float:
+        return self.b / self.a - 1
+
+    @property
+    def verdict(self) -> str:
+        """Say on which side B lies, where runs were repeated and their interval leaves out zero."""
+        if self.basis != "runs" or self.low <= 0 <= self.high:
+            return "inconclusive"
+        return "higher" if self.low > 0 else "lower"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Loads of one setting, of two sides: their figures, what could not be compared, and what to know of it."""
+
+    a: tuple[Output, ...]
+    b: tuple[Output, ...]
+    figures: tuple[Figure, ...]
+    refused: tuple[tuple[str, str], ...]
+    limits: tuple[str, ...] = field(default=())
+
+
+def loop_of(output: Output) -> str | None:
+    """Name the kind of loop; None where the output does not tell."""
+    if not is_open_loop(output):
+        return "closed loop"
+    known = output.offered_rps is not None or output.tool in ("wrk2", "vegeta") or output.report.closed_loop is False
+    return "open loop" if known else None
+
+
+def _latency_of(output: Output) -> str | None:
+    if output.tool in ("wrk2", "truepace"):
+        return RESPONSE_TIME if is_open_loop(output) else SERVICE_TIME
+    return SERVICE_TIME if output.tool not in (None, "HdrHistogram") else None
+
+
+def setting_of(output: Output) -> Setting:
+    """What a load was, as far as its output tells."""
+    return {
+        "operation": Path(output.script).stem or output.report.operation or None,
+        "loop": loop_of(output),
+        "latency": _latency_of(output),
+        "offered rate": output.offered_rps,
+        "connections": output.connections,
+        "threads": output.threads,
+        "duration": output.duration_s,
+        "tool": output.tool,
+    }
+
+
+def differing(a: Setting, b: Setting) -> list[str]:
+    """Name the settings that are known of both and differ."""
+    return [
+        name for name, value in a.items() if value is not None and b[name] is not None and _differ(name, value, b[name])
+    ]
+
+
+def _differ(name: str, a: float | str, b: float | str | None) -> bool:
+    if isinstance(a, str) or isinstance(b, str) or b is None:
+        return a != b
+    return abs(a - b) > SAME.get(name, 0.0) * max(a, b)
+
+
+def _equal(a: Setting, b: Setting) -> bool:
+    return not differing(a, b) and all((a[name] is None) == (b[name] is None) for name in a)
+
+
+def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
+    """Outputs of one setting together: the repeats of a load."""
+    loads: list[list[Output]] = []
+    for output in outputs:
+        setting = setting_of(output)
+        load = next((each for each in loads if _equal(setting_of(each[0]), setting)), None)
+        if load is None:
+            loads.append([output])
+        else:
+            load.append(output)
+    return [tuple(load) for load in loads]
+
+
+def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
+    """Compare the loads that two sides share. Raises PlanError, naming what differs, where they share none."""
+    unknown = [name for name in despite if name not in setting_of(a[0]) or name in NEVER]
+    if unknown:
+        known = ", ".join(name for name in setting_of(a[0]) if name not in NEVER)
+        raise PlanError(f"--despite {unknown[0]!r}", "no setting of an output that may differ", f"use one of {known}")
+    left, found = list(_loads(b)), []
+    nearest: list[str] | None = None
+    for first in _loads(a):
+        apart = [(differing(setting_of(first[0]), setting_of(second[0])), second) for second in left]
+        for names, second in sorted(apart, key=lambda each: len(each[0])):
+            nearest = names if nearest is None or len(names) < len(nearest) else nearest
+            if set(names) <= set(despite):
+                left.remove(second)
+                found.append(_compared(first, second, names))
+                break
+    if not found:
+        raise _refusal(a[0], b[0], nearest or [])
+    return found
+
+
+def _refusal(a: Output, b: Output, names: Sequence[str]) -> PlanError:
+    said = [f"{name}: {_said(setting_of(a), name)} against {_said(setting_of(b), name)}" for name in names]
+    if "loop" in names:
+        remedy = "a closed loop sends less while the server stalls, so its latency is none under a load: measure alike"
+    elif "latency" in names:
+        remedy = "one holds the wait before the send and the other does not: measure both with one tool"
+    else:
+        remedy = "measure them alike, or say " + " ".join(f"--despite {name!r}" for name in names)
+    return PlanError("these outputs", f"they differ in {'; '.join(said)}", remedy)
+
+
+def _said(setting: Setting, name: str) -> str:
+    value = setting[name]
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]) -> Compared:
+    refused: list[tuple[str, str]] = []
+    names: list[str] = []
+    if why := _rate_refused(a, b):
+        refused.append(("rate", why))
+    else:
+        names.append("rate")
+    levels = sorted({level for output in (*a, *b) for level, _ in output.report.latencies.rows})
+    if why := next((why for output in (*a, *b) if (why := _latency_refused(output))), None):
+        refused.append(("latency", why))
+    elif "tool" not in apart or _latency_of(a[0]):
+        for level in levels:
+            if why := _level_refused(level, a, b):
+                refused.append((write.level(level), why))
+            else:
+                names.append(write.level(level))
+    by_name = {write.level(level): level for level in levels}
+    alpha = ALPHA / max(1, len(names))
+    figures = tuple(_figure(name, by_name.get(name), a, b, alpha) for name in names)
+    return Compared(a, b, figures, tuple(refused), tuple(_limits(a, b, apart, figures)))
+
+
+def _errors(output: Output) -> str | None:
+    requests, errors = output.report.requests, output.report.socket_errors
+    if errors and errors.timeout:
+        return f"{output.place}: {write.several(errors.timeout, 'time-out')} stand in no figure"
+    if requests and output.report.errors > FEW_ERRORS * requests:
+        share = write.percent(output.report.errors / requests)
+        return f"{output.place}: {share} of the responses are errors, and stand among the others"
+    return None
+
+
+def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
+    """Say why achieved rates are not compared, if they are not."""
+    if loop_of(a[0]) != "closed loop" or loop_of(b[0]) != "closed loop":
+        return "it was offered, or nothing says that it was not: an achieved rate is compared of closed loops"
+    if any(achieved_rps(output) is None for output in (*a, *b)):
+        return "an output does not print it"
+    return next((why for output in (*a, *b) if (why := _errors(output))), None)
+
+
+def _latency_refused(output: Output) -> str | None:
+    """Say why no latency of an output is compared, if none is."""
+    if not output.report.latencies.rows:
+        return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
+    if fell_short(output):
+        reached = f"{write.rate(achieved_rps(output))} of {write.rate(output.offered_rps)}"
+        return f"{output.place}: {reached} was achieved, so its latency is that of a load which was not held"
+    said = next((text for text in _about(output) if _AVERAGED.search(text)), None)
+    if said is not None:
+        return f"{output.place}: {said.strip()!r}: an average of percentiles is no percentile"
+    return _errors(output)
+
+
+def _about(output: Output) -> Iterator[str]:
+    """What stands directly at an output: its label, its heading, the line above it."""
+    yield output.label
+    yield from output.headings[-1:]
+    yield from (line.text for line in [line for line in output.text_above if line.text.strip()][-1:])
+
+
+def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
+    """Say why a percentile is not compared, if it is not."""
+    if level >= 1:
+        return "a maximum grows with the length of the run"
+    for output in (*a, *b):
+        value = output.report.latencies.at(level)
+        if value is None or not math.isfinite(value) or value <= 0:
+            return f"{output.place}: it is not printed there"
+        count, _ = samples(output)
+        if count is not None and beyond(count, level) < ENOUGH_BEYOND:
+            return f"{output.place}: {write.several(beyond(count, level), 'sample')} beyond it"
+        if level <= TIMER_LEVEL and output.tool == "wrk2" and timer_line(output):
+            return f"{output.place}: up to p90 the latency is that of the generator's timer"
+    return None
+
+
+def _value(output: Output, level: float | None) -> float:
+    value = achieved_rps(output) if level is None else output.report.latencies.at(level)
+    return math.nan if value is None else value
+
+
+def _figure(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output], alpha: float) -> Figure:
+    left, right = ([_value(output, level) for output in side] for side in (a, b))
+    logs = [np.log(side) for side in (left, right)]
+    means = [float(side.mean()) for side in logs]
+    apart = means[1] - means[0]
+    runs = (len(left), len(right))
+    if min(runs) > 1:
+        digits = max(
+            _digit(output, value, level)
+            for side, values in ((a, left), (b, right))
+            for output, value in zip(side, values, strict=True)
+        )
+        half = _welch(logs[0], logs[1], alpha) + 2 * digits
+        low, high, basis = math.expm1(apart - half), math.expm1(apart + half), "runs"
+    elif runs == (1, 1) and level is not None and (bounds := _sampling(level, a[0], b[0], alpha)):
+        (low, high), basis = bounds, "sampling"
+    else:
+        low, high, basis = math.nan, math.nan, ""
+    return Figure(name, math.exp(means[0]), math.exp(means[1]), low, high, runs, basis)
+
+
+def _welch(
+    a: np.ndarray[tuple[int], np.dtype[np.float64]], b: np.ndarray[tuple[int], np.dtype[np.float64]], alpha: float
+) -> float:
+    """Half of Welch's interval of the difference of two means."""
+    parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
+    whole = sum(parts)
+    if whole == 0:
+        return 0.0
+    freedom = whole**2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
+    return float(t.ppf(1 - alpha / 2, freedom)) * math.sqrt(whole)
+
+
+def _digit(output: Output, value: float, level: float | None) -> float:
+    """Half of the last printed digit, as a share of the value."""
+    return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
+
+
+def _sampling(level: float, a: Output, b: Output, alpha: float) -> tuple[float, float] | None:
+    """Bound a ratio by the order statistics of both distributions; None where one is not printed."""
+    bounds = [_order_statistics(level, output, alpha) for output in (a, b)]
+    first, second = bounds
+    return (second[0] / first[1] - 1, second[1] / first[0] - 1) if first and second else None
+
+
+def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float, float] | None:
+    rows, (count, _) = output.report.latencies.spectrum, samples(output)
+    if not rows or not count:
+        return None
+    half = float(norm.ppf(1 - alpha / 4)) * math.sqrt(level * (1 - level) / count)
+    low = max((row.value_ms for row in rows if row.percentile <= level - half), default=None)
+    high = min((row.value_ms for row in rows if row.percentile >= level + half), default=None)
+    return (low, high) if low and high else None
+
+
+def _limits(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str], figures: Sequence[Figure]) -> Iterator[str]:
+    """What the outputs do not show, or the user let pass."""
+    first, second = setting_of(a[0]), setting_of(b[0])
+    for name in apart:
+        yield f"{name} differs, as was allowed: {_said(first, name)} against {_said(second, name)}"
+    for side, setting in (("A", first), ("B", second)):
+        hidden = [
+            name
+            for name, value in setting.items()
+            if value is None and not (name == "offered rate" and setting["loop"] == "closed loop")
+        ]
+        if hidden:
+            yield f"{side} does not say: {write.listed(hidden)}"
+    if loop_of(a[0]) == "closed loop":
+        yield "closed loop: a server that stalls is asked less, so no latency under a given load can be read from it"
+    elif _latency_of(a[0]) == SERVICE_TIME:
+        yield f"the latency is {SERVICE_TIME}: what waited before the send is not in it"
+    coarse = {
+        output.tool
+        for output in (*a, *b)
+        for level, value in output.report.latencies.rows
+        if value and _digit(output, value, level) > COARSE
+    }
+    for tool in sorted(filter(None, coarse)):
+        yield f"{tool} prints {write.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"
+    if figures and 1 in (len(a), len(b)):
+        yield (
+            "one run of a side: how much the next one would differ is not known, so there is no verdict; give repeats "
+            "(--a FILE --a FILE --b FILE --b FILE)"
+        )
+    else:
+        yield "nothing says that the runs were interleaved: what drifted between them stands in the difference"
+
+
+def compared_lines(found: Sequence[Compared], names: tuple[str, str] = ("A", "B")) -> Iterator[str]:
+    """Write a comparison: each load's figures with their intervals and verdicts, what was refused and what to know."""
+    for load in found:
+        yield _heading(load, names)
+        for figure in load.figures:
+            shown = write.rate if figure.name == "rate" else write.latency
+            interval = write.percent_interval(figure.share, figure.low, figure.high)
+            of = f" by {figure.basis}" if figure.basis else ""
+            change = f"{shown(figure.a)} -> {shown(figure.b)}, B differs by {interval}{of}"
+            yield f"  {figure.name:6} {change}: {figure.verdict}"
+        for name, why in load.refused:
+            yield f"  {name} is not compared: {why}"
+        for limit in load.limits:
+            yield f"  note: {limit}"
+
+
+def _heading(load: Compared, names: tuple[str, str]) -> str:
+    setting = setting_of(load.a[0])
+    rate = load.a[0].offered_rps
+    parts = [str(setting["tool"] or "unknown tool"), str(setting["operation"] or ""), str(setting["loop"] or "")]
+    parts.append(f"at {write.rate(rate)}" if rate and setting["loop"] != "closed loop" else "")
+    parts.append(write.connections(load.a[0].connections) if load.a[0].connections else "")
+    runs = f"{write.several(len(load.a), 'run')} of {names[0]}, {write.several(len(load.b), 'run')} of {names[1]}"
+    return f"{', '.join(part for part in parts if part)}: {runs}"
+
+
+def as_record(found: Sequence[Compared]) -> list[dict[str, object]]:
+    """Give a comparison as plain values, for JSON; a bound that is not known is null."""
+    return [
+        {
+            "a": [output.place for output in load.a],
+            "b": [output.place for output in load.b],
+            "setting": dict(setting_of(load.a[0])),
+            "figures": [
+                {
+                    "name": figure.name,
+                    "a": figure.a,
+                    "b": figure.b,
+                    "share": figure.share,
+                    "low": figure.low if math.isfinite(figure.low) else None,
+                    "high": figure.high if math.isfinite(figure.high) else None,
+                    "interval_of": figure.basis or None,
+                    "runs": list(figure.runs),
+                    "verdict": figure.verdict,
+                }
+                for figure in load.figures
+            ],
+            "not_compared": [{"name": name, "why": why} for name, why in load.refused],
+            "limits": list(load.limits),
+        }
+        for load in found
+    ]

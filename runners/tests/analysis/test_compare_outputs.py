@@ -1,0 +1,163 @@
+"""Outputs of load tools are compared where they may be, with the files' own interval, and refused elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from runners.analysis.outputs import Compared, Figure, compare_outputs
+from runners.cli import lab
+from runners.errors import PlanError
+from runners.readers.documents import text_document
+from runners.readers.outputs import Output, outputs_of
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY
+from runners.tests.readers.test_other_tools import TOOLS
+
+
+def outputs(*texts: str) -> list[Output]:
+    return [output for text in texts for output in outputs_of(text_document(text)).outputs]
+
+
+def with_p90(*values_ms: float) -> list[str]:
+    """Runs of one setting whose p90 is each of these."""
+    rows = [(" 90.000%    9.30ms", " 90.000%   {:.2f}ms"), ("       9.301     0.900000", "       {:.3f}     0.900000")]
+    texts = []
+    for value in values_ms:
+        text = HEALTHY
+        for old, new in rows:
+            assert old in text
+            text = text.replace(old, new.format(value))
+        texts.append(text)
+    return texts
+
+
+def one(a: Sequence[Output], b: Sequence[Output], *despite: str) -> Compared:
+    (found,) = compare_outputs(a, b, despite)
+    return found
+
+
+def figure(found: Compared, name: str) -> Figure:
+    return next(each for each in found.figures if each.name == name)
+
+
+def test_repeats_that_lie_apart_are_told_apart_with_their_interval() -> None:
+    found = one(outputs(*with_p90(9.2, 9.3, 9.4, 9.25)), outputs(*with_p90(11.1, 11.2, 11.3, 11.15)))
+    p90 = figure(found, "p90")
+    assert (p90.verdict, p90.basis, p90.runs) == ("higher", "runs", (4, 4))
+    assert p90.low < p90.share < p90.high
+    assert p90.share == pytest.approx(0.2, abs=0.02)
+    assert figure(found, "p50").verdict == "inconclusive"
+
+
+def test_repeats_that_overlap_are_inconclusive() -> None:
+    found = one(outputs(*with_p90(8.0, 9.3, 10.4)), outputs(*with_p90(8.5, 9.1, 11.0)))
+    assert figure(found, "p90").verdict == "inconclusive"
+
+
+def test_one_run_of_each_has_the_interval_of_sampling_and_no_verdict() -> None:
+    found = one(outputs(*with_p90(9.3)), outputs(*with_p90(15.3)))
+    p90 = figure(found, "p90")
+    assert (p90.basis, p90.verdict) == ("sampling", "inconclusive")
+    assert any("one run of a side" in limit for limit in found.limits)
+
+
+def test_the_maximum_is_not_compared_nor_an_offered_rate() -> None:
+    refused = dict(one(outputs(HEALTHY), outputs(HEALTHY)).refused)
+    assert "length of the run" in refused["max"]
+    assert "offered" in refused["rate"]
+
+
+def test_a_closed_loop_is_not_compared_with_an_open_one_whatever_is_allowed() -> None:
+    with pytest.raises(PlanError, match="loop: open loop against closed loop"):
+        compare_outputs(outputs(HEALTHY.replace("put.lua", "get.lua")), outputs(CLOSED))
+    with pytest.raises(PlanError, match="no setting of an output that may differ"):
+        compare_outputs(outputs(HEALTHY), outputs(CLOSED), ["loop"])
+
+
+def test_another_setting_is_refused_by_name_and_may_be_allowed() -> None:
+    other = HEALTHY.replace("-c8", "-c16").replace("8 connections", "16 connections")
+    with pytest.raises(PlanError, match=r"connections: 8 against 16.*--despite 'connections'"):
+        compare_outputs(outputs(HEALTHY), outputs(other))
+    found = one(outputs(HEALTHY), outputs(other), "connections")
+    assert any("connections differs, as was allowed" in limit for limit in found.limits)
+
+
+def test_the_latency_of_a_load_that_was_not_held_is_not_compared() -> None:
+    short = HEALTHY.replace("-R2000", "-R2600")
+    refused = dict(one(outputs(short), outputs(short)).refused)
+    assert "was not held" in refused["latency"]
+
+
+def test_errors_and_time_outs_are_not_compared_with_successes() -> None:
+    bad = CLOSED.replace("Requests/sec", "  Non-2xx or 3xx responses: 700\nRequests/sec")
+    found = one(outputs(CLOSED), outputs(bad))
+    assert {name for name, _ in found.refused} == {"rate", "latency"}
+    assert "5.83" in dict(found.refused)["latency"]
+    late = CLOSED.replace("Requests/sec", "  Socket errors: connect 0, read 0, write 0, timeout 3\nRequests/sec")
+    assert "time-outs" in dict(one(outputs(CLOSED), outputs(late)).refused)["latency"]
+
+
+def test_an_average_of_percentiles_is_no_percentile() -> None:
+    averaged = f"# Average of 5 runs\n{HEALTHY}"
+    assert "average of percentiles" in dict(one(outputs(HEALTHY), outputs(averaged)).refused)["latency"]
+
+
+def test_a_summary_of_means_has_nothing_to_compare_but_its_rate() -> None:
+    found = one(outputs((TOOLS / "jmeter.txt").read_text()), outputs((TOOLS / "jmeter.txt").read_text()))
+    assert "prints no percentile" in dict(found.refused)["latency"]
+
+
+def test_closed_loops_are_compared_by_their_rates() -> None:
+    faster = CLOSED.replace("12000 requests", "15000 requests").replace("200.00", "250.00")
+    rate = figure(one(outputs(CLOSED, CLOSED, CLOSED), outputs(faster, faster, faster)), "rate")
+    assert (rate.verdict, round(rate.share, 3)) == ("higher", 0.25)
+
+
+def test_loads_are_matched_by_their_offered_rates() -> None:
+    fast = HEALTHY.replace("-R2000", "-R1990").replace("-c8", "-c8")
+    other = (
+        HEALTHY.replace("-R2000", "-R5000").replace("2000.00", "5000.00").replace("120000 requests", "300000 requests")
+    )
+    found = compare_outputs(outputs(HEALTHY, other), outputs(other, fast))
+    assert [load.b[0].offered_rps for load in found] == [1_990, 5_000]
+
+
+def test_files_are_compared_on_the_command_line(tmp_path: Path) -> None:
+    names = []
+    for number, text in enumerate([*with_p90(9.2, 9.3, 9.4), *with_p90(11.1, 11.2, 11.3)]):
+        names.append(str(tmp_path / f"run-{'abcdef'[number]}.txt"))
+        Path(names[-1]).write_text(text, encoding="utf-8")
+    sides = [word for side, part in (("--a", names[:3]), ("--b", names[3:])) for name in part for word in (side, name)]
+    done = CliRunner().invoke(lab, ["compare", *sides], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "p90    9.30 ms -> 11.2 ms" in done.output
+    assert "by runs: higher" in done.output
+    done = CliRunner().invoke(lab, ["compare", *names[:3], "--json"], catch_exceptions=False)
+    record = json.loads(done.output)
+    assert [pair["b"] for pair in record["pairs"]] == names[1:3]
+    assert record["pairs"][0]["loads"][0]["figures"][0]["verdict"] == "inconclusive"
+    assert record["audit"]["summary"]["runs"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--size", "smoke"], "as they are"), (["--engine", "lsm"], "as they are"), ([], "nothing to compare")],
+)
+def test_what_does_not_go_with_outputs_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(HEALTHY, encoding="utf-8")
+    done = CliRunner().invoke(lab, ["compare", str(path), *words])
+    assert done.exit_code != 0
+    assert said in f"{done.output}{done.exception}"
+
+
+def test_a_file_without_an_output_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("nothing here\n", encoding="utf-8")
+    (tmp_path / "b.txt").write_text(HEALTHY, encoding="utf-8")
+    done = CliRunner().invoke(lab, ["compare", str(tmp_path / "a.txt"), str(tmp_path / "b.txt")])
+    assert isinstance(done.exception, PlanError)
+    assert "no output of a known load tool" in str(done.exception)
