@@ -15,7 +15,7 @@ from runners.analysis.facts import offered_rps
 from runners.analysis.sentinel import judge as judge_sentinel
 from runners.claims.climbing import Ladder
 from runners.design import ablations, report_3, report_4, report_5, stores
-from runners.design.block import LOAD, PROBE, FixedRate
+from runners.design.block import LOAD, PROBE, FixedRate, Interleaved
 from runners.design.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
 from runners.design.commands import plan_of
 from runners.design.experiment import REPORT_S, Experiment
@@ -46,6 +46,7 @@ from runners.generators.generators import generators
 from runners.readers import write
 from runners.readers.history import sentinel_history
 from runners.readers.published import published
+from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.blocks import Concluded
 from runners.report.cell import draw, in_notebook
@@ -172,13 +173,15 @@ class Lab(SideBySide, Clusters):
         self._finished.settle()
         return self._servers.start(Setting.of(setting), keep_data)
 
-    def _launched(self, setting: Setting, keep_data: bool = False) -> Target:
+    def _launched(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> Target:
         """Start a server of the lab, or anybody's by its description, which the manifest then holds.
+
+        `beside`: those that are up stay up.
 
         Raises PlanError for a description that has changed since the run was begun.
         """
         if setting.target is None:
-            return self.launch(setting, keep_data)
+            return self._servers.beside(setting) if beside else self.launch(setting, keep_data)
         self._finished.settle()
         if (file := self._targets.get(setting.target)) is None:
             file = self._targets[setting.target] = read_target(setting.target)
@@ -186,7 +189,7 @@ class Lab(SideBySide, Clusters):
             if kept.setdefault(file.name, file.described())["sha256"] != file.digest:
                 raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
             self.folder.update_manifest(targets=[*kept.values()])
-        target = self._servers.start_target(file)
+        target = self._servers.start_target(file, beside)
         if target.left_out:
             self._progress.say(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
         return target
@@ -213,6 +216,9 @@ class Lab(SideBySide, Clusters):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
         block = self.blocks[name]
         steps = self._executor.run(block)
+        if isinstance(block, Interleaved):
+            draw(lambda: report.interleaved(steps, read_run(self.folder)))
+            return steps
         if not isinstance(block, FixedRate):
             self._drawn(block, steps)
             return steps

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runners.design.ladder import (
@@ -23,7 +24,7 @@ from runners.design.rate import Rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import AROUND_A_LOAD_S, Size
-from runners.design.workload import Workload
+from runners.design.workload import GET, Workload
 from runners.errors import PlanError
 
 PROBE, FLOOR, LOAD = "probe", "floor", "load"
@@ -33,6 +34,13 @@ RATE_STEP, PROFILED_RATE_STEP = "rung", "rung-profiled"
 SHARED, ALONE = "shared", "alone"
 #: Of the server's core, all rates of a shared schedule together take no more.
 MOST_UTILISATION = 0.5
+#: Nor more requests a second: at higher rates the servers disturb each other.
+MOST_SHARED_RPS = 8_000.0
+FEWEST_STARTS = 3  # of each treatment, for any verdict
+REFERENCE_WEIGHT = 0.25  # share of the requests of the server that does nothing, to that of a treatment
+#: Seconds to start a server, and around a short closed loop on one that is up.
+START_S, AROUND_A_LOOP_S = 1.0, 1.0
+MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
 #: Seconds around a trial of a role, where it is on a server that is up already.
 _AROUND_S = {RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S}
 #: Seconds of a step of a search, and of its warm-up, where nothing else is said.
@@ -88,8 +96,65 @@ class Session:
     @property
     def specification(self) -> str:
         """A hash of everything that is asked for: trials of equal specification need not be measured twice."""
-        text = json.dumps(_plain(self), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _hash(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One server of a shared schedule, and its closed loop before the load. `weight`: its share of the requests."""
+
+    treatment: Setting
+    workload: Workload
+    weight: float = 1.0
+    alone: Trial | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the schedule."""
+        return self.treatment.name
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSession:
+    """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
+
+    `load` has the rate of all together; its connections are those to each.
+    """
+
+    number: int
+    members: tuple[Member, ...]
+    load: Trial
+    warm_s: float
+    seed: int
+    interleave: str
+
+    @property
+    def compared(self) -> tuple[Member, ...]:
+        """The members without the one that does nothing."""
+        return tuple(each for each in self.members if each.alone is not None)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """The closed loops, then the load."""
+        return (*(each.alone for each in self.members if each.alone is not None), self.load)
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of starts, fills, warm-ups and trials."""
+        fills_s = sum(each.workload.fill_s() for each in self.members)
+        around_s = len(self.members) * (START_S + self.warm_s + AROUND_A_LOOP_S)
+        alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])
+        return fills_s + around_s + alone_s + self.load.planned_s
+
+    @property
+    def specification(self) -> str:
+        """A hash of everything that is asked for, as that of a session."""
+        return _hash(self)
+
+
+def _hash(session: Session | SharedSession) -> str:
+    text = json.dumps(_plain(session), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _plain(value: object) -> Any:
@@ -142,10 +207,10 @@ class FixedRate:
 
     def _loads(self, treatment: Setting, rate: Rate) -> Session:
         clean = Trial(f"{self.workload.name}-{treatment.name}", LOAD, self.workload, rate, self._shape(LOAD))
-        again = dataclasses.replace(clean, name=f"{clean.name}-profiled", profile=self.profile)
+        again = replace(clean, name=f"{clean.name}-profiled", profile=self.profile)
         trials = (clean, again) if self.profile else (clean,)
         if self.cold is not None:
-            shape = dataclasses.replace(clean.shape, warmup_s=0.0)
+            shape = replace(clean.shape, warmup_s=0.0)
             trials = (Trial(f"{self.cold.name}-{treatment.name}", LOAD, self.cold, rate, shape), *trials)
         return Session(treatment, trials, self._fill(), restart=bool(self.workload.filled_keys))
 
@@ -162,7 +227,7 @@ class FixedRate:
         return planned_s((*self.probes(), *self.loads(Rate(1.0, "not known yet"))))
 
 
-def planned_s(sessions: Sequence[Session]) -> float:
+def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
     """Sum up the planned seconds of sessions."""
     return sum(session.planned_s for session in sessions)
 
@@ -296,7 +361,7 @@ class Ladder:
         """The rate step of that number; `more` goes to its name."""
         shape = self.shape
         if self.published_s is not None and rps in dict(self.published).values():
-            shape = dataclasses.replace(shape, duration_s=self.published_s)
+            shape = replace(shape, duration_s=self.published_s)
         return self.server.session(_rate_step(self.server, self.ladder, shape, index, rps, *more))
 
     def profiled_session(self, rps: float) -> Session:
@@ -314,7 +379,7 @@ class Ladder:
         """
         count = len(self.shares or self.rates)
         within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
-        longer = dataclasses.replace(self.shape, duration_s=self.published_s or self.shape.duration_s)
+        longer = replace(self.shape, duration_s=self.published_s or self.shape.duration_s)
         own_s, published_s = (
             _rate_step(self.server, self.ladder, each, 1, 1.0).planned_s for each in (self.shape, longer)
         )
@@ -366,5 +431,115 @@ def around_the_knee(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Interleaved:
+    """Compare treatments by one schedule that they share, over several fresh starts of each (see docs/method.md).
+
+    A server that does nothing is loaded beside them, and with `control` a second process of the baseline. `shape` is
+    that of each start's load, with the connections to each; `rate_rps` is offered to each treatment, 0: so much that
+    all together take half of the core, or MOST_SHARED_RPS in all. `primary` is the quantity that decides, `margin` the
+    relative change that would matter. Raises PlanError for treatments that can't be compared.
+    """
+
+    name: str
+    title: str
+    treatments: tuple[Setting, ...]
+    baseline: str
+    workload: Workload
+    size: Size
+    shape: Shape
+    starts: int = FEWEST_STARTS
+    rate_rps: float = 0.0
+    primary: str = "p50_us"
+    margin: float = 0.02
+    control: bool = True
+    interleave: str = "request"
+    seed: int = 1
+    questions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [each.name for each in self.treatments]
+        if self.baseline not in names or len(names) < 2 or len(set(names)) < len(names):
+            cause = f"{', '.join(names)} with the baseline {self.baseline} can't be compared"
+            raise PlanError(f"block {self.name}", cause, "give two treatments or more, each with a name of its own")
+        if self.starts < 1:
+            raise PlanError(f"block {self.name}", f"{self.starts} starts", f"give {FEWEST_STARTS} or more")
+
+    @property
+    def ordered(self) -> tuple[Setting, ...]:
+        """The treatments, the baseline first."""
+        return tuple(sorted(self.treatments, key=lambda each: each.name != self.baseline))
+
+    @property
+    def control_setting(self) -> Setting | None:
+        """The baseline under another name; None without a control, and for a server whose port its description has."""
+        first = self.ordered[0]
+        return replace(first, name=f"{first.name[:32]}-control") if self.control and first.target is None else None
+
+    @property
+    def reference(self) -> Setting | None:
+        """The server that does nothing, unless it is one of the treatments."""
+        return None if any(each.name == REFERENCE_TARGET.name for each in self.treatments) else REFERENCE_TARGET
+
+    def probes(self) -> tuple[Session, ...]:
+        """A closed loop on each treatment, warm; none where the rate is given."""
+        if self.rate_rps > 0:
+            return ()
+        return tuple(WarmServer(each, self.workload, self.size).warm_up(self.shape) for each in self.ordered)
+
+    def rate(self, capacity_rps: Mapping[str, float]) -> Rate:
+        """The rate of each treatment, from what each reached in a closed loop."""
+        if self.rate_rps > 0:
+            return Rate(self.rate_rps, "given")
+        reached = [*capacity_rps.values(), *([capacity_rps[self.baseline]] if self.control_setting else [])]
+        idle = 1 / max(reached) if self.reference else 0.0  # it reaches no less than any that does something
+        utilised_s = sum(1 / rps for rps in reached) + REFERENCE_WEIGHT * idle
+        rps = min(MOST_UTILISATION / utilised_s, MOST_SHARED_RPS / self._weights)
+        return Rate(float(f"{rps:.2g}"), f"all together take at most {MOST_UTILISATION:.0%} of the core")
+
+    @property
+    def _weights(self) -> float:
+        reference = REFERENCE_WEIGHT if self.reference else 0.0
+        return len(self.treatments) + bool(self.control_setting) + reference
+
+    def start(self, number: int, rate: Rate) -> SharedSession:
+        """A start of all, in an order that the seed and its number give."""
+        name = step_name(self.name, f"{number:02d}")
+        alone_s = min(MOST_ALONE_S, self.size.probe_s)
+        alone = Shape(self.shape.connections, self.shape.threads, alone_s, 0.0)
+        compared = [*self.ordered, *([self.control_setting] if self.control_setting else [])]
+        members = [
+            Member(
+                each,
+                self.workload,
+                alone=Trial(step_name(name, ALONE, each.name), ALONE, self.workload, None, alone),
+            )
+            for each in compared
+        ]
+        if self.reference is not None:
+            foreign = any(each.target is not None for each in self.treatments)
+            idle = replace(GET if foreign else self.workload, filled_keys=0)
+            members.append(Member(self.reference, idle, REFERENCE_WEIGHT))
+        random.Random(f"{self.seed} {number}").shuffle(members)  # noqa: S311 - an order, no secret
+        load = Trial(name, SHARED, self.workload, Rate(rate.rps * self._weights, rate.basis), self.shape)
+        seed = self.seed * 1_000 + number
+        warm_s = min(MOST_WARM_S, self.size.probe_s)
+        return SharedSession(number, tuple(members), load, warm_s, seed, self.interleave)
+
+    def within(self, minutes: float) -> Interleaved:
+        """As many starts as fit into a budget. Raises PlanError when they are too few for a verdict."""
+        start_s = self.start(1, Rate(1.0, "not known yet")).planned_s
+        starts = int((minutes * 60 - planned_s(self.probes())) // start_s)
+        if starts < FEWEST_STARTS:
+            cause = f"too short for {FEWEST_STARTS} starts of {start_s:.0f} s"
+            raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter loads (-p repeat_s=2)")
+        return replace(self, starts=starts)
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of the probes and of every start."""
+        return planned_s(self.probes()) + self.starts * self.start(1, Rate(1.0, "not known yet")).planned_s
+
+
 #: One member of it per type of block.
-Block = FixedRate | KneeSearch | Ladder
+Block = FixedRate | KneeSearch | Ladder | Interleaved

@@ -14,13 +14,13 @@ from msgspec.structs import asdict
 from runners.analysis import facts
 from runners.analysis.knee import Answer, Kind, Probe, Search, finish, move, probe_of
 from runners.analysis.meets import Met, Outcome, meets
-from runners.design.block import KneeSearch, Ladder, Session
+from runners.design.block import KneeSearch, Ladder, Session, SharedSession
 from runners.design.ladder import most_again, nearest, nearest_to_shares, step_rates
 from runners.design.objective import Objective
 from runners.design.size import AROUND_A_LOAD_S
 from runners.errors import MeasureError
 from runners.readers.run import Step
-from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
+from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 
 START_SHARE = 0.5  # of what a closed loop reached: a first rate that most servers keep
 AGAIN = "again"
@@ -28,10 +28,11 @@ AGAIN = "again"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A session to be measured, or to be read back, and the ladder that its steps belong to."""
+    """A session to be measured, or to be read back, and the ladder or interleaved block that its steps belong to."""
 
-    session: Session
+    session: Session | SharedSession
     ladder: LadderRecord | None = None
+    interleaved: InterleavedRecord | None = None
 
 
 #: Yields what a block needs next and is sent the trials of each as they were measured.

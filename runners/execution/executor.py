@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from runners.analysis import facts
-from runners.design.block import Block, FixedRate, KneeSearch, Session, Trial
+from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Session, SharedSession, Trial
 from runners.design.rate import choose_rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.errors import MeasureError
-from runners.execution import adaptive
+from runners.execution import adaptive, interleaving
 from runners.execution.adaptive import Request, Requests
 from runners.execution.campaign import Campaign
 from runners.execution.progress import Progress
@@ -27,9 +27,9 @@ from runners.trial.profiler import ProfileSpec
 
 
 class Launch(Protocol):
-    """Start a setting's server, on an empty store or on what its last server left."""
+    """Start a setting's server, on an empty store or on what its last server left; `beside`: those that are up stay."""
 
-    def __call__(self, setting: Setting, keep_data: bool = False) -> Target: ...
+    def __call__(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> Target: ...
 
 
 class Executor:
@@ -61,6 +61,8 @@ class Executor:
         if isinstance(block, FixedRate):
             return self._fixed_rate(block)
         say = self._campaign.say
+        if isinstance(block, Interleaved):
+            return interleaving.starts(block, say)
         return adaptive.search(block, say) if isinstance(block, KneeSearch) else adaptive.ladder(block, say)
 
     def _retire(self, block: Block, steps: list[Step]) -> None:
@@ -84,7 +86,7 @@ class Executor:
         for session in block.loads(rate):
             yield Request(session)
 
-    def _kept(self, session: Session) -> list[Step]:
+    def _kept(self, session: Session | SharedSession) -> list[Step]:
         """The trials of a session as an earlier one measured them; none where one of them is missing or another."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         folders = [folder for folder in kept if folder is not None]
@@ -98,6 +100,9 @@ class Executor:
     def _measured(self, block: Block, request: Request) -> list[Step]:
         session = request.session
         more = {"block": block.name, "specification": session.specification, "ladder": request.ladder}
+        if isinstance(session, SharedSession):
+            assert request.interleaved is not None, "what is shared belongs to an interleaved block"
+            return interleaving.measure(self._campaign, self._launch, session, request.interleaved, more)
         if session.warm_up is not None:
             return self._on_warm_server(session, session.warm_up, more)
         server = self._started(session)

@@ -39,9 +39,10 @@ class Servers:
         """Start one more server on an empty store, beside those that are up."""
         return self._launched(setting, keep_data=False)
 
-    def start_target(self, file: TargetFile) -> Target:
-        """Stop what is up, cleanly, then start anybody's server by its description, on an empty data folder."""
-        self.stop()
+    def start_target(self, file: TargetFile, beside: bool = False) -> Target:
+        """Start anybody's server by its description, on an empty data folder, in place of what is up or beside it."""
+        if not beside:
+            self.stop()
         self._starts += 1
         folder = self._folder.server_folder(file.name) / f"start-{self._starts}"
         target = launch_target(file, folder, self.cpus, machine.taskset())

@@ -16,6 +16,7 @@ from runners.report.differential import differential
 from runners.report.flamegraph import flamegraph
 from runners.report.floors import floors
 from runners.report.history import history
+from runners.report.interleaved import interleaved
 from runners.report.ladder import ladder
 from runners.report.loop_figures import loop_curves, loop_rates
 from runners.report.outage import outage
@@ -40,6 +41,7 @@ __all__ = [
     "flamegraph",
     "floors",
     "history",
+    "interleaved",
     "ladder",
     "loop_curves",
     "loop_rates",

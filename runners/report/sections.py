@@ -12,6 +12,7 @@ from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.difference import section as difference
 from runners.report.history import section as history
 from runners.report.instrument import BUILDERS as INSTRUMENT
+from runners.report.interleaved import sections as interleaved
 from runners.report.keys import section as keys
 from runners.report.knees import sections as knees
 from runners.report.ladders import section as ladders
@@ -31,6 +32,7 @@ BUILDERS: tuple[Builder, ...] = (
     client_lock,
     keys,
     difference,
+    interleaved,
     stores,
     ablations,
     *INSTRUMENT,

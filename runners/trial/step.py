@@ -19,11 +19,20 @@ from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec,
 from runners.process.cpu_placement import usable_cpus
 from runners.process.tree import tree
 from runners.storage.run_folder import StepFolder
-from runners.storage.schema import GeneratorRecord, ProfileRecord, StepRecord, StoreStatus, WitnessRecord
+from runners.storage.schema import (
+    GeneratorRecord,
+    ProfileRecord,
+    StepRecord,
+    StoreStatus,
+    TargetRecord,
+    WitnessRecord,
+)
 from runners.targets.base import Jvm, StoreStatistics, Target, log_tail
+from runners.targets.group import TargetGroup
 from runners.trial.activity import Activity
 from runners.trial.footprint import processes
 from runners.trial.others import Others
+from runners.trial.process_clock import ProcessClock
 from runners.trial.profiler import Profiler, ProfileSpec, collapse
 from runners.trial.recording import Recorder
 from runners.trial.telemetry import Telemetry
@@ -63,6 +72,37 @@ class _LogSlices:
                     shutil.copyfileobj(log, out)
 
 
+class _Clocks:
+    """Processor time of each server that shares a load, read in pairs around it; nothing of a single server."""
+
+    def __init__(self, server: Target) -> None:
+        self._members = server.members if isinstance(server, TargetGroup) else {}
+        self._clocks = {name: ProcessClock(each.pids) for name, each in self._members.items()}
+        self._before_s: dict[str, float | None] = {}
+
+    def begin(self) -> None:
+        self._before_s = self.tick()
+
+    def tick(self) -> dict[str, float | None]:
+        """Read all; in between too, as a process that ends can't be read afterwards."""
+        return {name: clock.read_s() for name, clock in self._clocks.items()}
+
+    def end(self, load: LoadSpec) -> tuple[TargetRecord, ...]:
+        """What each server used since `begin`, in the order of the load's targets."""
+        after_s, weights = self.tick(), {each.name: each.weight for each in load.targets}
+        return tuple(
+            TargetRecord(
+                name=name,
+                engine=self._members[name].engine,
+                weight=weight,
+                cpu_s=None if (used := after_s[name]) is None else used - (self._before_s[name] or 0.0),
+                server=self._members[name].record(),
+            )
+            for name, weight in weights.items()
+            if name in self._members
+        )
+
+
 def measure_step(
     folder: StepFolder,
     server: Target,
@@ -89,11 +129,13 @@ def measure_step(
     def watch(generator_pid: int, elapsed_s: float) -> bool:
         telemetry.sample(generator_pid)
         activity.generator_pid = generator_pid
+        clocks.tick()
         tick(elapsed_s)
         return server.alive()
 
-    others = Others(tree(server.pids))
-    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices)
+    others, clocks = Others(tree(server.pids)), _Clocks(server)
+    requests = folder.requests if load.targets else None
+    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices, requests)
     with (
         _events(folder, server, instrument.recorder) as events,
         _recording(folder, server, instrument.profiler, profile) as recorded,
@@ -101,6 +143,7 @@ def measure_step(
         activity,
         _watched(folder, instrument.witness) as watched,
     ):
+        clocks.begin()
         try:
             outcome = run_load(
                 instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
@@ -109,6 +152,7 @@ def measure_step(
             if server.ended_within(_ENDING_S):
                 raise server.death() from refusal
             raise
+    targets = clocks.end(load)
     busiest = others.busiest()
     logs.copy()
     record = replace(
@@ -121,6 +165,7 @@ def measure_step(
         events_note=events.note,
         others=busiest,
         witness=watched[0] if watched else None,
+        targets=targets,
     )
     if not server.alive():
         reason = f"the server died under load (exit code {server.exit_code()})"

@@ -64,7 +64,7 @@ class Bench:
         self.machine = Machine({"lsm": Server(KNEE_RPS)})
         self.progress = Progress(0.0, Memory())
 
-    def launch(self, setting: Setting, keep_data: bool = False) -> RunningServer:
+    def launch(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
         return self.machine.launch(setting)
 
     def session(self) -> Executor:

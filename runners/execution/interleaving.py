@@ -1,0 +1,99 @@
+"""Measure treatments by one schedule that they share: fresh processes of all for each start, all up at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from runners.analysis import facts
+from runners.claims.line import line
+from runners.design.block import ALONE, Interleaved, SharedSession
+from runners.design.setting import Setting
+from runners.design.shape import Shape
+from runners.errors import MeasureError
+from runners.execution.adaptive import Request, Requests
+from runners.execution.campaign import Campaign
+from runners.execution.warming import let_rest, warm_up
+from runners.generators.load import LoadSpec, LoadTarget
+from runners.readers import write
+from runners.readers.run import Step
+from runners.storage.schema import SCHEDULE, InterleavedRecord
+from runners.targets.base import Target
+from runners.targets.group import TargetGroup
+
+
+class Launch(Protocol):
+    """Start a setting's server; `beside` those that are up, or in their place."""
+
+    def __call__(self, setting: Setting, *, beside: bool) -> Target: ...
+
+
+def starts(block: Interleaved, say: Callable[[str], None]) -> Requests:
+    """Ask for the closed loops that the rate follows from, then for each start. Raises MeasureError without a rate."""
+    capacity_rps = {}
+    for session in block.probes():
+        (probe,) = yield Request(session)
+        if not facts.achieved_rps(probe) > 0:
+            raise MeasureError(f"probe of {session.treatment.name}", facts.why_not(probe), "see the server's log")
+        capacity_rps[session.treatment.name] = facts.achieved_rps(probe)
+    rate = block.rate(capacity_rps)
+    say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered to each: {rate.basis}")
+    about = InterleavedRecord(
+        family=SCHEDULE, name=block.name, treatments=tuple(each.name for each in block.ordered),
+        planned_rounds=block.starts, smallest_difference=block.margin, seed=block.seed, rate_rps=rate.rps,
+        rate_basis=rate.basis, control=block.control_setting.name if block.control_setting else "",
+        reference=block.reference.name if block.reference else "", primary=block.primary,
+    )  # fmt: skip
+    for number in range(1, block.starts + 1):
+        yield Request(block.start(number, rate), interleaved=about)
+
+
+def measure(
+    campaign: Campaign, launch: Launch, session: SharedSession, about: InterleavedRecord, more: Mapping[str, object]
+) -> list[Step]:
+    """Start all servers, warm each, load each alone in a closed loop, then all by one schedule."""
+    servers: dict[str, Target] = {}
+    for member in session.members:
+        servers[member.name] = launch(member.treatment, beside=bool(servers))
+        if member.workload.filled_keys:
+            campaign.fill(servers[member.name], member.workload)
+    shape = session.load.shape
+    loops, own = Shape(shape.connections, shape.threads), {"block": more["block"], "round": session.number}
+    for member in session.members:
+        name, server = f"{session.load.name}-warm-{member.name}", servers[member.name]
+        let_rest(server, warm_up(campaign, name, server, member.workload, loops, session.warm_s, more=own))
+    more = {**more, "round": session.number}
+    steps = []
+    for member in session.members:
+        if (alone := member.alone) is not None:
+            arm = {**more, "interleaved": replace(about, arm=member.name)}
+            step = campaign.step(
+                alone.name, ALONE, servers[member.name], alone.workload, None, shape=alone.shape, more=arm
+            )
+            let_rest(servers[member.name], step)
+            steps.append(step)
+    return [*steps, _shared(campaign, session, servers, {**more, "interleaved": about})]
+
+
+def _shared(
+    campaign: Campaign, session: SharedSession, servers: Mapping[str, Target], more: Mapping[str, object]
+) -> Step:
+    trial = session.load
+    assert trial.rate is not None, "a schedule has a rate"
+    load = LoadSpec(
+        "", None, trial.rate.rps, trial.shape.duration_s or 0.0, trial.shape.warmup_s or 0.0, trial.shape.connections,
+        trial.shape.threads, script_arguments=trial.workload.arguments,
+        targets=tuple(
+            LoadTarget(each.name, servers[each.name].url, each.workload.script, each.weight)
+            for each in session.members
+        ),
+        seed=session.seed, interleave=session.interleave,
+    )  # fmt: skip
+    group = TargetGroup(write.listed(each.name for each in session.compared), servers)
+    label = f"{group.subject} {trial.workload.label}, start {session.number}"
+    extra = {"label": label, "role": trial.role, "workload": trial.workload.name, "rate_basis": trial.rate.basis}
+    step = campaign.measured(trial.name, {**extra, **more}, group, load)
+    campaign.say(line(step))
+    return step

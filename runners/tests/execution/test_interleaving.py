@@ -1,0 +1,171 @@
+"""Interleaved blocks: what is asked for, in which order, and what an earlier session measured; then what it tells."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from runners.analysis.interleaved import Verdict
+from runners.claims.conclude import conclude
+from runners.claims.interleaved import CPU, THROUGHPUT, analyse, comparisons
+from runners.design.block import ALONE, MOST_UTILISATION, SHARED, Interleaved
+from runners.design.rate import Rate
+from runners.design.setting import Setting
+from runners.design.shape import Shape
+from runners.design.workload import GET, PUT
+from runners.errors import PlanError
+from runners.execution.executor import Executor
+from runners.execution.progress import Progress
+from runners.readers.reading import read_run
+from runners.report.interleaved import sections
+from runners.storage.run_folder import RunFolder
+from runners.targets.lab_server import RunningServer
+from runners.tests.execution.test_progress import Memory
+from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Server
+
+SHAPE = Shape(4, 1, 4.0, 0.5)
+SERVERS = {
+    "lsm": Server(20_000.0, 100.0),
+    "rocksdb": Server(16_000.0, 110.0, cpu_us=12.0),
+    "noop": Server(40_000.0, 50.0),
+}
+
+
+def block(**changes: object) -> Interleaved:
+    treatments = (Setting.of("rocksdb"), Setting.of("lsm"))
+    plain = Interleaved("compare", "t", treatments, "lsm", PUT, SIZE, SHAPE)
+    return dataclasses.replace(plain, **changes)  # type: ignore[arg-type]
+
+
+class Bench:
+    """A folder, an invented machine, and as many sessions of one run as a test wants."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = RunFolder.create(root, "09", "smoke", {"title": "t"})
+        self.machine = Machine(dict(SERVERS))
+        self.beside: list[bool] = []
+
+    def launch(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
+        self.beside.append(beside)
+        return self.machine.launch(setting)
+
+    def session(self) -> Executor:
+        self.machine.measured.clear()
+        self.machine.launched.clear()
+        self.beside.clear()
+        return Executor(self.folder, FakeCampaign(self.folder, self.machine), self.launch, Progress(0.0, Memory()))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_each_start_has_fresh_servers_of_all_that_are_up_at_once(bench: Bench) -> None:
+    steps = bench.session().run(block())
+    assert [step.name for step in steps if step.kind == SHARED] == ["compare-01", "compare-02", "compare-03"]
+    for number in (1, 2, 3):
+        alone = {step.subject for step in steps if step.kind == ALONE and step.record.round == number}
+        assert alone == {"lsm", "rocksdb", "lsm-control"}
+    launched = [each.subject for each in bench.machine.launched[2:]]  # after the two probes
+    assert [sorted(launched[at : at + 4]) for at in (0, 4, 8)] == [["lsm", "lsm-control", "noop", "rocksdb"]] * 3
+    assert bench.beside[2:] == [False, True, True, True] * 3
+    (about,) = {step.record.interleaved for step in steps if step.kind == SHARED}
+    assert about is not None
+    assert (about.treatments, about.control, about.reference) == (("lsm", "rocksdb"), "lsm-control", "noop")
+    assert {target.name for target in steps[-1].record.targets} == {"lsm", "rocksdb", "lsm-control", "noop"}
+
+
+def test_the_order_is_that_of_the_seed_and_differs_between_starts() -> None:
+    rate = Rate(100.0, "given")
+    orders = [[each.name for each in block(seed=7).start(number, rate).members] for number in range(1, 9)]
+    assert orders == [[each.name for each in block(seed=7).start(number, rate).members] for number in range(1, 9)]
+    assert len({tuple(order) for order in orders}) > 1
+    assert orders != [[each.name for each in block(seed=8).start(number, rate).members] for number in range(1, 9)]
+
+
+def test_all_rates_together_take_half_of_the_core_at_most() -> None:
+    reached = {"lsm": 2_000.0, "rocksdb": 1_000.0}
+    rate = block().rate(reached)
+    used = rate.rps * (1 / 2_000 + 1 / 1_000 + 1 / 2_000 + 0.25 / 2_000)
+    assert 0.45 <= used <= MOST_UTILISATION + 0.01
+    assert block(rate_rps=300.0).rate({}).rps == 300.0 and not block(rate_rps=300.0).probes()
+    assert block().start(1, Rate(100.0, "given")).load.rate == Rate(325.0, "given")
+    assert block(control=False).start(1, Rate(100.0, "given")).load.rate == Rate(225.0, "given")
+
+
+def test_what_an_earlier_session_measured_is_read_back_start_by_start(bench: Bench) -> None:
+    def stop(name: str) -> None:
+        if name == "compare-02":
+            raise KeyboardInterrupt
+
+    bench.machine.before = stop
+    with pytest.raises(KeyboardInterrupt):
+        bench.session().run(block())
+    bench.machine.before = lambda _name: None
+    steps = bench.session().run(block())
+    assert not any(name.startswith(("compare-01", "probe")) for name in bench.machine.measured)
+    assert {name[:10] for name in bench.machine.measured} == {"compare-02", "compare-03"}
+    again = bench.session().run(block())
+    assert not bench.machine.measured and [step.record for step in again] == [step.record for step in steps]
+    bench.session().run(block(rate_rps=100.0))
+    assert "compare-01" in bench.machine.measured, "another specification is measured"
+
+
+def test_a_fill_is_made_for_each_server_but_the_one_that_does_nothing(bench: Bench) -> None:
+    bench.session().run(block(workload=GET, rate_rps=100.0, starts=1))
+    assert sorted(bench.machine.filled) == [
+        (name, GET.filled_keys) for name in ("lsm", "lsm-control", "rocksdb")
+    ]  # fmt: skip
+
+
+def test_a_planted_difference_is_found_and_reported(bench: Bench) -> None:
+    bench.session().run(block(margin=0.03))
+    run = read_run(bench.folder)
+    (found,) = comparisons(run)
+    row = found.row("p50_us")
+    assert row is not None and row.verdict == Verdict.HIGHER and row.said == "slower" and not row.better
+    assert row.low <= 1.1 <= row.high and row.ratio == pytest.approx(1.1, abs=0.02)
+    assert found.rows[0] is row, "the primary quantity stands first"
+    used = found.row(CPU)
+    assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1) and used.said in ("higher", "inconclusive")
+    assert found.row(THROUGHPUT) is not None
+    assert found.reference["p50_us"] == pytest.approx(52.0, rel=0.05)
+    assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
+    conclusion = conclude(run, {})
+    assert "slower" in conclusion.answer
+    (section,) = sections(run, conclusion)
+    assert section.tables[0].rows and section.figures[0].data["treatment"].nunique() == 2
+
+
+def test_a_start_that_is_not_valid_is_left_out_and_said(bench: Bench) -> None:
+    bench.session().run(block(starts=4))
+    run = read_run(bench.folder)
+    steps = [
+        dataclasses.replace(step, record=replace(step.record, valid=False, invalid_reasons=("the server died",)))
+        if step.name == "compare-02"
+        else step
+        for step in run.steps
+    ]
+    claims = analyse(dataclasses.replace(run, steps=tuple(steps)))
+    assert claims is not None
+    (check,) = (each for each in claims.checks if each.name == "starts")
+    assert check.ok is False and "start 2 (the server died" in check.text
+
+
+def test_a_budget_gives_the_number_of_starts_and_too_small_a_one_is_refused() -> None:
+    plain = block()
+    fits = plain.within(plain.planned_s / 60)
+    assert fits.starts == plain.starts
+    assert plain.within(10.0).planned_s <= 600
+    with pytest.raises(PlanError, match="too short for 3 starts"):
+        plain.within(0.05)
+
+
+@pytest.mark.parametrize("changes", [{"baseline": "noop"}, {"treatments": (Setting.of("lsm"),)}, {"starts": 0}])
+def test_what_can_not_be_compared_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(PlanError):
+        block(**changes)
