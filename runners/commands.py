@@ -16,12 +16,14 @@ from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
 from runners.claims.between import compared, differing, sentences
+from runners.claims.interleaved import comparisons
+from runners.design import comparison
 from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, TARGET_COMPARE
+from runners.design.comparison import workload_of
 from runners.design.experiment import setting_of
 from runners.design.parameter import validate
 from runners.design.shape import Shape
-from runners.design.target import AS_TARGET, target_of
-from runners.design.workload import WORKLOADS, Workload
+from runners.design.target import AS_TARGET
 from runners.errors import PlanError
 from runners.execution.budget import affordable
 from runners.execution.resume import of_plan
@@ -45,24 +47,6 @@ def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dic
     return {**earlier, **given}
 
 
-def _workload(name: str, settings: Sequence[str]) -> Workload:
-    """The workload of that name: of the lab, or where the settings are targets the one that all of them describe.
-
-    Raises PlanError.
-    """
-    files = [target_of(text) for text in settings]
-    targets = [file for file in files if file is not None]
-    if not targets:
-        return WORKLOADS[name]
-    if len(targets) < len(files):
-        raise PlanError(" and ".join(settings), "one is a target and one is none", "compare targets with targets")
-    found = [file.workload(name) for file in targets]
-    if any(each != found[0] for each in found):
-        names = f"workload {found[0].name!r} of {' and '.join(file.name for file in targets)}"
-        raise PlanError(names, "they send different requests", "describe it alike in both, headers included")
-    return found[0]
-
-
 def _is_target(text: object) -> bool:
     return str(text).startswith(AS_TARGET)
 
@@ -74,7 +58,7 @@ def load_target(given: Mapping[str, object], resume: Path | None = None) -> RunF
     if not _is_target(asked["setting"]):
         raise PlanError("lab load", "no target was given", "give --target target.yaml; `lab init` writes one")
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["duration_s"]) or None)
-    workload = _workload(str(asked["workload"]), [str(asked["setting"])])
+    workload = workload_of(str(asked["workload"]), [str(asked["setting"])])
     lab = Lab.begin(LOAD.number, resume=resume, **parameters)
     try:
         lab.load(setting_of(str(asked["setting"])), workload, float(asked["rate_rps"]), shape)
@@ -90,7 +74,7 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
     plan = "target-knee" if _is_target(parameters.get("setting")) else KNEE.number
     asked = validate(COMMANDS[plan].parameters, parameters)  # all of it is checked before anything is built or opened
     affordable(KNEE.number, asked)
-    workload = _workload(str(asked["workload"]), [str(asked["setting"])])
+    workload = workload_of(str(asked["workload"]), [str(asked["setting"])])
     lab = Lab.begin(plan, resume=resume, **parameters)
     try:
         lab.knee(
@@ -112,7 +96,7 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
 
 
 def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Measure two settings, or targets, in rounds and write the report, as notebook 09 does; gives the run's folder.
+    """Measure two settings, or targets, by one schedule and write the report, as notebook 09; gives the run's folder.
 
     Raises LabError.
     """
@@ -124,22 +108,9 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
         COMMANDS.get(plan, COMPARE).parameters, parameters
     )  # all of it, before anything is built or opened
     affordable(COMPARE.number, asked)
-    workload = _workload(str(asked["workload"]), [str(asked["a"]), str(asked["b"])])
-    if targets and setting_of(str(asked["a"])).name == setting_of(str(asked["b"])).name:
-        raise PlanError(f"target {setting_of(str(asked['a'])).name}", "both have this name", "give each its own `name`")
     lab = Lab.begin(plan, resume=resume, **parameters)
     try:
-        lab.compare(
-            str(asked["a"]),
-            str(asked["b"]),
-            workload,
-            rate_rps=float(asked["rate_rps"]),
-            minutes=float(asked["minutes"]),
-            see=float(asked["see"]),
-            connections=int(asked["connections"]),
-            threads=int(asked["threads"]),
-            repeat_s=float(asked["repeat_s"]),
-        )
+        lab.run(comparison.BLOCK)
         print(repr(lab.conclude()))
     finally:
         lab.close()
@@ -148,10 +119,12 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
 
 def as_json(folder: RunFolder) -> dict[str, Any]:
     """What a run found: each load with its rates, percentiles with bounds and validity, and the conclusions."""
+    run = read_run(folder)
     return {
         "run": str(folder.path),
         "status": folder.manifest()["status"],
-        "loads": [_load_json(step) for step in read_run(folder).steps],
+        "loads": [_load_json(step) for step in run.steps],
+        "comparisons": [each.as_json() for each in comparisons(run)],
         "conclusions": json.loads(folder.conclusions.read_text(encoding="utf-8")),
     }
 

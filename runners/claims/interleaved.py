@@ -58,8 +58,8 @@ MOST_CARRY_OVER = 0.05
 class Row:
     """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the verdict.
 
-    The values are geometric means over starts. `starts_needed`: how many would decide it, None where it is decided or
-    can't be said.
+    The values are geometric means over so many `starts`. `starts_needed`: how many would decide it, None where it is
+    decided or can't be said.
     """
 
     quantity: Quantity
@@ -71,6 +71,7 @@ class Row:
     verdict: Verdict
     baseline_value: float
     treatment_value: float
+    starts: int
     starts_needed: int | None = None
 
     @property
@@ -101,6 +102,7 @@ class Row:
             "treatment": self.treatment,
             "verdict": self.verdict.value,
             **{name: value if math.isfinite(value := getattr(self, name)) else None for name in numbers},
+            "starts": self.starts,
             "starts_needed": self.starts_needed,
         }
 
@@ -110,9 +112,10 @@ class Comparison:
     """What one block of interleaved trials found.
 
     `control`: the baseline's second process against its first, a row a quantity. `reference`: the values of the server
-    that does nothing. `left_out`: starts that could not be used, each with the reason. `without_stalls`: the share of
-    time that the percentile without the machine's stalls leaves out. `carried_over`: by how much a request takes longer
-    or shorter after each target. `dots`: by quantity and treatment, the ratio in each start.
+    that does nothing. `late`: starts in which the generator was; `left_out`: those that could not be used, and why.
+    `without_stalls`: the share of time that the percentile without the machine's stalls leaves out. `carried_over`: by
+    how much a request takes longer or shorter after each target. `dots`: by quantity and treatment, the ratio in each
+    start.
     """
 
     name: str
@@ -121,6 +124,7 @@ class Comparison:
     margin: float
     planned: int
     starts: tuple[int, ...]
+    late: tuple[int, ...]
     rows: tuple[Row, ...]
     control: tuple[Row, ...]
     reference: Mapping[str, float]
@@ -176,14 +180,15 @@ def comparisons(run: Run) -> list[Comparison]:
 
 
 def _comparison(steps: Sequence[Step]) -> Comparison:
-    about = steps[0].record.interleaved
+    about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     shared = {step.record.round or 0: step for step in steps if step.kind == SHARED}
     alone: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
         if step.kind == ALONE and step.record.interleaved is not None:
             alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
-    left_out = {number: facts.why_not(step) for number, step in shared.items() if not facts.quotable(step)}
+    bad = {number: step for number, step in shared.items() if not (facts.quotable(step) or facts.only_late(step))}
+    left_out = {number: facts.why_not(step) for number, step in bad.items()}
     usable = [number for number in sorted(shared) if number not in left_out]
     compared = (*about.treatments, *([about.control] if about.control else []))
     names = (*compared, *([about.reference] if about.reference else []))
@@ -207,15 +212,16 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
             compared, about.treatments[0], about.smallest_difference, about.control or None,
         )  # fmt: skip
         values = dict(zip(names, means.tolist(), strict=False))
-        rows += [_row(QUANTITIES[quantity], about, effect, values) for effect in found.effects]
+        rows += [_row(QUANTITIES[quantity], about, effect, values, len(own)) for effect in found.effects]
         if found.control is not None:
-            control.append(_row(QUANTITIES[quantity], about, found.control, values))
+            control.append(_row(QUANTITIES[quantity], about, found.control, values, len(own)))
         if about.reference in values:
             reference[quantity] = values[about.reference]
         for index, name in enumerate(compared[1:], 1):
             dots[quantity, name] = tuple(math.exp(start.logs[index] - start.logs[0]) for start in own)
     return Comparison(
         about.name, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds, tuple(usable),
+        tuple(number for number in usable if facts.only_late(shared[number])),
         tuple(rows), tuple(control), reference, tuple(left_out.items()),
         float(np.mean(left)) if left else math.nan, _carried_over([shared[number] for number in usable]),
         max((_utilisation(shared[number], alone[number]) for number in usable), default=math.nan),
@@ -225,12 +231,12 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
     """Every quantity that one start tells, by its name."""
-    requests = step.frames["requests"]
+    requests, on_time = step.frames["requests"], _on_time(step)
     fewest = int(requests["target"].value_counts().reindex(list(names), fill_value=0).min())
     found = {
         name: start_of(requests, names, level, column)
         for name, (column, level) in LEVELS.items()
-        if fewest * (1 - level) >= ENOUGH_BEYOND
+        if fewest * (1 - level) >= ENOUGH_BEYOND and (column != "response_us" or level <= on_time)
     }
     if machine_stalls.watched(step) and "p99_us" in found:
         kept, _ = machine_stalls.outside(requests, step.frames["stalls"])
@@ -248,11 +254,22 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     return found
 
 
-def _row(quantity: Quantity, about: InterleavedRecord, effect: Effect, values: Mapping[str, float]) -> Row:
+def _on_time(step: Step) -> float:
+    """Up to which percentile (0..1) of the response times the generator's own lateness does not matter.
+
+    It is in the response times of all targets alike and would hide a difference; service times don't hold it.
+    """
+    if step.valid:
+        return 1.0
+    percent = facts.number(step, "kept_up_to")
+    return percent / 100 if write.known(percent) else 0.0
+
+
+def _row(quantity: Quantity, about: InterleavedRecord, effect: Effect, values: Mapping[str, float], starts: int) -> Row:
     change, base = effect.change, about.treatments[0]
     return Row(
         quantity, base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high, effect.verdict,
-        values[base], values[effect.treatment], effect.starts_needed,
+        values[base], values[effect.treatment], starts, effect.starts_needed,
     )  # fmt: skip
 
 
@@ -288,7 +305,7 @@ def headline(found: Comparison) -> str:
     if rows:
         return " ".join(write.sentence(sentence(row, found)) for row in rows)
     why = found.left_out[0][1] if found.left_out else "no start tells it of all"
-    return write.sentence(f"{found.baseline} could not be compared with any other: {why}")
+    return write.sentence(f"{facts.engine_name(found.baseline)} could not be compared with any other: {why}")
 
 
 def sentence(row: Row, found: Comparison) -> str:
@@ -303,7 +320,7 @@ def sentence(row: Row, found: Comparison) -> str:
         text = f"{b} and {a} are the same in {label} within {write.percent(found.margin)}: {change}, {pair}"
     else:
         text = f"It is inconclusive whether {b} and {a} differ in {label}: {change}, {pair}"
-    return f"{text}; {write.several(len(found.starts), 'start')} of each"
+    return f"{text}; {write.several(row.starts, 'start')} of each"
 
 
 def _findings(found: Comparison) -> Iterator[Finding]:
@@ -333,7 +350,7 @@ def _remedy(row: Row, found: Comparison) -> str | None:
 
 def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
     evidence = {key: value for key, value in row.as_json().items() if key not in ("unit", "lower_is_better")}
-    return {**evidence, "starts": len(found.starts), "margin": found.margin}  # type: ignore[dict-item]
+    return {**evidence, "margin": found.margin}  # type: ignore[dict-item]
 
 
 def answer_of(finding: Finding) -> Answer:
@@ -362,6 +379,10 @@ def _checks(found: Comparison) -> Iterator[Check]:
         text += "; left out: " + "; ".join(f"start {number} ({why})" for number, why in found.left_out)
     whole = not found.left_out and len(found.starts) >= found.planned
     yield Check("starts", whole, write.sentence(text), found.steps)
+    if found.late:
+        numbers = write.listed(f"{number}" for number in found.late)
+        text = f"it was late in start {numbers}: there, response times stand up to the percentile that it kept up to"
+        yield Check("generator kept up", False, write.sentence(f"{text}; service times stand"), found.steps)
     control = next((row for row in found.control if row.quantity.name == found.primary), None)
     if control is not None:
         change = ratio(control.ratio - 1, control.low - 1, control.high - 1)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from runners.design import ablations, comparison, engine, report_3, report_4, report_5, stores
+from runners.design import ablations, engine, report_3, report_4, report_5, stores
 from runners.design.closed_loop import LOOP_SIZES
 from runners.design.parameter import Parameter, Value
 from runners.design.proof import GENERATORS as ALL
@@ -119,11 +119,11 @@ SETTINGS_9 = (
     Parameter("a", "lsm", "first setting: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of),
     Parameter("b", "rocksdb", "second setting", read=setting_of),
     Parameter(
-        "rate_rps", 0, "offered rate; 0: 70 % of what the weaker one carries", "requests/s", low=0, high=1_000_000
+        "rate_rps", 0, "offered rate to each; 0: all at half of the core or less", "requests/s", low=0, high=1_000_000
     ),
-    Parameter("minutes", 0.0, "budget of all rounds; 0: what the size has for it", "minutes", low=0, high=600),
+    Parameter("minutes", 0.0, "budget of all starts; 0: what the size has for it", "minutes", low=0, high=600),
     Parameter("see", 0.02, "smallest difference of interest, as a share", low=0.001, high=1.0),
-    Parameter("repeat_s", 5.0, "length of one repeat, without its warm-up", "s", low=0.5, high=600),
+    Parameter("repeat_s", 5.0, "length of the load of a start, without its warm-up", "s", low=0.5, high=600),
 )
 
 
@@ -254,11 +254,10 @@ EXPERIMENTS = {
         Experiment(
             "09",
             "09_compare.ipynb",
-            "Two settings compared in interleaved repeats",
+            "Two settings compared by one schedule",
             "",
             SETTINGS_9,
             (),
-            comparison.planned_s,
         ),
     )
 }

@@ -8,6 +8,7 @@ from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.design import comparison
 from runners.design.block import SEARCH_STEP_S, SEARCH_WARMUP_S, seconds_of_a_search_step
 from runners.design.commands import COMPARE, KNEE, TARGET_COMPARE
+from runners.design.experiment import setting_of
 from runners.design.parameter import Value
 from runners.design.shape import Shape
 from runners.errors import PlanError
@@ -19,7 +20,7 @@ AROUND_A_REPEAT_S = 3.0  # launch, stop, reading back
 def affordable(number: str, asked: Mapping[str, Value]) -> None:
     """Refuse a plan whose minutes are too few, before anything is built or started. Raises PlanError."""
     if number in (COMPARE.number, TARGET_COMPARE.number):
-        rounds_within(comparison.minutes(asked), _shape(asked, "repeat_s"))
+        comparison.block(asked, setting_of(str(asked["a"])), setting_of(str(asked["b"])))
     if number == KNEE.number:
         low_rps, high_rps = float(asked["low_rps"]), float(asked["high_rps"])
         seconds_of_a_search_step(float(asked["minutes"]), _shape(asked, "probe_s"), low_rps, high_rps)

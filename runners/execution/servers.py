@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 
 from runners.design.parameter import Value
 from runners.design.setting import JDK_FRONT, Setting
@@ -37,7 +38,7 @@ class Servers:
 
     def beside(self, setting: Setting) -> RunningServer:
         """Start one more server on an empty store, beside those that are up."""
-        return self._launched(setting, keep_data=False)
+        return self._launched(setting, keep_data=False, beside=True)
 
     def start_target(self, file: TargetFile, beside: bool = False) -> Target:
         """Start anybody's server by its description, on an empty data folder, in place of what is up or beside it."""
@@ -49,8 +50,11 @@ class Servers:
         self._up.append(target)
         return target
 
-    def _launched(self, setting: Setting, keep_data: bool) -> RunningServer:
-        server = launch_server(self.specify(setting, keep_data))
+    def _launched(self, setting: Setting, keep_data: bool, beside: bool = False) -> RunningServer:
+        spec = self.specify(setting, keep_data)
+        if beside and setting.nodes == 1:  # the port that was asked for is the first one's
+            spec = replace(spec, port=0)
+        server = launch_server(spec)
         self._up.append(server)
         return server
 

@@ -46,6 +46,8 @@ def questions_of(number: str) -> tuple[Asked, ...]:
 BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
     "01": e01_single_connection.blocks,
     "04": e04_lsm_rate_ladder.blocks,
+    COMPARE.number: e09_compare.blocks,
+    TARGET_COMPARE.number: e09_compare.blocks,
 }
 
 
@@ -56,7 +58,7 @@ def blocks_of(number: str, asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 def planned_s(experiment: Experiment, asked: Mapping[str, Value]) -> float:
     """How long a run is planned to take: the sum over its trials, and what drivers of its own say."""
-    if minutes := float(asked.get("minutes", 0)):
+    blocks = blocks_of(experiment.number, asked)
+    if not blocks and (minutes := float(asked.get("minutes", 0))):
         return minutes * 60 + REPORT_S
-    in_blocks_s = sum(block.planned_s for block in blocks_of(experiment.number, asked))
-    return in_blocks_s + experiment.planned_s(SIZES[str(asked["size"])])
+    return sum(block.planned_s for block in blocks) + experiment.planned_s(SIZES[str(asked["size"])])

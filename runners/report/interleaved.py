@@ -84,7 +84,7 @@ def _ordered(found: Comparison) -> list[Row]:
 def _difference(row: Row, quantity: object, found: Comparison) -> Difference:
     return Difference(
         quantity, row.baseline_value, row.treatment_value, row.ratio - 1, row.low - 1, row.high - 1,  # type: ignore[arg-type]
-        len(found.starts), float("nan"), found.margin,
+        row.starts, float("nan"), found.margin,
     )  # fmt: skip
 
 

@@ -40,7 +40,8 @@ def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[s
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"minutes": 0.5}, "too short for 4 rounds"),
+        ({"minutes": 0.5}, "too short for 3 starts"),
+        ({"generator": "wrk2"}, "it can't share one schedule"),
         ({"b": "engine=postgres"}, "it names no engine that there is"),
         ({"connections": 1, "threads": 2}, "each thread needs a connection"),
         ({"size": "huge"}, "huge"),

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import runners.lab
 from runners import commands
-from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.design import comparison
-from runners.design.block import SEARCH_WARMUP_S
-from runners.design.commands import plan_of
+from runners.design.block import FEWEST_STARTS, SEARCH_WARMUP_S, Interleaved
+from runners.design.commands import TARGET_COMPARE, plan_of
 from runners.design.experiment import experiment
 from runners.design.parameter import validate
-from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SIZES
-from runners.design.workload import PUT
 from runners.errors import PlanError
 from runners.execution import batch
-from runners.execution.budget import rounds_within
-from runners.experiments.searches import Searches
+from runners.experiments.registry import blocks_of, planned_s
 from runners.storage.run_folder import RunFolder
 from runners.toolchain.tools import ROOT
 
@@ -38,19 +33,21 @@ GIVEN: list[dict[str, object]] = [
 ]
 
 
-class Asked(Searches):
+class Asked:
     """A lab that measures nothing, and keeps what was asked of it."""
 
     def __init__(self, number: str, parameters: dict[str, object]) -> None:
         plan = plan_of(number)
         self.parameters = validate(plan.parameters, parameters)
-        self.size, self.folder = SIZES[str(self.parameters["size"])], RunFolder(Path("nowhere"))
+        self.blocks = {block.name: block for block in blocks_of(plan.number, self.parameters)}
+        self.folder = RunFolder(Path("nowhere"))
         self.asked: list[Any] = [plan.number, self.parameters]
-        self._series: Any = SimpleNamespace(compare=self._compare)
 
-    def _compare(self, *asked: object) -> SimpleNamespace:
-        self.asked += asked
-        return SimpleNamespace(last_round=())
+    def plan(self) -> None:
+        """The notebook shows it."""
+
+    def run(self, name: str) -> None:
+        self.asked.append(self.blocks[name])
 
     def conclude(self) -> str:
         self.asked.append("concluded")
@@ -92,27 +89,48 @@ def test_the_notebook_and_the_command_ask_the_same(given: dict[str, object], beg
     commands.compare_settings(given)
     notebook, command = (lab.asked for lab in begun)
     assert notebook == command
-    number, parameters, a, b, *_, minutes, _, shape, last = notebook
+    number, parameters, block, last = notebook
     assert (number, last) == ("09", "concluded") and parameters | given == parameters
-    assert isinstance(a, Setting) and isinstance(b, Setting) and isinstance(shape, Shape)
-    assert a.name == ("zgc" if "a" in given else "lsm") and minutes == given["minutes"]
+    assert isinstance(block, Interleaved) and block.baseline == ("zgc" if "a" in given else "lsm")
+    assert block.margin == parameters["see"] and block.rate_rps == parameters["rate_rps"]
+    assert block.shape == Shape(
+        parameters["connections"], parameters["threads"], parameters["repeat_s"], SEARCH_WARMUP_S
+    )
+    assert float(given["minutes"]) * 60 * 0.5 < block.planned_s <= float(given["minutes"]) * 60  # type: ignore[arg-type]
 
 
 def test_without_a_budget_the_command_takes_its_own_and_the_notebook_the_sizes(begun: list[Asked]) -> None:
     for size in SIZES:
         by_notebook({"size": size})
         commands.compare_settings({"size": size})
-    budgets = [lab.asked[-4] for lab in begun]
-    assert budgets[::2] == list(comparison.MINUTES.values())
-    assert budgets[1::2] == [commands.COMPARED_MINUTES] * len(SIZES)
+    blocks = [lab.asked[-2] for lab in begun]
+    for size, (notebook, command) in zip(SIZES, zip(blocks[::2], blocks[1::2], strict=True), strict=True):
+        assert notebook.starts == notebook.within(comparison.MINUTES[size]).starts >= FEWEST_STARTS
+        assert command.starts == command.within(commands.COMPARED_MINUTES).starts
 
 
-def test_every_size_has_the_rounds_that_a_verdict_takes_within_its_promised_time() -> None:
-    (repeat_s,) = (each.default for each in PLAN.parameters if each.name == "repeat_s")
-    for minutes in comparison.MINUTES.values():
-        assert rounds_within(minutes, Shape(64, 1, float(repeat_s), SEARCH_WARMUP_S)) >= FEWEST_ROUNDS
-    assert PLAN.planned_s(SIZES["quick"]) <= QUICK_S
-    assert PLAN.planned_s(SIZES["smoke"]) <= SMOKE_S
+def test_every_size_has_the_starts_that_a_verdict_takes_within_its_promised_time() -> None:
+    for size, most_s in (("quick", QUICK_S), ("smoke", SMOKE_S)):
+        asked = validate(PLAN.parameters, {"size": size})
+        (block,) = blocks_of(PLAN.number, asked)
+        assert isinstance(block, Interleaved) and block.starts >= FEWEST_STARTS
+        assert planned_s(PLAN, asked) <= most_s
+
+
+def test_a_setting_against_itself_has_two_names() -> None:
+    (block,) = blocks_of(PLAN.number, validate(PLAN.parameters, {"a": "lsm", "b": "lsm"}))
+    assert isinstance(block, Interleaved)
+    assert [each.name for each in block.treatments] == ["lsm", "lsm-again"]
+
+
+def test_two_targets_on_one_port_are_refused(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.yaml").write_text(
+            f"name: {name}\ncommand: [server]\nurl: http://127.0.0.1:8080\nworkloads: {{get: {{path: /}}}}\n"
+        )
+    given = {"a": f"target={tmp_path / 'old.yaml'}", "b": f"target={tmp_path / 'new.yaml'}"}
+    with pytest.raises(PlanError, match="give one of them another port"):
+        blocks_of(TARGET_COMPARE.number, validate(TARGET_COMPARE.parameters, given))
 
 
 def test_runs_of_before_the_notebook_have_this_plan() -> None:
@@ -129,5 +147,5 @@ def test_a_setting_that_can_not_be_is_refused_by_both_before_a_folder_is_made(
     with pytest.raises(PlanError, match="setting"):
         commands.compare_settings({"b": text})
     with pytest.raises(PlanError, match="setting"):
-        Asked("09", {}).compare("lsm", text, PUT)
+        Asked("09", {"b": text})
     assert not begun and not list(tmp_path.iterdir())

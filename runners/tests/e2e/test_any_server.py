@@ -105,3 +105,34 @@ def test_a_knee_is_found(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert {load["treatment"] for load in told["loads"] if load["role"] != "sentinel"} == {"python"}
     assert told["conclusions"]["answer"]
+
+
+def test_a_server_that_sleeps_in_each_request_is_found_slower(tmp_path: Path) -> None:
+    paths = []
+    for index, name in enumerate(("quick", "slow")):
+        folder = tmp_path / name
+        shutil.copytree(EXAMPLES / "python", folder)
+        described = msgspec.yaml.decode((folder / "target.yaml").read_bytes())
+        port = str(in_a_row(2) + index)
+        described |= {"name": name, "command": [sys.executable, "server.py", port], "ready": {"port": int(port)}}
+        described["url"] = f"http://127.0.0.1:{port}"
+        (folder / "target.yaml").write_bytes(msgspec.yaml.encode(described))
+        paths.append(folder / "target.yaml")
+    server = tmp_path / "slow" / "server.py"
+    text = server.read_text(encoding="utf-8")
+    server.write_text(
+        text.replace("    def do_GET", "    import time\n\n    def do_GET").replace(
+            "        self.send_response(200)", "        self.time.sleep(0.002)\n        self.send_response(200)"
+        )
+    )
+    targets = [word for path in paths for word in ("--target", str(path))]
+    short = ("--size", "smoke", "--minutes", "1.2", "--connections", "2", "-p", "repeat_s=2", "-p", "rate_rps=100")
+    done = lab("compare", *targets, *short, "--json", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["comparisons"]
+    assert found["starts"] >= 3 and not found["control"]
+    rows = {row["quantity"]: row for row in found["rows"]}
+    primary = rows[found["primary"]]
+    assert (primary["treatment"], primary["verdict"]) == ("slow", "higher"), primary
+    assert primary["treatment_value"] - primary["baseline_value"] > 1_000, "microseconds, of 2000 that were planted"
+    assert rows["cpu_us"]["baseline_value"] > 0

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from runners.analysis import outages
-from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.claims import client_lock, passing, turns
 from runners.claims.ablations import ablations
-from runners.claims.comparing import repeats_of
+from runners.claims.interleaved import comparisons
 from runners.claims.stores import stores
 from runners.design import report_5
+from runners.design.block import FEWEST_STARTS
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.storage.run_folder import RunFolder
@@ -105,11 +105,13 @@ def test_two_settings_are_compared_by_the_notebook_to_a_verdict(tmp_path: Path) 
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
-    repeats = repeats_of(list(read_run(folder).steps))
-    assert repeats is not None and repeats.names == ("lsm", "no-log")
-    assert len(repeats.rounds) + len(repeats.left_out) >= FEWEST_ROUNDS and repeats.rounds
+    (found,) = comparisons(read_run(folder))
+    assert (found.baseline, found.treatments) == ("lsm", ("no-log",))
+    assert len(found.starts) + len(found.left_out) >= FEWEST_STARTS and found.starts
+    assert {"p50_us", "cpu_us", "closed_loop_rps"} <= {row.quantity.name for row in found.rows}
+    assert {"p50_us", "cpu_us"} <= found.reference.keys() and found.control
     report = folder.report_md.read_text(encoding="utf-8")
-    assert "The difference" in report and f"lab run 09 {asked}" in report
+    assert "Treatments by one schedule" in report and f"lab run 09 {asked}" in report
     executed = json.loads(folder.notebook.read_text(encoding="utf-8"))
     drawn = {
         cell["id"]
@@ -117,5 +119,5 @@ def test_two_settings_are_compared_by_the_notebook_to_a_verdict(tmp_path: Path) 
         for out in cell.get("outputs", ())
         if "image/png" in out.get("data", {})
     }
-    assert drawn == {"compare", "last"}
+    assert drawn == {"compare"}
     assert not list(folder.path.glob("servers/*/data"))

@@ -49,11 +49,11 @@ def _notebook(folder: Path, *cells: str) -> Path:
     return path
 
 
-def test_rounds_for_which_there_is_no_time_are_refused_before_anything_is_started(
+def test_starts_for_which_there_is_no_time_are_refused_before_anything_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
-    with pytest.raises(PlanError, match=r"0\.5 minutes: too short for \d+ rounds"):
+    with pytest.raises(PlanError, match=r"0\.5 minutes: too short for \d+ starts"):
         batch.run_notebook("09", {"minutes": 0.5})
     monkeypatch.setattr("runners.toolchain.workshop.prepare", lambda *_: pytest.fail("the workshop was opened"))
     with pytest.raises(PlanError, match="more minutes"):

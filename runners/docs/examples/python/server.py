@@ -6,6 +6,7 @@ import sys
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # keeps connections open
+    wbufsize = -1  # head and body leave in one write: two wait for the client's delayed acknowledgement, 40 ms
 
     def do_GET(self) -> None:
         self.send_response(200)
