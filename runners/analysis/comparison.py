@@ -262,21 +262,3 @@ def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
     """What a histogram can't tell apart in a quantity, as a logarithm."""
     least = float(min(left.mean(), right.mean()))
     return RESOLUTION + (LEAST_US / least if quantity.unit == "us" and quantity.name != "cpu_us" else 0.0)
-
-
-def settled(found: Sequence[Difference], planned: int) -> bool:
-    """Whether measuring may stop: the primary quantity is decided at a look, or the plan is done."""
-    primary = [each for each in found if each.quantity.name == PRIMARY] or list(found[:1])
-    if not primary:
-        return False
-    rounds = primary[0].rounds
-    if rounds >= planned:
-        return True
-    return rounds in looks(planned) and primary[0].verdict not in UNDECIDED
-
-
-def order(rounds: int, seed: int) -> list[str]:
-    """Which setting goes first in each round: in blocks of two, A B B A or B A A B by chance."""
-    random = np.random.default_rng(seed)
-    blocks = [("AB", "BA") if random.random() < 0.5 else ("BA", "AB") for _ in range((rounds + 1) // 2)]
-    return [pair for block in blocks for pair in block][:rounds]

@@ -353,11 +353,17 @@ def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
     return {**evidence, "margin": found.margin}  # type: ignore[dict-item]
 
 
-def answer_of(finding: Finding) -> Answer:
-    """Answer whether two treatments differ in a quantity, from the finding on it."""
+def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:
+    """The finding of a comparison by one schedule on a quantity, or None."""
+    own = (each for each in findings if each.evidence.get("quantity") == quantity and "starts" in each.evidence)
+    return next(own, None)
+
+
+def answer_of(finding: Finding, *, above: bool = False) -> Answer:
+    """Answer whether two treatments differ in a quantity, or (above) the treatment lies above the baseline in it."""
     told = finding.evidence
     verdict = Verdict(str(told["verdict"]))
-    said = Said.YES if verdict in (Verdict.HIGHER, Verdict.LOWER) else Said.NO
+    said = Said.YES if verdict == Verdict.HIGHER or (verdict == Verdict.LOWER and not above) else Said.NO
     said = Said.INCONCLUSIVE if verdict == Verdict.INCONCLUSIVE else said
     quantity = QUANTITIES[str(told["quantity"])]
     share, low, high = (_number(told[name]) - 1 for name in ("ratio", "low", "high"))

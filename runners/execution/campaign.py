@@ -141,6 +141,8 @@ class Campaign:
         second; `after` when the load is over, for what is only known then.
         """
         instrument = self._for(str(extra.get("role")), profile)
+        if load.targets:  # ours alone can share a schedule
+            generator = _generator(self._shop, "truepace")
         if generator:
             instrument = dataclasses.replace(instrument, generator=generator)
         text = extra["label"] + (f" at {load.rate_rps:,.0f}/s" if load.rate_rps and not generator else "")

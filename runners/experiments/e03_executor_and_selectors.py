@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runners.analysis import facts, meets
-from runners.claims import answering, executions
+from runners.claims import answering, executions, interleaved
 from runners.claims.comparing import repeats_of
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, of_difference
+from runners.design import report_3
+from runners.design.block import SEARCH_WARMUP_S, Block, Interleaved
+from runners.design.parameter import Value
 from runners.design.question import Question
+from runners.design.shape import Shape
+from runners.design.size import SIZES
 from runners.readers import write
 
 
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """The hand-over on one connection, where a pool can't help and all that it adds is seen."""
+    size = SIZES[str(asked["size"])]
+    hand_over = Interleaved(
+        "hand-over", "a request on the selector, and handed over to a pool that the selector waits for",
+        (report_3.EXECUTIONS["selector"], report_3.EXECUTIONS["blocking-one"]), "selector", report_3.put(size.name),
+        size, Shape(1, 1, report_3.REPEAT_S[size.name], SEARCH_WARMUP_S), primary="cpu_us",
+        questions=("hand-over", "median"),
+    )  # fmt: skip
+    return (hand_over.within(report_3.COMPARED_MINUTES[size.name]),)
+
+
 def selector_against_pool(quantity: str) -> Answering:
-    """Does running a request on the selector lower a quantity, against the blocking hand-over?"""
+    """Does handing a request over raise a quantity, against running it on the selector?"""
 
     def answer(evidence: Evidence) -> Answer | None:
+        by_schedule = interleaved.finding_on(evidence.findings, quantity)
+        if by_schedule is not None:
+            return interleaved.answer_of(by_schedule, above=True)
         repeats = repeats_of(list(evidence.run.steps))
         if repeats is None:
             return None

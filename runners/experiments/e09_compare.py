@@ -24,15 +24,14 @@ def differs(quantity: Quantity) -> Asked:
     """Do the two treatments differ in a quantity?"""
 
     def answer(evidence: Evidence) -> Answer | None:
-        findings = [f for f in evidence.findings if f.evidence.get("quantity") == quantity.name]
-        by_schedule = next((f for f in findings if "starts" in f.evidence), None)
+        by_schedule = interleaved.finding_on(evidence.findings, quantity.name)
         if by_schedule is not None:
             return interleaved.answer_of(by_schedule)
         repeats = repeats_of(list(evidence.run.steps))  # of a run before treatments shared a schedule
         each = next((e for e in repeats.found if e.quantity.name == quantity.name), None) if repeats else None
         if repeats is None or each is None:
             return None
-        finding = next(iter(findings), None)
+        finding = next((f for f in evidence.findings if f.evidence.get("quantity") == quantity.name), None)
         return of_difference(each, len(repeats.found), above=not each.high < 0, finding=finding, figure=ANCHOR)
 
     return Asked(Question(quantity.name, f"Do the two treatments differ in {quantity.label}?"), answer)

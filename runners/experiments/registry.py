@@ -45,6 +45,7 @@ def questions_of(number: str) -> tuple[Asked, ...]:
 #: What each experiment measures, from its checked parameters.
 BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
     "01": e01_single_connection.blocks,
+    "03": e03_executor_and_selectors.blocks,
     "04": e04_lsm_rate_ladder.blocks,
     COMPARE.number: e09_compare.blocks,
     TARGET_COMPARE.number: e09_compare.blocks,

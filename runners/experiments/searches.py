@@ -1,4 +1,4 @@
-"""The words of a notebook that offer many rates or settings in a row: knee, ladder, climb, overload, compare."""
+"""The words of a notebook that offer many rates in a row: knee, ladder, climb, overload."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from runners import report
 from runners.analysis import facts, floors
 from runners.claims import published_ladders
 from runners.claims.climbing import Ladder, ladder_of
-from runners.claims.comparing import Repeats
 from runners.design import block, report_3
 from runners.design.block import (
     PROFILED_RATE_STEP,
@@ -19,7 +18,6 @@ from runners.design.block import (
     WarmServer,
     around_the_knee,
 )
-from runners.design.comparison import MINUTES
 from runners.design.experiment import setting_of
 from runners.design.ladder import LadderSize
 from runners.design.objective import Objective
@@ -28,7 +26,6 @@ from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SENTINEL, Size
 from runners.design.workload import Workload
-from runners.errors import MeasureError
 from runners.execution.executor import Executor
 from runners.execution.finished import Finished
 from runners.execution.series import Series
@@ -190,35 +187,3 @@ class Searches:
             duration_s=plan.step_s,
             warmup_s=plan.probe_warmup_s,
         )
-
-    def compare(
-        self,
-        a: Setting | str,
-        b: Setting | str,
-        workload: Workload,
-        *,
-        rate_rps: float = 0,
-        minutes: float = 0,
-        see: float = 0.02,
-        connections: int = 64,
-        threads: int = 1,
-        repeat_s: float = SEARCH_STEP_S,
-        needed: bool = True,
-    ) -> Repeats | None:
-        """Measure two settings in interleaved rounds until the difference of their p99 is known, or time is up.
-
-        A setting may be text, as in `lab compare`: an engine, or `engine=lsm,--flag=value,-Xflag`. `minutes` 0: as long
-        as the run's size has for it. `see` is the smallest difference of interest, as a share. An interrupted
-        comparison goes on where it ended. One that is not `needed` and has no usable round is said, and the run goes on
-        without it.
-        """
-        shape, budget = Shape(connections, threads, repeat_s, SEARCH_WARMUP_S), minutes or MINUTES[self.size.name]
-        try:
-            found = self._series.compare(_read(a), _read(b), workload, rate_rps, budget, see, shape)
-        except MeasureError as error:
-            if needed:
-                raise
-            print(error)
-            return None
-        draw(lambda: report.difference(found))
-        return found

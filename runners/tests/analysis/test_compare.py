@@ -13,13 +13,12 @@ from runners.analysis.comparison import (
     AT_MOST,
     PRIMARY,
     QUANTITIES,
+    UNDECIDED,
     Difference,
     Verdict,
     differences,
     levels,
     looks,
-    order,
-    settled,
 )
 from runners.claims.comparing import said
 from runners.tests.counts import allowed, rounds
@@ -39,9 +38,9 @@ def measure(random: np.random.Generator, effect: float, noise: float, planned: i
                 side.setdefault(quantity.name, []).append(1_000 * math.exp(today + common + own + shift))
         if number in looks(planned):
             found = differences(sides[0], sides[1], planned, SEE)
-            if settled(found, planned):
-                return found
-    raise AssertionError("the last look settles it")
+            if number == planned or primary(found).verdict not in UNDECIDED:
+                break
+    return found
 
 
 def primary(found: list[Difference]) -> Difference:
@@ -97,14 +96,6 @@ def test_a_stall_in_some_runs_widens_the_interval_and_is_no_difference() -> None
         wrong += differences(sides[0], sides[1], 12, SEE)[0].verdict in (Verdict.LOWER, Verdict.HIGHER)
     print(f"stalls in a fifth of the runs, 12 rounds: a difference is claimed in {wrong / count:.1%} of {count}")
     assert 1 - wrong / count >= allowed(0.95, count)
-
-
-def test_the_order_is_balanced_and_drawn_by_chance() -> None:
-    for seed in range(20):
-        for pair in zip(*[iter(order(20, seed))] * 2, strict=True):
-            assert sorted(pair) == ["AB", "BA"]
-    assert len({tuple(order(20, seed)) for seed in range(20)}) > 10
-    assert len(order(7, 1)) == 7
 
 
 def told(low: float, high: float, see: float = 0.02, spread: float = 0.05) -> str:

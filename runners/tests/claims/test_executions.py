@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.claims.conclude import conclude
 from runners.design import ladder as ladder_4
-from runners.design.block import SEARCH_WARMUP_S, seconds_of_a_search_step
+from runners.design.block import FEWEST_STARTS, Interleaved, seconds_of_a_search_step
 from runners.design.experiment import EXPERIMENTS
-from runners.design.report_3 import COMPARED_MINUTES, EXECUTIONS, LADDERS, OVERLOAD_SHARES, REPEAT_S, get, put, queues
+from runners.design.parameter import validate
+from runners.design.report_3 import EXECUTIONS, LADDERS, OVERLOAD_SHARES, get, put, queues
 from runners.design.shape import Shape
 from runners.design.size import SIZES
-from runners.execution.budget import rounds_within
+from runners.experiments.registry import blocks_of, planned_s
 from runners.readers.published import names
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render
 from runners.tests.fixtures.ladder_run import make_ladder
 
-QUICK_S = 360.0
+QUICK_S = 450.0
 SHARES = (0.5, 1.0, 2.0, 1.4, 1.05, 0.95, 1.0, 1.02, 0.97, 1.03)
 
 
@@ -103,6 +103,8 @@ def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> No
             if plan.knee_minutes:  # a search that has the time for its probes
                 probe = Shape(1, 1, plan.probe_s, plan.probe_warmup_s)
                 assert seconds_of_a_search_step(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
-        assert rounds_within(COMPARED_MINUTES[size], Shape(1, 1, REPEAT_S[size], SEARCH_WARMUP_S)) >= FEWEST_ROUNDS
-    assert EXPERIMENTS["03"].planned_s(SIZES["quick"]) <= QUICK_S
+        asked = validate(EXPERIMENTS["03"].parameters, {"size": size})
+        (hand_over,) = blocks_of("03", asked)
+        assert isinstance(hand_over, Interleaved) and hand_over.starts >= FEWEST_STARTS
+        assert size != "quick" or planned_s(EXPERIMENTS["03"], asked) <= QUICK_S
     assert next(iter(EXECUTIONS)) == "blocking-one" and OVERLOAD_SHARES[0] < 1 < OVERLOAD_SHARES[1]
