@@ -114,7 +114,8 @@ class Comparison:
     `control`: the baseline's second process against its first, a row a quantity. `reference`: the values of the server
     that does nothing. `late`: starts in which the generator was; `left_out`: those that could not be used, and why.
     `without_stalls`: the share of time that the percentile without the machine's stalls leaves out. `carried_over`: by
-    how much a request takes longer or shorter after each target. `dots`: by quantity and treatment, the ratio in each
+    how much a request takes longer or shorter after each target. `between_starts`: the share of the primary quantity's
+    variance that lies between starts, not between requests. `dots`: by quantity and treatment, the ratio in each
     start.
     """
 
@@ -132,6 +133,7 @@ class Comparison:
     without_stalls: float
     carried_over: Mapping[str, float]
     utilisation: float
+    between_starts: float
     steps: tuple[str, ...]
     dots: Mapping[tuple[str, str], tuple[float, ...]]
 
@@ -196,12 +198,13 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
     left: list[float] = []
     for number in usable:
         step = shared[number]
-        for quantity, start in _starts(step, names, {n: alone[number].get(n, math.nan) for n in compared}).items():
+        for quantity, start in _starts(step, names, {n: alone[number].get(n, math.nan) for n in names}).items():
             starts[quantity].append(start)
         if machine_stalls.watched(step):
             left.append(machine_stalls.outside(step.frames["requests"], step.frames["stalls"])[1])
     rows, control, reference = [], [], dict[str, float]()
     dots: dict[tuple[str, str], tuple[float, ...]] = {}
+    between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
         own = [start for start in starts[quantity] if np.isfinite(start.logs[: len(compared)]).all()]
         if not own:
@@ -211,6 +214,8 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
             [Start(start.logs[: len(compared)], start.left_out[:, : len(compared)]) for start in own],
             compared, about.treatments[0], about.smallest_difference, about.control or None,
         )  # fmt: skip
+        if quantity == about.primary:
+            between_starts = found.between_starts
         values = dict(zip(names, means.tolist(), strict=False))
         rows += [_row(QUANTITIES[quantity], about, effect, values, len(own)) for effect in found.effects]
         if found.control is not None:
@@ -224,7 +229,7 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
         tuple(number for number in usable if facts.only_late(shared[number])),
         tuple(rows), tuple(control), reference, tuple(left_out.items()),
         float(np.mean(left)) if left else math.nan, _carried_over([shared[number] for number in usable]),
-        max((_utilisation(shared[number], alone[number]) for number in usable), default=math.nan),
+        max((_utilisation(shared[number], alone[number]) for number in usable), default=math.nan), between_starts,
         tuple(step.name for step in shared.values()), dots,
     )  # fmt: skip
 

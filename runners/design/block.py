@@ -37,7 +37,6 @@ MOST_UTILISATION = 0.5
 #: Nor more requests a second: at higher rates the servers disturb each other.
 MOST_SHARED_RPS = 8_000.0
 FEWEST_STARTS = 3  # of each treatment, for any verdict
-REFERENCE_WEIGHT = 0.25  # share of the requests of the server that does nothing, to that of a treatment
 #: Seconds to start a server, and around a short closed loop on one that is up.
 START_S, AROUND_A_LOOP_S = 1.0, 1.0
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
@@ -101,12 +100,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a shared schedule, and its closed loop before the load. `weight`: its share of the requests."""
+    """One server of a shared schedule, and its closed loop before the load."""
 
     treatment: Setting
     workload: Workload
-    weight: float = 1.0
-    alone: Trial | None = None
+    alone: Trial
 
     @property
     def name(self) -> str:
@@ -118,7 +116,8 @@ class Member:
 class SharedSession:
     """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
 
-    `load` has the rate of all together; its connections are those to each.
+    `load` has the rate of all together; its connections are those to each. `reference` names the member that does
+    nothing. It has the same rate: at a quarter of it, its caches were cold and its median above that of a store.
     """
 
     number: int
@@ -127,16 +126,17 @@ class SharedSession:
     warm_s: float
     seed: int
     interleave: str
+    reference: str
 
     @property
     def compared(self) -> tuple[Member, ...]:
         """The members without the one that does nothing."""
-        return tuple(each for each in self.members if each.alone is not None)
+        return tuple(each for each in self.members if each.name != self.reference)
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """The closed loops, then the load."""
-        return (*(each.alone for each in self.members if each.alone is not None), self.load)
+        return (*(each.alone for each in self.members), self.load)
 
     @property
     def planned_s(self) -> float:
@@ -493,38 +493,32 @@ class Interleaved:
             return Rate(self.rate_rps, "given")
         reached = [*capacity_rps.values(), *([capacity_rps[self.baseline]] if self.control_setting else [])]
         idle = 1 / max(reached) if self.reference else 0.0  # it reaches no less than any that does something
-        utilised_s = sum(1 / rps for rps in reached) + REFERENCE_WEIGHT * idle
-        rps = min(MOST_UTILISATION / utilised_s, MOST_SHARED_RPS / self._weights)
+        utilised_s = sum(1 / rps for rps in reached) + idle
+        rps = min(MOST_UTILISATION / utilised_s, MOST_SHARED_RPS / len(self._members))
         return Rate(float(f"{rps:.2g}"), f"all together take at most {MOST_UTILISATION:.0%} of the core")
 
     @property
-    def _weights(self) -> float:
-        reference = REFERENCE_WEIGHT if self.reference else 0.0
-        return len(self.treatments) + bool(self.control_setting) + reference
+    def _members(self) -> tuple[Setting, ...]:
+        return (*self.ordered, *(each for each in (self.control_setting, self.reference) if each is not None))
 
     def start(self, number: int, rate: Rate) -> SharedSession:
         """A start of all, in an order that the seed and its number give."""
         name = step_name(self.name, f"{number:02d}")
         alone_s = min(MOST_ALONE_S, self.size.probe_s)
         alone = Shape(self.shape.connections, self.shape.threads, alone_s, 0.0)
-        compared = [*self.ordered, *([self.control_setting] if self.control_setting else [])]
-        members = [
-            Member(
-                each,
-                self.workload,
-                alone=Trial(step_name(name, ALONE, each.name), ALONE, self.workload, None, alone),
-            )
-            for each in compared
-        ]
-        if self.reference is not None:
-            foreign = any(each.target is not None for each in self.treatments)
+        foreign = any(each.target is not None for each in self.treatments)
+        members = []
+        for each in self._members:
             idle = replace(GET if foreign else self.workload, filled_keys=0)
-            members.append(Member(self.reference, idle, REFERENCE_WEIGHT))
+            workload = idle if each == self.reference else self.workload
+            members.append(
+                Member(each, workload, Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone))
+            )
         random.Random(f"{self.seed} {number}").shuffle(members)  # noqa: S311 - an order, no secret
-        load = Trial(name, SHARED, self.workload, Rate(rate.rps * self._weights, rate.basis), self.shape)
-        seed = self.seed * 1_000 + number
+        load = Trial(name, SHARED, self.workload, Rate(rate.rps * len(members), rate.basis), self.shape)
+        seed, reference = self.seed * 1_000 + number, self.reference.name if self.reference else ""
         warm_s = min(MOST_WARM_S, self.size.probe_s)
-        return SharedSession(number, tuple(members), load, warm_s, seed, self.interleave)
+        return SharedSession(number, tuple(members), load, warm_s, seed, self.interleave, reference)
 
     def within(self, minutes: float) -> Interleaved:
         """As many starts as fit into a budget. Raises PlanError when they are too few for a verdict."""

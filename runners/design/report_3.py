@@ -15,7 +15,7 @@ VALUE_BYTES = 12
 KEYS = {"smoke": 2_000, "quick": 50_000, "full": 1_000_000}
 CONNECTIONS = 64
 #: Minutes of the comparison on one connection, and seconds of the load of a start, by size.
-COMPARED_MINUTES = {"smoke": 1.1, "quick": 2.2, "full": 15.0}
+COMPARED_MINUTES = {"smoke": 1.4, "quick": 2.8, "full": 15.0}
 REPEAT_S = {"smoke": 0.5, "quick": 2.0, "full": 5.0}
 POOL = "pool"
 #: Offered to a pool, as shares of its knee: once what it carries, once what it can't.

@@ -67,13 +67,11 @@ def measure(
     more = {**more, "round": session.number}
     steps = []
     for member in session.members:
-        if (alone := member.alone) is not None:
-            arm = {**more, "interleaved": replace(about, arm=member.name)}
-            step = campaign.step(
-                alone.name, ALONE, servers[member.name], alone.workload, None, shape=alone.shape, more=arm
-            )
-            let_rest(servers[member.name], step)
-            steps.append(step)
+        arm = {**more, "interleaved": replace(about, arm=member.name)}
+        alone, server = member.alone, servers[member.name]
+        step = campaign.step(alone.name, ALONE, server, alone.workload, None, shape=alone.shape, more=arm)
+        let_rest(server, step)
+        steps.append(step)
     return [*steps, _shared(campaign, session, servers, {**more, "interleaved": about})]
 
 
@@ -86,7 +84,7 @@ def _shared(
         "", None, trial.rate.rps, trial.shape.duration_s or 0.0, trial.shape.warmup_s or 0.0, trial.shape.connections,
         trial.shape.threads, script_arguments=trial.workload.arguments,
         targets=tuple(
-            LoadTarget(each.name, servers[each.name].url, each.workload.script, each.weight)
+            LoadTarget(each.name, servers[each.name].url, each.workload.script)
             for each in session.members
         ),
         seed=session.seed, interleave=session.interleave,
