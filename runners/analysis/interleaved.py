@@ -174,7 +174,7 @@ def compare(
         freedom = (count - 1) * (columns - 1)
         between = 2 * float(np.sum(residual**2)) / freedom / count
         variance = max(between, within) if math.isfinite(within) else between
-        share = max(0.0, 1 - within / variance) if variance > 0 else math.nan
+        share = max(0.0, 1 - within / variance) if variance > 0 and math.isfinite(within) else math.nan
     else:
         freedom, variance, share = max(1, len(kept[0].left_out) - 1), within, math.nan
     changes = (logs - logs[:, [base]]).mean(axis=0)

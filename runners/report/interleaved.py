@@ -110,9 +110,8 @@ def table(found: Comparison) -> Table:
         )
     note = f"The primary quantity stands first; a change within {write.percent(found.margin)} would not matter."
     if write.known(found.between_starts):
-        note += (
-            f" Of its variance {write.percent(found.between_starts)} lies between starts, the rest between requests."
-        )
+        part = write.percent(found.between_starts)
+        note += f" Of the variance of the primary quantity {part} lies between starts, the rest between requests."
     if write.known(found.without_stalls):
         note += f" Without the machine's stalls {write.percent(found.without_stalls)} of the time is left out."
     return Table(f"{write.several(len(found.starts), 'start')} of each", head, tuple(rows), note)

@@ -85,6 +85,7 @@ def test_an_effect_within_the_margin_is_the_same() -> None:
     (effect,) = compare(starts, ("base", "other"), "base", 0.02).effects
     assert effect.verdict == Verdict.SAME
     assert effect.change.value == pytest.approx(0.002)
+    assert math.isnan(compare(starts, ("base", "other"), "base", 0.02).between_starts), "read once a start: no blocks"
 
 
 def test_what_differs_between_starts_is_not_hidden_by_many_requests() -> None:
