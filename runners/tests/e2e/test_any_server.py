@@ -126,7 +126,7 @@ def test_a_server_that_sleeps_in_each_request_is_found_slower(tmp_path: Path) ->
         )
     )
     targets = [word for path in paths for word in ("--target", str(path))]
-    short = ("--size", "smoke", "--minutes", "1.2", "--connections", "2", "-p", "repeat_s=2", "-p", "rate_rps=100")
+    short = ("--size", "smoke", "--minutes", "0.95", "--connections", "2", "-p", "repeat_s=1", "-p", "rate_rps=100")
     done = lab("compare", *targets, *short, "--json", runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)["comparisons"]
