@@ -26,6 +26,7 @@ _N = r"(\d{1,18})"
 _F = r"(\d{1,15}(?:\.\d{1,12})?)"
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
 _GO_US = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
+_TIME = rf"{_F}\s*(secs?|ms|us|µs|μs|ns|m|h)(?!\w)"
 _STARTS = {
     "hey": re.compile(r"^\s*Summary:\s*$"),
     "ab": re.compile(r"^\s*This is ApacheBench, Version|^\s*Concurrency Level:\s+\d"),
@@ -68,6 +69,11 @@ def go_time_us(text: str) -> float | None:
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return None
     return sum(float(number) * _GO_US[unit] for number, unit in parts)
+
+
+def _us(match: re.Match[str], first: int = 1) -> float:
+    """Take a number and its unit out of a match."""
+    return float(match[first]) * _GO_US[match[first + 1].removesuffix("secs").removesuffix("sec") or "s"]
 
 
 @dataclass(slots=True)
@@ -267,14 +273,15 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
     tool: tuple((re.compile(pattern), taker) for pattern, taker in takers)
     for tool, takers in {
         "hey": (
-            (rf"^\s*Total:\s+{_F} secs", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
-            (rf"^\s*Slowest:\s+{_F} secs", lambda b, m: setattr(b, "max_us", float(m[1]) * 1e6)),
+            (rf"^\s*Total:\s+{_TIME}", lambda b, m: b.said.update(elapsed_s=_us(m) / 1e6)),
+            (rf"^\s*Slowest:\s+{_TIME}", lambda b, m: setattr(b, "max_us", _us(m))),
             (r"^\s*Fastest:", lambda b, m: None),
             (r"^\s*Success rate:", lambda b, m: setattr(b, "name", "oha")),  # which prints hey's layout otherwise
-            (rf"^\s*Average:\s+{_F} secs", lambda b, m: setattr(b, "mean_us", float(m[1]) * 1e6)),
+            (rf"^\s*Average:\s+{_TIME}", lambda b, m: setattr(b, "mean_us", _us(m))),
             (rf"^\s*Requests/sec:\s+{_F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
-            (rf"^\s*{_F}%{{1,2}} in {_F} secs", lambda b, m: _row(b, m[1], float(m[2]) * 1e6)),
+            (rf"^\s*{_F}%{{1,2}} in {_TIME}", lambda b, m: _row(b, m[1], _us(m, 2))),
             (rf"^\s*\[(\d{{3}})\]\s+{_N} responses", lambda b, m: b.codes.update({int(m[1]): int(m[2])})),
+            (rf"^\s*\[{_N}\]\s+aborted due to deadline", lambda b, m: None),  # in flight when oha's time was over
             (rf"^\s*\[{_N}\]\s+\S", lambda b, m: setattr(b, "failed", b.failed + int(m[1]))),
             (r"^\s*(?:Details|Status code|Error|Latency) distribution|^\s*(?:DNS|req|resp)[ +-]", lambda b, m: None),
         ),

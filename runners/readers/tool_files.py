@@ -23,6 +23,7 @@ _JTL = ("timeStamp", "elapsed", "label")
 _HEY = ("response-time", "DNS+dialup")
 _REDIS = ("test", "rps")
 _HDR_LOG = ("#[Histogram log format version", "#[StartTime", '"StartTimestamp"', "#[BaseTime")
+_IN_FLIGHT = "aborted due to deadline"  # what oha had sent when its time was over
 _PEEK_LINES = 8
 
 
@@ -194,7 +195,7 @@ def _oha(content: Mapping[str, Any]) -> list[ConsoleReport]:
     whole, largest = _part(content, "summary"), _scaled(_part(content, "summary").get("slowest"), _S)
     rows = _rows(_part(content, "latencyPercentiles"), _S, "p")
     codes, failed = _part(content, "statusCodeDistribution"), _part(content, "errorDistribution")
-    lost = sum(_count(count) or 0 for count in failed.values())
+    lost = sum(_count(count) or 0 for name, count in failed.items() if name != _IN_FLIGHT)
     requests = sum(_count(count) or 0 for count in codes.values()) + lost
     elapsed_s = _number(whole.get("total"))
     return [
@@ -225,10 +226,11 @@ def _bombardier(content: Mapping[str, Any]) -> list[ConsoleReport]:
         sum(counts.values()),
         _number(times.get("max")),
     )
-    rows = _rows(_part(times, "percentiles"), 1.0, "")
+    rows, rate = _rows(_part(times, "percentiles"), 1.0, ""), _number(asked.get("rate"))
     return [
         ConsoleReport(
             tool="bombardier",
+            command=CommandLine("bombardier", "bombardier", rate_rps=rate) if rate else None,
             duration_s=_number(asked.get("testDurationSeconds")) or elapsed_s,
             connections=_count(asked.get("numberOfConnections")),
             latency=_stats(_number(times.get("mean")), _number(times.get("stddev")), largest),
@@ -275,8 +277,8 @@ def _memtier(content: Mapping[str, Any]) -> list[ConsoleReport]:
 
 _SUMMARIES: tuple[tuple[tuple[str, ...], Callable[[Mapping[str, Any]], list[ConsoleReport]]], ...] = (
     (("latencies", "throughput", "requests"), _vegeta),
+    (("latencyPercentiles", "summary"), _oha),  # which has metrics too
     (("metrics",), _k6),
-    (("latencyPercentiles", "summary"), _oha),
     (("spec", "result"), _bombardier),
     (("ALL STATS",), _memtier),
 )

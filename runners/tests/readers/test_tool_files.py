@@ -204,3 +204,41 @@ def test_percentiles_of_samples_are_samples_in_order(times: list[float]) -> None
     assert values == sorted(values)
     assert set(values) <= set(times)
     assert (values[-1], stats.max) == (max(times), max(times))
+
+
+def test_k6_1_8_is_read_with_its_kind_of_loop() -> None:
+    (closed,) = outputs("k6-1.8.1-closed.txt")
+    assert (closed.tool, closed.report.closed_loop, closed.connections, closed.offered_rps) == ("k6", True, 8, None)
+    assert (closed.report.requests, closed.report.non_2xx) == (19_384, 1_938)
+    assert closed.report.latencies.at(0.95) == pytest.approx(2_930)
+    assert "RAT004" in codes("k6-1.8.1-closed.txt")
+    (paced,) = outputs("k6-1.8.1-open.txt")
+    assert (paced.report.closed_loop, paced.offered_rps, paced.report.latencies.at(0.99)) == (False, 300, 21_260)
+    assert "RAT004" not in codes("k6-1.8.1-open.txt")
+    assert "RAT006" in codes("k6-1.8.1-dropped.txt")
+    (exported,) = outputs("k6-1.8.1.json")
+    assert exported.report.requests == 1_501
+    assert exported.report.latencies.at(0.999) == pytest.approx(21_837.2)
+
+
+def test_oha_1_16_is_read_in_its_new_units() -> None:
+    (text,) = outputs("oha-1.16.0.txt")
+    assert (text.tool, text.report.requests, text.report.non_2xx) == ("oha", 3_000, 300)
+    assert text.report.elapsed_s == pytest.approx(0.6345915)
+    assert text.report.latencies.at(0.999) == pytest.approx(21_665.7)
+    assert text.report.max_us == pytest.approx(21_711.6)
+    (summary,) = outputs("oha-1.16.0.json")
+    assert (summary.tool, summary.report.requests, summary.report.non_2xx) == ("oha", 1_200, 120)  # not k6's metrics
+    assert summary.report.latencies.at(0.5) == pytest.approx(1_131.99)
+
+
+def test_bombardier_1_2_6_hey_0_1_5_and_vegeta_12_13_are_read() -> None:
+    (summary,) = outputs("bombardier-1.2.6.json")
+    assert (summary.offered_rps, summary.report.requests, summary.report.non_2xx) == (200, 602, 60)
+    (text,) = outputs("bombardier-1.2.6.txt")
+    assert (text.report.requests, text.report.latencies.at(0.99)) == (602, 21_180)
+    (hey,) = outputs("hey-0.1.5.txt")
+    assert hey.report.requests == 3_000
+    assert hey.report.latencies.at(0.99) == pytest.approx(21_400)
+    (vegeta,) = outputs("vegeta-12.13.0.txt")
+    assert (vegeta.offered_rps, vegeta.report.requests, vegeta.report.non_2xx) == (300.23, 1_200, 120)
