@@ -10,7 +10,7 @@ from pathlib import Path
 from runners.audit.figures import is_report
 from runners.audit.registry import RULES
 from runners.audit.rule import Group, Remark, Rule
-from runners.readers import write
+from runners.readers import context, write
 from runners.readers.documents import Problem
 from runners.readers.outputs import Found, Output
 from runners.readers.severity import Severity
@@ -28,7 +28,10 @@ THEMES = {
     "DOC": "comparison",
     "RUN": "conditions",
 }
-MOST_LINES = 5  # of one document; the mildest themes beyond are named in the last line
+MOST_LINES = 4  # of one document, beside its summary; the mildest themes beyond are named in the last line
+#: What is said of an excerpt, and not where the whole output lies in another file.
+OF_AN_EXCERPT = ("SMP002", "RUN005")
+LEAST_EXCERPT = 3  # percentiles; fewer agree by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,43 @@ def audit(files: Iterable[Found], rules: Iterable[Rule] = tuple(RULES.values()))
     outputs = [output for found in read for output in found.outputs]
     copies = tuple(_copies(outputs))
     left = {id(copy) for copy, _ in copies}
-    return Audit(read, examine([output for output in outputs if id(output) not in left], rules), copies)
+    rules = tuple(rules)
+    remarks = examine([output for output in outputs if id(output) not in left], rules)
+    excerpts = {id(output) for output in _excerpts(outputs)}
+    kept = [each for each in remarks if not (each.code in OF_AN_EXCERPT and id(each.output) in excerpts)]
+    across = [
+        Remark(rule, seen) for pair in _across(outputs) for rule in rules if rule.across for seen in rule.look(pair)
+    ]
+    return Audit(read, (*kept, *across), copies)
+
+
+def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
+    """Find the outputs that are part of a whole one in another file."""
+    whole: dict[tuple[float, float], list[Output]] = {}
+    parts = []
+    for output in outputs:
+        rows = output.report.latencies.rows
+        if output.report.requests is not None:
+            for row in rows:
+                whole.setdefault(row, []).append(output)
+        elif len(rows) >= LEAST_EXCERPT:
+            parts.append(output)
+    for part in parts:
+        rows = part.report.latencies.rows
+        if any(
+            part.path != each.path and set(rows) <= set(each.report.latencies.rows) for each in whole.get(rows[-1], ())
+        ):
+            yield part
+
+
+def _across(outputs: Iterable[Output]) -> Iterator[Group]:
+    """Bring the consoles of one folder together whose names say before and after: put_before.txt, put_after.txt."""
+    found: dict[tuple[Path, str], list[Output]] = {}
+    for output in outputs:
+        name = context.plain_name(output.path)
+        if not is_report(output) and context.change((name,)):
+            found.setdefault((output.path.parent, context.unchanged(name)), []).append(output)
+    yield from (group for group in found.values() if len({output.path for output in group}) > 1)
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:

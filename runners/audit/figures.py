@@ -84,10 +84,19 @@ def lost_s(output: Output) -> float | None:
 
 def rate_after_warm_up(output: Output) -> float | None:
     """The rate at which wrk2 recorded, once its calibration was over."""
-    recorded, duration = output.report.latencies.count, finite(output.duration_s)
+    recorded = output.report.latencies.count
+    duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
     if output.tool != "wrk2" or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
         return None
     return recorded / (duration - warm_up_s(output))
+
+
+def rate_in_warm_up(output: Output) -> float | None:
+    """The rate while wrk2 calibrated: of the responses that it did not record."""
+    recorded, requests = output.report.latencies.count, output.report.requests
+    if output.tool != "wrk2" or recorded is None or requests is None or requests < recorded:
+        return None
+    return (requests - recorded) / warm_up_s(output)
 
 
 def has_queue(output: Output) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from runners.readers.outputs import Output
 from runners.readers.write import Value
 
 SCHEMA = "audit/1"
+SHOWN = 3  # places of outputs in a line
 _SPACES = str.maketrans({write.THIN: " ", write.NBSP: " ", write.DASH: "-", write.MINUS: "-"})
 
 
 def as_text(audit: Audit) -> str:
     """One line a theme and document, gravest first; then what could not be read, the rules, and the summary."""
-    lines = [_line(digest) for digest in audit.digests]
+    lines = [_line(digest) for digest in audit.digests] + list(held_lines(audit))
     for path, problem in audit.unreadable:
         lines.append(
             f"{path}:{problem.line}: unread: {problem.text}" if problem.line else f"{path}: unread: {problem.text}"
@@ -105,6 +107,21 @@ def _document(group: Group) -> dict[str, Any]:
         if output.offered_rps and output.offered_rps > held.get(_operation(output), math.inf) and fell_short(output)
     ]
     return {"document": group[0].group, "highest_held_rps": held, "latency_above_it": above}
+
+
+def held_lines(audit: Audit) -> Iterator[str]:
+    """Summarise each document: the highest rate held per operation, and the latencies that were taken above it."""
+    for group in groups(audit.outputs):
+        known = _document(group)
+        held, above = known["highest_held_rps"], known["latency_above_it"]
+        if held:
+            rates = write.listed(f"{name} {write.rate(rate)}" for name, rate in sorted(held.items()))
+            first = (
+                f"; above it: the latency of {write.several(len(above), 'run')}, {', '.join(above[:SHOWN])}"
+                if above
+                else ""
+            )
+            yield f"{known['document']}: highest rate held: {rates}{first}{' ...' if len(above) > SHOWN else ''}"
 
 
 def _operation(output: Output) -> str:

@@ -33,6 +33,7 @@ class Rule:
     severity: Severity
     remedy: str
     look: Callable[[Group], Iterable[Seen]]
+    across: bool = False  # whether it looks at consoles of one folder too, where their names say before and after
 
 
 def each(look: Callable[[Output], Iterable[Seen]]) -> Callable[[Group], Iterator[Seen]]:

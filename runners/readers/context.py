@@ -33,7 +33,7 @@ _FLAG = re.compile(
 )
 _IN_A_NAME = re.compile(r"(?:(?<![a-zA-Z\d])R(?P<flag>\d{2,7})|(?P<unit>\d[\d_]{0,9}k?)[-_ ]?rp[sc])(?![a-zA-Z\d])")
 _BARE_IN_A_NAME = re.compile(r"(?<![\d.])(\d{3,7})(?![\d.]|\s?[a-zA-Z]|[-_](?:conn|thread|chan|file))")
-_ADDRESS = re.compile(r"\]\([^)\s]*(?:\s[^)]*)?\)|<img\s[^>]*>|https?://\S+")
+ADDRESS = re.compile(r"\]\([^)\s]*(?:\s[^)]*)?\)|<img\s[^>]*>|https?://\S+")
 _NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
 LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants of several rates
 LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a time or a count of something
@@ -75,6 +75,16 @@ def change(trail: Sequence[str]) -> str | None:
         if said:
             return said[0] if len(said) == 1 else None
     return None
+
+
+def plain_name(path: Path) -> str:
+    """Give a file's name as words: `put_before.txt` is `put before`."""
+    return " ".join(re.findall(r"[^\W_]+", path.stem))
+
+
+def unchanged(name: str) -> str:
+    """Leave out the words that say before or after."""
+    return " ".join(_AFTER.sub(" ", _BEFORE.sub(" ", name)).split())
 
 
 def named(path: Path, achieved_rps: float | None) -> Stated | None:
@@ -124,7 +134,7 @@ def stated(
 def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> Stated | None:
     for position in range(len(above) - 1, max(-1, len(above) - 1 - REACH_LINES), -1):
         line = above[position]
-        text = _ADDRESS.sub("]()", line.text)
+        text = ADDRESS.sub("]()", line.text)
         if len(text) > LONGEST_LABEL and _NO_RATE.search(text):
             continue
         if len(text) > LONGEST_LINE or not any(character.isdigit() for character in text):

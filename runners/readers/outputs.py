@@ -113,7 +113,7 @@ class Output:
         if said:
             parts = [part.strip() for part in said.split(",")]
             return parts[self.column] if self.column < len(parts) else parts[-1]
-        return context.change((*self.headings, self.label))
+        return context.change((context.plain_name(self.path), *self.headings, self.label))
 
     @property
     def changes(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from runners.audit.audit import Audit
 from runners.audit.figures import achieved_rps, at, largest_us, samples
-from runners.audit.listing import written
+from runners.audit.listing import held_lines, written
 from runners.audit.registry import page
 from runners.audit.rule import Remark
 from runners.readers import write
@@ -37,6 +37,7 @@ def as_html(audit: Audit) -> str:
     return environment.get_template("audit.html.j2").render(
         audit=audit,
         files=[(path, [(output, found[id(output)]) for output in outputs]) for path, outputs in _by_file(audit)],
+        held=list(held_lines(audit)),
         row=_row,
         head=HEAD,
         pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],

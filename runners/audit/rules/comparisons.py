@@ -9,7 +9,7 @@ from itertools import pairwise, zip_longest
 
 from runners.audit.figures import achieved_rps, at, is_report
 from runners.audit.rule import Group, Rule, Seen
-from runners.readers import write
+from runners.readers import context, write
 from runners.readers.documents import Line
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
@@ -30,6 +30,7 @@ _CHANGED = re.compile(
 #: Another state that a text refers to, and the words by which it is better or worse.
 _OTHER_STATE = re.compile(
     r"\b(?:по сравнению|в сравнени[ие]|относительно|(?:предыдущ|прошл[ыоа])\w+|оптимизаци\w+|без к[еэ]ша"
+    r"|в отличие от|чем в случае|други(?:х|ми) этап\w+|в разы"
     r"|1 нод\w+|однопоточн\w+|stage[ -]?\d|compared|before|previous\w*|baseline|without)\b",
     re.IGNORECASE,
 )
@@ -92,7 +93,7 @@ def _within_noise(group: Group) -> Iterator[Seen]:
 def _comparing(prose: Sequence[Line]) -> Iterator[tuple[Line, str]]:
     """Find sentences, over two lines at most, that call one state better or worse than another."""
     for line, after in zip_longest(prose, prose[1:]):
-        text = f"{line.text} {after.text if after else ''}"
+        text = context.ADDRESS.sub("", f"{line.text} {after.text if after else ''}")
         if _STATE_HEADING.search(line.text):
             yield line, line.text.strip("# ")
         elif (state := _OTHER_STATE.search(text)) and _BETTER_OR_WORSE.search(text) and _FIGURE.search(text):
@@ -171,6 +172,7 @@ RULES = (
         Severity.WARNING,
         "repeat both, interleaved, until the interval of the difference leaves out zero (lab compare)",
         _within_noise,
+        across=True,
     ),
     Rule(
         "CMP003",
@@ -187,5 +189,6 @@ RULES = (
         Severity.WARNING,
         "change one thing at a time, and measure after each",
         _several_changes,
+        across=True,
     ),
 )

@@ -33,7 +33,8 @@ _JVM = re.compile(r"\bjava\b|\bjvm\b|async-profiler|asprof|one[-.]nio|\bG1\b|\bj
 _STATED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in (_CONDITIONS | _OF_THE_JVM).items()}
 _UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|с|s)"
 _QUOTED = re.compile(
-    rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?)\s?%[^.;%\n]{{0,60}}?(?<![\d.,])"
+    rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?)\s?(?:%|пер[сц]ентил\w+|процентил\w+|percentile)"
+    rf"[^.;%\n]{{0,60}}?(?<![\d.,])(?<!ше на )(?<!же на )"
     rf"(?P<value>\d{{1,6}}(?:[.,]\d{{1,3}})?)\s?(?P<unit>{_UNIT})(?!\w)"
 )
 _PLAIN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "sec": "s"}

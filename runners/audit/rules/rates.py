@@ -17,6 +17,8 @@ from runners.audit.figures import (
     is_open_loop,
     largest_us,
     never_offered,
+    rate_after_warm_up,
+    rate_in_warm_up,
 )
 from runners.audit.rule import Group, Rule, Seen, each
 from runners.readers import write
@@ -33,6 +35,8 @@ BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so 
 BURST_US = 20_000.0
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
+HELD_AT_FIRST = 0.9
+COLLAPSED = 0.5
 
 
 def _achieved_below_offered(output: Output) -> Iterator[Seen]:
@@ -119,6 +123,20 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean})
 
 
+def _collapsed(output: Output) -> Iterator[Seen]:
+    """The offered rate was held while wrk2 calibrated, and less than half of it afterwards."""
+    offered, before, after = output.offered_rps, rate_in_warm_up(output), rate_after_warm_up(output)
+    if not offered or before is None or after is None:
+        return
+    if before < HELD_AT_FIRST * offered or after > COLLAPSED * min(before, offered):
+        return
+    text = (
+        f"{write.rate(before)} was held during the calibration and {write.rate(after)} after it, of "
+        f"{write.rate(offered)}: the server collapsed, and the run's rate is the mean of two states"
+    )
+    yield Seen(output, text, {"offered_rps": offered, "rate_before": round(before), "rate_after": round(after)})
+
+
 def _rate_to_wrk(output: Output) -> Iterator[Seen]:
     command = output.command
     refused = any("invalid option" in line and "R" in line for line in output.report.diagnostics)
@@ -146,13 +164,26 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
-def _latency_falls(group: Group) -> Iterator[Seen]:
-    """Within one table: more load, and a lower median."""
+def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
+    """Columns beside each other, and outputs of one setting in the order of their rates."""
     for first, second in pairwise(group):
-        neighbours = second.columns > 1 and second.column == first.column + 1 and second.path == first.path
+        if second.columns > 1 and second.column == first.column + 1 and second.path == first.path:
+            yield first, second
+    settings: dict[tuple[object, ...], list[Output]] = {}
+    for output in group:
+        if output.columns == 1 and output.script and output.offered_rps:
+            key = (output.script, output.threads, output.connections, output.report.url, output.headings[:2])
+            settings.setdefault((*key, output.change), []).append(output)
+    for outputs in settings.values():
+        yield from pairwise(sorted(outputs, key=lambda output: output.offered_rps or 0.0))
+
+
+def _latency_falls(group: Group) -> Iterator[Seen]:
+    """More load, and a lower median."""
+    for first, second in _neighbours(group):
         slow, fast = first.offered_rps, second.offered_rps
         before, after = at(first, 0.5), at(second, 0.5)
-        if not neighbours or slow is None or fast is None or before is None or after is None:
+        if fell_short(first) or slow is None or fast is None or before is None or after is None:
             continue
         if fast >= RATE_STEP * slow and after <= LATENCY_STEP * before:
             text = (
@@ -209,6 +240,14 @@ RULES = (
         Severity.WARNING,
         "warm the server up at a lower rate before the run that is quoted",
         each(_start_up_backlog),
+    ),
+    Rule(
+        "RAT009",
+        "collapsed",
+        "The server collapsed after the calibration",
+        Severity.ERROR,
+        "find what ended then (memory, a queue, a compaction), and quote neither rate nor latency of the whole run",
+        each(_collapsed),
     ),
     Rule(
         "RAT003",

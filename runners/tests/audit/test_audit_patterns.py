@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.audit.audit import examine
+from runners.audit.audit import audit, examine
+from runners.audit.listing import as_text
 from runners.audit.rule import Remark
 from runners.readers.documents import text_document
-from runners.readers.outputs import Output, outputs_of
+from runners.readers.outputs import Output, find_in, outputs_of
 from runners.readers.severity import Severity
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
@@ -169,3 +170,53 @@ def test_a_comparison_in_russian_is_read() -> None:
 def test_a_figure_with_the_wrong_unit_is_named() -> None:
     said = "# Отчёт\n\nНагрузка ровная.\n\nНе более 99.9% запросов занимают 40.20 секунд.\n\n"
     assert "40.2" in remarks(said + HEALTHY)["DOC002"].seen.text
+
+
+def test_a_server_that_was_always_too_slow_did_not_collapse() -> None:
+    slow = HEALTHY.replace("-R2000", "-R2600")
+    assert "RAT009" not in remarks(slow)
+
+
+def test_before_and_after_are_read_from_the_names_of_consoles(tmp_path: Path) -> None:
+    (tmp_path / "get_before.txt").write_text(CLOSED, encoding="utf-8")
+    (tmp_path / "get_after.txt").write_text(CLOSED.replace("10.02ms", "10.10ms"), encoding="utf-8")
+    assert "CMP001" in {remark.code for remark in audit(find_in(tmp_path)).remarks}
+    (tmp_path / "get_after.txt").rename(tmp_path / "put_after.txt")
+    assert "CMP001" not in {remark.code for remark in audit(find_in(tmp_path)).remarks}
+
+
+def test_runs_at_other_rates_are_no_before_and_after() -> None:
+    def at(rate: int) -> str:
+        return (
+            HEALTHY.replace("-R2000", f"-R{rate}")
+            .replace("2000.00", f"{rate}.00")
+            .replace("120000 r", f"{rate * 60} r")
+        )
+
+    assert "CMP001" not in remarks(f"# before\n{at(5500)}\n# after\n{at(7500)}")
+
+
+def test_an_excerpt_is_not_blamed_where_the_whole_output_lies_beside_it(tmp_path: Path) -> None:
+    excerpt = "".join(f"{line}\n" for line in HEALTHY.splitlines()[9:13])
+    (tmp_path / "report.md").write_text(f"# Load\n\n{excerpt}", encoding="utf-8")
+    assert "SMP002" in {remark.code for remark in audit(find_in(tmp_path)).remarks}
+    (tmp_path / "whole.txt").write_text(HEALTHY, encoding="utf-8")
+    assert "SMP002" not in {remark.code for remark in audit(find_in(tmp_path)).remarks}
+
+
+def test_a_median_that_falls_from_output_to_output_is_seen() -> None:
+    fast = HEALTHY.replace("-R2000", "-R4000").replace("2000.00", "4000.00").replace("120000 r", "240000 r")
+    fast = fast.replace(" 50.000%    5.00ms", " 50.000%    4.00ms")
+    assert "RAT005" in remarks(f"{HEALTHY}\n{fast}")
+    assert "RAT005" not in remarks(f"{HEALTHY}\n{fast.replace('put.lua', 'get.lua')}")
+
+
+def test_each_document_has_its_highest_rate_held_and_what_was_taken_above_it() -> None:
+    short = HEALTHY.replace("-R2000", "-R2600")
+    text = as_text(audit([outputs_of(text_document(f"{HEALTHY}\n{short}", Path("report.md")))]))
+    assert "report.md: highest rate held: put 2 000/s; above it: the latency of 1 run, report.md:" in text
+
+
+def test_a_percentile_in_words_is_a_quote_too() -> None:
+    said = "# Отчёт\n\nНагрузка ровная.\n\nЗдесь 99.9 персентиль 9.30ms.\n\n"
+    assert "DOC002" in remarks(said + HEALTHY)

@@ -53,6 +53,21 @@ QUEUE = (
     "100.000%   12.00s\n"
     "  120000 requests in 1.00m, 7.53MB read\nRequests/sec:   2000.00\nTransfer/sec:    128.52KB\n"
 )
+COLLAPSED = (
+    "$ wrk2 -t1 -c8 -d60 -R2000 -s put.lua -L http://localhost:8080\nRunning 1m test @ http://localhost:8080\n"
+    "  1 threads and 8 connections\n  Thread calibration: mean lat.: 5.199ms, rate sampling interval: 30ms\n"
+    "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+    "    Latency    22.10s     9.00s    45.00s    60.00%\n    Req/Sec     0.20k     0.10k     0.30k    70.00%\n"
+    "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%   22.00s\n 90.000%   40.00s\n"
+    "100.000%   45.00s\n\n  Detailed Percentile spectrum:\n"
+    "       Value   Percentile   TotalCount 1/(1-Percentile)\n\n"
+    "   22000.000     0.500000         5000         2.00\n   40000.000     0.900000         9000        10.00\n"
+    "   45000.000     1.000000        10000          inf\n"
+    "#[Mean    =    22100.000, StdDeviation   =     9000.000]\n"
+    "#[Max     =    45000.000, Total count    =        10000]\n"
+    "----------------------------------------------------------\n"
+    "  30080 requests in 1.00m, 7.53MB read\nRequests/sec:    501.33\nTransfer/sec:    128.52KB\n"
+)
 TORN = " 50.000%    5.00ms\n 75.000%    6.10ms\n 90.000%    9.30ms\n 99.000%   20.10ms\n"
 PERCENTILES = "50.000%  650us\n 75.000%  960us\n 90.000%  1.14ms\n 99.900%  9.00ms\n"
 TABLE = "50.000% 2.00ms -> 1.50ms\n 99.000% 9ms -> 9ms\n"
@@ -69,6 +84,7 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
     ),
     "RAT001": (QUEUE, {"RAT002"}),
     "RAT006": (replaced(HEALTHY, ("-R2000", "-R2600")), QUIET),
+    "RAT009": (COLLAPSED, {"RAT001", "RAT002"}),
     "RAT007": (
         replaced(
             HEALTHY, ("50.000%    5.00ms", "50.000%  900.00us"), ("75.000%    6.10ms", "75.000%   7.00ms")
