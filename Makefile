@@ -58,9 +58,9 @@ bench-audit: $(READY)
 # at most 20 minutes; BENCH=--full for a million keys, in parts: ROWS="durable 128B 1200B larger tail open http"
 bench-store: $(READY)
 	@$(BIN)/python -m runners.bench.store $(BENCH) $(ROWS)
-# about 8 minutes; BENCH=--full for 20 comparisons a row
+# about 15 minutes; BENCH=--full for 20 comparisons a row, in parts: ROWS="aa-noop aa-lsm planted knee-noop knee-lsm"
 bench-power: $(READY)
-	@$(BIN)/python -m runners.bench.power $(BENCH)
+	@$(BIN)/python -m runners.bench.power $(BENCH) $(ROWS)
 
 bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.recording

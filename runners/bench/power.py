@@ -21,6 +21,7 @@ from itertools import chain
 from scipy.stats import binom
 
 from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
+from runners.bench import knee
 from runners.bench.row import Row
 from runners.bench.sharing import reference_server
 from runners.bench.stand import Stand, stand
@@ -135,14 +136,29 @@ def planted(on: Stand, repeats: int) -> Iterator[Row]:
     yield Row("power/planted/found-vs-wanted", "findings", (float(hits),), (float(wanted),), ">=", 1.0, _note(kept))
 
 
+#: Rows by name: of a stand and how many comparisons (or half as many searches) make one.
+ROWS: dict[str, Callable[[Stand, int], Iterator[Row]]] = {
+    "aa-noop": lambda on, repeats: alike(on, "noop", repeats),
+    "aa-lsm": lambda on, repeats: alike(on, "lsm", repeats),
+    "planted": planted,
+    "knee-noop": lambda on, repeats: knee.rows(on, "noop", repeats // 2),
+    "knee-lsm": lambda on, repeats: knee.rows(on, "lsm", repeats // 2),
+}
+
+
 def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="20 comparisons a row instead of 5 (about an hour)")
-    repeats = 20 if parser.parse_args().full else 5
+    parser.add_argument("--full", action="store_true", help="20 comparisons a row instead of 5 (about two hours)")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all)")
+    given = parser.parse_args()
+    names = given.rows or list(ROWS)
+    if unknown := [name for name in names if name not in ROWS]:
+        parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
+    repeats = 20 if given.full else 5
     with stand() as on:
         rows = []
-        for row in chain(alike(on, "noop", repeats), alike(on, "lsm", repeats), planted(on, repeats)):
+        for row in chain.from_iterable(ROWS[name](on, repeats) for name in names):
             print(row.line(), flush=True)
             rows.append(row)
         on.keep("power", rows, disturbances=on.calm.sentence())
