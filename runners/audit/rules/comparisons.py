@@ -30,7 +30,8 @@ _CHANGED = re.compile(
 #: Another state that a text refers to, and the words by which it is better or worse.
 _OTHER_STATE = re.compile(
     r"\b(?:по сравнению|в сравнени[ие]|относительно|(?:предыдущ|прошл[ыоа])\w+|оптимизаци\w+|без к[еэ]ша"
-    r"|в отличие от|чем в случае|други(?:х|ми) этап\w+|в разы"
+    r"|в отличие от|чем в случае|други(?:х|ми) этап\w+|в разы|прирост\w* производ\w+"
+    r"|стал[аио]? (?:работать )?(?:медленнее|быстрее|хуже|лучше)|(?:медленнее|быстрее|хуже|лучше) стал[аио]?|в \d этапе"
     r"|1 нод\w+|однопоточн\w+|stage[ -]?\d|compared|before|previous\w*|baseline|without)\b",
     re.IGNORECASE,
 )

@@ -220,3 +220,17 @@ def test_each_document_has_its_highest_rate_held_and_what_was_taken_above_it() -
 def test_a_percentile_in_words_is_a_quote_too() -> None:
     said = "# Отчёт\n\nНагрузка ровная.\n\nЗдесь 99.9 персентиль 9.30ms.\n\n"
     assert "DOC002" in remarks(said + HEALTHY)
+
+
+@pytest.mark.parametrize(
+    ("said", "compared"),
+    [
+        ("Видим, что в 4 этапе заметно хуже стали работать на одном и том же rps.", True),
+        ("Получили значительный прирост производительности.", True),
+        ("Результат асинхронного сервера в разы лучше по времени.", True),
+        ("[Alloc flame graph](data/stage1/put.html): запросов больше всего здесь.", False),
+    ],
+)
+def test_what_compares_with_another_state_is_told_from_a_links_address(said: str, compared: bool) -> None:
+    text = f"# Отчёт\n\nСервер нагружен дважды.\n\n{said}\n\n{HEALTHY}"
+    assert ("CMP003" in remarks(text)) is compared

@@ -166,3 +166,11 @@ def test_a_run_folder_is_audited_by_its_loads_with_their_commands(tmp_path: Path
     steps = {step.name for step in folder.steps() if step.read_meta()["role"] in ("load", "floor")}
     assert names == {name for name in steps if (folder.steps_path / name / "console.txt").exists()}
     assert all(each["offered_rps"] for each in document["runs"])
+
+
+def test_the_page_says_what_each_document_holds(tmp_path: Path) -> None:
+    path = tmp_path / "report.md"
+    path.write_text(f"{HEALTHY}\n{FAULTY}", encoding="utf-8")
+    page = run(path, "--format", "html").stdout
+    assert "What each document holds" in page
+    assert "highest rate held: put 2" in page
