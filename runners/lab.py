@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +16,33 @@ from runners.analysis.facts import offered_rps
 from runners.analysis.sentinel import judge as judge_sentinel
 from runners.claims.climbing import Ladder
 from runners.design import ablations, report_3, report_4, report_5, stores
-from runners.design.block import LOAD, PROBE, FixedRate, Interleaved
-from runners.design.closed_loop import AFTER, BEFORE, DELAYED, FLAG, LOOP_SIZES, NEW_JDK, ONE_WRITE, Stage
+from runners.design.block import (
+    LOAD,
+    LOOP,
+    OUTAGE,
+    PROBE,
+    ROUND,
+    STALL,
+    FaultInjection,
+    FixedRate,
+    FixedTrials,
+    Interleaved,
+)
 from runners.design.commands import plan_of
 from runners.design.experiment import REPORT_S, Experiment
 from runners.design.parameter import Value, listed, validate
-from runners.design.proof import PROOFS
 from runners.design.rate import Rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
 from runners.design.target import TargetFile, read_target
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
-from runners.errors import PlanError, ToolError
+from runners.errors import PlanError
 from runners.execution.budget import affordable
 from runners.execution.campaign import Campaign
 from runners.execution.executor import Executor
 from runners.execution.finished import Finished
-from runners.execution.looping import Looping
 from runners.execution.progress import Progress, sink
-from runners.execution.proving import Proving
 from runners.execution.resume import continued
 from runners.execution.series import Series
 from runners.execution.servers import Servers
@@ -42,7 +50,6 @@ from runners.experiments.clusters import Clusters
 from runners.experiments.past import Past
 from runners.experiments.registry import blocks_of, planned_s, questions_of
 from runners.experiments.side_by_side import SideBySide
-from runners.generators.generators import generators
 from runners.readers import write
 from runners.readers.history import sentinel_history
 from runners.readers.published import published
@@ -59,13 +66,7 @@ from runners.toolchain.build import git_state
 from runners.trial import machine
 
 __all__ = [
-    "AFTER",
-    "BEFORE",
-    "DELAYED",
-    "FLAG",
     "GET",
-    "NEW_JDK",
-    "ONE_WRITE",
     "PUT",
     "WORKLOADS",
     "Lab",
@@ -83,6 +84,9 @@ __all__ = [
     "report_5",
     "stores",
 ]  # fmt: skip
+
+#: The figure of the trials of a role.
+_FIGURES = {ROUND: report.floors, STALL: report.stall, LOOP: report.loop_rates, OUTAGE: report.outage}
 
 
 class Lab(SideBySide, Clusters):
@@ -219,6 +223,11 @@ class Lab(SideBySide, Clusters):
         if isinstance(block, Interleaved):
             draw(lambda: report.interleaved(steps, read_run(self.folder)))
             return steps
+        if isinstance(block, FixedTrials | FaultInjection):
+            for role, figure in _FIGURES.items():
+                if shown := [step for step in steps if step.kind == role and not step.profiled]:
+                    draw(partial(figure, shown))
+            return steps
         if not isinstance(block, FixedRate):
             self._drawn(block, steps)
             return steps
@@ -240,45 +249,6 @@ class Lab(SideBySide, Clusters):
         step = self._finished.once(name, measure)
         draw(lambda: report.spectrum(step))
         return step
-
-    def prove_floors(self, server: RunningServer) -> list[Step]:
-        """Experiment 00: what every generator that is found reads of this server, round by round."""
-        proving = self._proving()
-
-        def measure() -> list[Step]:
-            proving.warm(server)
-            return proving.floors(server)
-
-        steps = self._finished.once("floors", measure, launched=True)
-        draw(lambda: report.floors(steps))
-        return steps
-
-    def prove_stalls(self, server: RunningServer) -> list[Step]:
-        """Experiment 00: what every generator that is found says of a server that stands still at known times."""
-        proving = self._proving()
-        steps = self._finished.once("stalls", lambda: proving.stalls(server), launched=True)
-        draw(lambda: report.stall(steps))
-        return steps
-
-    def _proving(self) -> Proving:
-        found, asked = generators(self._shop), listed(self.parameters["generators"])
-        if missing := [name for name in asked if name not in found]:
-            self._progress.say(f"Not on this machine, and so left out: {write.listed(missing)}")
-        chosen = {name: generator for name, generator in found.items() if name in asked}
-        return Proving(self._campaign, PROOFS[self.size.name], chosen)
-
-    def closed_loops(self, stage: Stage) -> list[Step]:
-        """Experiment 02: the loops of a stage on its own server; none, and it says so, where its JDK is not found."""
-        if self._shop.jdk_of(stage.setting.jdk) is None:
-            self._progress.say(f"No JDK {stage.setting.jdk} on this machine, so {stage.title!r} is left out")
-            return []
-        generator = generators(self._shop).get("truepace")
-        if generator is None:
-            raise ToolError("load generator", "only ours can fill a store", "install Rust (rustup), then run again")
-        looping = Looping(self._campaign, LOOP_SIZES[self.size.name], generator, self.events)
-        steps = self._finished.once(f"loops of {stage.name}", lambda: looping.stage(stage, self.launch(stage.setting)))
-        draw(lambda: report.loop_rates(steps))
-        return steps
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""

@@ -83,10 +83,15 @@ def _values(steps: Iterable[Step], level: float) -> dict[int, float]:
     return {number: value.value for number, value in found.items() if value is not None}
 
 
+KIND = "round"
+
+
 def floors(steps: Iterable[Step]) -> list[Floor]:
     """Every generator at every point, in the order of the first round: few connections and low rates first."""
     groups: dict[tuple[int, float, str], list[Step]] = {}
     for step in steps:
+        if step.kind != KIND:
+            continue
         rate = facts.offered_rps(step)
         key = (step.record.connections or 0, rate if write.known(rate) else math.inf, facts.tool(step))
         groups.setdefault(key, []).append(step)
@@ -98,7 +103,7 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
 
 
 def of_run(run: Run) -> list[Floor]:
-    return floors(run.find(kind="round"))
+    return floors(run.steps)
 
 
 def points(found: Sequence[Floor]) -> list[tuple[int, float]]:

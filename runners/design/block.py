@@ -27,7 +27,9 @@ from runners.design.size import AROUND_A_LOAD_S, Size
 from runners.design.workload import GET, Workload
 from runners.errors import PlanError
 
-PROBE, FLOOR, LOAD = "probe", "floor", "load"
+PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
+#: Roles of the trials of a fault injection, by what happens.
+STALL, OUTAGE = "stall", "outage"
 #: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
 RATE_STEP, PROFILED_RATE_STEP = "rung", "rung-profiled"
 #: Roles of an interleaved block: the load that all share, and the closed loop on one server alone.
@@ -41,16 +43,63 @@ FEWEST_STARTS = 3  # of each treatment, for any verdict
 START_S, AROUND_A_LOOP_S = 1.0, 1.0
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
 #: Seconds around a trial of a role, where it is on a server that is up already.
-_AROUND_S = {RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S}
+_AROUND_S = {
+    RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
+    FILL: 0.5,
+}  # fmt: skip
+#: What the labels of these say.
+_FAULTY = {STALL: "frozen server", OUTAGE: "a node killed"}
 #: Seconds of a step of a search, and of its warm-up, where nothing else is said.
 SEARCH_STEP_S, SEARCH_WARMUP_S = 5.0, 1.0
 FEWEST_STEPS = 4
+WRK2_CALIBRATION_S = 10.0  # before it records anything
+#: Planned for loads that end after a number of requests.
+REQUESTS_RPS = 2_000.0
 REFERENCE_TARGET = Setting("noop", "noop")
 
 
 @dataclass(frozen=True, slots=True)
+class Freeze:
+    """A fault: the server stands still from `at_s` of the recorded window on, for `length_s`."""
+
+    at_s: float
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class KillNode:
+    """A fault: node `node` of a cluster of processes, counted from 1, is killed and later started again.
+
+    Times are seconds of the recorded window.
+    """
+
+    node: int
+    at_s: float
+    restart_at_s: float
+
+
+Fault = Freeze | KillNode
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """What a closed loop's script draws from and finds, and the published run that it repeats.
+
+    The kernel's TCP counters are read beside it.
+    """
+
+    drawn_keys: int
+    held_keys: int
+    published: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
-    """One load: what is sent, at which rate (None: closed loop), for how long, and which events are profiled."""
+    """One load: what is sent, at which rate (None: closed loop), for how long, and which events are profiled.
+
+    `generator` and `label` where they are not the run's generator and the treatment's name with that of the workload.
+    A trial of the role FILL must write the number of keys that its shape has as requests.
+    """
 
     name: str
     role: str
@@ -58,16 +107,24 @@ class Trial:
     rate: Rate | None
     shape: Shape
     profile: tuple[str, ...] = ()
+    label: str = ""
+    generator: str = ""
+    round: int | None = None
+    faults: tuple[Fault, ...] = ()
+    loop: ClosedLoop | None = None
 
     @property
     def length_s(self) -> float:
-        """The seconds of the load, warm-up included."""
+        """The seconds of the load, warm-up included; where requests end it, what they are likely to take."""
+        if self.shape.requests is not None:
+            return self.shape.requests / REQUESTS_RPS
         return (self.shape.warmup_s or 0.0) + (self.shape.duration_s or 0.0)
 
     @property
     def planned_s(self) -> float:
         """The seconds of the load and of what is done around it."""
-        return self.length_s + _AROUND_S.get(self.role, AROUND_A_LOAD_S)
+        calibration_s = max(0.0, WRK2_CALIBRATION_S - (self.shape.warmup_s or 0.0)) if self.generator == "wrk2" else 0.0
+        return self.length_s + calibration_s + _AROUND_S.get(self.role, AROUND_A_LOAD_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +298,89 @@ def seconds_of_a_search_step(minutes: float, shape: Shape, low_rps: float, high_
     if low_rps >= high_rps:
         raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
     return step_s
+
+
+@dataclass(frozen=True, slots=True)
+class FixedTrials:
+    """Measure sessions that are known beforehand, in their order.
+
+    What this machine can't measure for want of a JDK or of a generator is left out.
+    """
+
+    name: str
+    title: str
+    sessions: tuple[Session, ...]
+    questions: tuple[str, ...] = ()
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of all sessions."""
+        return planned_s(self.sessions)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultInjection:
+    """Load one warm server by each generator in turn while faults happen to it.
+
+    Trials are named after the generator; an empty one is the run's own, and its trial is named after the treatment.
+    The rate is `rate_rps`, or where that is 0 `share` of what the closed loop of the warm-up reached; generators in
+    `without_rate` send in closed loop. `shape` is that of each load, with its length and warm-up; the last of
+    the faults may go on until after its end.
+    """
+
+    name: str
+    title: str
+    treatment: Setting
+    workload: Workload
+    faults: tuple[Fault, ...]
+    shape: Shape
+    warm_up_s: float
+    rate_rps: float = 0.0
+    share: float = 0.5
+    generators: tuple[str, ...] = ("",)
+    without_rate: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+
+    @property
+    def role(self) -> str:
+        """The role of its trials, by the fault."""
+        return OUTAGE if any(isinstance(fault, KillNode) for fault in self.faults) else STALL
+
+    def warm_up(self) -> Session:
+        """The closed loop that warms the server and shows what it reaches."""
+        return Session(self.treatment, (self._warming,), warm_up=self._warming)
+
+    def loads(self, rate: Rate) -> tuple[Session, ...]:
+        """The load of each generator with all faults."""
+        return tuple(
+            Session(self.treatment, (self._load(each, rate),), warm_up=self._warming) for each in self.generators
+        )
+
+    def rate(self, reached_rps: float) -> Rate:
+        """The rate of the loads, from what the warm-up reached."""
+        if self.rate_rps > 0:
+            return Rate(self.rate_rps, "fixed")
+        return Rate(float(f"{self.share * reached_rps:.2g}"), f"{self.share:.0%} of what a closed loop reached")
+
+    def _load(self, generator: str, rate: Rate) -> Trial:
+        paced = None if generator in self.without_rate else rate
+        shape = self.shape if paced else dataclasses.replace(self.shape, warmup_s=0.0)
+        name, what = step_name(self.role, generator or self.treatment.name), _FAULTY[self.role]
+        return Trial(
+            name, self.role, self.workload, paced, shape, (),
+            f"{generator or self.treatment.name}, {what}", generator, None, self.faults,
+        )  # fmt: skip
+
+    @property
+    def _warming(self) -> Trial:
+        role = f"{self.role}-warm"
+        shape = Shape(self.shape.connections, self.shape.threads, self.warm_up_s, 0.0)
+        return Trial(step_name(role, self.treatment.name), role, self.workload, None, shape)
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of the warm-up and of each load."""
+        return planned_s((self.warm_up(), *self.loads(Rate(1.0, "not known yet"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,4 +676,4 @@ class Interleaved:
 
 
 #: One member of it per type of block.
-Block = FixedRate | KneeSearch | Ladder | Interleaved
+Block = FixedRate | FixedTrials | FaultInjection | KneeSearch | Ladder | Interleaved

@@ -9,12 +9,16 @@ from runners.errors import PlanError
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`duration_s` and `warmup_s` None: as the run's size says. Raises PlanError for what no generator can do."""
+    """`duration_s` and `warmup_s` None: as the run's size says. Raises PlanError for what no generator can do.
+
+    With `requests` the load ends after so many; its duration is then a bound.
+    """
 
     connections: int = 1
     threads: int = 1
     duration_s: float | None = None
     warmup_s: float | None = None
+    requests: int | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.threads <= self.connections:

@@ -18,11 +18,12 @@ class Workload:
     `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the
     offered rate it was run at. `filled_keys` is how many keys the store must hold before, ids from 1, each with a value
     of `filled_value_bytes`. `arguments` go to the script. `published_rungs` are outputs of a ladder, a rate each.
-    `rewrites` is how often the fill writes each key again, and then waits until the store is at rest.
+    `rewrites` is how often the fill writes each key again, and then waits until the store is at rest. `script`
+    None: GET `path`, the same again and again.
     """
 
     name: str
-    script: Path
+    script: Path | None
     published: str | None = None
     published_rate_rps: float | None = None
     filled_keys: int = 0
@@ -30,6 +31,7 @@ class Workload:
     arguments: tuple[str, ...] = ()
     published_rungs: tuple[str, ...] = ()
     rewrites: int = 0
+    path: str = ""
 
     @property
     def label(self) -> str:
@@ -66,6 +68,8 @@ def random_gets(keys: int, value_bytes: int, published_rungs: tuple[str, ...] = 
 PUT = Workload("put", SCRIPTS / "put.lua", published="report-1/put", published_rate_rps=25_000)
 #: Report 1: random ids of 1..10000 on a filled store.
 GET = Workload("get", SCRIPTS / "get.lua", published="report-1/get", published_rate_rps=22_000, filled_keys=10_000)
+#: One fixed GET, which every generator can send.
+FIXED_GET = Workload("get", None, path="/v0/entity?id=1")
 #: Writes ids 1..n once each.
 FILL = Workload("fill", SCRIPTS / "fill.lua")
 

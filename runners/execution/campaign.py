@@ -19,6 +19,7 @@ from runners.design.shape import Shape
 from runners.design.size import Size
 from runners.design.workload import FILL, Workload
 from runners.errors import MeasureError, ServerError
+from runners.execution.happening import NOTHING, Happening
 from runners.execution.progress import Progress
 from runners.generators.generators import generators
 from runners.generators.load import Generator, LoadSpec, planned_s
@@ -101,27 +102,56 @@ class Campaign:
         profile: ProfileSpec | None = None,
         shape: Shape = ONE_CONNECTION,
         more: Mapping[str, object] | None = None,
+        generator: str = "",
+        beside: Callable[[float], Happening | None] = lambda _lead_s: None,
     ) -> Step:
         """Measure one step and keep it, with the fields `more` of its record. `rate` None: closed loop.
 
-        Says so when the step is not valid.
+        `generator` is another than the run's; `beside` gives, from the seconds for which a load is sent before it is
+        recorded, what happens meanwhile. Says so when the step is not valid.
         """
         warmup_s, duration_s = self._size.times_s(kind, open_loop=rate is not None)
         load = LoadSpec(
-            server.url,
+            server.url + workload.path,
             workload.script,
             rate.rps if rate else None,
             duration_s if shape.duration_s is None else shape.duration_s,
             shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
             shape.connections,
             shape.threads,
-            script_arguments=workload.arguments,
+            shape.requests,
+            workload.arguments,
         )
         label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
         extra = {"label": label, "role": kind, "workload": workload.name, "rate_basis": rate.basis if rate else ""}
-        step = self.measured(name, {**extra, **(more or {})}, server, load, profile=profile)
+        sender = self._sender(generator)
+        during = beside(sender.lead_s(load)) or NOTHING
+        try:
+            step = self.measured(
+                name,
+                {**extra, **(more or {})},
+                server,
+                load,
+                sender if generator else None,
+                profile=profile,
+                tick=lambda _elapsed_s: during.begin(),
+                after=during.record,
+            )
+        finally:
+            during.end()
         self._progress.say(line(step))
         return step
+
+    def has_generator(self, name: str) -> bool:
+        """Whether a generator of that name was found on this machine."""
+        return name in generators(self._shop)
+
+    def has_jdk(self, release: int) -> bool:
+        """Whether there is a JDK of that feature release; 0 is the lab's own."""
+        return self._shop.jdk_of(release) is not None
+
+    def _sender(self, name: str) -> Generator:
+        return generators(self._shop)[name] if name else self._instrument.generator
 
     def measured(
         self,
@@ -219,6 +249,11 @@ class Campaign:
     def say(self, line: str) -> None:
         """A line beside the progress."""
         self._progress.say(line)
+
+    def achieved_rps(self, name: str) -> float | None:
+        """What an earlier step of this run achieved, where it was valid."""
+        taken = self._taken.get(name)
+        return float(taken.frames["summary"]["achieved_rps"].iloc[0]) if taken is not None and taken.valid else None
 
     def server_cpu_share(self, name: str) -> float:
         """CPU seconds a second that the server used in an earlier step of this run, or a guess when there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runners.design.closed_loop import OLD_JDK
+from runners.design.report_2 import OLD_JDK
 from runners.errors import LabError
 from runners.toolchain.build import DIST
 from runners.toolchain.tools import (

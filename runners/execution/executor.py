@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from runners.analysis import facts
-from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Session, SharedSession, Trial
+from runners.design.block import (
+    FILL,
+    Block,
+    FaultInjection,
+    FixedRate,
+    FixedTrials,
+    Interleaved,
+    KneeSearch,
+    Session,
+    SharedSession,
+    Trial,
+)
 from runners.design.rate import choose_rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
@@ -15,15 +26,18 @@ from runners.errors import MeasureError
 from runners.execution import adaptive, interleaving
 from runners.execution.adaptive import Request, Requests
 from runners.execution.campaign import Campaign
+from runners.execution.happening import happening
 from runners.execution.progress import Progress
 from runners.execution.warming import KIND, warm_up
 from runners.readers import write
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
-from runners.storage.schema import read_record
+from runners.storage.schema import FillRecord, read_record
 from runners.targets.base import Target
 from runners.trial.profiler import ProfileSpec
+
+FILL_TRIES = 3
 
 
 class Launch(Protocol):
@@ -43,6 +57,7 @@ class Executor:
         self._folder, self._campaign, self._launch, self._progress = folder, campaign, launch, progress
         self._earlier = {step.name: step for step in folder.steps()}
         self._warm: tuple[Session, Target] | None = None
+        self._absent: set[str] = set()
 
     def run(self, block: Block) -> list[Step]:
         """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
@@ -50,7 +65,9 @@ class Executor:
         try:
             request = next(requests)
             while True:
-                measured = self._kept(request.session) or self._measured(block, request)
+                measured = list[Step]()
+                if (possible := self._possible(request)) is not None:
+                    measured = self._kept(possible.session) or self._measured(block, possible)
                 steps += measured
                 request = requests.send(measured)
         except StopIteration:
@@ -60,6 +77,10 @@ class Executor:
     def _requests(self, block: Block) -> Requests:
         if isinstance(block, FixedRate):
             return self._fixed_rate(block)
+        if isinstance(block, FixedTrials):
+            return self._fixed_trials(block)
+        if isinstance(block, FaultInjection):
+            return self._fault_injection(block)
         say = self._campaign.say
         if isinstance(block, Interleaved):
             return interleaving.starts(block, say)
@@ -86,6 +107,31 @@ class Executor:
         for session in block.loads(rate):
             yield Request(session)
 
+    def _fixed_trials(self, block: FixedTrials) -> Requests:
+        for session in block.sessions:
+            yield Request(session, optional=True)
+
+    def _fault_injection(self, block: FaultInjection) -> Requests:
+        (closed,) = yield Request(block.warm_up())
+        for session in block.loads(block.rate(facts.achieved_rps(closed))):
+            yield Request(session, optional=True)
+
+    def _possible(self, request: Request) -> Request | None:
+        """A request without what this machine lacks: generators, or the JDK of the whole session; None for nothing."""
+        session = request.session
+        if not request.optional or isinstance(session, SharedSession):
+            return request
+        if not self._campaign.has_jdk(session.treatment.jdk):
+            self._progress.say(f"No JDK {session.treatment.jdk} on this machine: {session.treatment.name} is left out")
+            return None
+        absent = {each.generator for each in session.trials} - {""}
+        absent = {name for name in absent if not self._campaign.has_generator(name)}
+        if new := absent - self._absent:
+            self._absent |= new
+            self._progress.say(f"Not on this machine, and so left out: {write.listed(sorted(new))}")
+        trials = tuple(each for each in session.trials if each.generator not in absent)
+        return replace(request, session=replace(session, trials=trials)) if trials else None
+
     def _kept(self, session: Session | SharedSession) -> list[Step]:
         """The trials of a session as an earlier one measured them; none where one of them is missing or another."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
@@ -104,9 +150,9 @@ class Executor:
             assert request.interleaved is not None, "what is shared belongs to an interleaved block"
             return interleaving.measure(self._campaign, self._launch, session, request.interleaved, more)
         if session.warm_up is not None:
-            return self._on_warm_server(session, session.warm_up, more)
+            return self._on_warm_server(block, session, session.warm_up, more)
         server = self._started(session)
-        return [self._trial(server, trial, more) for trial in session.trials]
+        return [self._trial(block, server, trial, more) for trial in session.trials]
 
     def _started(self, session: Session) -> Target:
         """The server of a session, filled where it asks for that."""
@@ -117,7 +163,7 @@ class Executor:
                 server = self._launch(session.treatment, keep_data=True)
         return server
 
-    def _on_warm_server(self, session: Session, warming: Trial, more: Mapping[str, object]) -> list[Step]:
+    def _on_warm_server(self, block: Block, session: Session, warming: Trial, more: Mapping[str, object]) -> list[Step]:
         """Measure on the warm server of the sessions before; it is started and warmed where it is not up, or died.
 
         The warm-up that a block begins with is a step of it, from which its first rate follows; a later one is not.
@@ -137,12 +183,36 @@ class Executor:
             if first:
                 return [step]
         server = self._warm[1]
-        return [self._trial(server, trial, more) for trial in session.trials]
+        return [self._trial(block, server, trial, more) for trial in session.trials]
 
-    def _trial(self, server: Target, trial: Trial, more: Mapping[str, object]) -> Step:
+    def _trial(self, block: Block, server: Target, trial: Trial, more: Mapping[str, object]) -> Step:
         spec = None
         if trial.profile:
-            assert trial.rate is not None, "a profiled trial has a rate"
-            share = self._campaign.server_cpu_share(trial.name.removesuffix("-profiled"))
-            spec = ProfileSpec.for_load(trial.profile, trial.rate.rps, trial.length_s, share)
-        return self._campaign.step(trial.name, trial.role, server, trial.workload, trial.rate, spec, trial.shape, more)
+            clean = trial.name.removesuffix("-profiled")
+            rps = trial.rate.rps if trial.rate is not None else self._campaign.achieved_rps(clean) or 1.0
+            share = self._campaign.server_cpu_share(clean)
+            spec = ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
+        about: dict[str, object] = {"label": trial.label} if trial.label else {}
+        if trial.round is not None:
+            about["round"] = trial.round
+        if trial.role == FILL:
+            about["fill"] = FillRecord(keys=trial.shape.requests or 0)
+
+        def measured() -> Step:
+            return self._campaign.step(
+                trial.name, trial.role, server, trial.workload, trial.rate, spec, trial.shape, {**more, **about},
+                trial.generator, lambda lead_s: happening(trial, server, lead_s, (block.name, block.title)),
+            )  # fmt: skip
+
+        return self._filled(measured, server, trial) if trial.role == FILL else measured()
+
+    def _filled(self, measured: Callable[[], Step], server: Target, trial: Trial) -> Step:
+        """Write all keys of a fill; once more where a request timed out. Raises MeasureError when some were not."""
+        keys = trial.shape.requests or 0
+        for _ in range(FILL_TRIES):
+            step = measured()
+            summary = step.frames["summary"]
+            if not summary.empty and summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0]:
+                return step
+        cause = f"not all of {keys} keys could be written"
+        raise MeasureError(f"store of {server.subject}", cause, "see the server's log")

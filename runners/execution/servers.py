@@ -13,6 +13,7 @@ from runners.errors import ToolError
 from runners.process.ports import in_a_row
 from runners.storage.run_folder import RunFolder
 from runners.targets.base import Target
+from runners.targets.cluster import launch_nodes
 from runners.targets.external import launch as launch_target
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.targets.lab_server import launch as launch_server
@@ -54,7 +55,11 @@ class Servers:
         spec = self.specify(setting, keep_data)
         if beside and setting.nodes == 1:  # the port that was asked for is the first one's
             spec = replace(spec, port=0)
-        server = launch_server(spec)
+        if setting.processes > 1:
+            first = in_a_row(setting.processes)
+            server: RunningServer = launch_nodes(spec, range(first, first + setting.processes))
+        else:
+            server = launch_server(spec)
         self._up.append(server)
         return server
 

@@ -2,17 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from runners.analysis import rounds
 from runners.claims import instrument
 from runners.claims.instrument import OURS
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, verdict_of
+from runners.design.block import ROUND, Block, FaultInjection, FixedTrials, Freeze, Session, Trial
+from runners.design.parameter import Value, listed
 from runners.design.question import Question
+from runners.design.rate import Rate
+from runners.design.setting import Setting
+from runners.design.shape import Shape
+from runners.design.workload import FIXED_GET
 from runners.readers import write
 
 MEDIAN = 0.5
 WHOLE = 0.05  # of the requests that the schedule makes wait
+
+
+NOOP = Setting.of("noop")
+#: A closed loop that counts for nothing: afterwards the server's compiler is done with this request.
+WARMING = Trial("warm-server", "warmup", FIXED_GET, None, Shape(8, 1, 3.0, 0.0), label="warm-up of the server")
+#: The server is frozen in the middle of the load and again at its end, until after it.
+STALL_S, STALL_RPS, FREEZES = 4.0, 1_000.0, (Freeze(1.0, 0.5), Freeze(3.0, 1.4))
+CLOSED = "wrk"  # it knows no rate
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """One size: connections and rates, how often each is measured, for how long. wrk2 needs 10 s before it records."""
+
+    points: tuple[tuple[int, float], ...]
+    rounds: int
+    wrk2_rounds: int
+    warmup_s: float
+    window_s: float
+
+    def trials(self, number: int, generators: tuple[str, ...]) -> tuple[Trial, ...]:
+        """The trials of a round: every generator at every point that it can send, so that all meet the same noise."""
+        trials = []
+        for connections, rps in self.points:
+            for tool in generators:
+                if tool == CLOSED or (tool == "blocking" and connections > 1):
+                    continue
+                if number <= (self.wrk2_rounds if tool == "wrk2" else self.rounds):
+                    trials.append(self._trial(f"{connections}x{rps:.0f}-{tool}", number, tool, connections, rps))
+        if CLOSED in generators and number <= self.rounds:
+            for connections in sorted({connections for connections, _ in self.points}):
+                trials.append(self._trial(f"{connections}-closed-{CLOSED}", number, CLOSED, connections, None))
+        return tuple(trials)
+
+    def _trial(self, name: str, number: int, tool: str, connections: int, rps: float | None) -> Trial:
+        label = f"{tool}, {connections} x {f'{rps:,.0f}/s' if rps else 'closed loop'}, round {number}"
+        rate, shape = (
+            Rate(rps, "fixed") if rps else None,
+            Shape(connections, 1, self.window_s, self.warmup_s if rps else 0.0),
+        )
+        return Trial(
+            f"{name}-r{number}", ROUND, FIXED_GET, rate, shape, label=label, generator=tool, round=number
+        )  # fmt: skip
+
+
+_SLOW, _ONE, _MANY = (1, 2_000.0), (1, 5_000.0), (64, 40_000.0)
+SIZES = {
+    "smoke": Rounds((_ONE,), 3, 1, 0.2, 1.0),
+    "quick": Rounds((_SLOW, _ONE, _MANY), 6, 2, 0.5, 2.0),
+    "full": Rounds(((1, 500.0), _SLOW, _ONE, (1, 8_000.0), (8, 10_000.0), (64, 10_000.0), _MANY), 12, 6, 2.0, 10.0),
+}
+
+
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """Each generator's floor in interleaved rounds, then what each says of a server that stands still."""
+    size, generators = SIZES[str(asked["size"])], listed(asked["generators"])
+    rounds = [size.trials(number, generators) for number in range(1, max(size.rounds, size.wrk2_rounds) + 1)]
+    sessions = (Session(NOOP, trials, warm_up=WARMING) for trials in ((WARMING,), *rounds) if trials)
+    return (
+        FixedTrials(
+            "floors", "every generator on a server that does nothing, in interleaved rounds", tuple(sessions),
+            ("ours-adds", "wrk2-adds", "cpu"),
+        ),
+        FaultInjection(
+            "stalls", "every generator on a server that is frozen twice", NOOP, FIXED_GET, FREEZES,
+            Shape(1, 1, STALL_S, size.warmup_s), warm_up_s=1.0, rate_rps=STALL_RPS, generators=generators,
+            without_rate=(CLOSED,), questions=("ours-stall", "wrk2-stall", "blocking-stall"),
+        ),
+    )  # fmt: skip
 
 
 def adds(tool: str) -> Answering:

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runners.claims.closed_loop import times
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding, span
+from runners.design import report_2
+from runners.design.block import Block
+from runners.design.parameter import Value, listed
 from runners.design.question import Question
 from runners.readers import write
+
+#: What each stage helps to answer.
+_STAGES = {
+    "before": ("executor", "wait", "mixed", "profile"),
+    "after": ("executor", "wait", "404", "mixed", "profile"),
+    "nodelay": ("more", "wait"),
+    "jdk25": ("jdk25",),
+    "delayed": ("jdk25",),
+    "one-write": ("one-write",),
+}
+
+
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """The stages, each on a server of its own: report 2 before and after its change, then what cures the wait."""
+    size, profile = report_2.LOOP_SIZES[str(asked["size"])], listed(asked["profile"])
+    return tuple(report_2.block(stage, size, profile, _STAGES[stage.name]) for stage in report_2.STAGES.values())
 
 
 def one_flag(evidence: Evidence) -> Answer | None:

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runners.analysis import outages
 from runners.claims import answering, cluster, turns
 from runners.claims.answering import of_turns, treatment
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.claims.turns import CARRIED
+from runners.design import report_5
+from runners.design.block import Block, FaultInjection, KillNode
+from runners.design.parameter import Value
 from runners.design.question import Question
 from runners.design.report_5 import NEW, OLD
+from runners.design.shape import Shape
+from runners.process.cpu_placement import usable_cpus
 from runners.readers import write
+from runners.trial.machine import pinning
+
+
+def server_cores() -> int:
+    """Count the cores that a server may use here."""
+    return len(pinning()[0] or usable_cpus())
+
+
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """A load on three processes of which the last is killed and started again, for each way to keep the keys."""
+    size = str(asked["size"])
+    times, workload = report_5.OUTAGE_TIMES[size], report_5.put(size)
+    return tuple(
+        FaultInjection(
+            f"{name}-death",
+            f"{name}: one of three nodes is killed under load, and started again",
+            report_5.apart(name, server_cores()),
+            workload,
+            (KillNode(report_5.NODES, times.kill_at_s, times.launch_at_s),),
+            Shape(int(asked["connections"]), 1, times.load_s, times.warmup_s),
+            warm_up_s=times.warm_s,
+            share=report_5.OUTAGE_SHARE,
+            questions=(f"{'sharded' if name == report_5.SHARDED else 'copies'}-death",),
+        )
+        for name in report_5.OUTAGES[size]
+    )
 
 
 def asynchronous(acks: str) -> Answering:

@@ -44,9 +44,12 @@ def questions_of(number: str) -> tuple[Asked, ...]:
 
 #: What each experiment measures, from its checked parameters.
 BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
+    "00": e00_instrument.blocks,
     "01": e01_single_connection.blocks,
+    "02": e02_closed_loop_jdk.blocks,
     "03": e03_executor_and_selectors.blocks,
     "04": e04_lsm_rate_ladder.blocks,
+    "05": e05_sharded_cluster.blocks,
     COMPARE.number: e09_compare.blocks,
     TARGET_COMPARE.number: e09_compare.blocks,
 }

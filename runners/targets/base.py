@@ -70,6 +70,22 @@ class Jvm(Protocol):
 
 
 @runtime_checkable
+class Freezable(Protocol):
+    """One process, which can be made to stand still."""
+
+    @property
+    def child(self) -> Child: ...
+
+
+@runtime_checkable
+class Cluster(Protocol):
+    """Nodes that are processes of their own, by their place from 0 on: one can die and come back."""
+
+    def kill(self, place: int) -> None: ...
+    def start_again(self, place: int) -> None: ...
+
+
+@runtime_checkable
 class StoreStatistics(Protocol):
     """A store that tells what it has counted."""
 

@@ -16,39 +16,42 @@ from runners.toolchain.tools import shown
 
 
 @dataclass(slots=True)
-class RunningNodes:
-    """A cluster of processes, each under its guard; requests go to the first node."""
+class RunningNodes(RunningServer):
+    """A cluster of processes, each under its guard. It is loaded and observed at its first node."""
 
-    specs: tuple[ServerSpec, ...]
-    nodes: list[RunningServer] = field(default_factory=list)
+    specs: tuple[ServerSpec, ...] = ()
+    others: list[RunningServer] = field(default_factory=list)
     _starts: int = 0
 
     @property
-    def first(self) -> RunningServer:
-        """The node that is loaded."""
-        return self.nodes[0]
+    def nodes(self) -> list[RunningServer]:
+        """All nodes in their order, the one that is loaded first."""
+        return [self, *self.others]
 
     def kill(self, place: int) -> None:
         """End a node as a crash does; its data stay."""
         self.nodes[place].child.kill()
 
     def start_again(self, place: int) -> None:
-        """Start a node that has ended, on its port and its data, with logs of its own, beside the load.
+        """Start a node other than the first, which has ended, on its port and its data, with logs of its own.
 
-        Raises ServerError.
+        A load may go on meanwhile. Raises ServerError.
         """
-        self.nodes[place].stop()
+        ended = self.others[place - 1]
+        RunningServer.stop(ended)
         self._starts += 1
         spec = self.specs[place]
-        self.nodes[place] = launch(
+        self.others[place - 1] = launch(
             dataclasses.replace(spec, folder=spec.folder / f"again-{self._starts}"), under_load=True
         )
 
-    def stop(self) -> None:
-        """Stop every node cleanly. May be called twice."""
+    def stop(self) -> int:
+        """Stop every node cleanly, the first one last. May be called twice."""
         with contextlib.ExitStack() as stopping:
-            for node in self.nodes:
+            stopping.callback(RunningServer.stop, self)
+            for node in self.others:
                 stopping.callback(node.stop)
+        return self.child.stop()
 
 
 def _new_secret(folder: Path) -> Path:
@@ -70,11 +73,14 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
         flags = (*spec.server_flags, *shared, f"--self={url}")
         home, data = spec.folder / f"node-{place}", spec.data / f"node-{place}"
         specs.append(dataclasses.replace(spec, folder=home, data=data, port=port, server_flags=flags))
-    running = RunningNodes(tuple(specs))
+    up: list[RunningServer] = []
     try:
         for each in specs:
-            running.nodes.append(launch(each))
+            up.append(launch(each))
     except BaseException:
-        running.stop()
+        with contextlib.ExitStack() as stopping:
+            for node in up:
+                stopping.callback(node.stop)
         raise
-    return running
+    first = up[0]
+    return RunningNodes(first.spec, first.child, first.ready, first.command, tuple(specs), up[1:])

@@ -155,7 +155,8 @@ def test_the_plan_changes_one_thing_at_a_time() -> None:
             assert len({flag.partition("=")[0].rstrip("GCSerialPZ1") for flag in changed}) == 1, other.name
         assert {name for name, _ in switch.buys} <= {setting.name for setting in others}
         for size in SIZES:
-            assert workload(switch.workload, size).script.is_file()
+            script = workload(switch.workload, size).script
+            assert script is not None and script.is_file()
     for flag, value in PUBLISHED.items():
         assert f"{flag}={value}" in TOGETHER.settings[0].server_flags
 

@@ -131,7 +131,8 @@ def test_filled_bytes_are_digits_and_values() -> None:
 
 def test_the_plan_fits_and_its_stores_are_known() -> None:
     for size in SIZES:
-        assert put(size).script.is_file() and get(size).script.is_file() and get(size).rewrites
+        scripts = (put(size).script, get(size).script)
+        assert all(script is not None and script.is_file() for script in scripts) and get(size).rewrites
         plan = LADDERS[size]
         assert plan.shares or plan.knee_minutes
         if plan.knee_minutes:  # a search that has the time for its probes

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.design.closed_loop import LOOP_SIZES, STAGES
 from runners.design.commands import plan_of
 from runners.design.experiment import COMMON, EXPERIMENTS, Experiment, experiment
 from runners.design.parameter import validate
 from runners.design.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
+from runners.design.report_2 import LOOP_SIZES, STAGES
 from runners.design.setting import Setting
 from runners.design.size import SIZES
 from runners.errors import PlanError

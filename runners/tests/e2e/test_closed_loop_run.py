@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runners.design.closed_loop import OLD_JDK, STAGES
+from runners.design.report_2 import OLD_JDK, STAGES
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import lab

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -18,11 +18,15 @@ import pytest
 
 from runners.analysis import facts
 from runners.analysis.stall import Stall, stall
-from runners.design.proof import GENERATORS, Freeze, Proof
+from runners.design.block import STALL, Freeze, Trial
+from runners.design.experiment import EVERY_GENERATOR as GENERATORS
+from runners.design.rate import Rate
+from runners.design.shape import Shape
 from runners.design.size import SIZES
+from runners.design.workload import FIXED_GET
 from runners.execution.campaign import Campaign
+from runners.execution.happening import happening
 from runners.execution.progress import Progress
-from runners.execution.proving import Proving
 from runners.generators.generators import generators
 from runners.generators.load import Generator, LoadFiles, LoadSpec, run_load
 from runners.process.supervisor import start
@@ -42,7 +46,7 @@ pytestmark = pytest.mark.e2e
 EXACT = ("blocking", "epoll", "truepace")  # paced without a tick, response time from the intended start
 TICK_US = 1_000.0
 RATE_RPS = 2_000.0
-PROOF = Proof((), 0, 0, warmup_s=0.3, window_s=1.0, stall_rate_rps=RATE_RPS, stall_s=3.0)
+WARMUP_S, STALL_S = 0.3, 3.0
 MIDDLE, END = Freeze(0.7, 0.4), Freeze(2.4, 1.0)
 
 
@@ -98,8 +102,14 @@ class Frozen:
     def __call__(self) -> tuple[tuple[Stall, Step], float]:
         own = psutil.Process(), psutil.Process(self.server.pid)
         before_s = sum(sum(process.cpu_times()[:2]) for process in own)
-        proving = Proving(self.campaign, replace(PROOF, freezes=(self.freeze,)), {self.generator.name: self.generator})
-        (step,) = proving.stalls(self.server)
+        name = self.generator.name
+        rate = None if name == "wrk" else Rate(RATE_RPS, "fixed")
+        shape = Shape(1, 1, STALL_S, WARMUP_S if rate else 0.0)
+        trial = Trial(f"stall-{name}", STALL, FIXED_GET, rate, shape, generator=name, faults=(self.freeze,))
+        step = self.campaign.step(
+            trial.name, trial.role, self.server, trial.workload, rate, None, shape, {}, name,
+            lambda lead_s: happening(trial, self.server, lead_s),
+        )  # fmt: skip
         seen = stall(step)
         assert seen is not None
         used_s = sum(sum(process.cpu_times()[:2]) for process in own) - before_s

@@ -45,7 +45,7 @@ def _written(url: str, ack: int) -> list[int]:
 
 
 def test_two_nodes_answer_while_the_third_is_away_and_all_when_it_is_back(nodes: RunningNodes) -> None:
-    url, died = nodes.first.url, nodes.nodes[LAST]
+    url, died = nodes.url, nodes.nodes[LAST]
     assert set(_written(url, 3)) == {201}
     nodes.kill(LAST)
     assert died.child.wait(LIMIT_S) == 128 + signal.SIGKILL

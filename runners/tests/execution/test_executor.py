@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from runners.design.block import FixedRate
+from runners.design import report_2
+from runners.design.block import (
+    LOOP,
+    ROUND,
+    Fault,
+    FaultInjection,
+    FixedRate,
+    FixedTrials,
+    Freeze,
+    KillNode,
+    Session,
+    Trial,
+)
+from runners.design.rate import Rate
+from runners.design.report_2 import HELD_KEYS, MIXED, LoopSize, Stage
 from runners.design.setting import Setting
+from runners.design.shape import Shape
 from runners.design.size import SIZES
 from runners.design.workload import GET, PUT, Workload
 from runners.errors import MeasureError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
+from runners.process.supervisor import start
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
@@ -116,6 +134,88 @@ def test_trials_of_one_server_are_read_back_together_or_not_at_all(bench: Bench)
     last.path.rename(bench.folder.path / "gone")
     bench.session().run(profiled)
     assert bench.machine.measured == ["put-lsm", "put-lsm-profiled"]
+
+
+WARMING = Trial("warm-server", "warmup", PUT, None, Shape(1, 1, 1.0, 0.0))
+
+
+def rounds(*numbers: int) -> FixedTrials:
+    lsm, shape = Setting.of("lsm"), Shape(1, 1, 1.0, 0.0)
+    trials = [
+        Trial(f"load-{tool}-r{number}", ROUND, PUT, Rate(500, "fixed"), shape, generator=tool, round=number)
+        for number in numbers
+        for tool in ("truepace", "wrk2")
+    ]
+    sessions = [Session(lsm, tuple(trials[at : at + 2]), warm_up=WARMING) for at in range(0, len(trials), 2)]
+    return FixedTrials("rounds", "t", (Session(lsm, (WARMING,), warm_up=WARMING), *sessions))
+
+
+def test_fixed_trials_share_one_warm_server_and_say_their_round(bench: Bench) -> None:
+    steps = bench.session().run(rounds(1, 2))
+    assert [step.name for step in steps] == [
+        "warm-server", "load-truepace-r1", "load-wrk2-r1", "load-truepace-r2", "load-wrk2-r2",
+    ]  # fmt: skip
+    assert [step.record.round for step in steps] == [None, 1, 1, 2, 2] and len(bench.machine.launched) == 1
+    assert len(bench.session().run(rounds(1, 2))) == 5 and not bench.machine.measured
+
+
+def test_what_this_machine_lacks_is_left_out(bench: Bench) -> None:
+    bench.machine.without = {"wrk2"}
+    assert [step.name for step in bench.session().run(rounds(1))] == ["warm-server", "load-truepace-r1"]
+    old = Setting("old", "files", jdk=17)
+    trial = Trial("a", LOOP, PUT, None, Shape(1, 1, 1.0, 0.0))
+    bench.machine.without = {"17"}
+    assert bench.session().run(FixedTrials("b", "t", (Session(old, (trial,)),))) == []
+    assert [each.subject for each in bench.machine.launched] == []
+
+
+def test_a_closed_loop_is_kept_with_its_stage_and_a_fill_must_be_whole(bench: Bench) -> None:
+    size = LoopSize(1.0, 1.0, (1,))
+    stage = Stage("lsm", "LSM", Setting.of("lsm"), (MIXED,), {"mixed": "mixed"})
+    fill, loop = bench.session().run(report_2.block(stage, size))
+    assert (fill.name, fill.record.fill.keys) == ("fill-lsm-1000", HELD_KEYS)
+    about = loop.record.loop
+    assert (about.stage, about.stage_title, about.held_keys) == ("lsm", "LSM", HELD_KEYS)
+    assert about.published == "report-2/mixed-1" and loop.record.label == "LSM: mixed x 1"
+    bench.machine.servers["lsm"] = Server(5.0)
+    with pytest.raises(MeasureError, match="not all of 1000 keys"):
+        bench.session().run(dataclasses.replace(report_2.block(stage, size), name="again", sessions=(
+            Session(Setting.of("lsm"), (dataclasses.replace(fill_of(stage), name="fill-again"),)),
+        )))  # fmt: skip
+
+
+def fill_of(stage: Stage) -> Trial:
+    return report_2.block(stage, LoopSize(1.0, 1.0, (1,))).sessions[0].trials[0]
+
+
+def faults(*injected: Fault, **more: Any) -> FaultInjection:
+    shape = Shape(1, 1, 2.0, 0.0)
+    return FaultInjection("f", "t", Setting.of("lsm"), PUT, injected, shape, warm_up_s=1.0, **more)
+
+
+def test_the_rate_of_a_fault_injection_is_a_share_of_what_the_warm_up_reached(bench: Bench) -> None:
+    child = start([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        bench.machine.child = child
+        warm, load = bench.session().run(faults(Freeze(0.0, 0.1)))
+    finally:
+        child.stop()
+    assert (warm.name, load.name) == ("stall-warm-lsm", "stall-lsm")
+    assert load.record.offered_rps == 1_500 and load.record.label == "lsm, frozen server"
+    assert load.record.window is not None and load.record.window.length_s == 2.0
+
+
+def test_a_server_that_can_not_lose_a_node_is_refused(bench: Bench) -> None:
+    with pytest.raises(MeasureError, match="no nodes"):
+        bench.session().run(faults(KillNode(3, 1.0, 2.0), rate_rps=500.0))
+
+
+def test_a_generator_without_a_rate_loads_in_closed_loop() -> None:
+    plan = faults(Freeze(0.0, 0.1), generators=("wrk", "truepace"), without_rate=("wrk",))
+    trials = [session.trials[0] for session in plan.loads(plan.rate(1_000.0))]
+    assert [(trial.name, trial.rate and trial.rate.rps) for trial in trials] == [
+        ("stall-wrk", None), ("stall-truepace", 500.0),
+    ]  # fmt: skip
 
 
 def test_without_any_valid_probe_the_block_ends_with_the_reason(bench: Bench) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from runners import report
 from runners.claims.conclude import conclude
-from runners.design.closed_loop import AFTER, BEFORE, DELAYED, NEW_JDK, Stage
+from runners.design.report_2 import AFTER, BEFORE, DELAYED, NEW_JDK, Stage
 from runners.report import render
 from runners.tests.fixtures.fake_loops import ALL, run_of
 

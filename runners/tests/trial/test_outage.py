@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from runners.errors import ServerError
 from runners.storage.schema import OutageRecord
 from runners.tests.waiting import LIMIT_S, until
-from runners.trial.outage import Outages
+from runners.trial.faults import Outages
 
 AT_ONCE_S, NEVER_S = 0.0, 60.0
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from runners.design.proof import Freeze
+from runners.design.block import Freeze
 from runners.process.supervisor import Child, start
-from runners.trial.freeze import Freezer
+from runners.trial.faults import Freezer
 
 NEVER_S = 60.0
 SHORT = Freeze(at_s=0.0, length_s=0.2)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from runners.design.block import FILL, LOOP, ClosedLoop, FixedTrials, Session, Trial
 from runners.design.setting import JDK_FRONT, Setting
-from runners.design.workload import SCRIPTS
+from runners.design.shape import Shape
+from runners.design.workload import SCRIPTS, Workload
 
 #: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
@@ -16,9 +17,6 @@ OLD_JDK = 17
 #: beyond 200 (sun.net.httpserver.maxIdleConnections).
 FILL_CONNECTIONS = 100
 FILL_BOUND_S = 60.0
-FILL_TRIES = 3
-_AROUND_A_LOOP_S = 1.2
-_AROUND_A_STAGE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +29,17 @@ class Loop:
     held: int = 0
     arguments: tuple[str, ...] = ()
 
+    @property
+    def workload(self) -> Workload:
+        """What its script sends."""
+        return Workload(self.name, self.script, arguments=(str(self.drawn), *self.arguments))
+
 
 PUT = Loop("put", SCRIPTS / "named_put.lua", DRAWN_KEYS)
 GET = Loop("get", SCRIPTS / "named_get.lua", DRAWN_KEYS, DRAWN_KEYS)
 GET_FEW = Loop("get-few", SCRIPTS / "named_get.lua", DRAWN_KEYS, HELD_KEYS)
 MIXED_ONCE = Loop("mixed-once", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("once",))
 MIXED = Loop("mixed", SCRIPTS / "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
-FILL = Loop("fill", SCRIPTS / "fill.lua", DRAWN_KEYS, arguments=("own", "1", "key"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +113,12 @@ class LoopSize:
     connections: tuple[int, ...] = (1, 2, 4)
 
     def seconds(self, stage: Stage, loop: Loop) -> float:
+        """The length of one loop."""
         return self.published_s if loop.name in stage.published else self.other_s
 
     def connections_of(self, stage: Stage) -> tuple[int, ...]:
+        """The numbers of connections of a stage."""
         return self.connections[:1] if stage.few else self.connections
-
-    def planned_s(self, stages: Sequence[Stage] = tuple(STAGES.values())) -> float:
-        """About how long it takes."""
-        total_s = 0.0
-        for stage in stages:
-            counts = self.connections_of(stage)
-            total_s += _AROUND_A_STAGE_S
-            total_s += sum(len(counts) * (self.seconds(stage, loop) + _AROUND_A_LOOP_S) for loop in stage.loops)
-            if stage.profiled:
-                total_s += self.seconds(stage, stage.profiled) + _AROUND_A_STAGE_S
-        return total_s
 
 
 LOOP_SIZES = {
@@ -133,3 +126,47 @@ LOOP_SIZES = {
     "quick": LoopSize(4.0, 2.5),
     "full": LoopSize(60.0, 60.0),
 }
+
+
+def block(stage: Stage, size: LoopSize, profile: tuple[str, ...] = (), questions: tuple[str, ...] = ()) -> FixedTrials:
+    """Each loop of a stage on each number of connections, one of them once more with the profiler, on one server.
+
+    Before a loop whose store must hold more keys than the one before, these keys are written.
+    """
+    trials, held = list[Trial](), 0
+    for loop in stage.loops:
+        if loop.held > held:
+            held = loop.held
+            trials.append(_fill(stage, held))
+        trials += [_trial(stage, loop, connections, size) for connections in size.connections_of(stage)]
+        if loop is stage.profiled and profile:
+            clean = trials[-1]
+            label = f"{clean.label}, profiled"
+            trials.append(
+                replace(clean, name=f"{clean.name}-profiled", label=label, profile=profile, loop=_about(loop))
+            )
+    return FixedTrials(stage.name, stage.title, (Session(stage.setting, tuple(trials)),), questions)
+
+
+def _trial(stage: Stage, loop: Loop, connections: int, size: LoopSize) -> Trial:
+    published = stage.published.get(loop.name)
+    return Trial(
+        f"{stage.name}-{loop.name}-{connections}",
+        LOOP,
+        loop.workload,
+        None,
+        Shape(connections, connections, size.seconds(stage, loop), 0.0),
+        label=f"{stage.title}: {loop.name} x {connections}",
+        loop=_about(loop, f"report-2/{published}-{connections}" if published else None),
+    )
+
+
+def _about(loop: Loop, published: str | None = None) -> ClosedLoop:
+    return ClosedLoop(loop.drawn, loop.held, published)
+
+
+def _fill(stage: Stage, keys: int) -> Trial:
+    """Write key1 to key<keys> once each."""
+    workload = Workload("fill", SCRIPTS / "fill.lua", arguments=(str(keys), "own", "1", "key"))
+    shape = Shape(FILL_CONNECTIONS, 1, FILL_BOUND_S, 0.0, requests=keys)
+    return Trial(f"fill-{stage.name}-{keys}", FILL, workload, None, shape, label=f"{stage.name}: fill")
