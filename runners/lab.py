@@ -174,7 +174,6 @@ class Lab(SideBySide, Clusters):
 
         A server that this lab started before is stopped first, cleanly, with everything flushed.
         """
-        self._finished.settle()
         return self._servers.start(Setting.of(setting), keep_data)
 
     def _launched(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> Target:
@@ -186,7 +185,6 @@ class Lab(SideBySide, Clusters):
         """
         if setting.target is None:
             return self._servers.beside(setting) if beside else self.launch(setting, keep_data)
-        self._finished.settle()
         if (file := self._targets.get(setting.target)) is None:
             file = self._targets[setting.target] = read_target(setting.target)
             kept = {each["name"]: each for each in self.folder.manifest().get("targets", ())}

@@ -1,8 +1,6 @@
 """What earlier sessions of a run have finished, so that an interrupted run goes on without measuring that again.
 
-What a word of the notebook measured is one entry of finished.json, written when it is whole. The loads of a server that
-the notebook itself launched become entries together, when that server is replaced: one that is launched again is cold
-and its store empty, so that none of its loads can be taken alone.
+What a word of the notebook measured is one entry of finished.json, written when it is whole.
 """
 
 from __future__ import annotations
@@ -26,12 +24,11 @@ class Finished:
     def __init__(self, folder: RunFolder, progress: Progress) -> None:
         self._folder, self._progress = folder, progress
         self._earlier = folder.finished_words()
-        self._open: dict[str, dict[str, Any]] = {}
 
-    def once(self, key: str, measure: Callable[[], T], *, launched: bool = False) -> T:
+    def once(self, key: str, measure: Callable[[], T]) -> T:
         """What an earlier session measured under this key, read back; else what `measure` gives now.
 
-        Each entry is given once: who asks again wants it measured again. `launched`: it is of a server that goes on.
+        Each entry is given once: who asks again wants it measured again.
         """
         entry = self._earlier.pop(key, None)
         if entry is not None and (kept := self._read(entry)) is not None:
@@ -40,16 +37,9 @@ class Finished:
             return cast("T", kept)
         began = time.monotonic()
         found = measure()
-        self._open[key] = {**_written(found), "took_s": time.monotonic() - began}
-        if not launched:
-            self.settle()
+        entry = {**_written(found), "took_s": time.monotonic() - began}
+        self._folder.write_finished_words({**self._folder.finished_words(), key: entry})
         return found
-
-    def settle(self) -> None:
-        """Write the entries down: the server that they are of is replaced, and no load will follow on it."""
-        if self._open:
-            self._folder.write_finished_words({**self._folder.finished_words(), **self._open})
-            self._open = {}
 
     def _read(self, entry: dict[str, Any]) -> Step | list[Step] | None:
         """What the entry names, or None where a step of it is gone or the entry is not one of ours."""

@@ -58,18 +58,6 @@ def test_who_asks_twice_in_a_session_has_it_measured_again(folder: RunFolder, me
     assert again.once("a load", lambda: measure(next(names))).name == "c"
 
 
-def test_loads_of_a_launched_server_count_when_it_is_replaced(
-    folder: RunFolder, measure: Callable[[str], Step]
-) -> None:
-    first = session(folder)
-    first.once("cold", lambda: measure("cold"), launched=True)
-    assert not folder.finished_words(), "the server lives: a new one would be cold where this is warm"
-    first.once("warm", lambda: measure("warm"), launched=True)
-    first.settle()
-    assert list(folder.finished_words()) == ["cold", "warm"]
-    assert session(folder).once("warm", never, launched=True).name == "warm"
-
-
 @pytest.mark.parametrize(
     "broken",
     [
