@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from functools import partial
 
 from runners.bench import ladder
+from runners.bench.fixture import CONNECTIONS, Fixture, Result
 from runners.bench.pairs import AROUND_A_LOAD_S, DURATION_S, ROUNDS, START_S, Comparison, Side, Takes, rps
 from runners.bench.row import NoFigure, Row
-from runners.bench.stand import CONNECTIONS, Result, Stand
 from runners.design.workload import SCRIPTS
 from runners.targets.lab_server import RunningServer
 
@@ -69,7 +69,7 @@ def knee_duration_s() -> float:
     return START_S + 2 * COMPILE_S + ROUNDS * (2 + RUNGS) * (DURATION_S + AROUND_A_LOAD_S)
 
 
-def knees(work: str, on: Stand, say: Say) -> list[Row | NoFigure]:
+def knees(work: str, on: Fixture, say: Say) -> list[Row | NoFigure]:
     """The row of the knees for one kind of request, each the first rate of a ladder downwards that is carried."""
     script = WORKS[work]
     with ExitStack() as running:

@@ -18,8 +18,8 @@ from runners.analysis.knee_curve import (
     steps_of,
     undisturbed,
 )
+from runners.bench.fixture import Fixture
 from runners.bench.row import Row
-from runners.bench.stand import Stand
 from runners.design.workload import SCRIPTS
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
@@ -40,7 +40,7 @@ WIDTH_LIMIT, WITHIN = 0.2, 0.1
 _TIMEOUT_S = 60.0
 
 
-def batch(on: Stand, target: Sequence[str], rates: Sequence[float], rest_rps: float) -> list[ShortStep]:
+def batch(on: Fixture, target: Sequence[str], rates: Sequence[float], rest_rps: float) -> list[ShortStep]:
     """Offer the rates one after the other, each followed by a rest, in one load under the stall witness."""
     log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
     offered = ",".join(f"{rps:.0f},{rest_rps:.0f}" for rps in rates)
@@ -55,7 +55,7 @@ def batch(on: Stand, target: Sequence[str], rates: Sequence[float], rest_rps: fl
     return steps_of(requests.frame, stood, rates, STEP_S, STEP_S + REST_S)
 
 
-def search(on: Stand, target: Sequence[str], closed_rps: float, seed: int) -> tuple[Bounded, float]:
+def search(on: Fixture, target: Sequence[str], closed_rps: float, seed: int) -> tuple[Bounded, float]:
     """Search the knee of a warm server for a minute; gives it and the share of steps left out for the machine."""
     chance = random.Random(seed)  # noqa: S311 - an order, no secret
     steps: list[ShortStep] = []
@@ -68,7 +68,7 @@ def search(on: Stand, target: Sequence[str], closed_rps: float, seed: int) -> tu
     return found.knee, left_out
 
 
-def rows(on: Stand, engine: str, repeats: int) -> Iterator[Row]:
+def rows(on: Fixture, engine: str, repeats: int) -> Iterator[Row]:
     """Search the knee of one engine again and again, on one warm server."""
     spec = replace(on.spec(f"knee-{engine}"), engine=engine)
     found: list[Bounded] = []

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 from runners.bench import sharing
 from runners.bench.clients import DURATION_S, Clients, Result
+from runners.bench.fixture import fixture
 from runners.bench.row import Row
-from runners.bench.stand import stand
 from runners.toolchain.tools import find_wrk, find_wrk2
 
 ROUNDS = 7
@@ -193,7 +193,7 @@ def _groups() -> list[str]:
 def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     groups = _groups()
-    with stand() as on:
+    with fixture() as on:
         with on.running(on.spec("noop")) as server:
             clients = Clients(server, on.generator_cpus, on.server_cpus, on.calm)
             clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared

@@ -16,8 +16,8 @@ from typing import Literal
 
 import psutil
 
+from runners.bench.fixture import CONNECTIONS, Fixture, Result
 from runners.bench.row import Row
-from runners.bench.stand import CONNECTIONS, Result, Stand
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 
 #: Enough for an interval, and odd, so that a median is a round's.
@@ -39,14 +39,14 @@ TRIES, AGAIN = 2, 0.4
 class Side:
     """One of two servers: its flags, and its main class if it is not the server itself.
 
-    `specify` makes of the stand's spec what the side needs, such as another JDK.
+    `specify` makes of the fixture's spec what the side needs, such as another JDK.
     """
 
     flags: tuple[str, ...] = ()
     main_class: str = MAIN
     specify: Callable[[ServerSpec], ServerSpec] = lambda spec: spec
 
-    def spec(self, on: Stand, name: str) -> ServerSpec:
+    def spec(self, on: Fixture, name: str) -> ServerSpec:
         """How it is started under a name."""
         return self.specify(on.spec(name, self.flags, self.main_class))
 
@@ -103,7 +103,7 @@ class Asked:
     server_cores: float
 
 
-def ask(on: Stand, server: RunningServer, comparison: Comparison) -> Asked:
+def ask(on: Fixture, server: RunningServer, comparison: Comparison) -> Asked:
     """One load of a comparison, and what the server used for it, its warm-up included."""
     process = psutil.Process(server.pid)
 
@@ -117,14 +117,14 @@ def ask(on: Stand, server: RunningServer, comparison: Comparison) -> Asked:
 
 
 @contextmanager
-def warm(on: Stand, spec: ServerSpec, comparison: Comparison) -> Iterator[RunningServer]:
+def warm(on: Fixture, spec: ServerSpec, comparison: Comparison) -> Iterator[RunningServer]:
     """A server whose code is compiled."""
     with on.running(spec) as server:
         on.load(comparison.target(server), comparison.compile_s, comparison.connections)
         yield server
 
 
-def compare(on: Stand, comparison: Comparison) -> list[Row]:
+def compare(on: Fixture, comparison: Comparison) -> list[Row]:
     """The rows of one comparison."""
     specs = (comparison.ours.spec(on, "ours"), comparison.peer.spec(on, "peer"))
     with warm(on, specs[0], comparison) as ours, warm(on, specs[1], comparison) as peer:

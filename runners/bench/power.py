@@ -22,9 +22,9 @@ from scipy.stats import binom
 
 from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
 from runners.bench import knee
+from runners.bench.fixture import Fixture, fixture
 from runners.bench.row import Row
 from runners.bench.sharing import reference_server
-from runners.bench.stand import Stand, stand
 from runners.design.workload import SCRIPTS
 from runners.process.supervisor import pinned
 from runners.readers.requests_log import read_requests_log
@@ -43,7 +43,7 @@ _TIMEOUT_S = 60.0
 Side = Callable[[], AbstractContextManager[str]]
 
 
-def load(on: Stand, urls: Sequence[str], interleave: str, seed: int, *, warm: bool = False) -> Start:
+def load(on: Fixture, urls: Sequence[str], interleave: str, seed: int, *, warm: bool = False) -> Start:
     """Load both sides, by request or one after the other, and estimate the medians of their response times."""
     log = on.folder / "requests.log"
     rate_rps, seconds = (WARM_RPS, WARM_S) if warm else (RATE_RPS, SECONDS)
@@ -56,7 +56,7 @@ def load(on: Stand, urls: Sequence[str], interleave: str, seed: int, *, warm: bo
     return start_of(read_requests_log(log).frame, NAMES, 0.5)
 
 
-def compared(on: Stand, sides: tuple[Side, Side], seed: int) -> dict[str, Effects]:
+def compared(on: Fixture, sides: tuple[Side, Side], seed: int) -> dict[str, Effects]:
     """Compare two sides over fresh starts: by request, and in the same seconds one after the other."""
     found: dict[str, list[Start]] = {"request": [], "none": []}
     for start in range(FEWEST_STARTS):
@@ -89,7 +89,7 @@ def _note(kept: dict[str, list[Effects]]) -> str:
     )
 
 
-def repeated(on: Stand, name: str, sides: tuple[Side, Side], repeats: int) -> dict[str, list[Effects]]:
+def repeated(on: Fixture, name: str, sides: tuple[Side, Side], repeats: int) -> dict[str, list[Effects]]:
     """Repeat a comparison, a line each."""
     kept: dict[str, list[Effects]] = {"request": [], "none": []}
     for number in range(repeats):
@@ -105,7 +105,7 @@ def repeated(on: Stand, name: str, sides: tuple[Side, Side], repeats: int) -> di
     return kept
 
 
-def alike(on: Stand, engine: str, repeats: int) -> Iterator[Row]:
+def alike(on: Fixture, engine: str, repeats: int) -> Iterator[Row]:
     """Two processes of one setting: how often are they told apart?"""
 
     def side() -> AbstractContextManager[str]:
@@ -117,14 +117,14 @@ def alike(on: Stand, engine: str, repeats: int) -> Iterator[Row]:
 
 
 @contextmanager
-def running(on: Stand, engine: str) -> Iterator[str]:
+def running(on: Fixture, engine: str) -> Iterator[str]:
     """A fresh process of an engine; gives the target: GET of one key where nothing is stored, else PUT of new ones."""
     spec = replace(on.spec(f"{engine}-{time.monotonic_ns()}"), engine=engine)
     with on.running(spec) as server:
         yield f"{server.url}/v0/entity?id=1" if engine == "noop" else f"{server.url},script={SCRIPTS / 'put.lua'}"
 
 
-def planted(on: Stand, repeats: int) -> Iterator[Row]:
+def planted(on: Fixture, repeats: int) -> Iterator[Row]:
     """A few microseconds of work in one of two servers: how often are they found?"""
 
     def side(work_us: float) -> Side:
@@ -136,8 +136,8 @@ def planted(on: Stand, repeats: int) -> Iterator[Row]:
     yield Row("power/planted/found-vs-wanted", "findings", (float(hits),), (float(wanted),), ">=", 1.0, _note(kept))
 
 
-#: Rows by name: of a stand and how many comparisons (or half as many searches) make one.
-ROWS: dict[str, Callable[[Stand, int], Iterator[Row]]] = {
+#: Rows by name: of a fixture and how many comparisons (or half as many searches) make one.
+ROWS: dict[str, Callable[[Fixture, int], Iterator[Row]]] = {
     "aa-noop": lambda on, repeats: alike(on, "noop", repeats),
     "aa-lsm": lambda on, repeats: alike(on, "lsm", repeats),
     "planted": planted,
@@ -156,7 +156,7 @@ def main() -> int:
     if unknown := [name for name in names if name not in ROWS]:
         parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
     repeats = 20 if given.full else 5
-    with stand() as on:
+    with fixture() as on:
         rows = []
         for row in chain.from_iterable(ROWS[name](on, repeats) for name in names):
             print(row.line(), flush=True)

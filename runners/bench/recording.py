@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runners.bench.clients import Clients, Result
+from runners.bench.fixture import fixture
 from runners.bench.row import Row
-from runners.bench.stand import stand
 from runners.targets.lab_server import RunningServer
 from runners.trial.activity import Activity
 from runners.trial.recording import Recorder
@@ -77,7 +77,7 @@ def late_percent(result: Result) -> float:
 
 def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
-    with stand() as on:
+    with fixture() as on:
         with on.running(on.spec("noop")) as server:
             clients = Clients(server, on.generator_cpus, on.server_cpus, on.calm)
             measured = rows(clients, Recorder(on.shop.jdk), on.folder)

@@ -16,10 +16,10 @@ import httpx
 
 from runners.bench import cluster, modes, nodelay, overload
 from runners.bench.course import Course, Part
+from runners.bench.fixture import CONNECTIONS, DURATION_S, Fixture, Result, fixture
 from runners.bench.pairs import COMPILE_S as COMPILE_S
 from runners.bench.pairs import Comparison, compare, one_key
 from runners.bench.row import NoFigure, Row
-from runners.bench.stand import CONNECTIONS, DURATION_S, Result, Stand, stand
 from runners.targets.lab_server import RunningServer, ServerSpec
 from runners.toolchain.tools import find_jdk
 
@@ -35,7 +35,7 @@ class Measured:
 
     name: str
     duration_s: float
-    rows: Callable[[Stand, Say], Rows]
+    rows: Callable[[Fixture, Say], Rows]
 
 
 def compared(comparisons: Sequence[Comparison]) -> list[Measured]:
@@ -43,7 +43,7 @@ def compared(comparisons: Sequence[Comparison]) -> list[Measured]:
     return [Measured(each.name, each.duration_s(), partial(_rows_of, each)) for each in comparisons]
 
 
-def _rows_of(comparison: Comparison, on: Stand, _say: Say) -> Rows:
+def _rows_of(comparison: Comparison, on: Fixture, _say: Say) -> Rows:
     return compare(on, comparison)
 
 
@@ -57,7 +57,7 @@ def report_2() -> list[Measured]:
 
 
 def load(
-    on: Stand,
+    on: Fixture,
     server: RunningServer,
     duration_s: int = DURATION_S,
     connections: int = CONNECTIONS,
@@ -68,20 +68,20 @@ def load(
 
 
 @contextmanager
-def warm(on: Stand, spec: ServerSpec) -> Iterator[RunningServer]:
+def warm(on: Fixture, spec: ServerSpec) -> Iterator[RunningServer]:
     """A server whose code is compiled."""
     with on.running(spec) as server:
         load(on, server, COMPILE_S)
         yield server
 
 
-def overloaded(on: Stand, say: Say) -> Rows:
+def overloaded(on: Fixture, say: Say) -> Rows:
     """The rows of the bounded queue."""
     with warm(on, on.spec("overload", overload.FLAGS)) as server:
         return overload.rows(lambda c, rate: load(on, server, connections=c, rate_rps=rate), say)
 
 
-def plateau(on: Stand, say: Say) -> Rows:
+def plateau(on: Fixture, say: Say) -> Rows:
     """The rows of report 2's 44 ms. Values are written first, so that there is a body to answer."""
 
     def ask(server: RunningServer) -> Result:
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     course = Course([Part(name, m.duration_s) for name, all_of in parts.items() for m in all_of], _say)
     course.announce()
     found: list[Row | NoFigure] = []
-    with stand() as on:
+    with fixture() as on:
         for name, all_of in parts.items():
             for measured in all_of:
                 with course.part(name, measured.name):

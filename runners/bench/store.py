@@ -16,10 +16,10 @@ from typing import Any
 
 from runners.bench import store_http
 from runners.bench.course import Course, Part
+from runners.bench.fixture import fixture
 from runners.bench.programs import FLAGS, Programs, ending_in_order, scratch
 from runners.bench.row import NoFigure, Row, keep
 from runners.bench.stalls import find_witness
-from runners.bench.stand import stand
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
 from runners.process.cpu_placement import usable_cpus
 from runners.storage.run_folder import RUNS
@@ -102,7 +102,7 @@ def measure(request: Request) -> None:
             bench.witness, bench.no_witness = find_witness(bench.cpu, folder)
         for name in request.rows:
             if name == HTTP:
-                with stand() as on:
+                with fixture() as on:
                     rows = store_http.rows(on, course)
             else:
                 rows = GROUPS[name].rows(bench)

@@ -18,8 +18,8 @@ from functools import partial
 from runners.analysis.rounds import ENOUGH_ROUNDS
 from runners.bench.bracket import Bracket, Outcome, outcome, seek
 from runners.bench.course import Course
+from runners.bench.fixture import CONNECTIONS, WARMUP_S, Fixture, Result
 from runners.bench.row import Row
-from runners.bench.stand import CONNECTIONS, WARMUP_S, Result, Stand
 from runners.design.workload import SCRIPTS
 from runners.errors import ToolError
 from runners.targets.lab_server import RunningServer
@@ -93,7 +93,7 @@ def _knee_row(name: str, brackets: Sequence[dict[str, Bracket]], peer: str) -> R
     return Row(name, "/s", ours, theirs, ">=", GOAL, note if any(capped) else "")
 
 
-def fill(on: Stand, server: RunningServer, say: Say) -> None:
+def fill(on: Fixture, server: RunningServer, say: Say) -> None:
     """Writes every key once and waits until the store rests."""
     flags = ["-n", str(KEYS), "-s", str(SCRIPTS / "fill.lua")]
     target = [*flags, f"{server.url}/v0/entity", "--", str(KEYS), str(VALUE_BYTES)]
@@ -113,7 +113,7 @@ def durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> li
     ]
 
 
-def rows(on: Stand, course: Course, works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[Row]:
+def rows(on: Fixture, course: Course, works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[Row]:
     """The rows through HTTP of these kinds of requests."""
     say = course.say
     found: list[Row] = []

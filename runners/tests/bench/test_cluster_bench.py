@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runners.bench import cluster, pairs, stand
+from runners.bench import cluster, fixture, pairs
+from runners.bench.fixture import Result
 from runners.bench.overload import MIN_ACHIEVED
 from runners.bench.row import NoFigure, Row
-from runners.bench.stand import Result
 from runners.design.workload import SCRIPTS
 from runners.targets.lab_server import RunningServer
 
@@ -27,7 +27,7 @@ class _Server(RunningServer):
 
 @pytest.mark.parametrize("script", [cluster.GET, cluster.PUT])
 def test_load_runs_a_script_that_exists_over_many_keys(script: str) -> None:
-    words = stand.command(cluster.target(script, _Server()), 3, 64, None, Path("out.json"))
+    words = fixture.command(cluster.target(script, _Server()), 3, 64, None, Path("out.json"))
     assert (SCRIPTS / script).is_file()
     assert str(SCRIPTS / script) in words
     assert "-R" not in words, "closed loop"

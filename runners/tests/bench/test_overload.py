@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.bench import overload, row, server
+from runners.bench.fixture import Result, fixture
 from runners.bench.row import NoFigure, Row
-from runners.bench.stand import Result, stand
 from runners.tests.counts import rounds
 from runners.tests.tiers import LONG
 
@@ -159,7 +159,7 @@ def test_who_is_let_in_is_served_and_all_others_are_told(
 ) -> None:
     monkeypatch.setattr(server, "COMPILE_S", rounds(1, server.COMPILE_S))
     runs: list[tuple[int | None, Result]] = []
-    with stand() as on, server.warm(on, on.spec("overload", overload.FLAGS)) as running:
+    with fixture() as on, server.warm(on, on.spec("overload", overload.FLAGS)) as running:
 
         def load(connections: int, rate_rps: int | None) -> Result:
             runs.append((rate_rps, server.load(on, running, connections=connections, rate_rps=rate_rps)))

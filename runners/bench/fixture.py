@@ -1,4 +1,4 @@
-"""What benchmarks with a server stand on: one that stores nothing, a generator on cores of its own, one run of it."""
+"""Give benchmarks a fixture: a server that stores nothing, a generator on cores of its own, one run of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Result = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class Fixture:
     """Where the servers come from, which cores are whose, and the watch over what else runs."""
 
     shop: Workshop
@@ -110,11 +110,11 @@ def command(
 
 
 @contextmanager
-def stand() -> Iterator[Stand]:
+def fixture() -> Iterator[Fixture]:
     """Builds what is needed, says what is unusual about the machine, and leaves no folder behind."""
     shop = prepare("truepace", print)
     server_cpus, generator_cpus = machine.pinning()
     for warning in machine.noise(machine.facts()):
         print(f"Unusual today: {warning['text']} ({warning['remedy']})")
     with tempfile.TemporaryDirectory() as folder:
-        yield Stand(shop, Path(folder), server_cpus, generator_cpus)
+        yield Fixture(shop, Path(folder), server_cpus, generator_cpus)
