@@ -48,7 +48,7 @@ public final class Housekeeper implements Executor, AutoCloseable {
     @Override
     public void execute(Runnable task) {
         if (closing) {
-            task.run();
+            runTask(task);
             return;
         }
         tasks.add(task);
@@ -67,12 +67,12 @@ public final class Housekeeper implements Executor, AutoCloseable {
                 if (regular != null) {
                     pauseNs = Math.min(IDLE_NS, regular.doNext());
                 }
-                Runnable task = tasks.poll();
-                if (task != null) {
-                    task.run();
-                }
             } catch (RuntimeException | Error e) {
-                failed(e);
+                failed("The regular housekeeping failed; it is tried again", e);
+            }
+            Runnable task = tasks.poll();
+            if (task != null) {
+                runTask(task);
             }
             if (pauseNs > 0 && tasks.isEmpty() && !closing) {
                 LockSupport.parkNanos(pauseNs);
@@ -82,9 +82,9 @@ public final class Housekeeper implements Executor, AutoCloseable {
     }
 
     /** Nothing may end this thread, not even a lack of memory to say why. */
-    private static void failed(Throwable cause) {
+    private static void failed(String what, Throwable cause) {
         try {
-            LOG.error("Housekeeping failed; it is tried again", cause);
+            LOG.error(what, cause);
         } catch (OutOfMemoryError e) {
             // The next attempt says it.
         }
@@ -92,7 +92,16 @@ public final class Housekeeper implements Executor, AutoCloseable {
 
     private void runTasks() {
         for (Runnable task; (task = tasks.poll()) != null; ) {
+            runTask(task);
+        }
+    }
+
+    /** One that fails keeps neither the others nor the close of the store from being done. */
+    private static void runTask(Runnable task) {
+        try {
             task.run();
+        } catch (RuntimeException | Error e) {
+            failed("A task of the housekeeping failed; what it was to free stays in use until the process ends", e);
         }
     }
 

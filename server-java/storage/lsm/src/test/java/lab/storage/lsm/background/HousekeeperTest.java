@@ -1,5 +1,6 @@
 package lab.storage.lsm.background;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.ArrayList;
@@ -22,11 +23,7 @@ class HousekeeperTest {
         try (Housekeeper housekeeper = new Housekeeper()) {
             housekeeper.execute(() -> {
                 begun.countDown();
-                try {
-                    gate.await();
-                } catch (InterruptedException e) {
-                    throw new IllegalStateException(e);
-                }
+                awaitUninterruptibly(gate);
             });
             begun.await();
             for (int i = 0; i < TASKS; i++) {
@@ -46,6 +43,54 @@ class HousekeeperTest {
         }
         for (int i = 0; i < TASKS; i++) {
             assertEquals(List.of("prepare", "task"), done.subList(2 * i, 2 * i + 2), done.toString());
+        }
+    }
+
+    @Test
+    void taskThatFailsTakesNoOtherWithIt() throws InterruptedException {
+        List<String> done = Collections.synchronizedList(new ArrayList<>());
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch closing = new CountDownLatch(1);
+        Housekeeper housekeeper = new Housekeeper();
+        housekeeper.execute(() -> {
+            begun.countDown();
+            awaitUninterruptibly(closing);
+        });
+        begun.await();
+        for (int i = 0; i < TASKS; i++) {
+            housekeeper.execute(HousekeeperTest::fail);
+            housekeeper.execute(() -> done.add("task"));
+        }
+        Thread closer = Thread.ofPlatform().start(() -> assertDoesNotThrow(() -> {
+            housekeeper.close();
+            done.add("closed");
+        }));
+        while (closer.getState() != Thread.State.WAITING) {
+            Thread.onSpinWait();
+        }
+        closing.countDown();
+        closer.join();
+        List<String> all = new ArrayList<>(Collections.nCopies(TASKS, "task"));
+        all.add("closed");
+        assertEquals(all, done);
+    }
+
+    @Test
+    void taskThatFailsAfterTheEndDoesNotReachWhoGaveIt() {
+        Housekeeper housekeeper = new Housekeeper();
+        housekeeper.close();
+        assertDoesNotThrow(() -> housekeeper.execute(HousekeeperTest::fail));
+    }
+
+    private static void fail() {
+        throw new IllegalStateException("injected");
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 }
