@@ -94,6 +94,12 @@ impl Schedule {
         }
     }
 
+    /// In how many nanoseconds from the start of the run a bounded number of requests is due; `None` without a bound, in
+    /// a closed loop, and where the rate falls to zero before.
+    fn bounded_ns(&self, config: &Config) -> Option<u64> {
+        self.profile.as_ref()?.due_ns(config.requests? as f64)
+    }
+
     /// The share of the schedule of one of so many connections (or queues) of a target; `None` in a closed loop.
     fn share(&self, config: &Config, place: Place) -> Option<Arrivals> {
         let profile = self.profile.as_ref()?;
@@ -139,6 +145,7 @@ pub fn prepare_workers(
             slices: schedule.slices(),
             warmup_ns: seconds_to_ns(config.warmup_s),
             duration_ns: seconds_to_ns(config.duration_s),
+            bounded_ns: schedule.bounded_ns(config),
             drain_ns: seconds_to_ns(config.drain_s),
             calibration_ns: if calibrates { seconds_to_ns(calibration_s) } else { 0 },
             timeout_ns: config.timeout.as_nanos() as u64,

@@ -113,7 +113,8 @@ pub fn run(config: &Config) -> Result<u8> {
 
     let started_ns = origin_ns + seconds_to_ns(config.warmup_s);
     let finished_ns = ends.iter().map(|end| end.finished_ns).max().unwrap_or(started_ns);
-    let window_end_ns = ends.iter().map(|end| end.window.end_ns.min(end.finished_ns)).max().unwrap_or(started_ns);
+    let window_end_ns =
+        ends.iter().map(|end| end.window.scheduled_until_ns(end.finished_ns)).max().unwrap_or(started_ns);
     let elapsed_s = finished_ns.saturating_sub(started_ns) as f64 / 1e9;
     let window_s = window_end_ns.saturating_sub(started_ns) as f64 / 1e9;
     let busiest_s = ends.iter().map(|end| end.cpu.total_s()).fold(0.0, f64::max);

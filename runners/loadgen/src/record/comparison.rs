@@ -216,9 +216,9 @@ impl Comparison {
         found
     }
 
-    /// How many stretches there are, and how long one is in seconds.
-    pub fn stretches(&self) -> (usize, f64) {
-        (self.groups.len(), self.group_ns as f64 / 1e9)
+    /// How many stretches there are, and how long one is in seconds; `None` where no stretch holds all targets.
+    pub fn stretches(&self) -> Option<(usize, f64)> {
+        self.paired.then(|| (self.groups.len(), self.group_ns as f64 / 1e9))
     }
 }
 
@@ -307,11 +307,11 @@ mod tests {
     #[test]
     fn stretches_are_merged_when_there_are_too_many() {
         let comparison = compared(1.0, 1);
-        let (groups, length_s) = comparison.stretches();
+        let (groups, length_s) = comparison.stretches().unwrap();
         assert_eq!((groups, length_s), (40, 0.25));
         let mut long = Comparison::new(1, Some(1_000), None);
         (0..1_000).for_each(|slot| long.take(&request(slot, 0, slot * 1_000, 80_000)));
-        let (groups, length_s) = long.stretches();
+        let (groups, length_s) = long.stretches().unwrap();
         assert!(groups <= MOST_GROUPS && groups > MOST_GROUPS / 4, "{groups}");
         assert!((length_s * 1e9 / 1_000.0).log2().fract() == 0.0, "{length_s}");
     }
@@ -338,6 +338,7 @@ mod tests {
     fn without_stretches_of_all_targets_there_is_no_interval() {
         let mut comparison = Comparison::new(2, None, None);
         (0..1000).for_each(|slot| comparison.take(&request(slot, (slot / 500) as u8, slot * 1_000_000, 80_000)));
+        assert_eq!(comparison.stretches(), None);
         assert!(comparison.ratios().iter().all(|one| one.interval.is_none() && (one.ratio - 1.0).abs() < 0.01));
     }
 

@@ -26,10 +26,11 @@ pub fn print_start(config: &Config) {
         format_length(config.duration_s)
     };
     let text = format!(
-        "Running {length} test @ {}\n  {} threads and {} connections\n",
+        "Running {length} test @ {}\n  {} threads and {} connections{}\n",
         where_to(config),
         config.threads,
-        config.connections_asked
+        config.connections_asked,
+        if config.has_several() { " to each" } else { "" }
     );
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

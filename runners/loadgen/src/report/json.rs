@@ -40,7 +40,9 @@ pub fn create(path: &Path) -> Result<File> {
 /// [`Error::CouldNotRun`] when the disk is full or the like.
 pub fn write(mut file: File, config: &Config, run: &Run) -> Result<()> {
     let text = lines(&document(config, run));
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(|error| {
+    // A pipe cannot be synced.
+    let sync = |file: &File| if file.metadata()?.is_file() { file.sync_data() } else { Ok(()) };
+    file.write_all(text.as_bytes()).and_then(|()| sync(&file)).map_err(|error| {
         Error::CouldNotRun(format!(
             "cannot write the JSON report: {error}; free some space or name another file with --json"
         ))
@@ -192,7 +194,7 @@ fn compared(config: &Config, comparison: &Comparison) -> Value {
             "service_p50_us": one.p50_us, "interval_95": bounds(one.interval),
         })
     });
-    let (stretches, stretch_s) = comparison.stretches();
+    let (stretches, stretch_s) = comparison.stretches().unzip();
     json!({
         "stretches": stretches,
         "stretch_s": stretch_s,

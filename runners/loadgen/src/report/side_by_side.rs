@@ -46,7 +46,10 @@ pub(super) fn write(out: &mut String, config: &Config, run: &Run) -> std::fmt::R
         }
     }
     let Some(comparison) = &run.comparison else { return Ok(()) };
-    let (stretches, stretch_s) = comparison.stretches();
+    let stretches = match comparison.stretches() {
+        Some((count, length_s)) => format!("; {count} stretches of {length_s:.2} s"),
+        None => ", each was loaded in a time of its own".to_owned(),
+    };
     for one in comparison.ratios() {
         let interval = match one.interval {
             Some(interval) => format!("95 % {:.4} to {:.4}", interval.low, interval.high),
@@ -54,7 +57,7 @@ pub(super) fn write(out: &mut String, config: &Config, run: &Run) -> std::fmt::R
         };
         writeln!(
             out,
-            "{PREFIX} {} over {}, {} p{}: {:.4} ({interval}; {stretches} stretches of {stretch_s:.2} s)",
+            "{PREFIX} {} over {}, {} p{}: {:.4} ({interval}{stretches})",
             name(one.target),
             name(0),
             one.quantity,

@@ -27,9 +27,14 @@ pub fn points(times: &Distribution) -> Vec<Point> {
         .map(|step| {
             total_count += step.count_since_last_iteration();
             let value_ns = step.value_iterated_to().min(histogram.max());
-            Point { value_us: value_ns as f64 / 1000.0, percentile: step.quantile_iterated_to(), total_count }
+            Point { value_us: value_ns as f64 / 1000.0, percentile: exact(step.quantile_iterated_to()), total_count }
         })
         .collect()
+}
+
+/// Takes off what the iterator's sums have gathered of rounding, or a sixth digit would differ from wrk2's.
+fn exact(quantile: f64) -> f64 {
+    (quantile * 1e12).round() / 1e12
 }
 
 /// The table that HdrHistogram tools read (`.hgrm`) and wrk2 prints: milliseconds, with its footer.
@@ -48,4 +53,20 @@ pub fn table(times: &Distribution) -> String {
     let sub_buckets = (2 * 10_u64.pow(u32::from(DIGITS))).next_power_of_two();
     let _ = writeln!(out, "#[Buckets = {:12}, SubBuckets     = {sub_buckets:12}]", histogram.buckets());
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::new_histogram;
+
+    #[test]
+    fn percentiles_have_the_digits_of_wrk2_s() {
+        let mut histogram = new_histogram();
+        (1..=196).for_each(|ms| histogram.record(ms * 1_000_000).unwrap());
+        let text = table(&Distribution::new(histogram, None));
+        let column: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+        let printed = ["0.975000", "0.978125", "0.981250", "0.984375", "0.985938", "0.987500", "0.989062", "0.990625"];
+        assert!(column.windows(8).any(|rows| rows == printed), "{text}");
+    }
 }

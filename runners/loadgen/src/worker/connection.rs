@@ -63,7 +63,7 @@ pub(super) struct Connection {
     lost_ns: u64,
     /// The requests under way were counted as timed out.
     pub(super) timed_out: bool,
-    /// They were sent when the recorded window was over.
+    /// They were sent when the recorded window, or the schedule of a bounded number of requests, was over.
     pub(super) late: bool,
     /// Only a timer with this number is valid.
     pub(super) timer: u32,

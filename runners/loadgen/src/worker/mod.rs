@@ -150,7 +150,7 @@ impl Worker {
         let Ok(origin_ns) = self.lines.start.recv() else {
             return Err(Error::CouldNotRun("the run was given up before its start".into()));
         };
-        self.window = Window::new(origin_ns, self.plan.warmup_ns, self.plan.duration_ns);
+        self.window = Window::new(origin_ns, self.plan.warmup_ns, self.plan.duration_ns).bounded(self.plan.bounded_ns);
         self.running = true;
         self.last_response_ns = origin_ns;
         let now = monotonic_ns();

@@ -61,6 +61,8 @@ pub struct Plan {
     pub warmup_ns: u64,
     /// Nanoseconds of the recorded window.
     pub duration_ns: u64,
+    /// Open loop with `-n`: nanoseconds from the start of the run in which all its requests are due.
+    pub bounded_ns: Option<u64>,
     /// For how long at most, after the window, its last responses are awaited.
     pub drain_ns: u64,
     /// Requests of the first nanoseconds of the window are counted but not timed (`--wrk-compat`).

@@ -220,7 +220,7 @@ impl Worker {
         connection.parser.expect_answer(connection.requests[0].head);
         connection.state = State::Busy;
         connection.timed_out = false;
-        connection.late = late;
+        connection.late = self.window.is_late(intended_ns, now);
         connection.tag = lane.source.tag();
         connection.received = 0;
         let text = lane.source.text();

@@ -184,6 +184,30 @@ fn a_slow_service_is_awaited_and_its_load_counts_as_achieved() {
 }
 
 #[test]
+fn a_bounded_number_of_requests_is_achieved_in_the_time_in_which_it_was_due() {
+    let slow = |ms| {
+        Server::start(move |stream, _| {
+            std::thread::sleep(Duration::from_millis(ms));
+            stream.write_all(OK).is_ok()
+        })
+    };
+    let (awaiting, overloaded) = (slow(300), slow(20));
+    let awaited = run(&format!("-t1 -c16 -R 20 -n 10 {}", awaiting.url("/")));
+    assert_eq!((awaited.count("/requests/completed"), awaited.number("/loaded_s")), (10, 0.5));
+    assert_eq!(awaited.number("/achieved_rps"), 20.0 - 2.0 * awaited.number("/requests/completed_late"));
+    // One connection carries at most 50/s: five of these fifty leave while they are due, and the others all the same.
+    let overload = run(&format!("-t1 -c1 -R 500 -n 50 --slo achieved=99% {}", overloaded.url("/")));
+    assert_eq!(
+        (overload.count("/requests/completed"), overload.code),
+        (50, Some(3)),
+        "{}",
+        overload.json["objectives"]
+    );
+    assert!(overload.count("/requests/completed_late") >= 40, "{}", overload.json["requests"]);
+    assert!(overload.number("/achieved_rps") <= 100.0, "{}", overload.json["achieved_rps"]);
+}
+
+#[test]
 fn what_waited_for_its_connection_at_the_end_is_sent_but_not_the_backlog_of_an_overload() {
     let server = Server::start(|stream, _| {
         std::thread::sleep(Duration::from_millis(20));

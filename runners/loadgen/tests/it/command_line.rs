@@ -61,6 +61,14 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
+fn a_report_may_go_into_a_pipe() {
+    let server = Server::ok();
+    let output = wait(spawn(&["-c1", "-R100", "-d200ms", "--json", "/dev/stdout", &server.url("/")]));
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"schema\""));
+}
+
+#[test]
 fn help_and_version_are_code_0() {
     for flag in ["--help", "-h", "--version", "-v"] {
         let output = wait(spawn(&[flag]));

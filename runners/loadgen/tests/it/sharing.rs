@@ -170,6 +170,10 @@ fn a_closed_loop_goes_by_slices_only_and_each_target_has_its_own() {
             assert!(of(&run, target, "/requests/completed").as_u64() > Some(50), "{how}: {}", run.json["targets"]);
             assert!((of(&run, target, "/loaded_s").as_f64().expect("seconds") - 0.5).abs() < 0.051);
         }
+        assert!(run.stdout.contains("1 threads and 2 connections to each"), "{}", run.stdout);
+        // One after the other, no stretch of time holds both.
+        assert_eq!(run.json["comparison"]["stretch_s"].is_null(), how == "none", "{}", run.json["comparison"]);
+        assert_eq!(run.stdout.contains("each was loaded in a time of its own"), how == "none", "{}", run.stdout);
     }
 }
 
