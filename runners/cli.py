@@ -320,7 +320,7 @@ def compare(
     parameters: tuple[str, ...],
     **named: object,
 ) -> None:
-    """Compare two runs, or measure two settings in interleaved rounds: `lab compare --engine lsm --engine rocksdb`.
+    """Compare two runs, or measure two settings by one schedule: `lab compare --engine lsm --engine rocksdb`.
 
     Given files, compare the first one's outputs with those of each other: `lab compare before.txt after.txt`.
     """

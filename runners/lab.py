@@ -16,22 +16,12 @@ from runners.analysis.facts import offered_rps
 from runners.analysis.sentinel import judge as judge_sentinel
 from runners.claims.climbing import Ladder
 from runners.design import ablations, report_3, report_4, report_5, stores
-from runners.design.block import (
-    LOAD,
-    LOOP,
-    OUTAGE,
-    PROBE,
-    ROUND,
-    STALL,
-    FaultInjection,
-    FixedRate,
-    FixedTrials,
-    Interleaved,
-)
+from runners.design.block import FaultInjection, FixedRate, FixedTrials, Interleaved
 from runners.design.commands import plan_of
 from runners.design.experiment import REPORT_S, Experiment
 from runners.design.parameter import Value, listed, validate
 from runners.design.rate import Rate
+from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, ROUND, STALL
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES

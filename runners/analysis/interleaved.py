@@ -12,7 +12,7 @@ Several treatments share the error rate by Dunnett's critical value (C. W. Dunne
 procedure for comparing several treatments with a control*, JASA 50). `scipy.stats.dunnett` itself does not serve: it
 takes independent groups and has no blocks. With one start the interval is that of these processes alone, and there is
 no verdict on the treatments. A control, a second fresh process of the baseline, is measured as one more treatment: it
-adds to the residual, has no part in the error rate of the others, and is told apart only by chance.
+adds to the residual, has no part in the error rate of the others, and differs from it only by chance.
 """
 
 from __future__ import annotations

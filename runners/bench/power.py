@@ -106,7 +106,7 @@ def repeated(on: Fixture, name: str, sides: tuple[Side, Side], repeats: int) -> 
 
 
 def alike(on: Fixture, engine: str, repeats: int) -> Iterator[Row]:
-    """Two processes of one setting: how often are they told apart?"""
+    """Two processes of one setting: how often is a difference found?"""
 
     def side() -> AbstractContextManager[str]:
         return running(on, engine)

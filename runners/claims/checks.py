@@ -8,7 +8,7 @@ from runners.analysis import facts, floors
 from runners.audit.audit import audit
 from runners.claims import step_checks as on
 from runners.claims.conclusion import Check
-from runners.design.block import PROFILED_RATE_STEP, RATE_STEP
+from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.readers import write
 from runners.readers.outputs import find_outputs
 from runners.readers.run import Run, Step

@@ -17,8 +17,8 @@ from runners.claims.conclusion import Claims
 from runners.claims.knee_words import asked, together
 from runners.claims.knee_words import rate_interval as rate_interval
 from runners.claims.probe_checks import checks
-from runners.design.block import RATE_STEP
 from runners.design.objective import Objective
+from runners.design.session import RATE_STEP
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity

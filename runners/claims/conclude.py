@@ -28,7 +28,7 @@ from runners.claims.conclusion import Check, Claims, Conclusion
 from runners.claims.cross_checks import cross_checks
 from runners.claims.next_steps import next_steps
 from runners.claims.questions import Asked, Evidence, answered
-from runners.design.block import RATE_STEP, SHARED
+from runners.design.session import RATE_STEP, SHARED
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step

@@ -22,7 +22,8 @@ from runners.claims.comparing import absolute, signed
 from runners.claims.conclusion import Check, Claims
 from runners.claims.questions import Answer, ratio
 from runners.claims.questions import Verdict as Said
-from runners.design.block import ALONE, MOST_UTILISATION, SHARED
+from runners.design.block import MOST_UTILISATION
+from runners.design.session import ALONE, SHARED
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
@@ -341,7 +342,7 @@ def _findings(found: Comparison) -> Iterator[Finding]:
         )  # fmt: skip
     for row in found.control:
         if row.quantity.name == found.primary and row.decided:
-            text = f"A second process of {facts.engine_name(row.baseline)} is told apart from the first: "
+            text = f"A second process of {facts.engine_name(row.baseline)} differs from the first: "
             text += sentence(replace(row, treatment="the second"), found)
             remedy = "Measure again; where it stays, differences of this size are not the treatments'."
             yield Finding("C04", Severity.WARNING, write.sentence(text), {}, found.steps, place, remedy)
@@ -366,17 +367,17 @@ def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:
 
 def answer_of(finding: Finding, *, above: bool = False) -> Answer:
     """Answer whether two treatments differ in a quantity, or (above) the treatment lies above the baseline in it."""
-    told = finding.evidence
-    verdict = Verdict(str(told["verdict"]))
+    evidence = finding.evidence
+    verdict = Verdict(str(evidence["verdict"]))
     said = Said.YES if verdict == Verdict.HIGHER or (verdict == Verdict.LOWER and not above) else Said.NO
     said = Said.INCONCLUSIVE if verdict == Verdict.INCONCLUSIVE else said
-    quantity = QUANTITIES[str(told["quantity"])]
-    share, low, high = (_number(told[name]) - 1 for name in ("ratio", "low", "high"))
-    values = [absolute(quantity, _number(told[name])) for name in ("treatment_value", "baseline_value")]
+    quantity = QUANTITIES[str(evidence["quantity"])]
+    share, low, high = (_number(evidence[name]) - 1 for name in ("ratio", "low", "high"))
+    values = [absolute(quantity, _number(evidence[name])) for name in ("treatment_value", "baseline_value")]
     effect = f"{quantity.label} {ratio(share, low, high)}, {values[0]} against {values[1]}"
-    needed = told.get("starts_needed")
+    needed = evidence.get("starts_needed")
     takes = f"about {write.several(int(needed), 'start')}" if isinstance(needed, int) else "a quieter machine"
-    starts = f"{write.several(_number(told['starts']), 'start')} of each, one schedule"
+    starts = f"{write.several(_number(evidence['starts']), 'start')} of each, one schedule"
     return Answer(said, effect, starts, takes if said == Said.INCONCLUSIVE else "", finding)
 
 

@@ -27,7 +27,7 @@ RULES = {
     "C01": "By how much do two settings differ?",
     "C02": "How large a difference would the rounds have shown?",
     "C03": "Can the settings be compared at all?",
-    "C04": "Is a second process of the baseline told apart from the first?",
+    "C04": "Does a second process of the baseline differ from the first?",
     "P01": "Which parts of the work take the most CPU, memory or waiting?",
     "P02": "Does a part of the work take another share in one engine than in the other?",
     "P03": "What did the profiler cost?",

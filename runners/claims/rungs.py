@@ -10,8 +10,8 @@ from runners.analysis.finding import Anchor, Finding
 from runners.claims import published_ladders
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
-from runners.design.block import PROFILED_RATE_STEP
 from runners.design.ladder import MOST_SHARE
+from runners.design.session import PROFILED_RATE_STEP
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity

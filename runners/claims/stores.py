@@ -17,7 +17,7 @@ from runners.analysis.intervals import Bounded
 from runners.claims import executions
 from runners.claims.conclusion import Claims
 from runners.claims.executions import Knee
-from runners.design.block import PROFILED_RATE_STEP, RATE_STEP
+from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.stores import CEILING, REFERENCE
 from runners.readers import write
 from runners.readers.run import Run, Step

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runners.design.block import FILL, LOOP, ClosedLoop, FixedTrials, Session, Trial
+from runners.design.block import FixedTrials
+from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.shape import Shape
 from runners.design.workload import SCRIPTS, Workload

@@ -14,9 +14,10 @@ from msgspec.structs import asdict
 from runners.analysis import facts
 from runners.analysis.knee import Answer, Kind, Probe, Search, finish, move, probe_of
 from runners.analysis.meets import Met, Outcome, meets
-from runners.design.block import KneeSearch, Ladder, Session, SharedSession
+from runners.design.block import KneeSearch, Ladder
 from runners.design.ladder import most_again, nearest, nearest_to_shares, step_rates
 from runners.design.objective import Objective
+from runners.design.session import Session, SharedSession
 from runners.design.size import AROUND_A_LOAD_S
 from runners.errors import MeasureError
 from runners.readers.run import Step

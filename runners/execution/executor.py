@@ -7,19 +7,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from runners.analysis import facts
-from runners.design.block import (
-    FILL,
-    Block,
-    FaultInjection,
-    FixedRate,
-    FixedTrials,
-    Interleaved,
-    KneeSearch,
-    Session,
-    SharedSession,
-    Trial,
-)
+from runners.design.block import Block, FaultInjection, FixedRate, FixedTrials, Interleaved, KneeSearch
 from runners.design.rate import choose_rate
+from runners.design.session import FILL, Session, SharedSession, Trial
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.errors import MeasureError

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runners.design.block import Freeze, KillNode, Trial
+from runners.design.session import Freeze, KillNode, Trial
 from runners.errors import MeasureError
 from runners.readers.errors import ReadError
 from runners.readers.load_json import read_load_json

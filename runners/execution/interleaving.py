@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from runners.analysis import facts
 from runners.claims.line import line
-from runners.design.block import ALONE, Interleaved, SharedSession
+from runners.design.block import Interleaved
+from runners.design.session import ALONE, SharedSession
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.errors import MeasureError

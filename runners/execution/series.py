@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from runners.analysis import facts
-from runners.design.block import LOAD, WarmServer
+from runners.design.block import WarmServer
 from runners.design.ladder import step_name
 from runners.design.rate import choose_rate
+from runners.design.session import LOAD
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import Size

@@ -9,10 +9,11 @@ from runners.analysis import rounds
 from runners.claims import instrument
 from runners.claims.instrument import OURS
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, verdict_of
-from runners.design.block import ROUND, Block, FaultInjection, FixedTrials, Freeze, Session, Trial
+from runners.design.block import Block, FaultInjection, FixedTrials
 from runners.design.parameter import Value, listed
 from runners.design.question import Question
 from runners.design.rate import Rate
+from runners.design.session import ROUND, Freeze, Session, Trial
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.workload import FIXED_GET

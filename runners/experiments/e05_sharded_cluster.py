@@ -10,10 +10,11 @@ from runners.claims.answering import of_turns, treatment
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.claims.turns import CARRIED
 from runners.design import report_5
-from runners.design.block import Block, FaultInjection, KillNode
+from runners.design.block import Block, FaultInjection
 from runners.design.parameter import Value
 from runners.design.question import Question
 from runners.design.report_5 import NEW, OLD
+from runners.design.session import KillNode
 from runners.design.shape import Shape
 from runners.process.cpu_placement import usable_cpus
 from runners.readers import write

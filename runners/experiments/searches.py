@@ -9,19 +9,12 @@ from runners.analysis import facts, floors
 from runners.claims import published_ladders
 from runners.claims.climbing import Ladder, ladder_of
 from runners.design import block, report_3
-from runners.design.block import (
-    PROFILED_RATE_STEP,
-    RATE_STEP,
-    SEARCH_STEP_S,
-    SEARCH_WARMUP_S,
-    KneeSearch,
-    WarmServer,
-    around_the_knee,
-)
+from runners.design.block import SEARCH_STEP_S, SEARCH_WARMUP_S, KneeSearch, WarmServer, around_the_knee
 from runners.design.experiment import setting_of
 from runners.design.ladder import LadderSize
 from runners.design.objective import Objective
 from runners.design.parameter import Value
+from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SENTINEL, Size

@@ -122,6 +122,8 @@ def sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     for found in comparisons(run):
         if found.rows:
             place = anchor(found.name)
-            told = tuple(finding for finding in conclusion.findings if finding.figure == place)
+            findings = tuple(finding for finding in conclusion.findings if finding.figure == place)
             figures = (Shown(place, picture(found), data(found)),)
-            yield Section(f"{place}-section", "Treatments by one schedule", TEXT, told, figures, tables=(table(found),))
+            yield Section(
+                f"{place}-section", "Treatments by one schedule", TEXT, findings, figures, tables=(table(found),)
+            )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from runners.analysis import facts
 from runners.analysis.facts import quotable
-from runners.design.block import RATE_STEP
+from runners.design.session import RATE_STEP
 from runners.readers.run import Run, Step
 from runners.report import numbers
 from runners.report.shares import events_of

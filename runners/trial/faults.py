@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from runners.design.block import Freeze
+from runners.design.session import Freeze
 from runners.errors import LabError
 from runners.process.supervisor import Child, Frozen
 from runners.storage.schema import FreezeRecord, OutageRecord

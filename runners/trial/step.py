@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from runners.errors import LabError, MeasureError
 from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
 from runners.process.cpu_placement import usable_cpus
-from runners.process.tree import tree
+from runners.process.tree import ProcessClock, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import (
     GeneratorRecord,
@@ -32,7 +32,6 @@ from runners.targets.group import TargetGroup
 from runners.trial.activity import Activity
 from runners.trial.footprint import processes
 from runners.trial.others import Others
-from runners.trial.process_clock import ProcessClock
 from runners.trial.profiler import Profiler, ProfileSpec, collapse
 from runners.trial.recording import Recorder
 from runners.trial.telemetry import Telemetry

@@ -18,9 +18,9 @@ import pytest
 
 from runners.analysis import facts
 from runners.analysis.stall import Stall, stall
-from runners.design.block import STALL, Freeze, Trial
 from runners.design.experiment import EVERY_GENERATOR as GENERATORS
 from runners.design.rate import Rate
+from runners.design.session import STALL, Freeze, Trial
 from runners.design.shape import Shape
 from runners.design.size import SIZES
 from runners.design.workload import FIXED_GET

@@ -12,11 +12,12 @@ import pytest
 from runners.analysis.meets import Outcome
 from runners.claims.climbing import Ladder as Measured
 from runners.claims.climbing import ladder_of, ladders
-from runners.design.block import PROFILED_RATE_STEP, RATE_STEP, KneeSearch, Ladder, WarmServer, around_the_knee
+from runners.design.block import KneeSearch, Ladder, WarmServer, around_the_knee
 from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import LADDERS, LadderSize
 from runners.design.objective import Objective
 from runners.design.parameter import validate
+from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SIZES

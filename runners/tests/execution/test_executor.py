@@ -10,20 +10,10 @@ from typing import Any
 import pytest
 
 from runners.design import report_2
-from runners.design.block import (
-    LOOP,
-    ROUND,
-    Fault,
-    FaultInjection,
-    FixedRate,
-    FixedTrials,
-    Freeze,
-    KillNode,
-    Session,
-    Trial,
-)
+from runners.design.block import FaultInjection, FixedRate, FixedTrials
 from runners.design.rate import Rate
 from runners.design.report_2 import HELD_KEYS, MIXED, LoopSize, Stage
+from runners.design.session import LOOP, ROUND, Fault, Freeze, KillNode, Session, Trial
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SIZES

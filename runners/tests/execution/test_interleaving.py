@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from runners.analysis.interleaved import Verdict
 from runners.claims.conclude import conclude
 from runners.claims.interleaved import CPU, THROUGHPUT, analyse, comparisons
-from runners.design.block import ALONE, MOST_UTILISATION, SHARED, Interleaved
+from runners.design.block import MOST_UTILISATION, Interleaved
 from runners.design.rate import Rate
+from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.workload import GET, PUT

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runners.design.block import Freeze
+from runners.design.session import Freeze
 from runners.process.supervisor import Child, start
 from runners.trial.faults import Freezer
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from runners.trial.process_clock import ProcessClock
+from runners.process.tree import ProcessClock
 
 BUSY = "import time\nwhile time.process_time() < 0.2: pass\n"
-TOLD = "import time; print(time.process_time(), flush=True); input()"
+PRINTED = "import time; print(time.process_time(), flush=True); input()"
 
 
 def _child(code: str) -> subprocess.Popen[str]:
@@ -18,7 +18,7 @@ def _child(code: str) -> subprocess.Popen[str]:
 
 
 def test_it_reads_what_a_process_says_of_itself() -> None:
-    with _child(BUSY + TOLD) as child:
+    with _child(BUSY + PRINTED) as child:
         assert child.stdout is not None and child.stdin is not None
         own_s = float(child.stdout.readline())
         read_s = ProcessClock((child.pid,)).read_s()
@@ -27,7 +27,7 @@ def test_it_reads_what_a_process_says_of_itself() -> None:
 
 
 def test_what_a_process_starts_counts_and_goes_on_counting_when_it_has_ended() -> None:
-    starts = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {BUSY + TOLD!r}]); p.wait()\n"
+    starts = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {BUSY + PRINTED!r}]); p.wait()\n"
     with _child(starts + "print('over', flush=True); input()") as child:
         assert child.stdout is not None and child.stdin is not None
         clock = ProcessClock((child.pid,))

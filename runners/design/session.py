@@ -1,0 +1,205 @@
+"""Describe what one server or several are asked: the trials of a session, as data."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runners.design.ladder import AROUND_A_PROFILE_S, AROUND_A_RATE_STEP_S
+from runners.design.rate import Rate
+from runners.design.setting import Setting
+from runners.design.shape import Shape
+from runners.design.size import AROUND_A_LOAD_S
+from runners.design.workload import Workload
+
+PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
+#: Roles of the trials of a fault injection, by what happens.
+STALL, OUTAGE = "stall", "outage"
+#: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
+RATE_STEP, PROFILED_RATE_STEP = "rung", "rung-profiled"
+#: Roles of an interleaved block: the load that all share, and the closed loop on one server alone.
+SHARED, ALONE = "shared", "alone"
+#: Seconds to start a server, and around a short closed loop on one that is up.
+START_S, AROUND_A_LOOP_S = 1.0, 1.0
+#: Seconds around a trial of a role, where it is on a server that is up already.
+_AROUND_S = {
+    RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
+    FILL: 0.5,
+}  # fmt: skip
+WRK2_CALIBRATION_S = 10.0  # before it records anything
+#: Planned for loads that end after a number of requests.
+REQUESTS_RPS = 2_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """A fault: the server stands still from `at_s` of the recorded window on, for `length_s`."""
+
+    at_s: float
+    length_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class KillNode:
+    """A fault: node `node` of a cluster of processes, counted from 1, is killed and later started again.
+
+    Times are seconds of the recorded window.
+    """
+
+    node: int
+    at_s: float
+    restart_at_s: float
+
+
+Fault = Freeze | KillNode
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """What a closed loop's script draws from and finds, and the published run that it repeats.
+
+    The kernel's TCP counters are read beside it.
+    """
+
+    drawn_keys: int
+    held_keys: int
+    published: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One load: what is sent, at which rate (None: closed loop), for how long, and which events are profiled.
+
+    `generator` and `label` where they are not the run's generator and the treatment's name with that of the workload.
+    A trial of the role FILL must write the number of keys that its shape has as requests.
+    """
+
+    name: str
+    role: str
+    workload: Workload
+    rate: Rate | None
+    shape: Shape
+    profile: tuple[str, ...] = ()
+    label: str = ""
+    generator: str = ""
+    round: int | None = None
+    faults: tuple[Fault, ...] = ()
+    loop: ClosedLoop | None = None
+
+    @property
+    def length_s(self) -> float:
+        """The seconds of the load, warm-up included; where requests end it, what they are likely to take."""
+        if self.shape.requests is not None:
+            return self.shape.requests / REQUESTS_RPS
+        return (self.shape.warmup_s or 0.0) + (self.shape.duration_s or 0.0)
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of the load and of what is done around it."""
+        calibration_s = max(0.0, WRK2_CALIBRATION_S - (self.shape.warmup_s or 0.0)) if self.generator == "wrk2" else 0.0
+        return self.length_s + calibration_s + _AROUND_S.get(self.role, AROUND_A_LOAD_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One server and the trials that share it. `fill`: the workload whose keys are written first.
+
+    `restart`: the server is started again on what the fill left, so that the data has been through the disk.
+    `warm_up`: the closed loop that warms the server after the fill. Sessions in a row that differ in their trials alone
+    share one warm server; the first has the warm-up itself as its trial.
+    """
+
+    treatment: Setting
+    trials: tuple[Trial, ...]
+    fill: Workload | None = None
+    restart: bool = False
+    warm_up: Trial | None = None
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of the fill and of every trial; on a warm server those of its trials."""
+        if self.warm_up is not None and self.warm_up not in self.trials:
+            return sum(trial.planned_s for trial in self.trials)
+        return (self.fill.fill_s() if self.fill else 0.0) + sum(trial.planned_s for trial in self.trials)
+
+    @property
+    def specification(self) -> str:
+        """A hash of everything that is asked for: trials of equal specification need not be measured twice."""
+        return _hash(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One server of a shared schedule, and its closed loop before the load."""
+
+    treatment: Setting
+    workload: Workload
+    alone: Trial
+
+    @property
+    def name(self) -> str:
+        """Its name in the schedule."""
+        return self.treatment.name
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSession:
+    """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
+
+    `load` has the rate of all together; its connections are those to each. `reference` names the member that does
+    nothing. It has the same rate: at a quarter of it, its caches were cold and its median above that of a store.
+    """
+
+    number: int
+    members: tuple[Member, ...]
+    load: Trial
+    warm_s: float
+    seed: int
+    interleave: str
+    reference: str
+
+    @property
+    def compared(self) -> tuple[Member, ...]:
+        """The members without the one that does nothing."""
+        return tuple(each for each in self.members if each.name != self.reference)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """The closed loops, then the load."""
+        return (*(each.alone for each in self.members), self.load)
+
+    @property
+    def planned_s(self) -> float:
+        """The seconds of starts, fills, warm-ups and trials."""
+        fills_s = sum(each.workload.fill_s() for each in self.members)
+        around_s = len(self.members) * (START_S + self.warm_s + AROUND_A_LOOP_S)
+        alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])
+        return fills_s + around_s + alone_s + self.load.planned_s
+
+    @property
+    def specification(self) -> str:
+        """A hash of everything that is asked for, as that of a session."""
+        return _hash(self)
+
+
+def _hash(session: Session | SharedSession) -> str:
+    text = json.dumps(_plain(session), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(value: object) -> Any:
+    """A value as JSON holds it; a path by its name, as a checkout may lie anywhere."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(getattr(value, "name", value))
+
+
+def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
+    """Sum up the planned seconds of sessions."""
+    return sum(session.planned_s for session in sessions)
