@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
+import os
 import re
 import shlex
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -22,7 +25,9 @@ if TYPE_CHECKING:
 
 EXIT_PROBLEM = 1
 EXIT_USAGE = 2
+EXIT_FAULT = 70
 EXIT_INTERRUPTED = 130
+LOG_BYTES = 1_000_000
 
 
 @click.group()
@@ -31,40 +36,80 @@ def lab() -> None:
     """Load-test reports that can be run again."""
 
 
-@lab.command()
-def doctor() -> None:
+def _command(*examples: str) -> Callable[[Callable[..., object]], click.Command]:
+    """Declare a command of `lab` with the examples at the end of its help."""
+    return lab.command(epilog="\n".join(("\b", "Examples:", *(f"  {line}" for line in examples))))
+
+
+def _numbers() -> list[str]:
+    """The experiments there are, for a shell that completes."""
+    from runners.design.experiment import EXPERIMENTS
+
+    return [*EXPERIMENTS]
+
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="The result as JSON; all else goes to standard error.")
+
+
+@_command(
+    "lab doctor",
+    "lab doctor --json",
+)
+@_JSON
+def doctor(as_json: bool) -> None:
     """Show what was found on this machine and what is missing; exit 1 only if the main job can't run."""
     from runners.execution.doctor import examine
 
     findings = examine()
-    for finding in findings:
-        click.echo(finding.line())
+    if as_json:
+        _print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            click.echo(finding.line())
     if any(finding.fatal for finding in findings):
         sys.exit(EXIT_PROBLEM)
 
 
-@lab.command()
+@_command(
+    "lab build",
+    "lab build --force",
+)
 @click.option("--force", is_flag=True, help="Build even when nothing changed.")
-def build(force: bool) -> None:
+@_JSON
+def build(force: bool, as_json: bool) -> None:
     """Build the server and the load generator."""
     from runners.toolchain.workshop import prepare
 
-    shop = prepare("truepace", click.echo, force)
-    for name, version in shop.versions().items():
+    versions = prepare("truepace", lambda line: click.echo(line, err=as_json), force).versions()
+    if as_json:
+        _print_json(versions)
+        return
+    for name, version in versions.items():
         click.echo(f"{name:16} {version}")
 
 
-@lab.command()
+@_command(
+    "lab experiments --titles",
+    "lab experiments --json",
+)
 @click.option("--titles", is_flag=True, help="Their titles too.")
-def experiments(titles: bool) -> None:
+@_JSON
+def experiments(titles: bool, as_json: bool) -> None:
     """List the experiments' numbers, one a line."""
     from runners.design.experiment import EXPERIMENTS
 
+    if as_json:
+        fields = ("number", "title", "published", "notebook")
+        _print_json([{field: getattr(one, field) for field in fields} for one in EXPERIMENTS.values()])
+        return
     for one in EXPERIMENTS.values():
         click.echo(f"{one.number}  {one.title}" if titles else one.number)
 
 
-@lab.command()
+@_command(
+    "lab questions",
+    "lab questions --json",
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with quantity, margin, width and design.")
 def questions(as_json: bool) -> None:
     """List the reports' questions, what decides each, and the reference runs' answers."""
@@ -83,12 +128,17 @@ def questions(as_json: bool) -> None:
     click.echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered_share(rows):.0%})")
 
 
-@lab.command()
-@click.argument("experiment")
+@_command(
+    "lab run 01 --size smoke",
+    "lab run 04 -p engines=lsm -p rate_rps=8000",
+    "lab run 01 --resume data/runs/01-20260101T000000Z-smoke-0a1b",
+)
+@click.argument("experiment", shell_complete=lambda *_: _numbers())
 @click.option("--size", help="smoke | quick | full")
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
 @click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter; may be given again.")
-def run(experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...]) -> None:
+@_JSON
+def run(experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...], as_json: bool) -> None:
     """Run an experiment's notebook in batch, e.g. `lab run 01 --size quick -p rate_rps=8000`.
 
     An interrupted run goes on with `--resume RUN`: what it has finished is not measured again.
@@ -98,14 +148,15 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
     given = _given(parameters, {})
     if size is not None and given.setdefault("size", size) != size:
         raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
-    folder = run_notebook(experiment, given, resume)
-    click.echo(f"report.html: {folder.report_html}")
-    click.echo(f"report.md:   {folder.report_md}")
+    _print_report(run_notebook(experiment, given, resume), as_json)
 
 
-@lab.command()
+@_command(
+    "lab report data/runs/01-20260101T000000Z-smoke-0a1b",
+)
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def report(run_folder: Path) -> None:
+@_JSON
+def report(run_folder: Path, as_json: bool) -> None:
     """Write a run's report again from its folder: no server, no load."""
     from runners.experiments.registry import questions_of
     from runners.report.rewrite import write_report
@@ -113,11 +164,12 @@ def report(run_folder: Path) -> None:
 
     folder = RunFolder.open(run_folder)
     write_report(folder, questions_of(str(folder.manifest()["experiment"])))
-    click.echo(f"report.html: {folder.report_html}")
-    click.echo(f"report.md:   {folder.report_md}")
+    _print_report(folder, as_json)
 
 
-@lab.command()
+@_command(
+    "lab keep data/runs/01-20260101T000000Z-quick-0a1b",
+)
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def keep(run_folder: Path) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
@@ -137,7 +189,11 @@ def keep(run_folder: Path) -> None:
     click.echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
 
 
-@lab.command()
+@_command(
+    "lab audit report.md",
+    "lab audit docs --format sarif --output audit.sarif",
+    "lab audit --explain TIM001",
+)
 @click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--format",
@@ -146,6 +202,7 @@ def keep(run_folder: Path) -> None:
     default="text",
     show_default=True,
 )
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file instead.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules, by code or beginning: RAT,TIM001.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="All but these rules.")
@@ -153,6 +210,7 @@ def keep(run_folder: Path) -> None:
 def audit(
     paths: tuple[Path, ...],
     form: str,
+    as_json: bool,
     output: Path | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -177,7 +235,7 @@ def audit(
     if not paths:
         raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
     found = examine([each for path in paths for each in find_in(path)], rules)
-    text = _written(found, form)
+    text = _written(found, "json" if as_json else form)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -206,11 +264,15 @@ def _written(found: Audit, form: str) -> str:
     return as_html(found)
 
 
-@lab.command()
+@_command(
+    "lab runs",
+    "lab runs --sql \"SELECT run, step, value FROM measurements WHERE metric = 'p99'\" --format csv",
+)
 @click.argument("roots", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--sql", help="A question over all runs, e.g. 'FROM runs'; views are named on an error.")
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
-def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
     """List the runs below ROOTS (this project's, unless given), or ask them anything in SQL."""
     from runners.readers.history import RUN_LIST, open_history
     from runners.storage.run_folder import REFERENCE, RUNS
@@ -221,17 +283,19 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
     answer = history.query(RUN_LIST if sql is None else sql)
     if form == "csv":
         click.echo(answer.to_csv(index=False), nl=False)
-    elif form == "json":
+    elif as_json or form == "json":
         click.echo(answer.to_json(orient="records", date_format="iso", indent=1))
     else:
         click.echo(answer.to_string(index=False) if len(answer) else "no runs" if sql is None else "no rows")
 
 
 _TARGET = click.Path(exists=True, dir_okay=False, path_type=Path)
-_JSON = click.option("--json", "as_json", is_flag=True, help="The result as JSON; all else goes to standard error.")
 
 
-@lab.command()
+@_command(
+    "lab load --target target.yaml --rate 2000 --duration 10",
+    "lab load --target target.yaml --size smoke --json",
+)
 @click.option("--target", type=_TARGET, help="The description of a server; `lab init` writes one.")
 @click.option("--workload", help="One of the target's; its first unless given.")
 @click.option("--rate", "rate_rps", type=int, help="Requests a second; 70 % of a closed loop unless given.")
@@ -252,7 +316,10 @@ def load(target: Path | None, as_json: bool, resume: Path | None, parameters: tu
     _told(lambda: load_target(given, resume), as_json)
 
 
-@lab.command()
+@_command(
+    'lab knee --engine lsm --objective "p99<=10ms" --minutes 5',
+    "lab knee --target target.yaml --workload get",
+)
 @click.option("--target", type=_TARGET, help="Any server by its description, in place of an engine.")
 @_JSON
 @click.option("--engine", "setting", help="An engine, or engine=lsm,--flag=value,-XX:flag.")
@@ -287,7 +354,12 @@ def knee(
     _told(lambda: find_knee(given, resume), as_json)
 
 
-@lab.command()
+@_command(
+    "lab compare before.txt after.txt",
+    "lab compare --target a.yaml --target b.yaml --minutes 5",
+    "lab compare --engine lsm --engine rocksdb --workload get",
+    "lab compare data/runs/01-20260101T000000Z-quick-0a1b data/runs/01-20260102T000000Z-quick-0a1b",
+)
 @click.argument("runs", nargs=-1, type=click.Path(exists=True, path_type=Path))
 @click.option("--target", "targets", type=_TARGET, multiple=True, help="Twice: any two servers by their descriptions.")
 @click.option("--engine", "engines", multiple=True, help="Twice: the two engines.")
@@ -359,7 +431,10 @@ def compare(
     _told(lambda: compare_settings(given, resume), as_json)
 
 
-@lab.command()
+@_command(
+    "lab init",
+    'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x',
+)
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("target.yaml"), show_default=True
 )
@@ -390,13 +465,30 @@ def init(output: Path, name: str | None, command: str, url: str, path: str) -> N
     click.echo(f"written: {output}; now: lab load --target {shlex.quote(str(output))} --size smoke")
 
 
-@lab.command()
+@_command(
+    "lab schema target",
+)
 @click.argument("what", type=click.Choice(["target"]))
 def schema(what: str) -> None:
     """Print the JSON schema of a file, for an editor: `lab schema target > target.schema.json`."""
     from runners.design.target import json_schema
 
     click.echo(json.dumps({"target": json_schema}[what](), indent=1))
+
+
+@_command(
+    "lab completion bash > ~/.local/share/bash-completion/completions/lab",
+    'lab completion zsh > "${fpath[1]}/_lab"',
+    "lab completion fish > ~/.config/fish/completions/lab.fish",
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes `lab` in a shell: commands, options and their values."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows each of the choices"
+    click.echo(kind(lab, {}, "lab", "_LAB_COMPLETE").source())
 
 
 def _given(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:
@@ -420,24 +512,78 @@ def _told(measure: Callable[[], RunFolder], as_json: bool) -> None:
         folder = measure()
         click.echo(f"run again or go on: {folder.path}")
     if as_json:
-        from runners.commands import as_json as result
+        _print_result(folder)
 
-        click.echo(json.dumps(result(folder), indent=1, allow_nan=False))
+
+def _print_report(folder: RunFolder, as_json: bool) -> None:
+    """Say where a run's report is, or print what the run found as JSON."""
+    if as_json:
+        _print_result(folder)
+        return
+    click.echo(f"report.html: {folder.report_html}")
+    click.echo(f"report.md:   {folder.report_md}")
+
+
+def _print_result(folder: RunFolder) -> None:
+    from runners.commands import as_json
+
+    _print_json(as_json(folder))
+
+
+def _print_json(value: object) -> None:
+    click.echo(json.dumps(value, indent=1, allow_nan=False))
+
+
+def _log(error: BaseException) -> Path | None:
+    """Append an error's traceback to the log of this user; None where it can't be written."""
+    import logging.handlers
+
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    path = state / "performance-lab" / "errors.log"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handler = logging.handlers.RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger = logging.Logger("lab")
+        logger.addHandler(handler)
+        logger.error("lab %s", shlex.join(sys.argv[1:]), exc_info=error)
+        handler.close()
+    except (OSError, RuntimeError):  # no home, or none that can be written
+        return None
+    return path
+
+
+def _fail(text: str, error: BaseException, code: int) -> NoReturn:
+    """Print an error, keep its traceback in the log, and exit."""
+    click.echo(f"lab: {text}", err=True)
+    if (log := _log(error)) is not None and code == EXIT_FAULT:
+        click.echo(f"lab: its traceback is in {log}", err=True)
+    elif log is None and code == EXIT_FAULT:
+        traceback.print_exception(error)
+    sys.exit(code)
 
 
 def main() -> None:
-    """Entry point: errors that a user can act on are one message and a non-zero exit, never a trace."""
+    """Run `lab`: an error is one message and a non-zero exit; its traceback goes to the log."""
     try:
         lab(standalone_mode=False)
     except LabError as error:
-        click.echo(f"lab: {error}", err=True)
-        sys.exit(EXIT_PROBLEM)
+        _fail(str(error), error, EXIT_PROBLEM)
     except click.ClickException as error:
         error.show()
         sys.exit(EXIT_USAGE)
     except (KeyboardInterrupt, click.Abort):
         click.echo("lab: interrupted; what was measured is kept", err=True)
         sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:  # who reads has seen enough; the interpreter would complain when it flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_PROBLEM)
+    except OSError as error:
+        if error.filename is None:
+            _fail(f"a fault of the lab: {error!r}", error, EXIT_FAULT)
+        _fail(f"{error.filename}: {error.strerror}; see whether it is there and may be used", error, EXIT_PROBLEM)
+    except Exception as error:
+        _fail(f"a fault of the lab: {error!r}", error, EXIT_FAULT)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,159 @@
+"""The command line: every help has examples that can be read, facts come as JSON, a user's mistake has no traceback."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from runners.cli import EXIT_FAULT, EXIT_PROBLEM, lab
+from runners.storage.run_folder import REFERENCE
+from runners.toolchain.tools import ROOT
+
+#: Commands whose examples need nothing but what the folder below holds, and seconds.
+RUN_HERE = ("experiments", "audit", "runs", "init", "schema", "completion")
+RUN = "data/runs/01-20260101T000000Z-smoke-0a1b"
+
+
+def examples(command: click.Command) -> list[list[str]]:
+    """The examples at the end of a command's help as words, without what a shell would do with them."""
+    lines = (command.epilog or "").splitlines()
+    assert lines[:2] == ["\b", "Examples:"], f"{command.name} has no examples"
+    words = [shlex.split(line) for line in lines[2:]]
+    return [each[: each.index(">")] if ">" in each else each for each in words]
+
+
+ALL = [(name, words) for name, command in lab.commands.items() for words in examples(command)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the examples name, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("target.yaml", "a.yaml", "b.yaml"):
+        command = ["init", "--output", name, "--command", "", "--url", "http://127.0.0.1:1", "--path", "/"]
+        assert CliRunner().invoke(lab, command).exit_code == 0
+    published = next(ROOT.glob("data/published/report-1/*.txt"))
+    for name in ("before.txt", "after.txt", "report.md", "docs/load.txt"):
+        Path(name).parent.mkdir(exist_ok=True)
+        shutil.copy(published, name)
+    for run in (RUN, RUN.replace("smoke", "quick"), "data/runs/01-20260102T000000Z-quick-0a1b"):
+        shutil.copytree(REFERENCE / "01", run)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "words"), ALL, ids=[shlex.join(words) for _, words in ALL])
+def test_an_example_of_a_help_can_be_read(name: str, words: list[str], folder: Path) -> None:
+    assert words[:2] == ["lab", name]
+    with CliRunner().isolation(input="\n\n\n"):  # the answers to what `lab init` asks
+        lab.commands[name].make_context(name, words[2:])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [words for name, words in ALL if name in RUN_HERE and (len(words) > 2 or name != "init")],
+    ids=shlex.join,
+)
+def test_an_example_of_a_help_runs(words: list[str], folder: Path) -> None:
+    (folder / "target.yaml").unlink()
+    done = CliRunner().invoke(lab, words[1:])
+    assert done.exit_code in ((0, EXIT_PROBLEM) if words[1] == "audit" else (0,)), done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["experiments"], ["questions"], ["runs", RUN.rpartition("/")[0]], ["audit", "before.txt"], ["report", RUN]],
+    ids=lambda words: str(words[0]),
+)
+def test_what_is_printed_with_json_is_json_alone(words: list[str], folder: Path) -> None:
+    found = json.loads(CliRunner().invoke(lab, [*words, "--json"]).stdout)
+    assert found
+
+
+def lab_process(words: list[str], state: Path) -> subprocess.CompletedProcess[str]:
+    env = {"XDG_STATE_HOME": str(state), "PATH": "/usr/bin:/bin", "HOME": str(state)}
+    command = [sys.executable, "-m", "runners.cli", *words]
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_mistake_has_no_traceback_and_the_log_has_it(tmp_path: Path) -> None:
+    done = lab_process(["report", str(tmp_path)], tmp_path / "state")
+    assert done.returncode == EXIT_PROBLEM
+    assert "not a run folder" in done.stderr and "Traceback" not in done.stderr
+    log = (tmp_path / "state" / "performance-lab" / "errors.log").read_text(encoding="utf-8")
+    assert f"lab report {tmp_path}" in log and "Traceback" in log and "StoreError" in log
+
+
+def test_a_fault_of_the_lab_names_its_log(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "manifest.json").write_text("[]")  # nothing that the lab writes
+    done = lab_process(["report", str(run)], tmp_path / "state")
+    assert done.returncode == EXIT_FAULT, done.stderr
+    assert "Traceback" not in done.stderr
+    assert str(tmp_path / "state" / "performance-lab" / "errors.log") in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_a_script_that_completes(shell: str) -> None:
+    assert f"_LAB_COMPLETE={shell}_complete" in CliRunner().invoke(lab, ["completion", shell]).output
+
+
+def test_completion_gives_commands_options_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    def completed(words: str) -> str:
+        env = {"_LAB_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys; sys.argv = ['lab']; from runners.cli import main; main()"],
+            cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        return done.stdout
+
+    assert "plain,compare" in completed("lab comp")
+    assert "plain,--despite" in completed("lab compare --d")
+    assert "plain,sarif" in completed("lab audit --format s")
+    assert "plain,04" in completed("lab run 0")
+
+
+def imported(code: str) -> set[str]:
+    """The packages that a fresh interpreter has loaded after `code`."""
+    command = [sys.executable, "-c", f"{code}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_neither_the_package_nor_any_help_loads_what_is_slow_to_load() -> None:
+    helps = "\n".join(
+        ["from runners.cli import lab"]
+        + [f"lab(['{name}', '--help'], standalone_mode=False)" for name in ("doctor", "run", "compare", "audit")]
+    )
+    slow = {"numpy", "pandas", "matplotlib", "scipy", "duckdb", "httpx", "papermill", "IPython", "pyarrow"}
+    assert not slow & imported("import runners")
+    assert not slow & imported(helps)
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize(("code", "most_s"), [("import runners", 0.4), ("from runners.cli import main", 0.3)])
+def test_it_is_there_at_once(code: str, most_s: float) -> None:
+    def once() -> float:
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+        return time.monotonic() - began
+
+    best_s = min(once() for _ in range(5))
+    print(f"{code}: {best_s:.3f} s")
+    assert best_s < most_s
+
+
+@pytest.fixture(autouse=True)
+def own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    yield
