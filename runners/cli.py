@@ -159,7 +159,7 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
 def report(run_folder: Path, as_json: bool) -> None:
     """Write a run's report again from its folder: no server, no load."""
     from runners.experiments.registry import questions_of
-    from runners.report.rewrite import write_report
+    from runners.report.references import write_report
     from runners.storage.run_folder import RunFolder
 
     folder = RunFolder.open(run_folder)
@@ -175,8 +175,7 @@ def keep(run_folder: Path) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
     from runners.audit.registry import PAGES
     from runners.experiments.registry import questions_of
-    from runners.report.readme import refreshed
-    from runners.report.rewrite import keep_reference
+    from runners.report.references import keep_reference, refreshed
     from runners.storage.run_folder import REFERENCE, RunFolder
     from runners.toolchain.tools import ROOT, shown
 

@@ -45,9 +45,8 @@ from runners.readers.history import sentinel_history
 from runners.readers.published import published
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
-from runners.report.blocks import Concluded
-from runners.report.cell import draw, in_notebook
-from runners.report.rewrite import write_report
+from runners.report.notebook import Concluded, draw, in_notebook
+from runners.report.references import write_report
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
 from runners.targets.lab_server import RunningServer

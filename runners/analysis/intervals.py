@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.stats import binom, chi2
+from scipy.stats import binom
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,6 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
     low = value - math.hypot(a.value - a.low, b.high - b.value)
     high = value + math.hypot(a.high - a.value, b.value - b.low)
     return Bounded(value, low, high)
-
-
-def poisson(events: int, confidence: float = 0.95) -> Bounded:
-    """Exact bounds of the mean of a Poisson count (F. Garwood, 1936, Biometrika 28)."""
-    tail = (1 - confidence) / 2
-    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
-    return Bounded(float(events), low, float(chi2.ppf(1 - tail, 2 * events + 2)) / 2)
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1, confidence: float = 0.95) -> Bounded:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runners.analysis import causes, facts, latency_spikes, seconds
-from runners.analysis.attribution import LEVEL, Attribution, Share, attribute
+from runners.analysis.attribution import Attribution, Share, attribute
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
 from runners.analysis.latency_spikes import Excursion
@@ -139,21 +139,6 @@ def written(share: Bounded) -> str:
 def p(share: Share) -> str:
     """How often chance does as well: "p = 0.03", against the level that a cause has to reach."""
     return f"p{write.NBSP}={write.NBSP}{share.p:.2g}"
-
-
-def verdict(share: Share, excursions_: int) -> str:
-    """Why a cause is named or not, for the table."""
-    if share.named:
-        return "named"
-    if share.visible is not None:
-        if not share.visible:
-            return "too short to be seen"
-        if (share.traced or 0) * 2 < share.visible:
-            return f"{share.traced} of {share.visible} long ones left a trace"
-        return "too short for these spikes"
-    if not excursions_ or not share.excursions:
-        return "not in a spike"
-    return "too short" if share.p <= LEVEL and share.share.value <= 0 else "no more than chance"
 
 
 def _finding(

@@ -23,7 +23,7 @@ from runners.execution.warming import warm_up
 from runners.experiments.e05_sharded_cluster import server_cores
 from runners.experiments.searches import Searches
 from runners.readers.run import Step
-from runners.report.cell import draw
+from runners.report.notebook import draw
 from runners.targets.lab_server import RunningServer
 from runners.trial.profiler import ProfileSpec
 

@@ -15,8 +15,8 @@ from runners.design.parameter import validate
 from runners.errors import LabError
 from runners.experiments import e08_history
 from runners.readers.history import History, open_history
-from runners.report.blocks import Concluded
-from runners.report.rewrite import write_report
+from runners.report.notebook import Concluded
+from runners.report.references import write_report
 from runners.storage.run_folder import REFERENCE, RUN_VARIABLE, RUNS, RunFolder
 
 NUMBER = "08"

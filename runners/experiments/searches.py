@@ -25,7 +25,7 @@ from runners.execution.series import Series
 from runners.readers.published import rate as published_rate
 from runners.readers.reading import read_step
 from runners.readers.run import Step
-from runners.report.cell import draw
+from runners.report.notebook import draw
 from runners.storage.run_folder import RunFolder
 
 

@@ -22,7 +22,7 @@ from runners.execution.progress import Progress
 from runners.execution.servers import Servers
 from runners.experiments.searches import Searches
 from runners.readers.run import Step
-from runners.report.cell import draw
+from runners.report.notebook import draw
 from runners.targets.lab_server import RunningServer
 
 

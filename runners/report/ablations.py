@@ -14,7 +14,7 @@ from runners.claims.conclusion import Conclusion
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import numbers, style
-from runners.report.difference import drawn
+from runners.report.comparison import drawn
 from runners.report.section import Section, Shown
 from runners.report.tables import Table
 

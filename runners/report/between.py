@@ -15,8 +15,8 @@ from runners.claims.between import Compared
 from runners.claims.comparing import absolute, signed
 from runners.readers import write
 from runners.readers.run import Run
-from runners.report import font, style
-from runners.report.difference import drawn
+from runners.report import report, style
+from runners.report.comparison import drawn
 from runners.report.report import csv
 from runners.report.section import Shown
 from runners.report.tables import Table
@@ -69,7 +69,7 @@ def comparison_page(found: Sequence[Compared], a: Sequence[Run], b: Sequence[Run
         ],
         sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
         despite=[differs.text for differs in despite],
-        face=Markup(font.faces(font.letters(drawings))),  # noqa: S704 - made here, base64
+        face=Markup(report.faces(report.letters(drawings))),  # noqa: S704 - made here, base64
         css=Markup(resources.files("runners.report").joinpath("templates", "report.css").read_text(encoding="utf-8")),  # noqa: S704
     )
 

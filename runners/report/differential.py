@@ -19,11 +19,9 @@ from runners.analysis.finding import Anchor
 from runners.analysis.profile import EVENT_NAMES
 from runners.claims import differential as told
 from runners.claims.differential import Change
-from runners.readers import write
 from runners.readers.run import Step
-from runners.report import flame_html, numbers, style
+from runners.report import flamegraph, numbers, style
 from runners.report.section import Embedded
-from runners.report.tables import Table
 
 LEAST_WIDTH = 0.001  # of the whole: narrower frames are left out
 TOP_BARS, TOP_ROWS = 14, 25
@@ -137,7 +135,7 @@ def _graph(anchor: str, title: str, root: Node, in_first: bool) -> Embedded:
     script, look = (_template(f"differential.{kind}") for kind in ("js", "css"))
     page = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{flame_html.POLICY}"><style>{look}</style></head><body>'
+        f'<meta http-equiv="Content-Security-Policy" content="{flamegraph.POLICY}"><style>{look}</style></head><body>'
         '<div id="bar"><label>Search <input id="q" type="search" placeholder="regular expression"></label>'
         '<button id="reset" type="button">Reset</button><span id="told"></span></div><div id="graph"></div>'
         f'<script type="application/json" id="data">{payload.replace("<", chr(92) + "u003c")}</script>'
@@ -193,27 +191,6 @@ def bars(seen: Differential) -> style.Picture:
     figure.suptitle(title(seen), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.alt = f"Frames whose share changed. {title(seen)}."
     return figure
-
-
-def table(seen: Differential) -> Table:
-    """The changes that chance does not make."""
-    rows = [
-        (
-            style.plain(each.frame, 100),
-            numbers.share(each.before),
-            numbers.share(each.after),
-            f"{100 * each.change.value:+.2f} ({100 * each.change.low:+.2f} to {100 * each.change.high:+.2f})",
-        )
-        for each in seen.changes
-        if each.beyond
-    ][:TOP_ROWS]
-    first, second = seen.names
-    changed = sum(each.beyond for each in seen.changes)
-    note = (
-        f"{write.count(changed)} of {write.count(len(seen.changes))} frames changed beyond chance (false discovery "
-        f"rate {numbers.share(told.RATE)}); the largest are shown. Percentage points with 95 % intervals."
-    )
-    return Table(f"{seen.event}: frames that changed", ("frame", first, second, "change, points"), tuple(rows), note)
 
 
 def data(seen: Differential) -> pd.DataFrame:

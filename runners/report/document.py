@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from runners.analysis import facts, floors, profile, tail
+from runners.analysis.facts import quotable
 from runners.analysis.finding import Anchor, Finding
 from runners.claims.checks import NOTHING_TO_LOOK_AT
 from runners.claims.climbing import ladders
@@ -15,19 +17,29 @@ from runners.claims.conclusion import Check, Conclusion
 from runners.claims.merging import merged
 from runners.claims.questions import Answered, Verdict
 from runners.claims.rules import MEANINGS, RULES
+from runners.design.session import RATE_STEP
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
-from runners.report import notices, overview, published_rates, style, tables
-from runners.report.causes import causes, data
+from runners.report import numbers, overview, style, tables
+from runners.report.ablations import sections as ablation_sections
+from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
+from runners.report.cluster import client_lock_section, keys_section, outage_section
+from runners.report.comparison import difference_section, interleaved_sections
 from runners.report.differential import data as changed_frames
 from runners.report.differential import differential
 from runners.report.flamegraph import FlameGraph, flamegraph
+from runners.report.history import section as history_section
+from runners.report.instrument import BUILDERS as INSTRUMENT
+from runners.report.ladder import PUBLISHED_TEXT, beside_published, knee_sections, ladder_section
 from runners.report.section import Embedded, Section, Shown, shown_of
-from runners.report.sections import sections
+from runners.report.shares import events_of
 from runners.report.spectrum import spectrum
+from runners.report.stores import sections as store_sections
 from runners.report.tables import Table
-from runners.report.timeline import timeline
+from runners.report.timeline import causes, timeline
+from runners.report.timeline import causes_data as data
+from runners.report.turns import sections as turn_sections
 
 MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
 MOST_SHARES = 7
@@ -131,7 +143,7 @@ def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleRepor
     made = Document(
         run, conclusion, conclusion.answers, findings, first, (), "", tuple(parts),
         tuple(_limits(run, conclusion)), conclusion.next_steps[:5], tuple(_commands(run)),
-        tuple(notices.notices(run, told_otherwise=bool(own))),
+        tuple(notices(run, told_otherwise=bool(own))),
     )  # fmt: skip
     checks = (*conclusion.checks, figures_and_prose(made))
     return replace(made, wrong=tuple(_wrong(checks, conclusion)), well=_well(checks))
@@ -328,10 +340,10 @@ def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """Published and reproduced, side by side, and what limits the comparison."""
     told = [table for one in conclusion.comparison[:2] for table in (tables.comparison(one),)]
     differs = list(dict.fromkeys(text.rstrip(".") for one in conclusion.comparison for text in one.differs))
-    beside = [one for ladder in ladders(run) if (one := published_rates.beside(ladder)) is not None]
+    beside = [one for ladder in ladders(run) if (one := beside_published(ladder)) is not None]
     told += [replace(one, rows=one.rows[:MOST_BESIDE]) for one in beside[:2]]
     if told:
-        text = write.sentence(f"What differs: {'; '.join(differs)}") if differs else published_rates.TEXT
+        text = write.sentence(f"What differs: {'; '.join(differs)}") if differs else PUBLISHED_TEXT
         yield Section("published", "Published and reproduced", text=text, tables=tuple(told))
 
 
@@ -430,3 +442,82 @@ def figures_and_prose(made: Document) -> Check:
 def numbers_in(text: str) -> list[str]:
     """Quantities with their units, as written."""
     return [found.replace("\u00a0", " ").lstrip("+") for found in _NUMBER.findall(text)]
+
+
+def notices(run: Run, told_otherwise: bool = False) -> list[str]:
+    """What a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
+
+    `told_otherwise`: the experiment has sections of its own, so a run without a load step lacks nothing.
+    """
+    found = []
+    status = str(run.manifest.get("status", "not known"))
+    if status != "complete":
+        count = numbers.count(len(run.steps))
+        found.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
+    found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
+    measured = [step for step in run.steps if step.kind in ("load", "floor")]
+    found += _grouped((step.name, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
+    others = [step for step in run.steps if step not in measured and not step.record.own_section]
+    found += _grouped((step.name, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
+    found += _grouped(
+        (step.name, str(problem).replace(f"{run.folder.path}{os.sep}", ""))
+        for step in run.steps
+        for problem in step.unreadable
+    )
+    unprofiled = []
+    for step in run.find(kind="load", profiled=False):
+        profiled = run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
+        if not any(events_of([other]) for other in profiled):
+            unprofiled.append((step.name, "there is no profile of this load."))
+    found += _grouped(unprofiled)
+    if not run.find(kind="load") and not told_otherwise:
+        found.append("No load step is in this run, so there is no latency to show.")
+    return found
+
+
+def _grouped(said: Iterable[tuple[str, str]]) -> list[str]:
+    """Steps of which the same is said, in one line; a step's own name within the text does not set it apart."""
+    steps: dict[str, list[str]] = {}
+    for step, text in said:
+        steps.setdefault(text.replace(f"steps{os.sep}{step}{os.sep}", ""), []).append(step)
+    return [f"{', '.join(names)}: {text}" for text, names in steps.items()]
+
+
+def reason(step: Step) -> str:
+    """Why a step can't be quoted."""
+    reasons = "; ".join(step.record.invalid_reasons)
+    if facts.fell_short(step):
+        head = "saturated" if facts.is_saturated(step) else "held up for a while, so it fell short of its rate"
+    else:
+        head = "invalid" if not step.valid else "no latencies recorded"
+    return f"{head} ({reasons})." if reasons else f"{head}."
+
+
+Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
+
+#: In the order in which the sections stand in a report.
+BUILDERS: tuple[Builder, ...] = (
+    turn_sections,
+    outage_section,
+    knee_sections,
+    ladder_section,
+    client_lock_section,
+    keys_section,
+    difference_section,
+    interleaved_sections,
+    store_sections,
+    ablation_sections,
+    *INSTRUMENT,
+    *CLOSED_LOOP,
+    history_section,
+)
+
+
+def sections(run: Run, conclusion: Conclusion) -> tuple[Section, ...]:
+    """The sections that this run has something for."""
+    found: list[Section] = []
+    for builder in BUILDERS:
+        built = builder(run, conclusion)
+        if built is not None:
+            found += [built] if isinstance(built, Section) else built
+    return tuple(found)

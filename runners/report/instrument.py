@@ -1,22 +1,28 @@
-"""The sections of experiment 00: the floor of each generator, its timer, the stall, the cost."""
+"""Build the sections of experiment 00: each generator's floor, its timer, a server that stood still, and CPU time."""
 
 from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Sequence
 
-from runners.analysis import facts, resolution, rounds
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
+
+from runners.analysis import facts, rounds
 from runners.analysis.finding import Finding
 from runners.analysis.rounds import Floor
-from runners.analysis.stall import stalls
+from runners.analysis.stall import Stall, stalls
 from runners.claims import instrument as told
 from runners.claims.conclusion import Conclusion
-from runners.readers import write
+from runners.claims.instrument import ordered
+from runners.readers import timer, write
+from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
-from runners.report import numbers, stall
-from runners.report.floors import floors, label_of
+from runners.readers.timer import TimerFit, fit
+from runners.report import numbers, style
 from runners.report.section import Section, Shown, shown_of
-from runners.report.staircase import chosen, staircase
 from runners.report.tables import Table
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
@@ -24,27 +30,6 @@ PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 
 def _about(conclusion: Conclusion, anchor: str) -> tuple[Finding, ...]:
     return tuple(finding for finding in conclusion.findings if finding.figure == anchor)
-
-
-def _interval(floor: Floor, level: float) -> str:
-    value = floor.at(level)
-    return numbers.NONE if value is None else numbers.latency_interval(value.value, value.low, value.high)
-
-
-def _point_table(found: list[Floor], connections: int, rate_rps: float) -> Table:
-    point = rounds.at_point(found, connections, rate_rps)
-    reference = rounds.reference_of(point)
-    rows = []
-    for tool, floor in point.items():
-        more = []
-        for level in (resolution.MEDIAN, resolution.TAIL):
-            extra = rounds.added(floor, reference, level) if reference and reference.tool != tool else None
-            more.append(numbers.NONE if extra is None else told.amount(extra))
-        rows.append((label_of(tool), _interval(floor, 0.5), more[0], _interval(floor, 0.99), more[1], floor.spread()))
-    beside = f"above the {label_of(reference.tool)}" if reference else "above the simplest client"
-    head = ("generator", "p50", beside, "p99", beside, "interval from")
-    caption = f"{write.rate(rate_rps)} on {write.connections(connections)}"
-    return Table(caption, head, tuple(rows))
 
 
 def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -106,7 +91,7 @@ def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
     seen = stalls(steps)
     if not seen:
         return None
-    shown = shown_of(told.STALL, stall.stall(steps), steps, "spectrum")
+    shown = shown_of(told.STALL, stall(steps), steps, "spectrum")
     return Section(
         "stall",
         "The stall",
@@ -151,3 +136,299 @@ def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 BUILDERS = (floor_section, stall_section, staircase_section, cpu_section)
+
+
+COLOURS = {
+    "blocking": style.INK,
+    "epoll": style.GREEN,
+    "truepace": style.BLUE,
+    "wrk2": style.VERMILION,
+    "wrk": style.PURPLE,
+}
+LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
+_ROW_IN = 0.34
+
+
+def label_of(tool: str) -> str:
+    """How a generator is called in a figure."""
+    return LABELS.get(tool, style.plain(tool, 20))
+
+
+def colour_of(tool: str) -> str:
+    return COLOURS.get(tool, style.QUIET)
+
+
+def floors_title(found: Sequence[Floor]) -> str:
+    """The result: the medians at the highest rate on the fewest connections."""
+    points = rounds.points(found)
+    if not points:
+        return "No floor was measured"
+    fewest = min(connections for connections, _ in points)
+    rate = max(rate for connections, rate in points if connections == fewest)
+    medians = []
+    for tool, floor in rounds.at_point(found, fewest, rate).items():
+        value = floor.at(0.5)
+        if value is not None:
+            medians.append(f"{label_of(tool)} {write.latency(value.value)}")
+    return f"p50 at {write.rate(rate)} on {write.connections(fewest)}: {', '.join(medians)}"
+
+
+def _row(axes: Axes, floor: Floor, y: float) -> None:
+    colour = colour_of(floor.tool)
+    p50, p99 = floor.at(0.5), floor.at(0.99)
+    if p50 is None or p99 is None:
+        axes.annotate("no round that may be quoted", (0.5, y), xycoords=("axes fraction", "data"), va="center")
+        return
+    axes.plot([p50.value, p99.value], [y, y], color=colour, linewidth=1, alpha=0.45)
+    for level, value, face in ((0.5, p50, colour), (0.99, p99, style.CARD)):
+        each = [one.value for step in floor.good if (one := facts.at(step, level)) is not None]
+        axes.scatter(each, [y + 0.24] * len(each), s=7, color=colour, alpha=0.45, linewidths=0)
+        axes.plot([value.low, value.high], [y, y], color=colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
+        axes.scatter([value.value], [y], s=38, facecolor=face, edgecolor=colour, linewidths=1.5, zorder=3)
+    text = f"{numbers.latency(p50.value)}  /  {numbers.latency(p99.value)}"
+    axes.annotate(text, (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=8, color=style.INK)
+
+
+@style.styled
+def floors(steps: Sequence[Step]) -> style.Picture:
+    """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel a rate and number of connections.
+
+    The thick bar is the interval over the rounds, small dots are the rounds. wrk, which has no rate, stands in the last
+    panel of its number of connections.
+    """
+    found = rounds.floors(steps)
+    panels: list[tuple[str, list[Floor]]] = []
+    points = rounds.points(found)
+    for index, (connections, rate) in enumerate(points):
+        group = list(rounds.at_point(found, connections, rate).values())
+        last = all(other != connections for other, _ in points[index + 1 :])
+        if last:
+            group += [floor for floor in found if floor.closed and floor.connections == connections]
+        panels.append((f"{write.connections(connections)}, {write.rate(rate)}", group))
+    count = sum(len(group) for _, group in panels)
+    figure = style.Picture(8.4, 1.3 + _ROW_IN * count + 0.42 * len(panels))
+    figure.alt = f"Floors of the generators. {floors_title(found)}."
+    if not panels:
+        figure.text(0.5, 0.5, "no floor to draw", ha="center", color=style.QUIET)
+        return figure
+    ratios = [len(group) + 0.6 for _, group in panels]
+    grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=ratios)
+    for axes, (heading, group) in zip(grid[:, 0], panels, strict=True):
+        for y, floor in enumerate(group):
+            _row(axes, floor, float(y))
+        names = []
+        for floor in group:
+            reached = floor.achieved()
+            closed = f", closed loop: {write.rate(reached.value)}" if floor.closed and reached else ""
+            names.append(label_of(floor.tool) + closed.replace(", ", "\n", 1))
+        axes.set_yticks(range(len(group)), names)
+        axes.set_ylim(len(group) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.set_title(heading[0].upper() + heading[1:], fontsize=9.5, pad=4)
+        axes.set_xscale("log")
+        axes.annotate(
+            "p50  /  p99", (1.01, 1.0), xycoords="axes fraction", va="bottom", fontsize=7.5, color=style.QUIET
+        )
+    bottom = grid[-1][0]
+    bottom.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    bottom.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(value)))
+    bottom.xaxis.set_minor_formatter(NullFormatter())
+    bottom.set_xlabel("response time, log (filled: p50, hollow: p99; bar: interval over the rounds; dots: rounds)")
+    figure.suptitle(floors_title(found), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+    return figure
+
+
+UP_TO = 0.95
+_STEPS = 10
+
+
+def chosen(steps: Sequence[Step]) -> list[Step]:
+    """The quietest round (the least p99) of each generator, at the highest rate of the fewest connections."""
+    found = rounds.floors(steps)
+    points = rounds.points(found)
+    if not points:
+        return []
+    fewest = min(connections for connections, _ in points)
+    rate = max(rate for connections, rate in points if connections == fewest)
+    groups = [floor.good for floor in rounds.at_point(found, fewest, rate).values()]
+    shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
+    return [min(group, key=_p99) for group in shown if group]
+
+
+def _p99(step: Step) -> float:
+    value = facts.at(step, 0.99)
+    return value.value if value is not None else float("inf")
+
+
+def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
+    return spectrum[(spectrum["kind"] == facts.RESPONSE) & (spectrum["percentile"] <= UP_TO)]
+
+
+def staircase_title(lines: Sequence[tuple[str, TimerFit | None]]) -> str:
+    """The result: who climbs, and how straight."""
+    climbing = [(name, line) for name, line in lines if line is not None and line.is_millisecond_timer]
+    if not climbing:
+        return "No generator shows a tick: latencies are flat in the percentile"
+    widths = [f"{name} ({write.latency(line.width_us)})" for name, line in climbing]
+    verb = "climbs" if len(widths) == 1 else "climb"
+    return f"{write.listed(widths)} {verb} in a straight line: a timer of 1{write.NBSP}ms"
+
+
+def _top(drawn: Sequence[tuple[str, TimerFit | None, float]]) -> float:
+    """Where the tick is to be seen: the height of the climbing lines, else of all."""
+    climbing = [top for _, line, top in drawn if line is not None and line.is_millisecond_timer]
+    return max(climbing or [top for _, _, top in drawn])
+
+
+def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
+    """A stair a tenth of the requests: all of the same height."""
+    at = np.arange(0, _STEPS) / _STEPS
+    axes.step(at, line.start_us + line.width_us * at, where="post", color=colour, linewidth=0.8, alpha=0.6, zorder=1)
+    text = f"each 10 % adds {write.latency(line.width_us / _STEPS)}"
+    middle = (0.5, line.start_us + line.width_us * 0.5)
+    axes.annotate(text, middle, xytext=(14, -16), textcoords="offset points", fontsize=8, color=colour)
+
+
+@style.styled
+def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> style.Picture:
+    """Draw the rounds of each generator, and the published spectrum, up to p99 over a linear percentile.
+
+    What climbs in a straight line is spread evenly over a tick; each tenth of the requests then adds the same.
+    """
+    figure = style.Picture(8.4, 4.2)
+    axes = figure.add_subplot()
+    drawn: list[tuple[str, TimerFit | None, float]] = []  # name, line, value at the upper end of the fit
+
+    def line(spectrum: pd.DataFrame, name: str, colour: str, dash: object) -> None:
+        rows = _rows(spectrum)
+        axes.plot(rows["percentile"], rows["value_us"], color=colour, linestyle=dash, label=name)
+        found = fit(spectrum[spectrum["kind"] == facts.RESPONSE])
+        drawn.append((name, found, float(rows[rows["percentile"] <= timer.UP_TO]["value_us"].max())))
+        ticks = [other for _, other, _ in drawn if other is not None and other.is_millisecond_timer]
+        if found is not None and found.is_millisecond_timer and len(ticks) == 1:  # one staircase can be read, two not
+            _stairs(axes, found, colour)
+
+    for step in chosen(steps):
+        tool = facts.tool(step)
+        line(step.frames["spectrum"], label_of(tool), colour_of(tool), "-")
+    if published is not None:
+        line(
+            published.spectrum_frame(),
+            f"published (wrk2, {write.rate(published.rate_rps)})",
+            style.INK,
+            (0, (1, 1.2)),
+        )
+    if not drawn:
+        axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
+        axes.set_axis_off()
+        figure.alt = "An empty figure: no spectrum."
+        return figure
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, max(_top(drawn), 1.0) * 1.35)
+    axes.xaxis.set_major_locator(MultipleLocator(0.1))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(value)))
+    axes.set_xlabel(f"percentile (linear, up to p{100 * UP_TO:g})")
+    axes.set_ylabel("response time (linear)")
+    heading = staircase_title([(name, found) for name, found, _ in drawn])
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+    figure.legend(loc="outside lower center", ncols=5)
+    figure.alt = f"Latency over the percentile on linear axes. {heading}."
+    return figure
+
+
+_DASHES = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2)), "truepace": "-", "wrk2": "-"}
+_WIDTHS = {"truepace": 2.6, "wrk2": 2.2}
+_POINTS = 400
+
+
+def stall_title(seen: Sequence[Stall]) -> str:
+    """The result: the part of the waits that each generator with a schedule counts."""
+    paced = [one for one in ordered(seen) if write.known(one.seen_share)]
+    parts = [f"{label_of(one.tool)} {write.percent(one.seen_share)}" for one in paced]
+    return f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
+
+
+def _strip(axes: Axes, one: Stall, length_s: float) -> None:
+    """The server over the time of the load: running, standing still."""
+    axes.axvspan(0, length_s, color=style.GREEN, alpha=0.25, linewidth=0)
+    for freeze in one.freezes:
+        axes.axvspan(freeze.at_s, freeze.at_s + freeze.length_s, color=style.VERMILION, alpha=0.55, linewidth=0)
+        text = f"frozen\n{write.seconds(round(freeze.length_s, 3))}" + (", to the end" if freeze.at_end else "")
+        middle = freeze.at_s + freeze.length_s / 2
+        axes.text(middle, 0.5, text, ha="center", va="center", fontsize=8, color=style.INK)
+    axes.text(0.02 * length_s, 0.5, "server\nruns", va="center", fontsize=8, color=style.INK)
+    axes.set_xlim(0, length_s)
+    axes.set_yticks([])
+    axes.grid(visible=False)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("time in the load (s)", fontsize=8)
+
+
+def _waits(axes: Axes, seen: Sequence[Stall], longest_s: float) -> None:
+    waits = np.linspace(0.01 * longest_s, longest_s * 1.02, _POINTS)
+    paced = [one for one in seen if write.known(one.rate_rps)]
+    if paced:
+        best = next((one for one in paced if write.known(one.censored)), paced[0])
+        expected = [best.expected_above(wait) for wait in waits]
+        axes.plot(
+            waits, expected, color=style.FLOOR, linewidth=7, alpha=0.55, solid_capstyle="butt",
+            label="must wait, by the schedule",
+        )  # fmt: skip
+        _lost(axes, paced, best, waits)
+    for one in reversed(ordered(seen)):
+        colour = colour_of(one.tool)
+        counted = np.array([one.counted_above(wait) for wait in waits])
+        if np.isfinite(counted).any():
+            axes.plot(
+                waits, counted, color=colour, linestyle=_DASHES.get(one.tool, "-"),
+                linewidth=_WIDTHS.get(one.tool, 1.8), label=label_of(one.tool),
+            )  # fmt: skip
+        else:
+            axes.plot([0, one.max_us / 1e6], [1, 1], color=colour, linewidth=2)
+            axes.scatter(
+                [one.max_us / 1e6], [1], color=colour, s=30, zorder=4, label=f"{label_of(one.tool)} (its longest)"
+            )
+    axes.set_xlim(0, longest_s * 1.04)
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
+    axes.set_xlabel("response time (s)")
+    axes.set_ylabel("requests that took longer")
+
+
+def _lost(axes: Axes, paced: Sequence[Stall], best: Stall, waits: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+    """What wrk2's distribution lacks, where it lacks much."""
+    wrk2 = next((one for one in paced if one.tool == "wrk2" and one.seen_share < 0.9), None)
+    if wrk2 is None:
+        return
+    expected = np.array([best.expected_above(wait) for wait in waits])
+    counted = np.array([wrk2.counted_above(wait) for wait in waits])
+    axes.fill_between(waits, counted, expected, color=colour_of("wrk2"), alpha=0.07, linewidth=0)
+    middle = len(waits) * 2 // 5
+    height = (expected[middle] + counted[middle]) / 2
+    text = "waited, and is in no figure of wrk2:\nhad no response when the load ended"
+    axes.text(waits[middle], height, text, ha="center", va="center", fontsize=8, color=colour_of("wrk2"))
+
+
+@style.styled
+def stall(steps: Sequence[Step]) -> style.Picture:
+    """Draw when the server stood still, and over each response time how many requests took longer.
+
+    The broad grey line is what the schedule makes wait. A generator that sees the whole of a stall lies on it.
+    """
+    seen = stalls(steps)
+    if not seen:
+        figure = style.Picture(8.4, 1.4)
+        figure.text(0.5, 0.5, "no stall was measured", ha="center", color=style.QUIET)
+        figure.alt = "An empty figure: no stall."
+        return figure
+    figure = style.Picture(8.4, 5.4)
+    strip, waits = figure.subplots(2, 1, height_ratios=(0.55, 4))
+    shown = next((one for one in seen if one.tool == "truepace"), seen[0])
+    ends = [freeze.at_s + freeze.length_s for freeze in shown.freezes]
+    _strip(strip, shown, max(ends, default=1.0))
+    _waits(waits, seen, max(one.longest_s for one in seen))
+    figure.suptitle(stall_title(seen), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+    figure.legend(loc="outside lower center", ncols=3)
+    figure.alt = f"Requests that took longer than a time, of a server that was frozen. {stall_title(seen)}."
+    return figure

@@ -1,39 +1,37 @@
-"""A ladder: latency and achieved share against the offered rate, each probe shown, the knee with its interval."""
+"""Draw the rate steps of a ladder and the knees beside each other, with their tables and the published rates."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from runners.analysis import facts
+from runners.analysis import facts, floors
 from runners.analysis.knee import Answer, Kind
 from runners.analysis.meets import Met, Outcome
-from runners.claims import climbing
-from runners.claims.climbing import Ladder
+from runners.claims import climbing, published_ladders
+from runners.claims.climbing import MOST_IN_ANSWER, Ladder, ladders
+from runners.claims.conclusion import Conclusion
+from runners.claims.executions import Knee, anchor, knees
+from runners.claims.knee_words import asked, rate_interval
+from runners.claims.merging import ANCHOR
 from runners.claims.published_ladders import taken_at
 from runners.readers import write
 from runners.readers.outputs import Output
-from runners.readers.run import Step
+from runners.readers.run import Run, Step
 from runners.report import numbers, style
-from runners.report.floor import floor_lines, reach
-from runners.report.tables import Table
+from runners.report.section import Section, Shown
+from runners.report.style import floor_lines, reach
+from runners.report.tables import Linked, Table
 
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
 PALE = 0.35
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
-OUTCOMES = {
-    Outcome.MET: "meets the objective",
-    Outcome.MISSED: "misses it",
-    Outcome.GENERATOR: "says nothing: missed, the generator was late",
-    Outcome.INVALID: "not valid",
-}
-LATE = ", generator late"
 
 
 def title(ladder: Ladder) -> str:
@@ -85,7 +83,7 @@ def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None =
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     rows = data(found)
     judged = found.judged
-    there = _published(published)
+    there = _published_rows(published)
     rates = [*rows["offered_rps"], *there["rate_rps"]]
     _latencies(above, found, rows, judged, there, floor)
     _achieved(below, found, rows, judged)
@@ -114,7 +112,7 @@ def _minor(value: float, spread: float) -> str:
     return style.axis_count(value) if spread <= 300 and round(lead, 6) in (2.0, 5.0) else ""
 
 
-def _published(outputs: Sequence[Output]) -> pd.DataFrame:
+def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
     rows = [
         {
             "rate_rps": float(taken_at(output) or output.offered_rps),
@@ -211,46 +209,242 @@ def _knee(axes: Axes, answer: Answer | None, legend: bool) -> None:
         axes.axvspan(answer.ceiling_rps, right, facecolor="none", edgecolor=style.GRID, hatch="///", label=label)
 
 
-def table(found: Ladder) -> Table:
-    """Percentiles by rung, in the order of their rates."""
+HEAD = ("", "knee (95 %)", "interval wide, asked", "missed just above", "probes that tell", "generator", "fixed rates")
+NOTE = (
+    "Missed just above: what the probes missed that were not far above the knee, and of several in how many. Where the "
+    "generator was late and the objective was met all the same, the latencies are upper bounds; where it was missed, "
+    "the probe says nothing. Fixed rates: the rungs offered beside a search. Names and rates lead to the figures."
+)
+
+
+def search_table(found: Sequence[Ladder]) -> Table:
+    """A row a search, with the rungs that were offered beside it; rungs without a search have a row of their own."""
+    searched = {ladder.title: ladder for ladder in found if ladder.search is not None}
+    beside: dict[str, Ladder] = {}
     rows = []
-    for step, met in sorted(zip(found.steps, found.judged, strict=True), key=lambda pair: facts.offered_rps(pair[0])):
-        sure = met.outcome in (Outcome.MET, Outcome.MISSED) and not facts.fell_short(step)
-        cells = [numbers.rate(facts.offered_rps(step)), numbers.rate(facts.achieved_rps(step))]
-        if found.base:
-            cells.insert(1, numbers.share(facts.offered_rps(step) / found.base.rps))
-        cells += [_cell(step, level, sure) for level, _, _ in LEVELS]
-        cells += [numbers.count(facts.samples(step)), _told(found, met)]
-        rows.append(tuple(cells))
-    share = (f"of the {found.base.what}",) if found.base else ()
-    head = ("offered", *share, "achieved", "p50", "p99", "p99.9", "samples", "outcome")
-    note = "Where less than the offered rate was answered, a response time is the length of a queue and is not shown."
-    if any(met.late for met in found.judged):
-        note += " Where the generator was late, its lateness is in the response times: they are upper bounds."
-    note += _lengths(found)
-    what = "probes of the search" if found.search is not None else "rungs"
-    return Table(f"{found.title}: {what}", head, tuple(rows), note)
+    for ladder in found:
+        if ladder.search is None and ladder.title in searched:
+            beside.setdefault(ladder.title, ladder)
+    for ladder in found:
+        if ladder.search is not None:
+            rows.append(_searched(ladder, beside.get(ladder.title)))
+        elif beside.get(ladder.title) is not ladder:
+            rows.append(_fixed(ladder))
+    return Table(_caption(found), HEAD, tuple(rows), NOTE, numeric=False)
 
 
-def _lengths(found: Ladder) -> str:
-    """How long which rates were recorded, where not all alike: published ones may take the published time."""
-    lengths = Counter(step.record.duration_s or 0.0 for step in found.steps)
-    usual_s, _ = lengths.most_common(1)[0]
-    if len(lengths) == 1:
-        return ""
-    other = {length_s: sorted({facts.offered_rps(s) for s in found.steps if s.record.duration_s == length_s})
-             for length_s in sorted(lengths) if length_s != usual_s}  # fmt: skip
-    told = [
-        f"{write.listed([numbers.rate(rps) for rps in rates])} for {numbers.seconds(s)}" for s, rates in other.items()
+def _caption(found: Sequence[Ladder]) -> str:
+    """What all ladders have in common."""
+    text = "All ladders"
+    over = {ladder.steps[0].record.connections for ladder in found}
+    if len(over) == 1:
+        text += f" on {write.connections(over.pop())}"
+    objectives = dict.fromkeys(asked(ladder.objective) for ladder in found if ladder.objective)
+    return f"{text}; asked for: {next(iter(objectives))}" if len(objectives) == 1 else text
+
+
+def _searched(ladder: Ladder, rungs: Ladder | None) -> tuple[str, ...]:
+    return (
+        Linked(facts.title(ladder.steps[0]), ladder.anchor),
+        _knee_cell(ladder),
+        _width(ladder),
+        _missed(ladder),
+        _telling(ladder),
+        _generator(ladder),
+        Linked(_rates(rungs), rungs.anchor) if rungs else numbers.NONE,
+    )
+
+
+def _fixed(ladder: Ladder) -> tuple[str, ...]:
+    name = Linked(facts.title(ladder.steps[0]), ladder.anchor)
+    none = numbers.NONE
+    return (name, none, none, none, _telling(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
+
+
+def _knee_cell(ladder: Ladder) -> str:
+    answer = ladder.answer
+    if answer is None or answer.kind == Kind.FAILED:
+        return "not measured"
+    if answer.kind == Kind.FOUND:
+        return rate_interval(answer)
+    if answer.kind == Kind.ABOVE:
+        return f"above {numbers.rate(answer.low_rps)}"
+    if answer.kind == Kind.BELOW:
+        return f"below {numbers.rate(answer.high_rps)}"
+    met = f"met at {numbers.rate(answer.low_rps)}" if write.known(answer.low_rps) else "met at none"
+    missed = f"missed at {numbers.rate(answer.high_rps)}" if write.known(answer.high_rps) else "missed at none"
+    return f"not found: {met}, {missed}"
+
+
+def _width(ladder: Ladder) -> str:
+    answer, search = ladder.answer, ladder.search
+    if answer is None or search is None or answer.kind != Kind.FOUND:
+        return numbers.NONE
+    return f"{numbers.share(answer.width)}, {numbers.share(search.precision)}"
+
+
+def _missed(ladder: Ladder) -> str:
+    kinds, near = climbing.missed_above(ladder, ladder.answer) if ladder.answer else (Counter[str](), [])
+    if not near:
+        return numbers.NONE
+    if len(near) == 1:
+        return ", ".join(kinds)
+    return ", ".join(f"{kind} in {numbers.count(n)} of {numbers.count(len(near))}" for kind, n in kinds.most_common())
+
+
+def _telling(ladder: Ladder) -> str:
+    said = sum(met.outcome in (Outcome.MET, Outcome.MISSED) for met in ladder.judged)
+    return f"{numbers.count(said)} of {numbers.count(len(ladder.steps))}"
+
+
+def _generator(ladder: Ladder) -> str:
+    bounds = sum(met.late for met in ladder.judged)
+    silent = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.GENERATOR]
+    parts = [f"late in {numbers.count(bounds)} that met it"] if bounds else []
+    if silent:
+        parts.append(f"late in {numbers.count(len(silent))} that missed it, from {numbers.rate(min(silent))} on")
+    return "; ".join(parts) or "kept up"
+
+
+def _rates(ladder: Ladder) -> str:
+    """Which of the fixed rates are carried, in short (rule K05 says it in full)."""
+    met = {probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET}
+    missed = {probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED}
+    if not met and not missed:
+        return "nothing can be told"
+    if not met:
+        return f"none of {numbers.count(len(missed))}"
+    if not missed:
+        return f"all up to {numbers.rate(max(met))}"
+    if min(missed) > max(met):
+        return f"{numbers.rate(max(met))}, not {numbers.rate(min(missed))}"
+    return f"{numbers.count(len(met))} of {numbers.count(len(met | missed))}, not in their order"
+
+
+def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
+    """All ladders of a run, or None."""
+    found = ladders(run)
+    if not found:
+        return None
+    anchors = {ANCHOR, *(each.anchor for each in found)}
+    searched = [each for each in found if each.search is not None]
+    alone = (searched or found) if not knees(run) else []  # knees side by side are drawn once, together
+    return Section(
+        ANCHOR,
+        "The knee" if searched else "The ladder",
+        findings=tuple(finding for finding in conclusion.findings if finding.figure in anchors),
+        figures=tuple(_figure(each, floors.nearest(run.steps, each.steps[0])) for each in alone[:MOST_IN_ANSWER]),
+        tables=(search_table(found),),
+    )
+
+
+def _figure(found: Ladder, floor: Step | None) -> Shown:
+    outputs = [output for _, output in published_ladders.named(found.published)]
+    return Shown(found.anchor, ladder(found, outputs, floor), data(found))
+
+
+KNEES_TEXT = (
+    "Each {what} has its own search for the knee, on a server of its own. Points are the middle of what the probes "
+    "leave possible, bars their 95 % interval."
+)
+
+
+def knee_data(found: Sequence[Knee]) -> pd.DataFrame:
+    """A row a setting: `setting`, `rps`, `low_rps`, `high_rps`, `probes`."""
+    rows = [
+        {
+            "setting": knee.name,
+            "rps": knee.answer.rps,
+            "low_rps": knee.answer.low_rps,
+            "high_rps": knee.answer.high_rps,
+            "probes": len(knee.ladder.steps),
+        }
+        for knee in found
     ]
-    return f" Recorded for {numbers.seconds(usual_s)} each, {'; '.join(told)}."
+    return pd.DataFrame(rows, columns=["setting", "rps", "low_rps", "high_rps", "probes"])
 
 
-def _cell(step: Step, level: float, sure: bool) -> str:
-    return facts.told(step, level) if sure and facts.at(step, level) else numbers.NONE
+@style.styled
+def knee_picture(workload: str, found: Sequence[Knee]) -> style.Picture:
+    """Draw the knees of one workload, one line a setting, in the order in which they were measured."""
+    rows = knee_data(found)
+    figure = style.Picture(8.4, 1.5 + 0.36 * len(rows))
+    axes = figure.add_subplot()
+    for place, row in enumerate(rows.to_dict("records")):
+        axes.plot([row["low_rps"], row["high_rps"]], [place, place], color=style.ORANGE, linewidth=5, alpha=0.5)
+        axes.plot(row["rps"], place, "o", color=style.BLUE)
+        style.beside(axes, numbers.rate(float(f"{row['rps']:.3g}")), row["high_rps"], place)
+    axes.set_yticks(range(len(rows)), [style.plain(name, 24) for name in rows["setting"]])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(0, float(rows["high_rps"].max()) * 1.15)
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
+    axes.set_xlabel("knee (requests a second), 95 % interval")
+    best = max(found, key=lambda knee: knee.answer.rps)
+    title = f"{style.plain(workload.upper(), 12)}: {style.plain(best.name, 24)} has the highest knee, "
+    title += numbers.rate(float(f"{best.answer.rps:.3g}"))
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+    figure.alt = f"Knees with their intervals. {title}."
+    return figure
 
 
-def _told(found: Ladder, met: Met) -> str:
-    if found.objective is None and met.outcome in (Outcome.MET, Outcome.MISSED):
-        return "carried" + LATE * met.late if met.outcome == Outcome.MET else "; ".join(met.missed)
-    return "; ".join(met.missed) if met.outcome == Outcome.MISSED else OUTCOMES[met.outcome] + LATE * met.late
+def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
+    """The knees of a run's settings, side by side; none for a run of one setting."""
+    found = knees(run)
+    if not found:
+        return
+    figures = []
+    for workload, each in found.items():
+        figures.append(Shown(anchor(workload), knee_picture(workload, each), knee_data(each)))
+    anchors = {shown.anchor for shown in figures}
+    told = tuple(finding for finding in conclusion.findings if finding.figure in anchors)
+    engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}
+    heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
+    yield Section("knees", heading, text=KNEES_TEXT.format(what=what), findings=told, figures=tuple(figures))
+
+
+PUBLISHED_TEXT = "Absolute figures of two machines can't be compared; the shape around the knee can."
+_SAME = 0.001
+
+
+def beside_published(ladder: Ladder) -> Table | None:
+    """A row a published output, with the rate step of this run at its rate; None where nothing was published."""
+    if ladder.base is None:
+        return None
+    rows = []
+    for name, output in published_ladders.named(ladder.published):
+        rate = output.offered_rps
+        if not rate:
+            continue
+        own = next((step for step in ladder.rungs if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
+        rows.append((name, _rate(rate, output), *_there(output), numbers.share(rate / ladder.base.rps), *_here(own)))
+    if not rows:
+        return None
+    there = ("published achieved", "published p50 or mean", "published p99")
+    here = (f"of the {ladder.base.what} here", "achieved here", "p50 here", "p99 here")
+    note = (
+        "A dash: not published, or not offered here, because it lies too far beyond what this machine carries, or "
+        "because this size has no time for it."
+    )
+    return Table(f"{ladder.title}", ("output", "rate", *there, *here), tuple(rows), note)
+
+
+def _rate(published_rps: float, output: Output) -> str:
+    """The rate as published, and the one at which the output was taken where that is another."""
+    taken = published_ladders.taken_at(output)
+    text = numbers.rate(published_rps)
+    return text if taken == published_rps else f"{text} (taken at {numbers.rate(taken)})"
+
+
+def _there(output: Output) -> tuple[str, str, str]:
+    report = output.report
+    middle = report.latencies.at(0.5)
+    mean = report.latency.mean if report.latency else None
+    typical = numbers.latency(middle) if middle is not None else f"mean {numbers.latency(mean)}"
+    return numbers.rate(report.requests_per_s), typical, numbers.latency(report.latencies.at(0.99))
+
+
+def _here(step: Step | None) -> tuple[str, str, str]:
+    if step is None:
+        return numbers.NONE, numbers.NONE, numbers.NONE
+    return numbers.rate(facts.achieved_rps(step)), facts.told(step, 0.5), facts.told(step, 0.99)

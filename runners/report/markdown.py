@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from html import escape as escape_html
 from urllib.parse import quote
 
 from runners.analysis.finding import Finding
@@ -74,11 +73,6 @@ def italic(value: object) -> Markdown:
 def path(target: str) -> Markdown:
     """A relative path as the target of a link."""
     return Markdown(quote(target, safe="/-._~#"))
-
-
-def inside_html(value: object) -> Markdown:
-    """`value` as text inside an HTML element, where Markdown's own escapes would be shown."""
-    return Markdown(escape_html(_CONTROL.sub("", " ".join(str(value).split()))))
 
 
 def findings(given: Iterable[Finding], link: Callable[[Finding], tuple[str, str] | None] = lambda _: None) -> Markdown:

@@ -33,11 +33,6 @@ def latency(us: Any) -> str:
     return _known(write.latency(value(us)))
 
 
-def latency_interval(us: Any, low_us: Any, high_us: Any) -> str:
-    """A latency with its 95 % bounds behind it."""
-    return _known(write.latency_interval(value(us), value(low_us), value(high_us)))
-
-
 def share(part: Any) -> str:
     """0.2058 as "20.6 %"."""
     return _known(write.percent(value(part)))

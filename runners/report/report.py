@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import base64
+import io
+import json
+import logging
+import math
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from html import unescape
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import matplotlib as mpl
+import matplotlib.colors as colors
 import pandas as pd
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from runners.claims.conclusion import Conclusion
 from runners.claims.questions import Verdict
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.report import curves, font, markdown, numbers, style, tables
+from runners.report import markdown, numbers, style, tables
 from runners.report.document import Document, document
 from runners.report.flamegraph import FlameGraph
 from runners.report.section import Shown
@@ -160,8 +170,8 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
     """The report as one HTML file below the limit; what had to be left out for that is said in it."""
     environment = _environment(autoescape=True)
     template = environment.get_template("report.html.j2")
-    face = Markup(font.faces(font.letters(drawn.values())))  # noqa: S704 - made here, base64
-    live = {shown.anchor: curves.charts(shown.picture) for shown in page.figures}
+    face = Markup(faces(letters(drawn.values())))  # noqa: S704 - made here, base64
+    live = {shown.anchor: charts(shown.picture) for shown in page.figures}
     stills: dict[str, str] = {}
 
     def still(graph: FlameGraph) -> str:
@@ -241,3 +251,104 @@ def _data_url(shown: Shown, allowed: bool) -> str:
     if not allowed:
         return f"figures/{shown.anchor}.csv"
     return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()
+
+
+FEWEST_POINTS = 3
+MOST_POINTS = 400  # of a line: more cannot be told apart on a screen
+DIGITS = 5
+
+
+def charts(figure: Figure) -> str:
+    """The panels of a figure that hold named curves, as JSON; empty where there is none."""
+    found = [chart for axes in figure.axes if (chart := _chart(axes)) is not None]
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False) if found else ""
+
+
+def _chart(axes: Axes) -> dict[str, object] | None:
+    series: list[dict[str, object]] = []
+    for line in axes.get_lines():
+        label = str(line.get_label())
+        pairs = _points(line)
+        # what carries no name continues the named line before it: faint where few samples lie beyond
+        if label.startswith("_"):
+            continues = bool(series) and series[-1]["colour"] == _colour(line) and len(pairs) > 1
+            if continues and not series[-1]["points"]:
+                xs, ys = series[-1]["x"], series[-1]["y"]
+                assert isinstance(xs, list) and isinstance(ys, list)
+                last = xs[-1]
+                xs += [x for x, _ in pairs if x > last]
+                ys += [y for x, y in pairs if x > last]
+            continue
+        if not pairs or (len(pairs) < FEWEST_POINTS and line.get_marker() in ("None", "", None)):
+            continue
+        series.append(
+            {
+                "label": label,
+                "colour": _colour(line),
+                "points": line.get_linestyle() in ("None", "none", ""),
+                "dash": [] if line.get_linestyle() in ("-", "None") else [5, 3],
+                "x": [x for x, _ in pairs],
+                "y": [y for _, y in pairs],
+            }
+        )
+    if not series:
+        return None
+    return {
+        "title": axes.get_title(loc="left").replace("\n", " "),
+        "x_label": axes.get_xlabel() or "x",
+        "y_label": axes.get_ylabel() or "y",
+        "x_log": axes.get_xscale() == "log",
+        "y_log": axes.get_yscale() == "log",
+        "x_unit": axes.xaxis.get_gid() or "number",
+        "y_unit": axes.yaxis.get_gid() or "number",
+        "series": series,
+    }
+
+
+def _points(line: Line2D) -> list[tuple[float, float]]:
+    """Finite points in the order of x, thinned evenly where there are too many."""
+    every = [(float(x), float(y)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]  # type: ignore[arg-type]
+    finite = sorted((x, y) for x, y in every if math.isfinite(x) and math.isfinite(y))
+    step = max(1, math.ceil(len(finite) / MOST_POINTS))
+    kept = finite[::step]
+    if finite and kept[-1] != finite[-1]:
+        kept.append(finite[-1])
+    return [(float(f"{x:.{DIGITS}g}"), float(f"{y:.{DIGITS}g}")) for x, y in kept]
+
+
+def _colour(line: Line2D) -> str:
+    return str(colors.to_hex(line.get_color()))
+
+
+FACES = (("DejaVuSans.ttf", "normal"), ("DejaVuSans-Bold.ttf", "bold"))
+
+
+def letters(svgs: Iterable[str]) -> str:
+    """Every character that the text of these figures uses, sorted."""
+    found = {letter for svg in svgs for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, re.S) for letter in text}
+    entities = {unescape(text) for svg in svgs for text in re.findall(r"&#?\w+;", svg)}
+    return "".join(sorted(found | {letter for text in entities for letter in text}))
+
+
+def faces(used: str) -> str:
+    """`@font-face` rules with the fonts as data, for the letters of `used`; about 10 kB a face."""
+    return "".join(
+        f"@font-face{{font-family:'DejaVu Sans';font-weight:{weight};"
+        f"src:url(data:font/woff;base64,{_woff(name, used)}) format('woff')}}\n"
+        for name, weight in FACES
+    )
+
+
+@lru_cache(maxsize=8)
+def _woff(name: str, used: str) -> str:
+    from fontTools import subset  # type: ignore[import-untyped]  # slow to import, and only a report needs it
+
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    options = subset.Options(flavor="woff", layout_features=["kern"], hinting=False, notdef_outline=True)
+    font = subset.load_font(str(Path(mpl.get_data_path()) / "fonts" / "ttf" / name), options)
+    cutter = subset.Subsetter(options)
+    cutter.populate(text=used)
+    cutter.subset(font)
+    out = io.BytesIO()
+    subset.save_font(font, out, options)
+    return base64.b64encode(out.getvalue()).decode("ascii")

@@ -1,16 +1,15 @@
-"""Where the time, the allocations and the waits go: shares by category with 95 % intervals, engines side by side."""
+"""Draw the shares of a profile by category over the rate."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
+from runners.analysis import facts
 from runners.readers.run import Step
 from runners.report import numbers, style
 
@@ -36,75 +35,82 @@ def events_of(steps: Sequence[Step]) -> list[str]:
     return known + sorted(found - set(known))
 
 
-def title(steps: Sequence[Step], event: str) -> str:
-    """The result: the largest category of each step."""
-    parts = []
-    for step in steps:
-        rows = rows_of(step, event)
-        if not rows.empty:
-            name = f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
-            parts.append(f"{name} {style.plain(rows['category'].iloc[0], 20)} {numbers.share(rows['share'].iloc[0])}")
-    return f"{event}: most goes to {', '.join(parts)}" if parts else f"{style.plain(event)}: no samples"
+LEAST_SHARE = 0.01  # categories that never reach it are one
 
 
-def _bars(axes: Axes, steps: Sequence[Step], event: str, categories: list[str]) -> float:
-    high_most = 0.0
-    height = 0.8 / max(1, len(steps))
-    for index, step in enumerate(steps):
-        rows = rows_of(step, event).set_index("category")
-        share = np.array([_of(rows, name, "share") for name in categories])
-        low = np.array([_of(rows, name, "low") for name in categories])
-        high = np.array([_of(rows, name, "high") for name in categories])
-        low, high = np.where(np.isfinite(low), low, share), np.where(np.isfinite(high), high, share)
-        at = np.arange(len(categories)) + (index - (len(steps) - 1) / 2) * height
-        axes.barh(at, share, height * 0.92, color=style.colour_of(step.subject), alpha=0.85)
-        error = np.clip(np.vstack([share - low, high - share]), 0, None)
-        seen = share > 0
-        axes.errorbar(
-            share[seen], at[seen], xerr=error[:, seen], fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.2
-        )
-        for y, part, top in zip(at[seen], share[seen], high[seen], strict=True):
-            style.beside(axes, numbers.share(part), float(top), float(y))
-            high_most = max(high_most, float(top))
-    return high_most
+def by_rate_data(steps: Sequence[Step], event: str) -> pd.DataFrame:
+    """A row a rung and category: `rate_rps`, `category`, `share`, `low`, `high`, `samples`."""
+    rows = []
+    for step in sorted(steps, key=facts.offered_rps):
+        for row in rows_of(step, event).to_dict("records"):
+            own = {name: row[name] for name in ("category", "share", "low", "high", "samples")}
+            rows.append({"step": step.name, "rate_rps": facts.offered_rps(step), **own})
+    columns = ["step", "rate_rps", "category", "share", "low", "high", "samples"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _of(rows: pd.DataFrame, category: str, column: str) -> float:
-    return float(rows[column].get(category, math.nan if column != "share" else 0.0))
+def by_rate_title(steps: Sequence[Step], event: str) -> str:
+    """The result: the largest category at the lowest and at the highest rate."""
+    rows = by_rate_data(steps, event)
+    if rows.empty:
+        return f"{style.plain(event)}: no samples"
+    ends = []
+    for rate in dict.fromkeys((rows["rate_rps"].min(), rows["rate_rps"].max())):
+        top = rows[rows["rate_rps"] == rate].sort_values("share").iloc[-1]
+        ends.append(f"{style.plain(top['category'], 20)} {numbers.share(top['share'])} at {numbers.rate(rate)}")
+    name = f"{style.engine_name(steps[0].subject)} {style.plain(steps[0].workload.upper(), 12)}"
+    return f"{name}, {WHAT.get(event, event)}: {', '.join(ends)}"
 
 
 @style.styled
-def shares(steps: Sequence[Step], event: str | None = None) -> style.Picture:
-    """Draw the shares of one event (by default the first that was sampled): a panel a workload, engines in colour."""
-    events = events_of(steps)
+def by_rate(steps: Sequence[Step], workload: str, event: str | None = None) -> style.Picture:
+    """Draw the shares of one event (by default the first that was sampled) of a workload's profiled rungs."""
+    chosen = [step for step in steps if step.workload == workload]
+    events = events_of(chosen)
     event = event or (events[0] if events else "cpu")
-    shown = [step for step in steps if not rows_of(step, event).empty]
-    if not shown:
+    rows = by_rate_data(chosen, event)
+    if rows.empty:
         figure = style.Picture(8.4, 1.4)
         figure.text(0.5, 0.5, f"no {style.plain(event, 20)} samples", ha="center", color=style.QUIET)
         figure.alt = f"No {style.plain(event, 20)} samples."
         return figure
-    workloads = list(dict.fromkeys(step.workload for step in shown))
-    weight = pd.concat([rows_of(step, event) for step in shown]).groupby("category")["share"].sum()
-    categories = [str(name) for name in weight.sort_values(ascending=False, kind="stable").index]
-    most = max(len([step for step in shown if step.workload == workload]) for workload in workloads)
-    figure = style.Picture(8.4, 1.75 + 0.2 * len(categories) * max(1.4, most))
-    panels = figure.subplots(1, len(workloads), sharey=True, sharex=True, squeeze=False)[0]
-    high = 0.0
-    for axes, workload in zip(panels, workloads, strict=True):
-        here = [step for step in shown if step.workload == workload]
-        high = max(high, _bars(axes, here, event, categories))
-        counts = [numbers.count(rows_of(step, event)["samples"].sum()) for step in here]
-        axes.set_title(f"{style.plain(workload.upper(), 12)}, {' and '.join(counts)} samples", fontsize=9.5)
-        axes.grid(visible=False, axis="y")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
-        axes.set_xlabel(f"share of {WHAT.get(event, 'samples')}, 95 % interval", fontsize=8.5)
-    panels[0].set_yticks(range(len(categories)), [style.plain(name, 24) for name in categories])
-    panels[0].invert_yaxis()
-    panels[0].set_xlim(0, max(high * 1.22, 0.01))
-    engines = dict.fromkeys(step.subject for step in shown)
-    handles = [Patch(color=style.colour_of(name), alpha=0.85, label=style.engine_name(name)) for name in engines]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-    figure.suptitle(title(shown, event), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    figure.alt = f"Shares by category. {title(shown, event)}."
+    figure = style.Picture(8.4, 3.9)
+    axes = figure.add_subplot()
+    _stack(axes, rows)
+    axes.set_xlabel("offered rate (requests a second); bars: 95 % interval of the share")
+    axes.set_ylabel(f"share of {WHAT.get(event, 'samples')}")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+    figure.suptitle(by_rate_title(chosen, event), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", fontsize=8, reverse=True)
+    figure.alt = f"Shares by category against the offered rate. {by_rate_title(chosen, event)}."
     return figure
+
+
+def _stack(axes: Axes, rows: pd.DataFrame) -> None:
+    """One column a rung, evenly placed; categories from the largest up, in the same order everywhere."""
+    rates = sorted(rows["rate_rps"].unique())
+    weight = rows.groupby("category")["share"].max()
+    order = [str(name) for name in weight.sort_values(ascending=False, kind="stable").index]
+    kept = [name for name in order if weight[name] >= LEAST_SHARE]
+    aside = dict(zip(kept, np.linspace(-0.27, 0.27, len(kept)), strict=True))  # so that intervals can be told apart
+    base = np.zeros(len(rates))
+    for name in kept:
+        own = rows[rows["category"] == name].set_index("rate_rps")
+        share = np.array([float(own["share"].get(rate, 0.0)) for rate in rates])
+        low = np.array([float(own["low"].get(rate, 0.0)) for rate in rates])
+        high = np.array([float(own["high"].get(rate, 0.0)) for rate in rates])
+        axes.bar(range(len(rates)), share, 0.62, base, color=style.category_colour(name), label=style.plain(name, 20),
+                 edgecolor=style.CARD, linewidth=0.5)  # fmt: skip
+        error = np.clip(np.vstack([share - low, high - share]), 0, None)
+        at = np.arange(len(rates)) + aside[name]
+        axes.errorbar(at, base + share, yerr=error, fmt="none", ecolor=style.INK, elinewidth=0.8, capsize=2)
+        for index, part in enumerate(share):
+            if part >= 0.06:
+                dark = style.is_dark(style.category_colour(name))
+                axes.text(index, base[index] + part / 2, numbers.share(part), ha="center", va="center", fontsize=7.5,
+                          color="white" if dark else style.INK)  # fmt: skip
+        base = base + share
+    axes.set_xticks(range(len(rates)), [numbers.rate(rate) for rate in rates])
+    axes.set_xlim(-0.6, len(rates) - 0.4)
+    axes.set_ylim(0, 1.03)
+    axes.grid(visible=False, axis="x")

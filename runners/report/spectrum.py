@@ -20,7 +20,7 @@ from runners.analysis.facts import quotable
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Step
 from runners.report import numbers, style
-from runners.report.floor import DOTTED, is_own, label
+from runners.report.style import DOTTED, is_own, label
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
 

@@ -9,17 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from runners.analysis import effective_samples, facts
-from runners.analysis.facts import quotable
 from runners.claims.conclusion import Comparison
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import numbers, style
 from runners.report.shares import WHAT, rows_of
-from runners.report.spectrum import FEW, number
+from runners.report.spectrum import number
 from runners.storage.schema import GeneratorRecord, ServerRecord
-
-TOP_FRAMES = 8
 
 
 class Linked(str):
@@ -51,45 +46,6 @@ def name_of(step: Step) -> str:
     return f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
 
 
-def percentiles(workload: str, steps: Sequence[Step], floor: Step | None) -> Table | None:
-    """Response and service time of the clean, valid steps of a workload, p50 to max, and of the floor."""
-    shown = [step for step in steps if quotable(step) and not step.frames["percentiles"].empty]
-    if not shown:
-        return None
-    columns = [*shown, *([floor] if floor is not None and quotable(floor) else [])]
-    levels = sorted({float(p) for step in columns for p in step.frames["percentiles"]["percentile"]})
-    head = ["percentile"]
-    for step in columns:
-        head += [f"{name_of(step)}: response (95 %)"]
-        head += ["service", "samples beyond"] if step in shown else []
-    few = False
-    rows = []
-    for level in levels:
-        cells = [write.level(level)]
-        for step in columns:
-            response, service = _row(step, "response", level), _row(step, "service", level)
-            beyond = number(response, "samples_beyond")
-            mark = "*" if beyond < FEW and not response.empty else ""
-            few = few or bool(mark)
-            value = facts.at(step, level)
-            cells += [(facts.written(value) if value else numbers.NONE) + mark]
-            if step in shown:
-                cells += [numbers.latency(number(service, "value_us")), numbers.count(beyond)]
-        rows.append(tuple(cells))
-    note = f"* fewer than {FEW} samples beyond it. " if few else ""
-    note += "Response time counts from the intended start, service time from the actual send. Bounds are 95 % and " + (
-        "count requests that share a stall as one; ? is a side that this run does not bound."
-        if all(effective_samples.blocks_of(step) for step in shown)
-        else "treat requests as independent: where one stall holds up many, they are too narrow."
-    )
-    return Table(f"{workload.upper()}: percentiles", tuple(head), tuple(rows), note)
-
-
-def _row(step: Step, kind: str, level: float) -> pd.DataFrame:
-    frame = step.frames["percentiles"]
-    return frame[(frame["kind"] == kind) & ((frame["percentile"] - level).abs() < 1e-9)]
-
-
 def shares(steps: Sequence[Step], event: str) -> Table | None:
     """Shares by category of one event, a column a profiled step."""
     shown = [(step, rows_of(step, event).set_index("category")) for step in steps]
@@ -112,24 +68,6 @@ def shares(steps: Sequence[Step], event: str) -> Table | None:
         body.append(tuple(cells))
     note = f"Share of {WHAT.get(event, 'samples')} with its 95 % interval and the number of samples behind it."
     return Table(f"{event}: shares by category", tuple(head), tuple(body), note)
-
-
-def hot_frames(step: Step, event: str) -> Table | None:
-    """The frames in which most of an event's weight ends."""
-    frame = step.frames["frames"]
-    rows = frame[(frame["event"] == event) & (frame["self_share"] > 0)] if not frame.empty else frame
-    if rows.empty:
-        return None
-    rows = rows.sort_values(["self_share", "frame"], ascending=[False, True], kind="stable").head(TOP_FRAMES)
-    body = [
-        (
-            style.plain(row["frame"], 110),
-            numbers.share(row["self_share"]),
-            numbers.share_interval(row["share"], row["low"], row["high"]),
-        )
-        for row in rows.to_dict("records")
-    ]
-    return Table(f"{name_of(step)}, {event}: hottest frames", ("frame", "itself", "with what it calls"), tuple(body))
 
 
 def comparison(table: Comparison) -> Table:
@@ -166,42 +104,9 @@ def _cpus(part: ServerRecord | GeneratorRecord) -> str:
     return ", ".join(str(cpu) for cpu in part.cpus) if part.cpus else "any"
 
 
-def machine(manifest: dict[str, Any]) -> Table:
-    """Where it was run, and with what."""
-    sized = {"memory_bytes": numbers.size, "steal_share": numbers.share}
-    rows = [(_label(name), sized.get(name, _text)(value)) for name, value in (manifest.get("machine") or {}).items()]
-    rows += [(_label(name), _text(value)) for name, value in (manifest.get("tools") or {}).items()]
-    git = manifest.get("git") or {}
-    if git:
-        dirty = ", with uncommitted changes" if git.get("dirty") else ""
-        rows.append(("lab, git commit", f"{_text(git.get('commit'))}{dirty}"))
-    for name, field in (("started", "started_unix_s"), ("ended", "ended_unix_s")):
-        if manifest.get(field):
-            rows.append((name, when(manifest[field])))
-    return Table("Machine and versions", ("", "value"), tuple(rows), numeric=False)
-
-
-def parameters(manifest: dict[str, Any]) -> Table | None:
-    """The parameters of the run."""
-    rows = tuple((str(name), _text(value)) for name, value in (manifest.get("parameters") or {}).items())
-    return Table("Parameters", ("parameter", "value"), rows, numeric=False) if rows else None
-
-
 def when(unix_s: Any) -> str:
     """A time in UTC to the second."""
     try:
         return datetime.fromtimestamp(float(unix_s), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (TypeError, ValueError, OverflowError, OSError):
         return numbers.NONE
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "not known"
-    if isinstance(value, list | tuple):
-        return ", ".join(str(item) for item in value)
-    return str(value)

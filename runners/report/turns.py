@@ -15,7 +15,7 @@ from runners.claims.conclusion import Conclusion
 from runners.claims.turns import CARRIED, TAIL, Group
 from runners.readers.run import Run, Step
 from runners.report import style
-from runners.report.difference import drawn
+from runners.report.comparison import drawn
 from runners.report.section import Section, Shown
 
 TITLES = {cluster.CHANGES: "The three changes, one at a time", cluster.REPLICATION: "Copies: blocking and asynchronous"}

@@ -22,7 +22,7 @@ from runners.design import ablations, report_5, stores
 from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
 from runners.readers.run import Step
 from runners.report import style
-from runners.report.floor import floor_lines, reach
+from runners.report.style import floor_lines, reach
 from runners.tests.report import steps
 
 RATE = 12_600.0

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from runners.analysis import comparable
-from runners.analysis.intervals import Bounded, difference, expected_hits, poisson
+from runners.analysis.intervals import Bounded, difference, expected_hits
 from runners.analysis.seconds import look
 from runners.analysis.steady_state import steadiness
 from runners.readers import write
@@ -78,12 +78,6 @@ def test_exactly_one_absent_key_explains_the_published_errors() -> None:
     assert one.low <= 372 <= one.high
     assert expected_hits(3_959_100, 10_000, 2).low > 372
     assert expected_hits(3_959_100, 10_000, 0).high == 0
-
-
-def test_poisson_bounds_of_the_textbook() -> None:
-    assert poisson(0).high == pytest.approx(3.689, abs=0.001)
-    ten = poisson(10)
-    assert [ten.low, ten.high] == pytest.approx([4.795, 18.390], abs=0.001)
 
 
 def test_the_interval_of_a_difference_holds_the_truth() -> None:

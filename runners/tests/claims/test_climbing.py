@@ -17,7 +17,7 @@ from runners.claims.conclude import conclude
 from runners.design.objective import Objective
 from runners.readers.reading import read_run
 from runners.report import render
-from runners.report.ladder import table, title
+from runners.report.ladder import title
 from runners.tests.fixtures.fake_rounds import with_summary
 from runners.tests.fixtures.ladder_run import make_ladder
 
@@ -59,8 +59,6 @@ def test_what_is_met_although_the_generator_was_late_is_met_and_its_latency_a_bo
     conclusion = conclude(run, {})
     assert [check.text for check in conclusion.checks if "1 met it although" in check.text]
     assert "K03" not in {finding.code for finding in conclusion.findings}
-    row = next(row for row in table(ladder).rows if row[0].startswith("2"))
-    assert [cell.startswith("at most") for cell in row[2:5]] == [True] * 3 and row[-1].endswith("generator late")
     render(run, conclusion, {})
     assert "upper bounds" in run.folder.report_md.read_text()
 

@@ -22,7 +22,7 @@ from runners.design.experiment import EXPERIMENTS
 from runners.design.question import Question
 from runners.experiments.registry import QUESTIONS, questions_of
 from runners.readers.severity import Severity
-from runners.report.rewrite import concluded
+from runners.report.references import concluded
 from runners.storage.run_folder import REFERENCE, RunFolder
 from runners.tests.tiers import in_short
 

@@ -28,7 +28,6 @@ from runners.execution.progress import Progress
 from runners.experiments.registry import blocks_of, planned_s
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
-from runners.report.ladder import table as ladder_table
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
@@ -226,8 +225,6 @@ def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within
     assert rates == sorted(rates) and 1_234.0 in rates and 9_999.0 not in rates and len(rates) == 4
     recorded_s = {step.record.offered_rps: step.record.duration_s for step in found.steps}
     assert recorded_s.pop(1_234.0) == 2.0 and set(recorded_s.values()) == {1.0}, "as long as what was published"
-    note = ladder_table(found).note
-    assert note is not None and "Recorded for 1\u00a0s each, 1\u202f234/s for 2\u00a0s." in note
     profiled = [step for step in steps if step.kind == PROFILED_RATE_STEP]
     assert {step.record.offered_rps for step in profiled} <= set(rates) and len(profiled) == 2
     assert len(bench.machine.launched) == 1  # all of it on one warm server

@@ -21,7 +21,7 @@ from runners.errors import PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.readers.reading import read_run
-from runners.report.interleaved import sections
+from runners.report.comparison import interleaved_sections as sections
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory

@@ -19,9 +19,8 @@ from runners.readers.columns import frame
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report import render
-from runners.report.arrows import ARROW, LEVELS, WIDEST, arrows, published
-from runners.report.outage import table as outage_table
-from runners.report.outage import tenths
+from runners.report.cluster import ARROW, ARROW_LEVELS, arrows, tenths
+from runners.report.cluster import table as outage_table
 from runners.tests.fixtures.fake_turns import expected, group_of, outage_of, run_of, turn_of
 from runners.tests.fixtures.ladder_run import make_ladder
 
@@ -75,17 +74,10 @@ def test_both_reports_have_every_section_and_its_data(tmp_path: Path) -> None:
 def test_arrow_tables_hold_before_and_after_at_one_rate_and_no_latency_of_a_queue(tmp_path: Path) -> None:
     after, before = _ladders(tmp_path)
     table = arrows(after, before)
-    assert len(table.rows) == len(LEVELS) and len(table.head) == 1 + len(RATES)
+    assert len(table.rows) == len(ARROW_LEVELS) and len(table.head) == 1 + len(RATES)
     first, *_ = table.rows
     assert ARROW in first[1] and "saturated" not in first[1] and "us" in first[1].partition(ARROW)[2]
     assert first[2].startswith(f"saturated{ARROW}") and "(70.0\u00a0% of the knee)" in table.head[2]
-
-
-def test_published_tables_are_whole_and_no_wider_than_a_page() -> None:
-    put, get = published("put"), published("get")
-    assert sum(len(table.head) - 1 for table in put) == 13 and sum(len(table.head) - 1 for table in get) == 5
-    assert all(len(table.head) - 1 <= WIDEST for table in (*put, *get))
-    assert put[0].rows[0][1] == f"2.42\u00a0ms{ARROW}2.06\u00a0ms" and not published("other")
 
 
 def test_copies_set_each_client_against_the_one_of_the_same_copies(tmp_path: Path) -> None:

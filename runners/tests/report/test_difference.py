@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from runners.analysis.comparison import QUANTITIES, Difference
-from runners.report.difference import MOST_TIMES, drawn
+from runners.report.comparison import MOST_TIMES, drawn
 
 NO_DOTS = pd.DataFrame({"quantity": [], "difference": []})
 KNOWN = [

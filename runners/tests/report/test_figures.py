@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from runners.readers.published import published
-from runners.report import flame_picture, style
-from runners.report.probe import rates
-from runners.report.shares import shares
+from runners.report import style
+from runners.report.closed_loop import probes
+from runners.report.flamegraph import boxes, picture, short, tree
+from runners.report.shares import by_rate
 from runners.report.spectrum import curve, spectrum, title
 from runners.report.timeline import timeline
 from runners.tests.report import steps
@@ -69,7 +70,7 @@ def test_any_shares_draw(rows: list[tuple[str, float, int]]) -> None:
         columns=steps.COLUMNS["shares"],
     )
     step = steps.step(NOWHERE, "put", [], profiled=["cpu"], frames={"shares": frame})
-    assert svg(shares([step])).startswith("<svg")
+    assert svg(by_rate([step], "put")).startswith("<svg")
 
 
 @few
@@ -79,7 +80,7 @@ def test_any_stacks_draw(rows: list[tuple[str, int]]) -> None:
     stacks = pd.DataFrame(
         [{"event": "cpu", "stack": stack, "count": n} for stack, n in rows], columns=steps.COLUMNS["stacks"]
     )
-    assert style.png(flame_picture.picture(stacks, "cpu", "x")).startswith(b"\x89PNG")
+    assert style.png(picture(stacks, "cpu", "x")).startswith(b"\x89PNG")
 
 
 def test_the_same_data_draw_the_same_bytes() -> None:
@@ -143,17 +144,16 @@ def test_a_curve_turns_faint_where_fewer_than_ten_samples_lie_beyond() -> None:
     assert line.x.max() == 5000  # the maximum is seen once in all samples
 
 
-def test_rates_show_probe_choice_and_published_rate() -> None:
+def test_probes_show_the_chosen_and_the_published_rate() -> None:
     probe = steps.step(NOWHERE, "probe-put-rocksdb", [1.0], kind="probe")
-    run = steps.run(NOWHERE, [probe, steps.step(NOWHERE, "put-rocksdb", [50.0])])
-    text = svg(rates(run, {"report-1/put": published("report-1/put")}))
-    for label in ("closed-loop probe", "offered (chosen)", "published", "RocksDB PUT"):
+    text = svg(probes([probe], 500.0, 700.0))
+    for label in ("closed-loop probe", "offered (chosen)", "published", "RocksDB"):
         assert label in text
-    assert svg(rates(steps.run(NOWHERE, []))).startswith("<svg")
+    assert "published" not in svg(probes([probe], 500.0, None))
 
 
 @pytest.mark.parametrize(
-    ("name", "short"),
+    ("name", "shortened"),
     [
         ("one/nio/http/HttpSession.processRead", "HttpSession.processRead"),
         ("rocksdb::DBImpl::Write(rocksdb::WriteOptions const&, rocksdb::WriteBatch*)", "DBImpl::Write"),
@@ -163,13 +163,13 @@ def test_rates_show_probe_choice_and_published_rate() -> None:
         ("byte[]", "byte[]"),
     ],
 )
-def test_frames_have_short_names(name: str, short: str) -> None:
-    assert flame_picture.short(name) == short
+def test_frames_have_short_names(name: str, shortened: str) -> None:
+    assert short(name) == shortened
 
 
 def test_boxes_lie_within_their_parents() -> None:
     stacks = pd.DataFrame({"event": "cpu", "stack": ["a;b;c", "a;b", "a;d", "e"], "count": [5, 3, 2, 10]})
-    found: dict[str, Any] = {box.name: box for box in flame_picture.boxes(flame_picture.tree(stacks))}
+    found: dict[str, Any] = {box.name: box for box in boxes(tree(stacks))}
     assert found["all"].width == 1
     assert found["a"].width == pytest.approx(0.5)
     assert found["b"].left == found["a"].left and found["b"].width == pytest.approx(0.4)

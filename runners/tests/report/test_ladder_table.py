@@ -12,7 +12,8 @@ from runners.claims.knee_words import rate_interval
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import numbers, render
-from runners.report.ladder_table import HEAD, table
+from runners.report.ladder import HEAD
+from runners.report.ladder import search_table as table
 from runners.report.tables import Linked
 from runners.tests.fixtures.ladder_run import make_ladder
 

@@ -34,7 +34,7 @@ def profiled(folder: Path) -> Step:
 
 def test_figures_show_themselves_as_png(tmp_path: Path) -> None:
     step = profiled(tmp_path)
-    for picture in (report.spectrum(step), report.timeline(step), report.shares([step])):
+    for picture in (report.spectrum(step), report.timeline(step)):
         data, size = picture._repr_png_()
         assert data.startswith(b"\x89PNG")
         assert set(size) == {"width", "height"}

@@ -13,7 +13,7 @@ from runners.claims.conclusion import Conclusion
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.readers.severity import Severity
-from runners.report import render, sections, style
+from runners.report import document, render, style
 from runners.report.section import Section, Shown
 from runners.report.tables import Table
 from runners.tests.fixtures.fake_run import make_run
@@ -30,7 +30,7 @@ def _ladder(run: Run, _: Conclusion) -> Section:
 
 
 def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sections, "BUILDERS", (_ladder, lambda run, conclusion: None))
+    monkeypatch.setattr(document, "BUILDERS", (_ladder, lambda run, conclusion: None))
     run = read_run(make_run(tmp_path))
     render(run, conclude(run, {}), {})
     html, text = run.folder.report_html.read_text(), run.folder.report_md.read_text()

@@ -12,8 +12,8 @@ from runners.audit.audit import audit
 from runners.readers.history import open_history
 from runners.readers.outputs import find_in
 from runners.readers.reading import archived_content, read_run, store_frames
+from runners.report.references import concluded, keep_reference, write_report
 from runners.report.report import KEPT_FIGURES
-from runners.report.rewrite import concluded, keep_reference, write_report
 from runners.storage.archive import steps_jsonl, write_archive
 from runners.storage.run_folder import RunFolder, StoreError
 from runners.tests.fixtures.fake_run import make_run

@@ -10,19 +10,20 @@ import pytest
 
 from runners.audit.registry import PAGES
 from runners.experiments.registry import questions_of
-from runners.report.readme import (
+from runners.report.references import (
     ANSWERED,
     AUDITED,
     END,
     TOLD_IN_FULL,
     begin,
+    keep_reference,
     readme_answers,
     readme_audit,
     readme_findings,
     refreshed,
     with_findings,
+    write_report,
 )
-from runners.report.rewrite import keep_reference, write_report
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, runs
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
 from runners.tests.fixtures.ladder_run import make_ladder

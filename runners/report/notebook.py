@@ -1,8 +1,8 @@
-"""What a notebook shows between figures: the conclusion and the checks, as HTML and as Markdown."""
+"""Show figures, checks and the conclusion in a notebook, as HTML and as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -99,3 +99,20 @@ def _items(findings: Iterable[Finding]) -> str:
         f"{escape(finding.sentence)}{f' <i>{escape(finding.remedy)}</i>' if finding.remedy else ''}</li>"
         for finding in findings
     )
+
+
+def in_notebook() -> bool:
+    """Whether this code runs in a notebook's kernel."""
+    try:
+        from IPython.core.getipython import get_ipython
+    except ImportError:
+        return False
+    return hasattr(get_ipython(), "kernel")
+
+
+def draw(make: Callable[[], object]) -> None:
+    """Make a figure and show it below the cell. Outside a notebook nothing is made."""
+    if in_notebook():
+        from IPython.display import display
+
+        display(make())  # type: ignore[no-untyped-call]

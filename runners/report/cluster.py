@@ -1,4 +1,4 @@
-"""A node's death as it is seen from outside: latency by tenths of a second and responses that failed, events marked."""
+"""Build the sections of a cluster: where keys lie, what is passed on, waits for the client's lock, a node that dies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from runners.analysis import facts, floors
 from runners.analysis import outages as told
 from runners.analysis.outages import Outage
+from runners.claims import client_lock, cluster, passing, turns
+from runners.claims.climbing import Ladder
 from runners.claims.conclusion import Conclusion
+from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import numbers, style
-from runners.report.floor import floor_lines, reach
 from runners.report.section import Section, Shown
+from runners.report.style import floor_lines, reach
 from runners.report.tables import Table
 
 LINES = ((0.5, style.SKY, "p50"), (0.99, style.BLUE, "p99"))
@@ -138,7 +141,7 @@ def table(found: Sequence[Outage]) -> Table:
     return Table("Before, while and after a node is away", head, tuple(rows), note)
 
 
-def section(run: Run, conclusion: Conclusion) -> Section | None:
+def outage_section(run: Run, conclusion: Conclusion) -> Section | None:
     """The deaths of a run, or None."""
     found = told.outages(run.steps)
     if not found:
@@ -151,3 +154,100 @@ def section(run: Run, conclusion: Conclusion) -> Section | None:
         findings=tuple(finding for finding in conclusion.findings if finding.figure == told.ANCHOR),
         figures=(Shown(told.ANCHOR, picture(found, floor), rows),), tables=(table(found),),
     )  # fmt: skip
+
+
+KEYS_TEXT = (
+    "Computed for every id that the report wrote and for the addresses of this run's nodes, as the servers compute it. "
+    "The load goes to the first node; what lies elsewhere it asks the owner for, and its own status counts that."
+)
+
+
+def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
+    """The section of a run whose status tells where requests were served; None for any other."""
+    nodes, group = passing.topology(run), turns.group(run, cluster.CHANGES)
+    if nodes is None or group is None:
+        return None
+    rows = tuple(
+        (
+            facts.engine_name(one.name), one.hashing, numbers.count(one.local), numbers.count(one.proxied),
+            numbers.share(one.share), numbers.share(one.expected), numbers.latency(one.call_p50_us),
+            numbers.latency(one.call_p99_us), numbers.count(one.failed_calls),
+        )
+        for one in passing.of_group(group)
+    )  # fmt: skip
+    head = (
+        "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
+        "failed calls",
+    )  # fmt: skip
+    note = "Calls to the node that was asked most, over the server's whole life: in closed loop and at the common rate."
+    told = tuple(finding for finding in conclusion.findings if finding.figure == passing.ANCHOR)
+    table = Table(write.sentence("What the first node passes on").rstrip("."), head, rows, note)
+    return Section("keys-section", "Where the keys lie", text=KEYS_TEXT, findings=told, tables=(table,))
+
+
+LOCK_TEXT = (
+    "Settings that took turns, once more while the profiler records who waits for a lock and how long. Waiting is "
+    "added up over all threads, so it can be more than a second a second. Flame graphs follow under Waits for locks."
+)
+
+
+def client_lock_section(run: Run, conclusion: Conclusion) -> Section | None:
+    """The section of a run whose turns were profiled; None for any other."""
+    found = client_lock.of_run(run)
+    if not found:
+        return None
+    rows = tuple(
+        (
+            one.name,
+            numbers.rate(facts.offered_rps(one.step)),
+            numbers.seconds(one.all_s),
+            numbers.seconds(one.client_s),
+            numbers.share_interval(one.share.value, one.share.low, one.share.high) if one.share else numbers.NONE,
+        )
+        for one in found
+    )
+    head = ("setting", "offered", "waited in a second", "of it, client's lock", "share (95 %)")
+    told = tuple(finding for finding in conclusion.findings if finding.figure == client_lock.ANCHOR)
+    table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
+    return Section(client_lock.ANCHOR, "The lock around the client", LOCK_TEXT, told, (), (table,))
+
+
+ARROW = " → "
+ARROW_LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0)
+ARROWS_NOTE = (
+    "One load a cell, so without intervals; those that differ in rounds are above. ≤: the generator was late, which is "
+    "in the figure. Where less than the rate was answered, a response time is the length of a queue and is not shown."
+)
+
+
+def arrow_cell(step: Step | None, level: float) -> str:
+    """A percentile, or in one word why there is none."""
+    if step is None:
+        return numbers.NONE
+    if bound := facts.at_most(step, level):
+        return f"≤ {numbers.latency(bound.value)}"
+    value = facts.quoted(step, level)
+    if value is None:
+        return "saturated" if facts.is_saturated(step) else numbers.NONE
+    return ("≥ " if value.at_least else "") + numbers.latency(value.value)
+
+
+def _pair(before: Step | None, after: Step, level: float) -> str:
+    """Both sides of an arrow; a dash where neither tells."""
+    sides = (arrow_cell(before, level), arrow_cell(after, level))
+    return numbers.NONE if sides == (numbers.NONE, numbers.NONE) else ARROW.join(sides)
+
+
+def arrows(after: Ladder, before: Ladder) -> Table:
+    """Percentiles of two ladders over the same rates, a column a rate."""
+    old = {round(facts.offered_rps(step)): step for step in before.rungs}
+    steps = after.rungs
+    head = ["percentile"]
+    for step in steps:
+        rate = facts.offered_rps(step)
+        of = f" ({numbers.share(rate / after.base.rps)} of the {after.base.what})" if after.base else ""
+        head.append(f"{numbers.rate(rate)}{of}")
+    pairs = [(old.get(round(facts.offered_rps(step))), step) for step in steps]
+    rows = [(write.level(level), *(_pair(*pair, level) for pair in pairs)) for level in ARROW_LEVELS]
+    caption = f"{after.steps[0].workload.upper()} here, before{ARROW}after"
+    return Table(caption, tuple(head), tuple(rows), ARROWS_NOTE)
