@@ -1,11 +1,11 @@
 """Which causes made a tail: overlap in time, held against what chance overlaps.
 
-**Credit.** An excursion is credited to a cause by the capacity of those of its events that touch the excursion (a
+**Credit.** A spike is credited to a cause by the capacity of those of its events that touch the spike (a
 twentieth of a second of tolerance at its beginning), as a share of its slowest answer: events of 40 ms can't have made
 an answer wait for 100 ms, but may have made 40 % of it. Less than a quarter is no credit. Stops come first; what they
 leave is shared out among the other causes by their capacity.
 
-**Chance.** A cause that is active half of the time overlaps half of all excursions without making any. So its events
+**Chance.** A cause that is active half of the time overlaps half of all spikes without making any. So its events
 are shifted around the whole window by many evenly spaced offsets, which keeps their number, lengths and order and
 breaks only their tie to the latencies (a circular shift test: P. Diggle, 1983, *Statistical Analysis of Spatial Point
 Patterns*, section 7; the toroidal shift of H. Lotwick and B. Silverman, 1982, J. Royal Stat. Soc. B 44). p is the share
@@ -14,7 +14,7 @@ for the number of causes that are asked (S. Holm, 1979, Scand. J. Stat. 6), and 
 off: (observed - chance) / (1 - chance) (W. S. Abbott, 1925, J. Econ. Entomology 18).
 
 **Stops.** While the JVM is stopped nothing is answered, so in an open loop every stop that is long enough *must* leave
-an excursion. A stop is therefore believed without a test when at least half of those that are long enough have left
+a spike. A stop is therefore believed without a test when at least half of those that are long enough have left
 one; its p is shown all the same.
 """
 
@@ -47,13 +47,13 @@ Floats = npt.NDArray[np.float64]
 class Share:
     """What one cause explains.
 
-    `excursions` are those credited to it, `share` the part of the whole excess (chance taken off, 95 % bounds from
-    resampled excursions where there are enough), `chance` the part that shifted events would be credited with.
+    `spikes` are those credited to it, `share` the part of the whole excess (chance taken off, 95 % bounds from
+    resampled spikes where there are enough), `chance` the part that shifted events would be credited with.
     `named`: whether it is believed. `traced` and `visible` count stops, else None.
     """
 
     cause: Cause
-    excursions: int
+    spikes: int
     share: Bounded
     chance: float
     p: float
@@ -64,7 +64,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """All causes of a step's tail, and for each excursion what it is credited to."""
+    """All causes of a step's tail, and for each spike what it is credited to."""
 
     tail: Tail
     shares: tuple[Share, ...]
@@ -83,7 +83,7 @@ class Attribution:
 
 def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
     """Ask every cause."""
-    excess = np.array([each.excess_ms for each in tail.excursions])
+    excess = np.array([each.excess_ms for each in tail.spikes])
     credit = {one.name: _credit(tail, one, np.zeros(1))[0] for one in causes}
     tests = {one.name: _test(tail, one, excess) for one in causes}
     traces = {one.name: _traces(tail, one) for one in causes if one.stops}
@@ -108,18 +108,18 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
             )
         )
     credited = tuple(
-        {name: float(part[j]) for name, part in final.items() if part[j] > 0} for j in range(len(tail.excursions))
+        {name: float(part[j]) for name, part in final.items() if part[j] > 0} for j in range(len(tail.spikes))
     )
     return Attribution(tail, tuple(shares), credited)
 
 
 def _credit(tail: Tail, one: Cause, offsets_s: Floats) -> Floats:
-    """Credit of each excursion at each offset of the events: an array of offsets by excursions, 0 to 1."""
-    if not tail.excursions or not len(one):
-        return np.zeros((len(offsets_s), len(tail.excursions)))
-    first = np.array([each.begin_s for each in tail.excursions]) - TOLERANCE_S
-    last = np.array([each.end_s for each in tail.excursions])
-    peak_ms = np.array([each.peak_us for each in tail.excursions]) / 1000
+    """Credit of each spike at each offset of the events: an array of offsets by spikes, 0 to 1."""
+    if not tail.spikes or not len(one):
+        return np.zeros((len(offsets_s), len(tail.spikes)))
+    first = np.array([each.begin_s for each in tail.spikes]) - TOLERANCE_S
+    last = np.array([each.end_s for each in tail.spikes])
+    peak_ms = np.array([each.peak_us for each in tail.spikes]) / 1000
     length = np.maximum(one.end_s - one.begin_s, 1e-6)
     found = np.empty((len(offsets_s), len(first)))
     for row, offset in enumerate(offsets_s):
@@ -137,7 +137,7 @@ def _credit(tail: Tail, one: Cause, offsets_s: Floats) -> Floats:
 
 def _test(tail: Tail, one: Cause, excess: Floats) -> tuple[float, float]:
     """p of the observed credit, and the share of the whole excess that shifted events are credited with."""
-    if not tail.excursions or not len(one) or not tail.excess_ms:
+    if not tail.spikes or not len(one) or not tail.excess_ms:
         return 1.0, 0.0
     observed = float(_credit(tail, one, np.zeros(1))[0] @ excess)
     shifted = _credit(tail, one, (np.arange(SHIFTS) + 0.5) / SHIFTS * tail.length_s) @ excess
@@ -146,7 +146,7 @@ def _test(tail: Tail, one: Cause, excess: Floats) -> tuple[float, float]:
 
 
 def _traces(tail: Tail, one: Cause) -> tuple[int, int]:
-    """Of the stops that are long enough to be seen: how many lie in an excursion, and how many there are."""
+    """Of the stops that are long enough to be seen: how many lie in a spike, and how many there are."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
     traced = visible = 0
     for begin, end, length_ms in zip(one.begin_s, one.end_s, one.capacity_ms, strict=True):
@@ -154,7 +154,7 @@ def _traces(tail: Tail, one: Cause) -> tuple[int, int]:
             continue
         visible += 1
         traced += any(
-            begin <= each.end_s and end >= each.begin_s - TOLERANCE_S and end <= each.end_s for each in tail.excursions
+            begin <= each.end_s and end >= each.begin_s - TOLERANCE_S and end <= each.end_s for each in tail.spikes
         )
     return traced, visible
 
@@ -170,7 +170,7 @@ def _holm(tested: dict[str, float]) -> set[str]:
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
-    """Credits that add up to at most 1 in each excursion, stops first."""
+    """Credits that add up to at most 1 in each spike, stops first."""
     final: dict[str, Floats] = {}
     left: Floats | None = None
     for group in (named & stops, named - stops):
@@ -186,7 +186,7 @@ def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> 
 
 
 def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
-    """The share of the whole excess with the bounds that resampled excursions give (B. Efron, 1979, Ann. Stat. 7)."""
+    """The share of the whole excess with the bounds that resampled spikes give (B. Efron, 1979, Ann. Stat. 7)."""
     if not whole_ms or not len(excess):
         return Bounded(0.0)
 

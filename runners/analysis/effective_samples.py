@@ -77,7 +77,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Excursion:
+class Spike:
     """One second that makes a percentile: when it began, and what the percentile is without it."""
 
     t_s: float
@@ -214,7 +214,7 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
     )
 
 
-def excursion(step: Step, level: float) -> Excursion | None:
+def spike(step: Step, level: float) -> Spike | None:
     """The one second that makes a percentile, if there is one."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
@@ -227,4 +227,4 @@ def excursion(step: Step, level: float) -> Excursion | None:
     if reach[worst].all() or caught[worst] <= MADE_BY * beyond.sum():
         return None
     without = blocks.without(reach[worst]).percentile(level)
-    return Excursion(float(blocks.t_s[worst]), value, without) if without < MADE_BY * value else None
+    return Spike(float(blocks.t_s[worst]), value, without) if without < MADE_BY * value else None

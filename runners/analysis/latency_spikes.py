@@ -4,12 +4,12 @@ A slice stands out when its p99 exceeds the median of all slices' p99 by five ro
 absolute deviation times 1.4826; F. R. Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median: the threshold
 comes from the step's own quiet time. Slices with fewer than a hundred answers are widened until their p99 is one.
 
-An answer that took v and came in a slice was due up to v before it, so an excursion reaches from the earliest due time
-of its slow answers to the end of the slice in which the last of them came. That is the stall and the draining of the
+An answer that took v and came in a slice was due up to v before it, so a spike reaches from the earliest due time
+of its slow responses to the end of the slice in which the last of them came. That is the stall and the draining of the
 queue behind it: response times count from the intended start, so after a stall they fall in a straight line to the
-usual, and all of them belong to the stall. Stretches that touch are one excursion.
+usual, and all of them belong to the stall. Stretches that touch are one spike.
 
-The *excess* is what slow answers took above the threshold, summed up: it weighs an answer by how late it was.
+The *excess* is what slow responses took above the threshold, summed up: it weighs an answer by how late it was.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Excursion:
-    """One stretch: seconds from the start of the window, its slowest answer, its slow answers and their excess."""
+class Spike:
+    """One stretch: seconds from the start of the window, its slowest answer, its slow responses and their excess."""
 
     begin_s: float
     end_s: float
@@ -44,21 +44,21 @@ class Excursion:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The tail of one step. `excess_ms` is that of all slow answers, in excursions or scattered."""
+    """The tail of one step. `excess_ms` is that of all slow responses, in spikes or scattered."""
 
     slice_s: float
     length_s: float
     usual_us: float
     threshold_us: float
     p99_us: Floats
-    excursions: tuple[Excursion, ...]
+    spikes: tuple[Spike, ...]
     slow: float
     excess_ms: float
 
     @property
     def inside(self) -> float:
-        """The share of the excess that lies in excursions."""
-        return sum(each.excess_ms for each in self.excursions) / self.excess_ms if self.excess_ms else 0.0
+        """The share of the excess that lies in spikes."""
+        return sum(each.excess_ms for each in self.spikes) / self.excess_ms if self.excess_ms else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +123,18 @@ def find_in(seen: Grid) -> Tail:
         for k in range(len(p99))
         if p99[k] > threshold  # never where it is NaN
     ]
-    excursions = []
+    spikes = []
     for begin, end, members in _merged(spans):
         mine = slow[members]
         excess = float((mine * over).sum())
-        excursions.append(Excursion(max(0.0, begin), end, float(longest[members].max()), float(mine.sum()), excess))
+        spikes.append(Spike(max(0.0, begin), end, float(longest[members].max()), float(mine.sum()), excess))
     return Tail(
         seen.slice_s,
         seen.length_s,
         usual,
         threshold,
         p99,
-        tuple(excursions),
+        tuple(spikes),
         float(slow.sum()),
         float((slow * over).sum()),
     )

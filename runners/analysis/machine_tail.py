@@ -1,8 +1,8 @@
 """Whose tail is it? A high percentile that the machine made is not that of what ran on it.
 
 A percentile of one measurement is the machine's when it lies above what is usual there (the threshold from which an
-answer counts as slow, see excursions) and causes outside of what is measured are credited with at least half of what
-the slow answers took (see attribution, W04): time that the hypervisor gave to others, and other processes.
+answer counts as slow, see spikes) and causes outside of what is measured are credited with at least half of what
+the slow responses took (see attribution, W04): time that the hypervisor gave to others, and other processes.
 """
 
 from __future__ import annotations

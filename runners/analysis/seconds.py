@@ -2,7 +2,7 @@
 
 A second stands out when its p99 exceeds the median of all seconds' p99 by five robust standard deviations (the median
 absolute deviation times 1.4826) and by half of that median. A pause explains it when it lies in that second, or in the
-time before it in which its slow answers were already under way, and is at least half as long as the excess: a request
+time before it in which its slow responses were already under way, and is at least half as long as the excess: a request
 that arrives during a pause waits for the rest of it, so a shorter pause can't have made it. Overlap is no proof of a
 cause; what no pause overlaps is said to be unexplained.
 """
@@ -36,7 +36,7 @@ class Pause:
 
 
 @dataclass(frozen=True, slots=True)
-class Excursion:
+class Spike:
     """A second that stands out, with the longest pause in it that is long enough to have made it."""
 
     t_s: float
@@ -51,11 +51,11 @@ class Tail:
     seconds: int
     usual_p99_us: float
     threshold_us: float
-    excursions: tuple[Excursion, ...]
+    spikes: tuple[Spike, ...]
 
     @property
     def explained(self) -> int:
-        return sum(excursion.pause is not None for excursion in self.excursions)
+        return sum(spike.pause is not None for spike in self.spikes)
 
 
 def longest_pause(pauses: pd.DataFrame, begin_s: float, end_s: float) -> Pause | None:
@@ -76,13 +76,13 @@ def look(step: Step) -> Tail | None:
     usual = float(p99.median())
     sigma = MAD_TO_SIGMA * float((p99 - usual).abs().median())
     threshold = usual + max(ROBUST_DEVIATIONS * sigma, LEAST_EXCESS * usual)
-    excursions = []
+    spikes = []
     for t_s, value in zip(seconds["t_s"], p99, strict=True):
         if value > threshold:
             pause = longest_pause(step.frames["pauses"], t_s - value / 1e6, t_s + 1)
             enough = pause is not None and pause.duration_ms * 1000 >= LEAST_PART_OF_EXCESS * (value - usual)
-            excursions.append(Excursion(float(t_s), float(value), pause if enough else None))
-    return Tail(len(seconds), usual, threshold, tuple(excursions))
+            spikes.append(Spike(float(t_s), float(value), pause if enough else None))
+    return Tail(len(seconds), usual, threshold, tuple(spikes))
 
 
 def findings(step: Step) -> Iterator[Finding]:
@@ -107,10 +107,10 @@ def findings(step: Step) -> Iterator[Finding]:
 
 
 def _seconds(step: Step, tail: Tail, name: str, figure: str) -> Finding:
-    count, explained = len(tail.excursions), tail.explained
+    count, explained = len(tail.spikes), tail.explained
     evidence: dict[str, write.Value] = {
         "seconds": tail.seconds,
-        "excursions": count,
+        "spikes": count,
         "in_a_pause": explained,
         "unexplained": count - explained,
         "usual_p99_us": tail.usual_p99_us,

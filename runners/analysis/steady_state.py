@@ -9,7 +9,7 @@ that a level's own drift does not hide it.
 
 It is steady from the first second after which every stretch is like the second half of the step: within the noise, or
 within 2 %, for a smaller shift changes no conclusion (after E. Barrett and others, 2017, *Virtual machine warmup blows
-hot and cold*, OOPSLA). An excursion of two seconds, or of a tenth of all, is no end of steadiness but a matter of the
+hot and cold*, OOPSLA). A spike of two seconds, or of a tenth of all, is no end of steadiness but a matter of the
 tail. If fewer than half of the seconds would remain, or what remains still has a trend (H. B. Mann, 1945,
 Econometrica 13) of more than 2 %, it never became steady, which is a legal answer.
 """
@@ -34,7 +34,7 @@ DRIFT = 0.02
 PENALTY = 3.0
 SHORT = 25.0  # seconds: the noise of so few is known badly, and a change has to be larger
 MAD_TO_SIGMA = 1.4826
-SHORTEST, EXCURSION = 2, 0.1  # seconds, and share of them: what is gone again so soon is the tail's matter
+SHORTEST, SPIKE = 2, 0.1  # seconds, and share of them: what is gone again so soon is the tail's matter
 JIT_BUSY_SHARE = 0.02  # of a second; below, the compiler is at rest
 
 Floats = npt.NDArray[np.float64]
@@ -145,7 +145,7 @@ def _noise(values: Floats, least: float) -> float:
 
 
 def _steady_from(values: Floats, cuts: list[int], least: float) -> int:
-    """The first second after which every stretch is like the last half, short excursions left aside."""
+    """The first second after which every stretch is like the last half, short spikes left aside."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
@@ -154,7 +154,7 @@ def _steady_from(values: Floats, cuts: list[int], least: float) -> int:
         allowed = max(least, 2 * noise * math.sqrt(1 / (end - begin) + 2 / count))
         if abs(float(np.median(values[begin:end])) - final) <= allowed:
             group = end
-        elif group == 0 or end - group > max(SHORTEST, EXCURSION * count):
+        elif group == 0 or end - group > max(SHORTEST, SPIKE * count):
             start = end
     return start
 

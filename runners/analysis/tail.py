@@ -1,4 +1,4 @@
-"""Why the tail is what it is: the sentences on excursions, their causes, and what stays unexplained.
+"""Why the tail is what it is: the sentences on spikes, their causes, and what stays unexplained.
 
 Where the generator recorded tenths of a second, causes are attributed (see attribution.py); older runs and other
 generators allow only to look at whole seconds and the JVM's pauses (see seconds.py).
@@ -12,7 +12,7 @@ from runners.analysis import causes, facts, latency_spikes, seconds
 from runners.analysis.attribution import Attribution, Share, attribute
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
-from runners.analysis.latency_spikes import Excursion
+from runners.analysis.latency_spikes import Spike
 from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.severity import Severity
@@ -47,24 +47,24 @@ def findings(step: Step) -> Iterator[Finding]:
         yield Finding("W03", Severity.NOTE, write.sentence(text), {}, (step.name,), figure, "Run a larger size.")
         return
     yield _excursions(step, seen)
-    if seen.tail.excursions:
+    if seen.tail.spikes:
         yield _explained(step, seen)
         yield _slowest(step, seen)
 
 
 def _excursions(step: Step, seen: Attribution) -> Finding:
     tail, name = seen.tail, facts.title(step)
-    count = len(tail.excursions)
-    slow_s = sum(each.end_s - each.begin_s for each in tail.excursions)
+    count = len(tail.spikes)
+    slow_s = sum(each.end_s - each.begin_s for each in tail.spikes)
     evidence: dict[str, write.Value] = {
         "slice_s": tail.slice_s,
         "length_s": tail.length_s,
-        "excursions": count,
+        "spikes": count,
         "slow_s": slow_s,
         "usual_p99_us": tail.usual_us,
         "threshold_us": tail.threshold_us,
         "slow_answers": tail.slow,
-        "excess_in_excursions": tail.inside,
+        "excess_in_spikes": tail.inside,
     }
     window = f"{write.seconds(tail.slice_s)} of {write.seconds(tail.length_s)}"
     if not count:
@@ -93,17 +93,17 @@ def _explained(step: Step, seen: Attribution) -> Finding:
         text = f"{name}, its tail ({which}): explained by {write.listed(parts)}; {rest} stays unexplained"
         return _finding("W04", Severity.NOTE, text, evidence, step)
     text = f"{name}, its tail ({which}): no recorded cause explains it beyond chance"
-    near = [share for share in seen.shares if share.excursions and share.share.value > 0]
+    near = [share for share in seen.shares if share.spikes and share.share.value > 0]
     if near:
         best = min(near, key=lambda share: share.p)
-        text += f"; nearest is {best.cause.name}, in {best.excursions} of {len(tail.excursions)} spikes ({p(best)})"
+        text += f"; nearest is {best.cause.name}, in {best.spikes} of {len(tail.spikes)} spikes ({p(best)})"
     remedy = "A longer run tells chance and cause apart." if near else None
     return _finding("W04", Severity.NOTE, text, evidence, step, remedy)
 
 
 def _slowest(step: Step, seen: Attribution) -> Finding:
-    worst = max(seen.tail.excursions, key=lambda each: each.peak_us)
-    credit = seen.credited[seen.tail.excursions.index(worst)]
+    worst = max(seen.tail.spikes, key=lambda each: each.peak_us)
+    credit = seen.credited[seen.tail.spikes.index(worst)]
     there = [
         f"{one.name} ({write.latency(longest * 1000)})"
         for one in causes.of(step)
@@ -121,13 +121,13 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
     return _finding("W02", Severity.NOTE, text, evidence, step)
 
 
-def _longest_in(one: causes.Cause, window: Excursion) -> float:
-    """The largest capacity of a cause's events in an excursion, in milliseconds; 0 without any."""
+def _longest_in(one: causes.Cause, window: Spike) -> float:
+    """The largest capacity of a cause's events in a spike, in milliseconds; 0 without any."""
     inside = (one.begin_s <= window.end_s) & (one.end_s >= window.begin_s)
     return float(one.capacity_ms[inside].max()) if inside.any() else 0.0
 
 
-def _when(window: Excursion) -> str:
+def _when(window: Spike) -> str:
     return "in the first second" if window.begin_s < 1 else f"{write.seconds(round(window.begin_s, 1))} after the start"
 
 

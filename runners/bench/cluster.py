@@ -34,8 +34,8 @@ ASYNCHRONOUS = 1.5
 GET, PUT = "get_random.lua", "put.lua"
 WORKS = {"get": GET, "put": PUT}
 OURS, PEER = "cluster", "single"
-#: For telling how long it takes: rungs until one is carried, of both servers.
-RUNGS = 7
+#: For telling how long it takes: rate steps until one is carried, of both servers.
+RATE_STEPS = 7
 Load = Callable[[str, int | None], Result]
 Say = Callable[[str], None]
 
@@ -66,7 +66,7 @@ REPORT_5 = (_compared("cluster/3nodes/from1/put/64conn/report-5-after-vs-before"
 
 def knee_duration_s() -> float:
     """About how long the knees of one kind of request take."""
-    return START_S + 2 * COMPILE_S + ROUNDS * (2 + RUNGS) * (DURATION_S + AROUND_A_LOAD_S)
+    return START_S + 2 * COMPILE_S + ROUNDS * (2 + RATE_STEPS) * (DURATION_S + AROUND_A_LOAD_S)
 
 
 def knees(work: str, on: Fixture, say: Say) -> list[Row | NoFigure]:

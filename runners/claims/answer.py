@@ -145,7 +145,7 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
 def one_excursion(step: Step, level: float = 0.99) -> Finding | None:
     """Says so when a percentile is that of one second, and so tells when something happened rather than how often."""
     value = facts.quoted(step, level)
-    seen = effective_samples.excursion(step, level) if value is not None else None
+    seen = effective_samples.spike(step, level) if value is not None else None
     if value is None or seen is None:
         return None
     text = (

@@ -1,4 +1,4 @@
-"""Ladders of a run: one load at several rates, each rung a step; with an objective, a search for the knee."""
+"""Ladders of a run: one load at several rates, each rate step a trial; with an objective, a search for the knee."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What the rungs are shares of: the knee as a search found it, or what a closed loop reached."""
+    """What the rate steps are shares of: the knee as a search found it, or what a closed loop reached."""
 
     rps: float
     what: str
@@ -39,7 +39,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """The rungs of one server under one load, in the order in which they were measured."""
+    """The rate steps of one server under one load, in the order in which they were measured."""
 
     name: str
     steps: tuple[Step, ...]
@@ -49,8 +49,8 @@ class Ladder:
     base: Base | None = None
 
     @property
-    def rungs(self) -> list[Step]:
-        """One step a rate, lowest first: a rung that was offered again counts by its repeat."""
+    def rate_steps(self) -> list[Step]:
+        """One step a rate, lowest first: a rate step that was offered again counts by its repeat."""
         last = {facts.offered_rps(step): step for step in self.steps}
         return [last[rps] for rps in sorted(last)]
 
@@ -60,7 +60,7 @@ class Ladder:
 
     @property
     def judged(self) -> list[Met]:
-        """Each rung against the objective, or against the rate alone."""
+        """Each rate step against the objective, or against the rate alone."""
         objective = self.objective or Objective(latencies=(), errors=1.0)
         return [meets(step, objective) for step in self.steps]
 
@@ -71,7 +71,7 @@ class Ladder:
 
     @property
     def answer(self) -> Answer | None:
-        """The knee that these rungs show, or for rungs at shares of it the one that was found before; else None."""
+        """The knee that these rate steps show, or the one found before of which they are shares; else None."""
         if self.search is not None:
             return finish(self.probes, self.search)
         return self.base.knee if self.base else None
@@ -91,7 +91,7 @@ def ladders(run: Run) -> list[Ladder]:
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
-    """One ladder from its rungs, as their metadata describe it."""
+    """One ladder from its rate steps, as their metadata describe it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     return Ladder(
         name,
@@ -262,7 +262,7 @@ def _fixed(ladder: Ladder) -> Finding:
         carried = f"{write.count(len(set(met)))} of {write.count(count)} rates"
         text = f"{ladder.title} {_does(ladder)} {carried}, not in their order"
     elif not missed:
-        text = f"{ladder.title}: nothing can be told of the {write.several(len(ladder.rungs), 'rate')} offered: "
+        text = f"{ladder.title}: nothing can be told of the {write.several(len(ladder.rate_steps), 'rate')} offered: "
         text += write.listed(dict.fromkeys(reason for each in ladder.judged for reason in each.missed))
     else:
         text = f"{ladder.title} {_does(ladder)} none of the {write.count(count)} rates that tell something"
@@ -270,7 +270,7 @@ def _fixed(ladder: Ladder) -> Finding:
             not_so = f"does not keep {asked(ladder.objective)} at" if ladder.objective else "does not carry"
             text = f"{ladder.title} {not_so} the one rate that tells something"
     severity = Severity.GOOD if met else Severity.WARNING
-    evidence: dict[str, write.Value] = {"rungs": count, "highest_carried_rps": max(met, default=float("nan"))}
+    evidence: dict[str, write.Value] = {"rates": count, "highest_carried_rps": max(met, default=float("nan"))}
     steps = tuple(step.name for step in ladder.steps)
     return Finding("K05", severity, write.sentence(text), evidence, steps, ladder.anchor)
 

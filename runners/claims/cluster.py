@@ -21,7 +21,7 @@ from runners.readers.severity import Severity
 CHANGES, REPLICATION = "changes", "replication"
 TICK_US = 1_000.0  # wrk2's
 _POOL = re.compile(r"--pool-threads=(\d+)")
-_PUT_COLUMNS, _GET_COLUMNS = put("full").published_rungs, get("full").published_rungs
+_PUT_COLUMNS, _GET_COLUMNS = put("full").published_rates, get("full").published_rates
 
 
 def anchor(group: str) -> str:
@@ -203,7 +203,7 @@ def _missed(run: Run, findings: list[Finding]) -> Iterator[Finding]:
             "M12",
             Severity.WARNING,
             write.sentence(text),
-            {"rungs": len(untold)},
+            {"rates": len(untold)},
             tuple(untold),
             None,
             "Keep the whole output.",

@@ -20,7 +20,7 @@ from runners.claims import (
     history,
     instrument,
     interleaved,
-    rungs,
+    rate_steps,
     stores,
 )
 from runners.claims.checks import NOTHING_TO_LOOK_AT, checks
@@ -43,7 +43,7 @@ ANALYSERS: tuple[Analyser, ...] = (
     cluster.analyse,
     executions.analyse,
     climbing.analyse,
-    rungs.analyse,
+    rate_steps.analyse,
     comparing.analyse,
     interleaved.analyse,
     stores.analyse,

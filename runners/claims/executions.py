@@ -18,7 +18,7 @@ from runners.readers.severity import Severity
 
 FEWEST = 2
 QUEUE = "queue-"  # settings that differ in their queue are called so
-OVERLOADED = 1.2  # of the lower rate: from here on a rung is more than fits
+OVERLOADED = 1.2  # of the lower rate: from here on a rate step is more than fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +97,10 @@ def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
 
 
 def overloaded(run: Run) -> list[tuple[Step, Step]]:
-    """Pools by queue: a rung that fits and one that does not."""
+    """Pools by queue: a rate step that fits and one that does not."""
     pairs = []
     for ladder in ladders(run):
-        steps = ladder.rungs
+        steps = ladder.rate_steps
         if steps[0].subject.startswith(QUEUE) and len(steps) >= FEWEST:
             low, high = steps[0], steps[-1]
             if facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):

@@ -116,7 +116,7 @@ def _out_of_reach(group: Sequence[Finding]) -> str:
     parts = [f"to {_ladders(each)} those from {write.rate(rate)} on" for rate, each in sorted(by_rate.items())]
     bases = write.listed(dict.fromkeys(str(each.evidence["base"]) for each in group))
     return (
-        f"Published rates of more than {MOST_SHARE:g} times the {bases} here were not offered, for such a rung tells "
+        f"Published rates of more than {MOST_SHARE:g} times the {bases} here were not offered: such a rate step shows "
         f"the length of its queue: {'; '.join(parts)}"
     )
 

@@ -123,7 +123,7 @@ def _tail(step: Step) -> Iterator[Finding]:
         yield from _tail_by_second(step)
         return
     seen = tail.attribution(step)
-    if seen is None or not seen.tail.excursions:
+    if seen is None or not seen.tail.spikes:
         return
     name, figure = facts.title(step), Anchor.causes(step.name)
     for share in seen.named:
@@ -135,7 +135,7 @@ def _tail(step: Step) -> Iterator[Finding]:
         evidence: dict[str, write.Value] = {
             "share": share.share.value,
             "p": share.p,
-            "excursions": share.excursions,
+            "spikes": share.spikes,
         }
         yield Finding(code, Severity.NOTE, write.sentence(text), evidence, (step.name,), figure)
     if seen.unexplained >= MUCH_UNEXPLAINED:
@@ -146,10 +146,10 @@ def _tail(step: Step) -> Iterator[Finding]:
 
 def _tail_by_second(step: Step) -> Iterator[Finding]:
     seen = seconds.look(step) if facts.quotable(step) else None
-    if seen is None or not seen.excursions:
+    if seen is None or not seen.spikes:
         return
-    name, figure, count = facts.title(step), Anchor.timeline(step.workload), len(seen.excursions)
-    evidence: dict[str, write.Value] = {"excursions": count, "in_a_pause": seen.explained}
+    name, figure, count = facts.title(step), Anchor.timeline(step.workload), len(seen.spikes)
+    evidence: dict[str, write.Value] = {"spikes": count, "in_a_pause": seen.explained}
     if seen.explained:
         gc = step.record.server.ready.get("gc")
         text = (

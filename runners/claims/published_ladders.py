@@ -57,7 +57,7 @@ def _queues(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
         f"what they call latency is the length of a queue, which grows with the length of the run: "
         f"{write.latency(latency)} at {of}"
     )
-    evidence: dict[str, write.Value] = {"beyond": len(short), "rungs": len(given), "longest_us": latency}
+    evidence: dict[str, write.Value] = {"beyond": len(short), "rates": len(given), "longest_us": latency}
     steps = tuple(each[0] for each in short)
     yield Finding("M07", Severity.WARNING, write.sentence(text), evidence, steps, None, "State a knee instead.")
 
@@ -97,7 +97,7 @@ def _other_rate(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
 
 
 def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
-    """Between which two published rates the knee lies: a report of a few rungs can't say more."""
+    """Between which two published rates the knee lies: a report of a few rate steps can't say more."""
     by_kind: dict[str, list[tuple[float, bool]]] = {}
     for name, output in given:
         rate = taken_at(output)
@@ -106,9 +106,9 @@ def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
         kind = _RATE_OF_NAME.sub("", name.rpartition("/")[2]).replace("-", " ")
         over = write.connections(output.connections)
         by_kind.setdefault(f"{kind} over {over}", []).append((rate, _met(output)))
-    for kind, rungs in by_kind.items():
-        rungs.sort()
-        for (low, met), (high, met_too) in pairwise(rungs):
+    for kind, rate_steps in by_kind.items():
+        rate_steps.sort()
+        for (low, met), (high, met_too) in pairwise(rate_steps):
             if met and not met_too and high > low:
                 text = (
                     f"The published rates of {kind} place the knee only between {write.rate(low)} and "

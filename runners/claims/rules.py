@@ -1,8 +1,8 @@
 """The rules of report 1: a code and the question that each one answers.
 
 A the answer · L latency · P profile · W why the tail is what it is · S steadiness · M what the published report
-missed · I the instrument itself · K the knee · R its rungs · E ways to run a request · C two settings compared · D the
-delay of the JDK's HTTP server · H a cluster's changes · O a node
+missed · I the instrument itself · K the knee · R its rate steps · E ways to run a request · C two settings compared · D
+the delay of the JDK's HTTP server · H a cluster's changes · O a node
 that dies · N what to try next. A rule makes a finding only where the frames hold evidence for it.
 """
 
@@ -17,7 +17,7 @@ RULES = {
     "A06": "Was an engine held up for a while, so that it fell short of a rate that it carries?",
     "L01": "How much of the median is the server, and how much the instrument's floor?",
     "L02": "Do the engines differ in p99 by more than their intervals?",
-    "L03": "Does one short excursion make a percentile?",
+    "L03": "Does one short spike make a percentile?",
     "K01": "Which is the highest rate that meets the objective?",
     "K02": "What is missed first above it?",
     "K03": "Was the generator the limit?",

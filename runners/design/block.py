@@ -314,7 +314,7 @@ class Ladder:
     @property
     def ladder(self) -> str:
         """The ladder's name in the records of its steps: apart from that of the search on the same server."""
-        return f"{self.server.name}-rungs" if self.shares else self.server.name
+        return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:
         """The rate step of that number; `more` goes to its name."""

@@ -70,22 +70,22 @@ def queues(size: str) -> list[Setting]:
 
 def planned_s(size: Size, climbed: int) -> float:
     """About how long a run with so many climbs takes."""
-    climb, rungs = LADDERS[size.name], len(OVERLOAD_SHARES)
-    rung_s = climb.step_s + climb.probe_warmup_s + AROUND_A_RATE_STEP_S
-    overload_s = _START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
+    climb, rate_steps = LADDERS[size.name], len(OVERLOAD_SHARES)
+    rate_step_s = climb.step_s + climb.probe_warmup_s + AROUND_A_RATE_STEP_S
+    overload_s = _START_S + WARM_S + (rate_steps + most_again(rate_steps)) * rate_step_s
     return climbed * climb.planned_s() + len(queues(size.name)) * overload_s
 
 
-def _rungs(kind: str, outputs: Sequence[str] = _OUTPUTS) -> tuple[str, ...]:
+def _published(kind: str, outputs: Sequence[str] = _OUTPUTS) -> tuple[str, ...]:
     return tuple(f"report-3/{name}" for name in outputs if f"-{kind}-" in name)
 
 
 def put(size: str) -> Workload:
     """PUT of random keys and values, two draws a request."""
     script = SCRIPTS / "put_random.lua"
-    return Workload("put", script, arguments=(str(KEYS[size]),), published_rungs=_rungs("put"))
+    return Workload("put", script, arguments=(str(KEYS[size]),), published_rates=_published("put"))
 
 
 def get(size: str) -> Workload:
     """GET of random keys that are all there, unlike the published ones."""
-    return random_gets(KEYS[size], VALUE_BYTES, _rungs("get"))
+    return random_gets(KEYS[size], VALUE_BYTES, _published("get"))

@@ -12,16 +12,16 @@ ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 300_000}
 _PUT, _GET = SCRIPTS / "put.lua", SCRIPTS / "get_random.lua"
 
 
-def _put(name: str, value_bytes: int, published: str | None = None, rungs: tuple[str, ...] = ()) -> Workload:
+def _put(name: str, value_bytes: int, published: str | None = None, published_rates: tuple[str, ...] = ()) -> Workload:
     rate = PUBLISHED_RPS if published else None
-    return Workload(name, _PUT, published, rate, arguments=(str(value_bytes),), published_rungs=rungs)
+    return Workload(name, _PUT, published, rate, arguments=(str(value_bytes),), published_rates=published_rates)
 
 
 #: The first load of a server that was just started on an empty store, and the same again.
 PUT_COLD = _put("put-cold", LARGE_BYTES, "report-4/put-10000-cold")
 PUT_WARM = _put("put-warm", LARGE_BYTES, "report-4/put-10000-warm")
-PUT_LARGE = _put("put", LARGE_BYTES, rungs=("report-4/put-10000-warm", "report-4/put-20000"))
-PUT_SMALL = _put("put-small", SMALL_BYTES, rungs=("report-4/put-30000", "report-4/put-45000"))
+PUT_LARGE = _put("put", LARGE_BYTES, published_rates=("report-4/put-10000-warm", "report-4/put-20000"))
+PUT_SMALL = _put("put-small", SMALL_BYTES, published_rates=("report-4/put-30000", "report-4/put-45000"))
 
 
 def get(size: str) -> Workload:
@@ -32,5 +32,5 @@ def get(size: str) -> Workload:
         filled_keys=STORED_KEYS[size],
         filled_value_bytes=LARGE_BYTES,
         arguments=(str(ASKED_KEYS[size]),),
-        published_rungs=("report-4/get-20000", "report-4/get-25000"),
+        published_rates=("report-4/get-20000", "report-4/get-25000"),
     )

@@ -117,13 +117,13 @@ OUTAGES = {
 def planned_s(size: Size) -> float:
     """About how long a run takes, without the deaths and its report."""
     climb = LADDERS[size.name]
-    rungs = len(climb.shares) + min(climb.published, LIKELY_PUBLISHED)
-    rung_s = climb.step_s + climb.probe_warmup_s + AROUND_A_RATE_STEP_S
-    rungs_s = START_S + WARM_S + (rungs + most_again(rungs)) * rung_s
+    rate_steps = len(climb.shares) + min(climb.published, LIKELY_PUBLISHED)
+    rate_step_s = climb.step_s + climb.probe_warmup_s + AROUND_A_RATE_STEP_S
+    rate_steps_s = START_S + WARM_S + (rate_steps + most_again(rate_steps)) * rate_step_s
     in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0) + WARM_UP_S[size.name]
     settings = {"changes": len(CHANGES), "replication": len(COPIES[size.name])}
     in_turns_s = sum(TURNS[group][size.name].planned_s(count) for group, count in settings.items())
-    return 2 * (climb.planned_s() + rungs_s) + in_depth_s + in_turns_s + PROFILED_S
+    return 2 * (climb.planned_s() + rate_steps_s) + in_depth_s + in_turns_s + PROFILED_S
 
 
 def threads(cores: int) -> tuple[int, int]:
@@ -194,7 +194,7 @@ def put(size: str) -> Workload:
         "put",
         SCRIPTS / "put.lua",
         arguments=(str(VALUE_BYTES),),
-        published_rungs=(
+        published_rates=(
             *_columns("put-ladder", (12_000, 20_000, 30_000, 35_000, 40_000, 45_000, 50_000, 60_000)),
             *_columns("put-ladder-high", (70_000, 80_000, 90_000, 100_000)),
         ),

@@ -20,7 +20,7 @@ PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round
 #: Roles of the trials of a fault injection, by what happens.
 STALL, OUTAGE = "stall", "outage"
 #: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
-RATE_STEP, PROFILED_RATE_STEP = "rung", "rung-profiled"
+RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and the closed loop on one server alone.
 SHARED, ALONE = "shared", "alone"
 #: Seconds to start a server, and around a short closed loop on one that is up.

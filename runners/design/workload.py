@@ -17,7 +17,7 @@ class Workload:
 
     `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the
     offered rate it was run at. `filled_keys` is how many keys the store must hold before, ids from 1, each with a value
-    of `filled_value_bytes`. `arguments` go to the script. `published_rungs` are outputs of a ladder, a rate each.
+    of `filled_value_bytes`. `arguments` go to the script. `published_rates` are outputs of a ladder, a rate each.
     `rewrites` is how often the fill writes each key again, and then waits until the store is at rest. `script`
     None: GET `path`, the same again and again.
     """
@@ -29,7 +29,7 @@ class Workload:
     filled_keys: int = 0
     filled_value_bytes: int = FILL_VALUE_BYTES
     arguments: tuple[str, ...] = ()
-    published_rungs: tuple[str, ...] = ()
+    published_rates: tuple[str, ...] = ()
     rewrites: int = 0
     path: str = ""
 
@@ -51,7 +51,7 @@ class Workload:
         return digits + self.filled_keys * self.filled_value_bytes
 
 
-def random_gets(keys: int, value_bytes: int, published_rungs: tuple[str, ...] = (), rewrites: int = 0) -> Workload:
+def random_gets(keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0) -> Workload:
     """GET of random keys of a filled store: all that it asks for are there."""
     return Workload(
         "get",
@@ -59,7 +59,7 @@ def random_gets(keys: int, value_bytes: int, published_rungs: tuple[str, ...] = 
         filled_keys=keys,
         filled_value_bytes=value_bytes,
         arguments=(str(keys),),
-        published_rungs=published_rungs,
+        published_rates=published_rates,
         rewrites=rewrites,
     )
 

@@ -50,8 +50,8 @@ class Clusters(Searches, ABC):
         return report_5.setting(name, server_cores())
 
     def same_rates(self, climbed: Ladder, setting: Setting, workload: Workload) -> Ladder:
-        """The rungs of a ladder that was climbed, offered to another setting."""
-        rates, plan = [facts.offered_rps(step) for step in climbed.rungs], report_5.LADDERS[self.size.name]
+        """The rate steps of a ladder that was climbed, offered to another setting."""
+        rates, plan = [facts.offered_rps(step) for step in climbed.rate_steps], report_5.LADDERS[self.size.name]
         found = self.ladder(
             setting,
             workload,

@@ -80,7 +80,7 @@ def queues(evidence: Evidence) -> Answer | None:
     finding = evidence.first("M07")
     if finding is None:
         return None
-    rates = f"{write.count(number(finding, 'beyond'))} of {write.count(number(finding, 'rungs'))} rates"
+    rates = f"{write.count(number(finding, 'beyond'))} of {write.count(number(finding, 'rates'))} rates"
     effect = f"{rates} lie beyond the knee: up to {write.latency(number(finding, 'longest_us'))}, the length of a queue"
     return Answer(Verdict.NO, effect, "the published outputs", finding=finding)
 

@@ -36,7 +36,7 @@ def _read(given: Setting | str) -> Setting:
 
 def outputs_with_rates(workload: Workload) -> tuple[tuple[str, float], ...]:
     """The outputs that were published for a ladder of this workload, each with the rate that it was run at."""
-    return tuple((name, rps) for name in workload.published_rungs if (rps := published_rate(name)))
+    return tuple((name, rps) for name in workload.published_rates if (rps := published_rate(name)))
 
 
 class Searches:

@@ -240,8 +240,8 @@ def _pair(before: Step | None, after: Step, level: float) -> str:
 
 def arrows(after: Ladder, before: Ladder) -> Table:
     """Percentiles of two ladders over the same rates, a column a rate."""
-    old = {round(facts.offered_rps(step)): step for step in before.rungs}
-    steps = after.rungs
+    old = {round(facts.offered_rps(step)): step for step in before.rate_steps}
+    steps = after.rate_steps
     head = ["percentile"]
     for step in steps:
         rate = facts.offered_rps(step)

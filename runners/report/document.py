@@ -386,7 +386,11 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for step in run.steps:
         words, load = step.record.server.command, step.record.generator.command
-        if step.subject in seen or not words or step.kind not in ("load", "rung", "turn", "repeat", "round", "loop"):
+        if (
+            step.subject in seen
+            or not words
+            or step.kind not in ("load", "rate-step", "turn", "repeat", "round", "loop")
+        ):
             continue
         seen.add(step.subject)
         yield (

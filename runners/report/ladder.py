@@ -54,7 +54,7 @@ def title(ladder: Ladder) -> str:
 
 
 def data(ladder: Ladder) -> pd.DataFrame:
-    """A row a rung, as drawn."""
+    """A row a rate step, as drawn."""
     rows = []
     for step, met in zip(ladder.steps, ladder.judged, strict=True):
         row: dict[str, object] = {
@@ -77,7 +77,7 @@ def data(ladder: Ladder) -> pd.DataFrame:
 def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
     """Draw a ladder; `published` outputs are drawn at the rates that they were run at.
 
-    No rung has a floor of its own: `floor` is the nearest that there is, and a thin line.
+    No rate step has a floor of its own: `floor` is the nearest that there is, and a thin line.
     """
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
@@ -213,12 +213,12 @@ HEAD = ("", "knee (95 %)", "interval wide, asked", "missed just above", "probes 
 NOTE = (
     "Missed just above: what the probes missed that were not far above the knee, and of several in how many. Where the "
     "generator was late and the objective was met all the same, the latencies are upper bounds; where it was missed, "
-    "the probe says nothing. Fixed rates: the rungs offered beside a search. Names and rates lead to the figures."
+    "the probe says nothing. Fixed rates: the rate steps offered beside a search. Names and rates lead to the figures."
 )
 
 
 def search_table(found: Sequence[Ladder]) -> Table:
-    """A row a search, with the rungs that were offered beside it; rungs without a search have a row of their own."""
+    """Tabulate a row a search with the rate steps offered beside it; those without a search have a row of their own."""
     searched = {ladder.title: ladder for ladder in found if ladder.search is not None}
     beside: dict[str, Ladder] = {}
     rows = []
@@ -243,7 +243,7 @@ def _caption(found: Sequence[Ladder]) -> str:
     return f"{text}; asked for: {next(iter(objectives))}" if len(objectives) == 1 else text
 
 
-def _searched(ladder: Ladder, rungs: Ladder | None) -> tuple[str, ...]:
+def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
     return (
         Linked(facts.title(ladder.steps[0]), ladder.anchor),
         _knee_cell(ladder),
@@ -251,7 +251,7 @@ def _searched(ladder: Ladder, rungs: Ladder | None) -> tuple[str, ...]:
         _missed(ladder),
         _telling(ladder),
         _generator(ladder),
-        Linked(_rates(rungs), rungs.anchor) if rungs else numbers.NONE,
+        Linked(_rates(rate_steps), rate_steps.anchor) if rate_steps else numbers.NONE,
     )
 
 
@@ -416,7 +416,7 @@ def beside_published(ladder: Ladder) -> Table | None:
         rate = output.offered_rps
         if not rate:
             continue
-        own = next((step for step in ladder.rungs if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
+        own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
         rows.append((name, _rate(rate, output), *_there(output), numbers.share(rate / ladder.base.rps), *_here(own)))
     if not rows:
         return None

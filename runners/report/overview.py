@@ -24,7 +24,7 @@ MOST_BARS = 14
 LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INTERLEAVED = ((turns.CLOSED, turns.TURN), (comparing.CLOSED, comparing.REPEAT), (ablations.CLOSED, ablations.REPEAT))
-ALONE = ("load", "rung", "round", "loop")
+ALONE = ("load", "rate-step", "round", "loop")
 
 
 def points(run: Run) -> pd.DataFrame:

@@ -39,7 +39,7 @@ LEAST_SHARE = 0.01  # categories that never reach it are one
 
 
 def by_rate_data(steps: Sequence[Step], event: str) -> pd.DataFrame:
-    """A row a rung and category: `rate_rps`, `category`, `share`, `low`, `high`, `samples`."""
+    """A row a rate step and category: `rate_rps`, `category`, `share`, `low`, `high`, `samples`."""
     rows = []
     for step in sorted(steps, key=facts.offered_rps):
         for row in rows_of(step, event).to_dict("records"):
@@ -64,7 +64,7 @@ def by_rate_title(steps: Sequence[Step], event: str) -> str:
 
 @style.styled
 def by_rate(steps: Sequence[Step], workload: str, event: str | None = None) -> style.Picture:
-    """Draw the shares of one event (by default the first that was sampled) of a workload's profiled rungs."""
+    """Draw the shares of one event (by default the first that was sampled) of a workload's profiled rate steps."""
     chosen = [step for step in steps if step.workload == workload]
     events = events_of(chosen)
     event = event or (events[0] if events else "cpu")
@@ -87,7 +87,7 @@ def by_rate(steps: Sequence[Step], workload: str, event: str | None = None) -> s
 
 
 def _stack(axes: Axes, rows: pd.DataFrame) -> None:
-    """One column a rung, evenly placed; categories from the largest up, in the same order everywhere."""
+    """One column a rate step, evenly placed; categories from the largest up, in the same order everywhere."""
     rates = sorted(rows["rate_rps"].unique())
     weight = rows.groupby("category")["share"].max()
     order = [str(name) for name in weight.sort_values(ascending=False, kind="stable").index]

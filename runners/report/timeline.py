@@ -154,7 +154,7 @@ LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 def causes_title(step: Step, seen: Attribution) -> str:
     """The result: what explains the tail, or that nothing stands out."""
     name = f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
-    if not seen.tail.excursions:
+    if not seen.tail.spikes:
         return f"{name}: nothing stands out; median p99 {numbers.latency(seen.tail.usual_us)}"
     told = [share for share in seen.named if share.share.value >= tail.LEAST_SHARE]
     if not told:
@@ -165,7 +165,7 @@ def causes_title(step: Step, seen: Attribution) -> str:
 
 @style.styled
 def causes(step: Step, seen: Attribution | None = None, floor: Step | None = None) -> style.Picture:
-    """Draw p50, p99 and maximum by slices with the excursions marked, and the events of each cause in a lane below."""
+    """Draw p50, p99 and maximum by slices with the spikes marked, and the events of each cause in a lane below."""
     seen = seen or tail.attribution(step)
     grid = latency_spikes.grid(step.frames["slices"])
     if seen is None or grid is None:
@@ -189,7 +189,7 @@ def causes(step: Step, seen: Attribution | None = None, floor: Step | None = Non
 
 
 def lanes_of(seen: Attribution) -> list[Share]:
-    """The causes worth a lane: named ones first, then those that come nearest to excursions."""
+    """The causes worth a lane: named ones first, then those that come nearest to spikes."""
     order = sorted(seen.shares, key=lambda s: (not s.named, -s.share.value, s.p, s.cause.name))
     return order[:MOST_LANES]
 
@@ -205,8 +205,8 @@ def _tenths(axes: Axes, step: Step, grid: latency_spikes.Grid, seen: Attribution
     for label, us, width, dash in lines:
         axes.plot(at, us, color=colour, linewidth=width, linestyle=dash, label=label)
     axes.axhline(seen.tail.threshold_us, color=style.QUIET, linewidth=0.8, linestyle=(0, (6, 3)), label="threshold")
-    for index, each in enumerate(seen.tail.excursions):
-        once = f"excursion ({len(seen.tail.excursions)})" if index == 0 else None
+    for index, each in enumerate(seen.tail.spikes):
+        once = f"latency spike ({len(seen.tail.spikes)})" if index == 0 else None
         axes.axvspan(each.begin_s, each.end_s, color=MARK, linewidth=0, zorder=0, label=once)
     values = np.concatenate([us[np.isfinite(us)] for _, us, _, _ in lines])
     style.latency_axis(axes, min([float(values.min()), *reach(floor)]), float(values.max()))
@@ -216,7 +216,7 @@ def _tenths(axes: Axes, step: Step, grid: latency_spikes.Grid, seen: Attribution
 
 def _lanes(axes: Axes, lanes: list[Share], seen: Attribution) -> None:
     least = LEAST_WIDTH * seen.tail.length_s
-    for each in seen.tail.excursions:
+    for each in seen.tail.spikes:
         axes.axvspan(each.begin_s, each.end_s, color=MARK, linewidth=0, zorder=0)
     for row, share in enumerate(lanes):
         one = share.cause
@@ -240,14 +240,14 @@ def _label(share: Share) -> str:
 
 
 def causes_data(step: Step, seen: Attribution) -> pd.DataFrame:
-    """What is drawn: slices with p50, p99 and maximum, then excursions and the events of each cause."""
+    """What is drawn: slices with p50, p99 and maximum, then spikes and the events of each cause."""
     grid = latency_spikes.grid(step.frames["slices"])
     parts = []
     if grid is not None:
         at = np.arange(len(grid.counts)) * grid.slice_s
         columns = {"p50_us": grid.at(0.5), "p99_us": grid.at(0.99), "max_us": grid.longest()}
         parts.append(pd.DataFrame({"what": "latency", "t_s": at, "end_s": at + grid.slice_s, **columns}))
-    rows = [("excursion", each.begin_s, each.end_s) for each in seen.tail.excursions]
+    rows = [("spike", each.begin_s, each.end_s) for each in seen.tail.spikes]
     for share in lanes_of(seen):
         rows += [(share.cause.name, b, e) for b, e in zip(share.cause.begin_s, share.cause.end_s, strict=True)]
     parts.append(pd.DataFrame(rows, columns=["what", "t_s", "end_s"]))

@@ -268,6 +268,7 @@ class StepRecord(Struct, frozen=True):
 
 #: Names of step/1 and what they are now.
 _RENAMED = {"kind": "role", "subject": "treatment", "offered_rate_rps": "offered_rps"}
+_ROLES = {"rung": "rate-step", "rung-profiled": "rate-step-profiled"}
 _LOOP = ("stage", "stage_title", "published", "drawn_keys", "held_keys", "kernel_hz", "tcp")
 _FILL = ("keys", "given_bytes", "live_bytes", "settled_s", "data_bytes")
 
@@ -275,6 +276,7 @@ _FILL = ("keys", "given_bytes", "live_bytes", "settled_s", "data_bytes")
 def record_of(document: Mapping[str, Any]) -> StepRecord:
     """Convert step.json of any version. Raises StoreError where a field has a value that it can't have."""
     told = dict(document) if document.get("schema") == "step/2" else _converted(document)
+    told["role"] = _ROLES.get(str(told.get("role") or ""), told.get("role"))
     try:
         return msgspec.convert({key: value for key, value in told.items() if value is not None}, StepRecord)
     except msgspec.ValidationError as error:

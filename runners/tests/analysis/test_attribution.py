@@ -80,7 +80,7 @@ def test_a_stall_keeps_the_queue_that_it_left_behind() -> None:
     random = np.random.default_rng(5)
     tail = find(history(random, 20.0, [(8.03, 0.25)]).slices)
     assert tail is not None
-    worst = max(tail.excursions, key=lambda each: each.excess_ms)
+    worst = max(tail.spikes, key=lambda each: each.excess_ms)
     assert worst.excess_ms > 0.99 * tail.excess_ms
     assert worst.begin_s == pytest.approx(8.03, abs=0.11)
     assert worst.end_s == pytest.approx(8.03 + 2 * 0.25, abs=0.11)

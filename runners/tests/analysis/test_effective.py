@@ -78,7 +78,7 @@ def test_one_excursion_is_named_and_its_interval_is_wide() -> None:
 
 
 def test_stalls_all_over_a_run_are_no_excursion() -> None:
-    assert effective_samples.excursion(step_of(process(np.random.default_rng(5), 13, stalls=0.2)), 0.99) is None
+    assert effective_samples.spike(step_of(process(np.random.default_rng(5), 13, stalls=0.2)), 0.99) is None
 
 
 def test_what_the_log_does_not_tell_keeps_its_bounds() -> None:
@@ -86,7 +86,7 @@ def test_what_the_log_does_not_tell_keeps_its_bounds() -> None:
     step.frames["histograms"] = step.frames["histograms"].iloc[:0]
     p99 = facts.at(step, 0.99)
     assert p99 is not None and p99.bounded
-    assert effective_samples.excursion(step, 0.99) is None
+    assert effective_samples.spike(step, 0.99) is None
 
 
 def test_bounds_enclose_the_value_and_never_fall_below_the_independent_ones() -> None:

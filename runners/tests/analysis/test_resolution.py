@@ -152,7 +152,7 @@ def resolution_of(step: Step) -> Resolution:
     return found
 
 
-@pytest.mark.parametrize("kind", ["rung", "repeat", "loop", "turn"])
+@pytest.mark.parametrize("kind", ["rate-step", "repeat", "loop", "turn"])
 def test_a_run_without_loads_says_what_the_load_before_it_resolves(tmp_path: Path, kind: str) -> None:
     ok, text = _said(tmp_path, before(tmp_path), load={"kind": kind})
     assert ok is None and "the fixed load before the campaign" in text

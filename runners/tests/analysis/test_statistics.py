@@ -152,11 +152,11 @@ def test_an_excursion_with_a_planted_pause_is_explained_and_another_is_not() -> 
     ]
     tail = look(step_of(seconds, pauses))
     assert tail is not None
-    assert [excursion.t_s for excursion in tail.excursions] == [5, 9]
+    assert [spike.t_s for spike in tail.spikes] == [5, 9]
     assert tail.explained == 1
-    assert tail.excursions[0].pause is not None
-    assert tail.excursions[0].pause.cause == "Pause Full"
-    assert tail.excursions[1].pause is None
+    assert tail.spikes[0].pause is not None
+    assert tail.spikes[0].pause.cause == "Pause Full"
+    assert tail.spikes[1].pause is None
 
 
 def test_a_pause_that_reaches_into_the_second_counts() -> None:
@@ -167,7 +167,7 @@ def test_a_pause_that_reaches_into_the_second_counts() -> None:
     assert tail.explained == 1
     quiet = look(step_of([{"p99_us": 100.0}] * 6))
     assert quiet is not None
-    assert quiet.excursions == ()
+    assert quiet.spikes == ()
 
 
 def test_a_pause_just_before_the_second_counts_when_the_slow_answers_were_under_way_in_it() -> None:

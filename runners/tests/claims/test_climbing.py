@@ -123,7 +123,7 @@ def test_the_one_rate_that_was_offered_and_missed_is_told_as_one(tmp_path: Path)
     run = read_run(make_ladder(tmp_path, (3_000.0,), searched=False))
     (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
     assert "does not carry the one rate that tells something" in told.sentence
-    assert told.evidence["rungs"] == 1
+    assert told.evidence["rates"] == 1
 
 
 @pytest.mark.parametrize("searched", [True, False])

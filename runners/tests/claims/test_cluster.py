@@ -132,14 +132,14 @@ def test_what_the_report_changed_at_once_is_named_from_its_index(tmp_path: Path)
     (changes,) = told(run, "M11")
     assert "murmur3" in changes.sentence and changes.evidence["changes"] == 4
     (untold,) = told(run, "M12")
-    assert untold.evidence["rungs"] == len(untold.steps) == 17
+    assert untold.evidence["rates"] == len(untold.steps) == 17
 
 
 def test_a_published_median_that_stays_is_told_beside_one_that_does_not(tmp_path: Path) -> None:
     base = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
     folder = make_ladder(tmp_path, (800.0, 1_800.0), searched=False, name="put-all-new", subject="all-new", base=base)
-    rungs = read_run(folder).steps
-    (tick,) = told(run_of(tmp_path, [*rungs, *group_of(tmp_path, PLANTED)]), "M13")
+    rate_steps = read_run(folder).steps
+    (tick,) = told(run_of(tmp_path, [*rate_steps, *group_of(tmp_path, PLANTED)]), "M13")
     assert "wakes by the millisecond" in tick.sentence and "1\u202f800/s" in tick.sentence
     assert isinstance(tick.evidence["own_high_us"], float) and tick.evidence["own_high_us"] < 1_000
 

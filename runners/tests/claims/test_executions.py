@@ -98,7 +98,7 @@ def test_both_reports_show_the_knees_side_by_side(tmp_path: Path) -> None:
 def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> None:
     for size in SIZES:
         for workload in (put(size), get(size)):
-            assert workload.script and workload.script.is_file() and set(workload.published_rungs) <= set(names())
+            assert workload.script and workload.script.is_file() and set(workload.published_rates) <= set(names())
         for plan in (LADDERS[size], ladder_4.LADDERS[size]):
             if plan.knee_minutes:  # a search that has the time for its probes
                 probe = Shape(1, 1, plan.probe_s, plan.probe_warmup_s)

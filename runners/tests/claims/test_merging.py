@@ -24,14 +24,14 @@ FAR = ("report-4/put-20000", "report-4/put-30000")
 
 
 def run_of(root: Path, names: str = "abcd", open_: str = "", late: str = "") -> Run:
-    """A run of one search and one rung beside it, by name."""
+    """A run of one search and one rate step beside it, by name."""
     folder = None
     for name in names:
         rates = MET_ONLY if name in open_ else (*AROUND, 1_500.0, 1_500.0) if name in late else AROUND
         slow = (1_500.0,) if name in late else ()
         folder = make_ladder(root, rates, name=f"put-{name}", subject=name, late=slow, into=folder)
         base = {"what": "knee", "rps": 2_000.0 if name in names[:2] else 20_000.0}
-        about = f"put-{name}-rungs"
+        about = f"put-{name}-rates"
         folder = make_ladder(
             root, (1_400.0,), searched=False, base=base, name=about, subject=name, published=FAR, into=folder
         )

@@ -1,4 +1,4 @@
-"""The plan of experiment 05: one thing differs at a time, threads follow the cores, published rungs exist."""
+"""The plan of experiment 05: one thing differs at a time, threads follow the cores, published rate steps exist."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_nodes_that_are_processes_are_not_also_nodes_in_one_jvm_and_keep_a_log()
 
 def test_each_published_rung_is_one_column_at_its_rate() -> None:
     for workload in (report_5.put("full"), report_5.get("full")):
-        for name in workload.published_rungs:
+        for name in workload.published_rates:
             (output,) = outputs(name)
             assert output.offered_rps == float(name.partition("@")[2]) and output.report.latencies.at(0.99)
 

@@ -25,9 +25,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long]
 @pytest.mark.parametrize(
     ("number", "ladders"),
     [
-        ("03", {"put-blocking-one-rungs", "put-virtual-rungs", "get-selector-rungs", "put-queue-lifo-1024"}),
-        ("04", {"put-lsm-rungs", "put-small-lsm-rungs", "get-lsm-rungs"}),
-        ("05", {"put-all-new-rungs", "put-all-old", "get-all-new-rungs", "get-all-old"}),
+        ("03", {"put-blocking-one-rates", "put-virtual-rates", "get-selector-rates", "put-queue-lifo-1024"}),
+        ("04", {"put-lsm-rates", "put-small-lsm-rates", "get-lsm-rates"}),
+        ("05", {"put-all-new-rates", "put-all-old", "get-all-new-rates", "get-all-old"}),
     ],
 )
 def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], tmp_path: Path) -> None:
@@ -37,16 +37,16 @@ def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], 
     folder = RunFolder.open(path)
     run = read_run(folder)
     assert folder.manifest()["status"] == "complete"
-    found = {step.record.ladder.name for step in run.steps if step.kind == "rung" and step.record.ladder}
+    found = {step.record.ladder.name for step in run.steps if step.kind == "rate-step" and step.record.ladder}
     assert ladders <= found
     profiled = [step for step in run.steps if step.profiled]
     assert profiled and all(not step.frames["shares"].empty for step in profiled)
     report = folder.report_md.read_text()
-    assert "rung by rung" in report
+    assert "## The knee" in report
     if number == "05":
         _is_a_cluster(run, report)
     else:
-        assert "The profiles of the rungs" in report
+        assert "## Where the time goes" in report
 
 
 def _is_a_cluster(run: Run, report: str) -> None:

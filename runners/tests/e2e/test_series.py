@@ -53,7 +53,7 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
     folder = RunFolder.open(path)
     if number == signal.SIGINT:
         assert process.returncode == INTERRUPTED and folder.manifest()["status"] == "interrupted"
-    before = {name: at for name, at in _kept(folder).items() if name.startswith("rung-")}
+    before = {name: at for name, at in _kept(folder).items() if name.startswith("rate-step-")}
     assert len(before) >= 2
 
     if number == signal.SIGINT:

@@ -131,7 +131,7 @@ def test_both_ends_are_loaded_at_one_rate_on_their_own_data(tmp_path: Path) -> N
 
 def test_a_common_rate_is_a_share_of_the_lower_knee(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (500.0, 1_500.0), searched=False))
-    ladder = ladder_of("put-lsm", run.find(kind="rung"))
+    ladder = ladder_of("put-lsm", run.find(kind="rate-step"))
     assert common_rate([ladder], [Setting.of("lsm")], 0.7).rps == pytest.approx(1_050.0, rel=0.01)
     with pytest.raises(MeasureError, match="no ladder"):
         common_rate([ladder], [Setting.of("rocksdb")], 0.7)

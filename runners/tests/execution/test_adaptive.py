@@ -113,7 +113,7 @@ def test_the_knee_of_an_invented_server_is_found_on_one_warm_server(bench: Bench
     found = measured(steps).answer
     assert found is not None and found.low_rps <= KNEE_RPS <= found.high_rps
     assert len(bench.machine.launched) == 1
-    assert [step.name for step in steps[:3]] == ["probe-put-lsm", "rung-put-lsm-001", "rung-put-lsm-002"]
+    assert [step.name for step in steps[:3]] == ["probe-put-lsm", "rate-step-put-lsm-001", "rate-step-put-lsm-002"]
     assert {step.record.block for step in steps} == {"knee"} and all(step.record.specification for step in steps)
 
 
@@ -137,10 +137,10 @@ def test_a_search_that_was_killed_twice_measures_no_step_twice(bench: Bench) -> 
     bench.cut(search(), 3)  # a warm-up and two more steps
     kept = bench.steps()
     bench.session().run(search())
-    assert {name: at for name, at in bench.steps().items() if name in kept and name.startswith("rung-")} == {
-        name: at for name, at in kept.items() if name.startswith("rung-")
+    assert {name: at for name, at in bench.steps().items() if name in kept and name.startswith("rate-step-")} == {
+        name: at for name, at in kept.items() if name.startswith("rate-step-")
     }
-    assert read_step(*bench.folder.named("rung-put-lsm-005")).record.block == "knee"
+    assert read_step(*bench.folder.named("rate-step-put-lsm-005")).record.block == "knee"
 
 
 def test_a_search_that_is_done_measures_nothing_more_and_is_taken_off_the_plan(bench: Bench) -> None:
@@ -203,7 +203,7 @@ def test_a_ladder_measures_only_the_rates_that_are_missing(bench: Bench) -> None
     bench.session().run(given(500, 1_000, workload=GET))
     assert bench.machine.filled == [("lsm", GET.filled_keys)]
     steps = bench.session().run(given(500, 1_500, 2_500, workload=GET))
-    assert bench.machine.measured == ["re-probe-get-lsm", "rung-get-lsm-002", "rung-get-lsm-003"]
+    assert bench.machine.measured == ["re-probe-get-lsm", "rate-step-get-lsm-002", "rate-step-get-lsm-003"]
     assert offered(steps) == [500, 1_500, 2_500]
     bench.session().run(given(500, 1_500, workload=GET))
     assert [step.record.offered_rps for step in read_run(bench.folder).find(kind=RATE_STEP)] == [500, 1_500]
@@ -218,7 +218,7 @@ def test_a_ladder_refuses_rates_that_can_not_be_offered() -> None:
 def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within_reach(bench: Bench) -> None:
     plan = LadderSize(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
     steps = bench.session().run(around(plan, (("near", 1_234.0), ("far", 9_999.0)), ("cpu",)))
-    found = measured(steps, "put-lsm-rungs")
+    found = measured(steps, "put-lsm-rates")
     assert found.base is not None and found.base.knee is not None
     assert found.base.knee.low_rps <= KNEE_RPS <= found.base.knee.high_rps
     rates = [step.record.offered_rps or 0.0 for step in found.steps]
@@ -230,7 +230,7 @@ def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within
     assert len(bench.machine.launched) == 1  # all of it on one warm server
     order = [step.name.rstrip("0123456789") for step in steps]
     assert list(dict.fromkeys(order)) == [
-        "probe-put-lsm", "rung-put-lsm-", "rung-put-lsm-rungs-", "rung-profiled-put-lsm-rungs-",
+        "probe-put-lsm", "rate-step-put-lsm-", "rate-step-put-lsm-rates-", "rate-step-profiled-put-lsm-rates-",
     ]  # fmt: skip
 
 
@@ -258,9 +258,9 @@ def test_a_ladder_without_a_search_takes_shares_of_the_closed_loop(bench: Bench)
 def test_a_search_that_says_nothing_leaves_the_closed_loop_as_the_base(bench: Bench) -> None:
     bench.machine.servers["lsm"] = LATE
     steps = bench.session().run(around(LadderSize(1.0, 1.0, 0.0, (0.5,), (), 1.0)))
-    found = measured(steps, "put-lsm-rungs")
+    found = measured(steps, "put-lsm-rates")
     assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
-    assert [step.record.offered_rps for step in found.rungs] == [pytest.approx(found.base.rps / 2, rel=0.01)]
+    assert [step.record.offered_rps for step in found.rate_steps] == [pytest.approx(found.base.rps / 2, rel=0.01)]
     assert len(bench.machine.launched) == 1
 
 
@@ -279,9 +279,9 @@ def test_steps_at_which_the_generator_was_late_are_offered_once_more_up_to_a_thi
 
     bench.machine.before = calm_down
     found = measured(executor.run(around(LadderSize(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0))))
-    assert bench.machine.measured[-2:] == ["rung-put-lsm-rungs-001-again", "rung-put-lsm-rungs-002-again"]
+    assert bench.machine.measured[-2:] == ["rate-step-put-lsm-rates-001-again", "rate-step-put-lsm-rates-002-again"]
     assert [met.outcome for met in found.judged] == [Outcome.GENERATOR] * 4 + [Outcome.MET] * 2, "the first are kept"
-    assert [step.valid for step in found.rungs] == [True, True, False, False]
+    assert [step.valid for step in found.rate_steps] == [True, True, False, False]
 
 
 def test_a_step_that_misses_its_objective_is_not_offered_again(bench: Bench) -> None:

@@ -30,7 +30,7 @@ OLD_KNEE = 1_000.0
 
 
 def _ladders(root: Path) -> tuple[climbing.Ladder, climbing.Ladder]:
-    folder = make_ladder(root, RATES, searched=False, name=f"put-{NEW}-rungs", subject=NEW, base=BASE)
+    folder = make_ladder(root, RATES, searched=False, name=f"put-{NEW}-rates", subject=NEW, base=BASE)
     make_ladder(root, RATES, searched=False, name=f"put-{OLD}", subject=OLD, knee_rps=OLD_KNEE, into=folder)
     found = {ladder.steps[0].subject: ladder for ladder in climbing.ladders(read_run(folder))}
     return found[NEW], found[OLD]

@@ -21,10 +21,10 @@ AROUND = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0)
 
 
 def run_of(root: Path) -> Run:
-    """A knee with rungs beside it, one that was not found, a late generator, and rungs without a search."""
+    """A knee with rate steps beside it, one that was not found, a late generator, and rate steps without a search."""
     folder = make_ladder(root, AROUND, name="put-a", subject="a")
     base = {"what": "knee", "rps": 2_000.0}
-    make_ladder(root, (1_400.0, 2_400.0), searched=False, base=base, name="put-a-rungs", subject="a", into=folder)
+    make_ladder(root, (1_400.0, 2_400.0), searched=False, base=base, name="put-a-rates", subject="a", into=folder)
     make_ladder(root, (500.0, 1_000.0), name="put-b", subject="b", into=folder)
     make_ladder(root, (*AROUND, 1_500.0), name="put-c", subject="c", late=(1_500.0,), into=folder)
     make_ladder(root, (500.0, 1_000.0), searched=False, name="put-d", subject="d", into=folder)

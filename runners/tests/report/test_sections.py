@@ -25,7 +25,7 @@ def _ladder(run: Run, _: Conclusion) -> Section:
     picture.alt = "a ladder"
     shown = Shown("ladder-put", picture, pd.DataFrame({"step": ["a"], "rate_rps": [1.0]}))
     finding = Finding("K01", Severity.GOOD, f"The knee of {run.name} <is> here.", figure="ladder-put")
-    table = Table("Rungs", ("rate", "p99"), (("1 000/s", "<b>2 ms</b>"),))
+    table = Table("Rate steps", ("rate", "p99"), (("1 000/s", "<b>2 ms</b>"),))
     return Section("ladder", "The ladder", "Rates, one after the other.", (finding,), (shown,), (table,))
 
 

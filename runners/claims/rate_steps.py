@@ -28,21 +28,21 @@ def anchor(workload: str, event: str) -> str:
     return f"byrate-{workload}-{event}"
 
 
-def profiled_rungs(run: Run, workload: str, subject: str | None = None) -> list[Step]:
-    """The profiled rungs of a workload whose profile may be read, lowest rate first."""
+def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
+    """The profiled rate steps of a workload whose profile may be read, lowest rate first."""
     steps = [s for s in run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject) if profile.usable(s)]
     return sorted(steps, key=facts.offered_rps)
 
 
 def side_by_side(steps: Sequence[Step]) -> list[Step]:
-    """One profiled rung of each subject, the highest, in the order in which they were measured."""
+    """One profiled rate step of each subject, the highest, in the order in which they were measured."""
     chosen = {step.subject: step for step in sorted(steps, key=facts.offered_rps)}
     return sorted(chosen.values(), key=lambda step: step.record.started_unix_us)
 
 
 def _apart(run: Run, workload: str) -> Iterator[Finding]:
     """Where the profiles of other ways to run a request differ from that of the first, which is the published one."""
-    steps = side_by_side(profiled_rungs(run, workload))
+    steps = side_by_side(profiled_rate_steps(run, workload))
     for other in steps[1:]:
         for finding in profile.differences([steps[0], other]):
             event = str(finding.figure).rpartition("-")[2]
@@ -50,7 +50,7 @@ def _apart(run: Run, workload: str) -> Iterator[Finding]:
 
 
 def analyse(run: Run) -> Claims | None:
-    """What the rungs of a run say; None for a run without rungs at shares of a knee."""
+    """What the rate steps of a run say; None for a run without rate steps at shares of a knee."""
     found = [ladder for ladder in ladders(run) if ladder.base is not None]
     if not found:
         return None
@@ -70,9 +70,9 @@ def analyse(run: Run) -> Claims | None:
 
 
 def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
-    """Categories whose share differs between the lowest and the highest profiled rung by more than their intervals."""
+    """Find categories whose share differs between the lowest and highest profiled rate by more than their intervals."""
     first = ladder.steps[0]
-    steps = profiled_rungs(run, first.workload, first.subject)
+    steps = profiled_rate_steps(run, first.workload, first.subject)
     steps = [step for step in steps if not profile.shares_of(step, event).empty]
     if len(steps) < 2:
         return
