@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from runners.bench import stalls
+from runners.bench import slowest_puts, stalls
 from runners.bench.course import Course, Part
 from runners.bench.programs import Programs, remove
 from runners.bench.row import Row
+from runners.bench.slowest_puts import Recording
 from runners.bench.stalls import Puts, Stall
 from runners.errors import MeasureError
 from runners.trial.witness import StallWitness
@@ -399,34 +401,34 @@ TAIL_ENGINES = (OURS, TUNED, PACED)
 
 
 def _tail_parts(plan: Plan) -> list[Part]:
-    seconds = START_S + 2 * plan.keys * (PUT_S + USUAL_BYTES * BYTE_S) + plan.tail_warmup_s + plan.tail_s + 1
+    seconds = START_S + 2 * plan.keys * (PUT_S + USUAL_BYTES * BYTE_S) + plan.tail_warmup_s + plan.tail_s + 2
     return [Part("tail", seconds)] * (len(TAIL_ENGINES) * plan.tail_rounds)
 
 
-def add_tail(samples: Samples, engine: str, puts: Puts, found: Sequence[Stall]) -> None:
-    """Keep the percentiles of one run, with and without the puts that stalls of the core delayed."""
-    kept = ~stalls.delayed(puts, found)
-    if not kept.any():
+def add_tail(samples: Samples, engine: str, puts: Puts, found: Sequence[Stall]) -> npt.NDArray[np.bool_]:
+    """Keep the percentiles of one run, with and without the puts that stalls of the core delayed; mark those puts."""
+    delayed = stalls.delayed(puts, found)
+    if delayed.all():
         raise MeasureError("puts while merging", "the core stood still all the time", "run on a quiet machine")
     for name, share in TAILS.items():
-        samples.add(f"{name}-while-merging", engine, stalls.percentile(puts.response_us[kept], share))
-        samples.add(f"{name}-call-while-merging", engine, stalls.percentile(puts.service_us[kept], share))
-        samples.add(f"{name}-with-stalls", engine, stalls.percentile(puts.response_us, share))
-    samples.add("left-out", engine, 1 - float(np.mean(kept)))
+        samples.add(f"{name}-while-merging", engine, stalls.percentile(puts.response_us[~delayed], share))
+        samples.add(f"{name}-call-while-merging", engine, stalls.percentile(puts.service_us[~delayed], share))
+        samples.add(f"{name}-with-stalls-while-merging", engine, stalls.percentile(puts.response_us, share))
+    samples.add("left-out", engine, float(np.mean(delayed)))
     samples.add("longest-stall", engine, max((stall.late_ns for stall in found), default=0) / 1e6)
+    return delayed
 
 
-def tail_note(samples: Samples, name: str, peer: str, no_witness: str) -> str:
-    """Say what was left out of both, and what the figures are with it."""
+def tail_note(samples: Samples, peer: str, no_witness: str) -> str:
+    """Say what was left out of both."""
     if no_witness:
         return f"nothing left out, no stall witness: {no_witness}"
-    with_it, share, longest = (
-        [statistics.median(samples.of(figure, who)) for who in (OURS, peer)]
-        for figure in (f"{name}-with-stalls", "left-out", "longest-stall")
+    share, longest = (
+        [statistics.median(samples.of(figure, who)) for who in (OURS, peer)] for figure in ("left-out", "longest-stall")
     )
     return (
         f"left out where the core stood still: {share[0]:.2%} of ours, {share[1]:.2%} of the peer's, longest "
-        f"{longest[0]:.2g} and {longest[1]:.2g} ms; response with them {with_it[0]:.4g} and {with_it[1]:.4g} us"
+        f"{longest[0]:.2g} and {longest[1]:.2g} ms"
     )
 
 
@@ -435,18 +437,21 @@ def _tail_run(bench: Bench, engine: str) -> None:
     store = bench.store(engine)
     cpu = -1 if bench.cpu is None else bench.cpu
     arguments = (plan.keys, USUAL_BYTES, TAIL_RATE_RPS, plan.tail_warmup_s, plan.tail_s, cpu, records)
+    recording = Recording(bench.programs.jdk, bench.programs.folder)
     with bench.course.part("tail", f"put into {engine} while it merges"):
         if bench.witness is None:
-            found = bench.programs.result("Tail", engine, store, *arguments)
+            found = bench.programs.result("Tail", engine, store, *arguments, flags=recording.flags())
         else:
             with bench.witness.watching([cpu], late):
-                found = bench.programs.result("Tail", engine, store, *arguments)
+                found = bench.programs.result("Tail", engine, store, *arguments, flags=recording.flags())
+        events = recording.take()
     during = stalls.read_stalls(late) if bench.witness else []
     puts = stalls.read_puts(records)
     during = [stall for stall in during if puts.due_ns[0] <= stall.woke_ns <= puts.returned_ns[-1]]
-    add_tail(bench.samples, engine, puts, during)
+    delayed = add_tail(bench.samples, engine, puts, during)
     stood_ms = sum(stall.late_ns for stall in during) / 1e6
     bench.say(f"  {found}; the core stood still {len(during)} times, {stood_ms:.3g} ms in all")
+    bench.say(f"  of {engine} {slowest_puts.line(slowest_puts.attribute(puts, delayed, events))}")
     records.unlink()
     remove(store)
 
@@ -457,9 +462,10 @@ def _tail_rows(bench: Bench) -> list[Row]:
             _tail_run(bench, engine)
     found: list[Row] = []
     for peer in TAIL_ENGINES[1:]:
+        without = tail_note(bench.samples, peer, bench.no_witness)
         for name in TAILS:
-            note = tail_note(bench.samples, name, peer, bench.no_witness)
-            for figure in (f"{name}-while-merging", f"{name}-call-while-merging"):
+            for how, note in (("", without), ("-call", without), ("-with-stalls", "nothing left out")):
+                figure = f"{name}{how}-while-merging"
                 comparison = Comparison(f"store/{figure}-vs-{peer}", figure, "us", OURS, peer, ("<=", 1.0))
                 found += _rows(bench.samples, [comparison], note)
     return found

@@ -110,7 +110,7 @@ def test_rows_of_every_variation_are_there(tmp_path: Path) -> None:
     tails = [
         f"store/put-{p}-{how}-vs-rocksdb-tuned"
         for p in ("p99.9", "p99.99")
-        for how in ("while-merging", "call-while-merging")
+        for how in ("while-merging", "call-while-merging", "with-stalls-while-merging")
     ]
     expected |= {f"{tail}{paced}": 1.0 for tail in tails for paced in ("", "+paced")}
     assert {name: rows[name].goal for name in expected} == expected
@@ -172,8 +172,8 @@ def test_puts_that_a_stall_delayed_are_left_out_and_the_row_says_so() -> None:
         stall = [Stall(int(returned[10_000]), 5_000_000)]
         store_groups.add_tail(samples, engine, Puts(due, due, returned), stall)
     assert samples.of("put-p99.99-while-merging", "lsm") == (4.0,)
-    assert samples.of("put-p99.99-with-stalls", "lsm")[0] == pytest.approx(4.0)
-    note = store_groups.tail_note(samples, "put-p99.99", "rocksdb-tuned", "")
+    assert samples.of("put-p99.99-with-stalls-while-merging", "lsm")[0] == pytest.approx(4.0)
+    note = store_groups.tail_note(samples, "rocksdb-tuned", "")
     assert note.startswith("left out where the core stood still: 0.6")
     assert "longest 5 and 5 ms" in note
 

@@ -53,6 +53,8 @@ public final class Tail {
         long written;
         try (Storage storage = Engines.open(args[0], Path.of(args[1]))) {
             warmUp(storage, keys, values);
+            // What the warm-up left behind is no part of what is measured.
+            System.gc();
             if (cpu >= 0) {
                 // Only now: threads of the engine would inherit it.
                 Core.bind(cpu);

@@ -63,6 +63,12 @@ class KillTest {
         try (ServerProcess server = start(wal)) {
             check(ServerProcess.port(server.readyLine()));
         }
+        long writes = 0;
+        for (int writer = 0; writer < WRITERS; writer++) {
+            writes += acknowledged.get(writer);
+        }
+        System.out.println("server, " + wal + ": killed " + CYCLES + " times under load; " + writes
+                + " acknowledged writes, none lost, no deleted key back");
     }
 
     private ServerProcess start(String wal) throws IOException {

@@ -14,6 +14,10 @@ import org.rocksdb.Slice;
 /**
  * Walks over a range of a RocksDB snapshot; the iterator takes one of its own when it is made. Keys and values pass
  * through direct buffers, which are this cursor's until it is closed.
+ *
+ * <p>A step goes to the next entry, over however many deletes: RocksDB passes them within one call. The option that bounds
+ * such a call ({@code max_skippable_internal_keys}) ends the iterator without the key at which it stopped, so that there is
+ * nowhere to go on from.
  */
 final class RocksDbCursor implements Cursor {
 

@@ -79,7 +79,7 @@ public final class Log {
     }
 
     /**
-     * Makes a log and reserves its first bytes.
+     * Makes a log and reserves its first bytes, so that its first writers need not wait for the kernel.
      *
      * @param capacity  bytes that it can have; fewer than 2 GiB
      * @param stepBytes so many bytes are reserved at a time
@@ -93,6 +93,7 @@ public final class Log {
         try {
             log = new Log(disk, file, number, channel, capacity, stepBytes, synced);
             log.reserve(stepBytes);
+            log.touch(0);
             return log;
         } catch (Throwable e) {
             if (log == null) {
@@ -202,11 +203,19 @@ public final class Log {
         while (runsLow(fill)) {
             long from = reserved;
             reserve(from + stepBytes);
-            synchronized (reserves) {
-                for (long page = from; page < reserved && !closed; page += PAGE_BYTES) {
-                    // Adds nothing, but as a write, and without getting in the way of the writer.
-                    ADD.getAndAdd(map, page, 0);
-                }
+            touch(from);
+        }
+    }
+
+    /**
+     * Has the kernel map what is reserved from a page on, for writing: of the first page that a writer touches itself it
+     * takes up to milliseconds.
+     */
+    private void touch(long from) {
+        synchronized (reserves) {
+            for (long page = from; page < reserved && !closed; page += PAGE_BYTES) {
+                // Adds nothing, but as a write, and without getting in the way of the writer.
+                ADD.getAndAdd(map, page, 0);
             }
         }
     }

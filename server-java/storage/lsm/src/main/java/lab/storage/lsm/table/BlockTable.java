@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.function.Supplier;
 import lab.storage.lsm.Compression;
 import lab.storage.lsm.CorruptionException;
 
@@ -124,7 +125,7 @@ final class BlockTable extends Table {
     }
 
     @Override
-    void verifyIndex(Checks by, DamagedRange all) {
+    void verifyIndex(Checks by, Supplier<DamagedRange> all) {
         long footer = data.byteSize() - TableFormat.FOOTER_BYTES;
         by.check("footer", FOOTER, footer, data.byteSize() - TableFormat.CHECKSUM_FROM_END, footerChecksum, all);
         by.check("index", INDEX, prefixes - TableFormat.INDEX_HEAD_BYTES, footer, indexChecksum, all);

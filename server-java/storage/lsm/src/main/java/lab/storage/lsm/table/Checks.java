@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.Supplier;
 import java.util.zip.CRC32C;
 import lab.storage.StorageException;
 import lab.storage.lsm.CorruptionException;
@@ -64,25 +65,28 @@ final class Checks {
      * @param part     what it is called
      * @param number   number of the block, or a negative one for another part
      * @param expected the checksum
-     * @param range    keys that cannot be read if it is damaged
+     * @param damage   gives the keys that cannot be read if it is damaged; nearly always nobody asks
      */
-    void check(String part, long number, long from, long to, int expected, DamagedRange range) {
+    void check(String part, long number, long from, long to, int expected, Supplier<DamagedRange> damage) {
         int got;
         try {
             got = checksum(from, to);
         } catch (IOException e) {
+            DamagedRange range = damage.get();
             found(number, range, e.toString());
             throw new StorageException("The keys " + range + " cannot be read: the " + part + " at offset " + from
                     + " of the file " + file + " gives " + e + ". Other keys can be read. Check the disk; it is tried "
                     + "again with each read.", e);
         }
         if (got != expected) {
+            DamagedRange range = damage.get();
             CorruptionException wrong = CorruptionException.checksum(file, from, part, expected, got, range);
             found(number, range, wrong.getMessage());
             throw wrong;
         }
-        if (!damaged.isEmpty() && damaged.remove(number) != null) {
-            LOG.info("The keys {} of {} can be read again", range, file);
+        DamagedRange mended = damaged.isEmpty() ? null : damaged.remove(number);
+        if (mended != null) {
+            LOG.info("The keys {} of {} can be read again", mended, file);
         }
         if (number >= 0 && !foundRight(number)) {
             right.getAndUpdate((int) (number / BLOCKS_PER_WORD), old -> old | 1L << number % BLOCKS_PER_WORD);

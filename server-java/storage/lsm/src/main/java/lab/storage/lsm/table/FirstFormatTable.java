@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.function.Supplier;
 import lab.storage.lsm.CorruptionException;
 
 /**
@@ -107,7 +108,7 @@ final class FirstFormatTable extends Table {
     }
 
     @Override
-    void verifyIndex(Checks by, DamagedRange all) {
+    void verifyIndex(Checks by, Supplier<DamagedRange> all) {
         by.check("index", -1, blockOffsets, data.byteSize() - FOOTER_BYTES, indexChecksum, all);
     }
 

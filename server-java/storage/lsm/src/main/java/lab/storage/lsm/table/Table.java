@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import lab.storage.StorageException;
 import lab.storage.lsm.CorruptionException;
 import lab.storage.lsm.disk.Disk;
@@ -138,7 +139,8 @@ public abstract class Table {
         long start = blockOffset(block);
         long end = blockOffset(block + 1);
         checks.check("block", block, start, end - Integer.BYTES, data.get(INT, end - Integer.BYTES),
-                new DamagedRange(file, start, blockStart(block), block + 1 < blocks() ? blockStart(block + 1) : lastKey()));
+                () -> new DamagedRange(file, start, blockStart(block),
+                        block + 1 < blocks() ? blockStart(block + 1) : lastKey()));
     }
 
     /**
@@ -151,7 +153,8 @@ public abstract class Table {
     public final long verify(long from, long bytes) {
         long block = from;
         if (block == 0) {
-            quietly(() -> verifyIndex(checks, new DamagedRange(file, blockOffset(blocks()), firstKey(), lastKey())));
+            quietly(() -> verifyIndex(checks,
+                    () -> new DamagedRange(file, blockOffset(blocks()), firstKey(), lastKey())));
         }
         long until = block < blocks() ? blockOffset(block) + bytes : 0;
         while (block < blocks() && blockOffset(block) < until) {
@@ -180,7 +183,7 @@ public abstract class Table {
     }
 
     /** Checks again what was checked at open. */
-    abstract void verifyIndex(Checks by, DamagedRange all);
+    abstract void verifyIndex(Checks by, Supplier<DamagedRange> all);
 
     /** Number of blocks. */
     public abstract long blocks();

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /** A table without a file, for tests of who holds tables. */
 public class UnmappedTable extends Table {
@@ -91,7 +92,7 @@ public class UnmappedTable extends Table {
     }
 
     @Override
-    void verifyIndex(Checks by, DamagedRange all) {
+    void verifyIndex(Checks by, Supplier<DamagedRange> all) {
         // There is none.
     }
 }
