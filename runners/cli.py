@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,6 +21,7 @@ from runners.errors import LabError
 
 if TYPE_CHECKING:
     from runners.audit.audit import Audit
+    from runners.design.change_limit import ChangeLimit
     from runners.storage.run_folder import RunFolder
 
 EXIT_PROBLEM = 1
@@ -356,6 +357,7 @@ def knee(
 @_command(
     "lab compare before.txt after.txt",
     "lab compare --target a.yaml --target b.yaml --minutes 5",
+    'lab compare --target target.yaml --baseline main --fail-on "p99>+10%" --fail-on "cpu>+3%"',
     "lab compare --engine lsm --engine rocksdb --workload get",
     "lab compare data/runs/01-20260101T000000Z-quick-0a1b data/runs/01-20260102T000000Z-quick-0a1b",
 )
@@ -374,6 +376,20 @@ def knee(
 @click.option("--connections", type=int)
 @click.option("--minutes", type=float, help="Budget; 10 unless given.")
 @_JSON
+@click.option("--baseline", metavar="REVISION", help="With one --target: a git revision of it, built by its `build`.")
+@click.option(
+    "--fail-on", "limits", multiple=True, metavar="LIMIT",
+    help='Exit 3 where the interval lies beyond it: "p99>+10%", "cpu>+3%"; of p50 p90 p99 cpu throughput errors.',
+)  # fmt: skip
+@click.option(
+    "--inconclusive", type=click.Choice(("fail", "pass")), default="fail", show_default=True,
+    help="Whether a limit that can't be decided exits with 4, or with 0.",
+)  # fmt: skip
+@click.option("--markdown", type=click.Path(dir_okay=False, path_type=Path), help="A comment for a change request.")
+@click.option(
+    "--format", "form", type=click.Choice(("bencher", "benchmark-action")),
+    help="Print the figures in Bencher's metric format, or github-action-benchmark's (customSmallerIsBetter).",
+)  # fmt: skip
 @click.option("--see", type=float, help="Smallest difference of interest, as a share; 0.02 unless given.")
 @click.option("--size", help="smoke | quick | full")
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
@@ -387,6 +403,11 @@ def compare(
     b: tuple[str, ...],
     despite: tuple[str, ...],
     output: Path | None,
+    baseline: str | None,
+    limits: tuple[str, ...],
+    inconclusive: str,
+    markdown: Path | None,
+    form: str | None,
     resume: Path | None,
     parameters: tuple[str, ...],
     **named: object,
@@ -394,12 +415,19 @@ def compare(
     """Compare two runs, or measure two settings by one schedule: `lab compare --engine lsm --engine rocksdb`.
 
     Given files, compare the first one's outputs with those of each other: `lab compare before.txt after.txt`.
-    """
-    from runners.commands import compare_files, compare_folders, compare_settings
 
+    Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed; 4 a limit is
+    inconclusive, and none failed; 130 interrupted.
+    """
+    from runners.commands import compare_files, compare_folders, compare_settings, compare_with_revision
+    from runners.design.change_limit import ChangeLimit
+
+    judged_by = [ChangeLimit.parse(text) for text in limits]
+    if form and as_json:
+        raise click.UsageError("--json and --format both print to standard output: give one")
     sides = [[Path(text) for text in side] for side in (a, b)]
     if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):
-        others = (engines, targets, resume, parameters, output, *named.values())
+        others = (engines, targets, resume, parameters, output, baseline, limits, markdown, form, *named.values())
         if any(value not in (None, ()) for value in others) or (runs and (a or b)):
             raise click.UsageError("outputs are compared as they are: only --despite and --json go with them")
         pairs = [([runs[0]], [path]) for path in runs[1:]] if runs else [(sides[0], sides[1])]
@@ -411,7 +439,10 @@ def compare(
         sides = [[runs[0]], [runs[1]]]
     if all(sides) and all(path.is_dir() for side in sides for path in side):
         see = named.pop("see")
-        if resume is not None or parameters or any(value is not None for value in named.values()):
+        if (
+            resume is not None or parameters or baseline or limits or markdown or form
+            or any(value is not None for value in named.values())
+        ):  # fmt: skip
             raise click.UsageError("runs are compared as they are: only --see, --despite and --output go with them")
         for line in compare_folders(sides[0], sides[1], despite, see if isinstance(see, float) else 0.02, output):
             click.echo(line)
@@ -420,6 +451,14 @@ def compare(
         return
     if output is not None:
         raise click.UsageError("--output is for run folders; settings that are measured have a report of their own")
+    if baseline is not None:
+        if len(targets) != 1 or engines or a or b:
+            raise click.UsageError("--baseline is a revision of one --target, and of nothing else")
+        target = targets[0]
+        given = _given(parameters, named)
+        folder = _measured(lambda: compare_with_revision(given, target, baseline, resume), as_json or bool(form))
+        _judged(folder, judged_by, inconclusive, as_json, markdown, form)
+        return
     ways = (len(engines), len(targets))
     if not set(ways) <= {0, 2} or max(len(a), len(b)) > 1 or sum(map(bool, (*ways, a or b))) > 1:
         raise click.UsageError("give --engine twice, or --target twice, or --a and --b once each")
@@ -427,7 +466,8 @@ def compare(
     given = _given(parameters, {**named, **dict(zip(("a", "b"), pair, strict=False))})
     if not {"a", "b"} <= given.keys() and resume is None:
         raise click.UsageError("name two settings, such as --engine lsm --engine rocksdb, or two run folders")
-    _told(lambda: compare_settings(given, resume), as_json)
+    folder = _measured(lambda: compare_settings(given, resume), as_json or bool(form))
+    _judged(folder, judged_by, inconclusive, as_json, markdown, form)
 
 
 @_command(
@@ -505,11 +545,49 @@ def _as_target(path: Path) -> str:
     return f"target={path.resolve()}"
 
 
-def _told(measure: Callable[[], RunFolder], as_json: bool) -> None:
-    """Measure, then say where the run is; with `as_json` standard output is the result as JSON and nothing else."""
-    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+def _measured(measure: Callable[[], RunFolder], quiet: bool) -> RunFolder:
+    """Measure, then say where the run is; `quiet`: to standard error."""
+    with contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext():
         folder = measure()
         click.echo(f"run again or go on: {folder.path}")
+    return folder
+
+
+def _judged(
+    folder: RunFolder,
+    limits: Sequence[ChangeLimit],
+    inconclusive: str,
+    as_json: bool,
+    markdown: Path | None,
+    form: str | None,
+) -> None:
+    """Write a comparison in the forms that were asked for, and end with the exit code of its limits."""
+    if not (limits or as_json or markdown or form):
+        return
+    from runners import commands
+    from runners.claims.gate import exit_code
+
+    found = commands.judged(folder, limits)
+    if markdown is not None:
+        try:
+            markdown.write_text(found.as_markdown, encoding="utf-8")
+        except OSError as error:
+            raise click.UsageError(
+                f"--markdown {markdown}: {error.strerror}; name a file that can be written"
+            ) from error
+    for each in found.judgements:
+        click.echo(each.sentence, err=as_json or form is not None)
+    if as_json:
+        result = {**commands.as_json(folder), "limits": [each.as_json() for each in found.judgements]}
+        _print_json(result)
+    elif form is not None:
+        click.echo(found.as_format(form))
+    sys.exit(exit_code(found.judgements, inconclusive_passes=inconclusive == "pass"))
+
+
+def _told(measure: Callable[[], RunFolder], as_json: bool) -> None:
+    """Measure, then say where the run is; with `as_json` standard output is the result as JSON and nothing else."""
+    folder = _measured(measure, as_json)
     if as_json:
         _print_result(folder)
 

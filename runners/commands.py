@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,19 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
+from runners.claims import interleaved
 from runners.claims.between import compared, differing, sentences
-from runners.claims.interleaved import comparisons
+from runners.claims.conclusion import Check
+from runners.claims.gate import Judgement, judge
+from runners.claims.interleaved import Comparison, comparisons
 from runners.design import comparison
+from runners.design.change_limit import ChangeLimit
 from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, TARGET_COMPARE
 from runners.design.comparison import workload_of
 from runners.design.experiment import setting_of
 from runners.design.parameter import validate
 from runners.design.shape import Shape
-from runners.design.target import AS_TARGET
+from runners.design.target import AS_TARGET, read_target
 from runners.errors import PlanError
 from runners.execution.budget import affordable
 from runners.execution.resume import of_plan
@@ -33,9 +38,12 @@ from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.report.between import comparison_page
+from runners.report.comment import comment
+from runners.report.metrics import FORMATS
 from runners.report.overview import cpu_us
 from runners.report.report import replace_file
-from runners.storage.run_folder import RunFolder
+from runners.storage.run_folder import RUNS, RunFolder
+from runners.targets.revision import at_revision
 
 JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
 COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
@@ -95,6 +103,19 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
     return lab.folder
 
 
+def compare_with_revision(
+    given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
+) -> RunFolder:
+    """Compare a target with itself at an earlier revision of its repository; as `compare_settings` otherwise."""
+    file = read_target(target)
+    if not file.repeatable:
+        cause = "both revisions would be at the port, or in the data folder, that it names"
+        raise PlanError(str(target), cause, "write {port} for the port, and {data} in place of a `data` folder")
+    with at_revision(file, revision, RUNS.with_name("revisions")) as earlier:
+        pair = {"a": f"{AS_TARGET}{earlier.path}", "b": f"{AS_TARGET}{file.path}"}
+        return compare_settings({**given, **pair}, resume)
+
+
 def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Measure two settings, or targets, by one schedule and write the report, as notebook 09; gives the run's folder.
 
@@ -115,6 +136,36 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     finally:
         lab.close()
     return lab.folder
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The comparison of a run, what limits say of it, and its checks; `benchmark` is what other tools file it under."""
+
+    comparison: Comparison
+    judgements: tuple[Judgement, ...]
+    checks: tuple[Check, ...]
+    benchmark: str
+
+    @property
+    def as_markdown(self) -> str:
+        """A comment for a change request."""
+        return comment(self.comparison, self.judgements, self.checks)
+
+    def as_format(self, name: str) -> str:
+        """The treatment's figures as another tool keeps them, see `FORMATS`."""
+        return FORMATS[name](self.comparison, self.benchmark)
+
+
+def judged(folder: RunFolder, limits: Sequence[ChangeLimit]) -> Judged:
+    """Judge a run's comparison by limits. Raises PlanError for a run that holds none."""
+    run = read_run(folder)
+    claims, found = interleaved.analyse(run), comparisons(run)
+    if claims is None or not found:
+        raise PlanError(str(folder.path), "it holds no comparison by one schedule", "see its report for why")
+    names = found[0].treatments or ("treatment",)
+    workload = next((step.workload for step in run.steps if step.name in found[0].steps), "")
+    return Judged(found[0], judge(found[0], limits), claims.checks, f"{names[0]} {workload}".strip())
 
 
 def as_json(folder: RunFolder) -> dict[str, Any]:

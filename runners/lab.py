@@ -180,7 +180,8 @@ class Lab(SideBySide, Clusters):
             if kept.setdefault(file.name, file.described())["sha256"] != file.digest:
                 raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
             self.folder.update_manifest(targets=[*kept.values()])
-        target = self._servers.start_target(file, beside)
+            self._servers.build_target(file)
+        target = self._servers.start_target(file, beside, setting.name)
         if target.left_out:
             self._progress.say(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
         return target

@@ -7,6 +7,7 @@ service times are those of one shared load; throughput is that of a closed loop 
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -116,8 +117,9 @@ class Comparison:
     that does nothing. `late`: starts in which the generator was; `left_out`: those that could not be used, and why.
     `without_stalls`: the share of time that the percentile without the machine's stalls leaves out. `carried_over`: by
     how much a request takes longer or shorter after each target. `between_starts`: the share of the primary quantity's
-    variance that lies between starts, not between requests. `dots`: by quantity and treatment, the ratio in each
-    start.
+    variance that lies between starts, not between requests. `values`: by quantity and treatment, baseline and control
+    included, the value in each start. `failed`: by treatment, requests that ended and those of them that failed
+    in each start, starts that were left out too. `start_s`: what one start takes.
     """
 
     name: str
@@ -136,7 +138,18 @@ class Comparison:
     utilisation: float
     between_starts: float
     steps: tuple[str, ...]
-    dots: Mapping[tuple[str, str], tuple[float, ...]]
+    values: Mapping[tuple[str, str], tuple[float, ...]]
+    failed: Mapping[str, tuple[tuple[int, int], ...]]
+    start_s: float
+
+    @property
+    def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
+        """By quantity and treatment, the ratio to the baseline in each start."""
+        return {
+            (quantity, name): tuple(map(operator.truediv, own, self.values[quantity, self.baseline]))
+            for (quantity, name), own in self.values.items()
+            if name != self.baseline
+        }
 
     @property
     def treatments(self) -> tuple[str, ...]:
@@ -162,6 +175,7 @@ class Comparison:
             "margin": self.margin,
             "starts": len(self.starts),
             "trusted": self.trusted,
+            "start_s": self.start_s if math.isfinite(self.start_s) else None,
             "rows": [row.as_json() for row in self.rows],
             "control": [row.as_json() for row in self.control],
         }
@@ -204,7 +218,7 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
         if machine_stalls.watched(step):
             left.append(machine_stalls.outside(step.frames["requests"], step.frames["stalls"])[1])
     rows, control, reference = [], [], dict[str, float]()
-    dots: dict[tuple[str, str], tuple[float, ...]] = {}
+    every: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
         own = [start for start in starts[quantity] if np.isfinite(start.logs[: len(compared)]).all()]
@@ -223,16 +237,40 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
             control.append(_row(QUANTITIES[quantity], about, found.control, values, len(own)))
         if about.reference in values:
             reference[quantity] = values[about.reference]
-        for index, name in enumerate(compared[1:], 1):
-            dots[quantity, name] = tuple(math.exp(start.logs[index] - start.logs[0]) for start in own)
+        for index, name in enumerate(compared):
+            every[quantity, name] = tuple(math.exp(start.logs[index]) for start in own)
     return Comparison(
         about.name, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds, tuple(usable),
         tuple(number for number in usable if facts.only_late(shared[number])),
         tuple(rows), tuple(control), reference, tuple(left_out.items()),
         float(np.mean(left)) if left else math.nan, _carried_over([shared[number] for number in usable]),
         max((_utilisation(shared[number], alone[number]) for number in usable), default=math.nan), between_starts,
-        tuple(step.name for step in shared.values()), dots,
+        tuple(step.name for step in shared.values()), every, _failed(list(shared.values()), compared), _start_s(steps),
     )  # fmt: skip
+
+
+def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Requests that ended and those of them that failed, by treatment and start: without a response, or 400 and above.
+
+    What had no response when the load ended, or was never sent, says nothing of the server.
+    """
+    found: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    for step in shared:
+        targets, requests = step.frames["targets"], step.frames["requests"]
+        refused = dict(zip(targets["target"], targets["non_2xx"].fillna(0), strict=True))
+        for name in names:
+            fates = requests["fate"][requests["target"] == name].value_counts()
+            failed, completed = (int(fates.get(fate, 0)) for fate in ("failed", "completed"))
+            found[name].append((failed + completed, failed + int(refused.get(name, 0))))
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def _start_s(steps: Sequence[Step]) -> float:
+    """The median time from the first load of a start to the end of its last one; NaN without any."""
+    ends: dict[int, list[int]] = defaultdict(list)
+    for step in steps:
+        ends[step.record.round or 0] += [step.record.started_unix_us, step.record.ended_unix_us]
+    return float(np.median([max(each) - min(each) for each in ends.values()])) / 1e6 if ends else math.nan
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:

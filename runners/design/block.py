@@ -431,9 +431,9 @@ class Interleaved:
 
     @property
     def control_setting(self) -> Setting | None:
-        """The baseline under another name; None without a control, and for a server whose port its description has."""
+        """The baseline under another name; None without a control."""
         first = self.ordered[0]
-        return replace(first, name=f"{first.name[:32]}-control") if self.control and first.target is None else None
+        return replace(first, name=f"{first.name[:32]}-control") if self.control else None
 
     @property
     def reference(self) -> Setting | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from runners.design.block import SEARCH_WARMUP_S, Interleaved
@@ -42,14 +43,16 @@ def workload_of(name: str, settings: Sequence[str]) -> Workload:
 
 def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
     """Servers that are compared are up at once. Raises PlanError for two that would listen on one port."""
+    paths: dict[str, Path] = {}
     names: dict[str, str] = {}
     for file in targets:
-        if file.name in names.values():
+        if paths.setdefault(file.name, file.path) != file.path:
             raise PlanError(f"target {file.name}", "both have this name", "give each its own `name`")
         address = urlsplit(file.target.url).netloc
-        if address in names:
+        if address in names and not file.repeatable:
             cause = f"both are at {address}, and they are compared while both are up"
-            raise PlanError(f"targets {names[address]} and {file.name}", cause, "give one of them another port")
+            remedy = "give one of them another port, or write {port} for it, and {data} in place of a `data` folder"
+            raise PlanError(f"targets {names[address]} and {file.name}", cause, remedy)
         names[address] = file.name
 
 
@@ -64,8 +67,10 @@ def block(asked: Mapping[str, Value], a: Setting, b: Setting) -> Interleaved:
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["repeat_s"]), SEARCH_WARMUP_S)
     size = SIZES[str(asked["size"])]
     title = f"{workload.label} of {a.name} and {b.name} by one schedule"
+    first = target_of(str(asked["a"]))
     planned = Interleaved(
         BLOCK, title, (a, b), a.name, workload, size, shape, rate_rps=float(asked["rate_rps"]),
-        margin=float(asked["see"]), questions=("p50_us", "p99_us", "cpu_us", "closed_loop_rps"),
+        margin=float(asked["see"]), control=first is None or first.repeatable,
+        questions=("p50_us", "p99_us", "cpu_us", "closed_loop_rps"),
     )  # fmt: skip
     return planned.within(float(asked["minutes"]) or MINUTES[size.name])

@@ -1,5 +1,8 @@
 """Describe a server that is none of the lab's: `target.yaml` as a typed record; errors name line and key.
 
+`{port}` in command, environment and url stands for a free port of the lab's choice, and `{data}` for an empty folder of
+its own, so that several processes of one description can be up at once.
+
 A secret is named and never written: `{from: NAME}` stands for a variable of the lab's own environment, which is read
 when it is used. What is kept of a target in a manifest is `described`.
 """
@@ -11,7 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -31,6 +34,7 @@ NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 #: Headers whose value is a secret: only their variable's name may stand in the file.
 SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "x-api-key")
 _PLACEHOLDERS = ("{key}", "{counter}")
+PORT, DATA = "{port}", "{data}"
 
 Name = Annotated[str, Meta(pattern=NAME)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
@@ -75,12 +79,19 @@ class Target(Struct, frozen=True):
     """A server under test: a command that the lab runs, or the url of one that runs already."""
 
     name: Annotated[Name, Meta(description="what reports call it: small letters, digits, '.', '_' and '-'")]
-    url: Annotated[str, Meta(pattern="^https?://", description="where it answers: scheme, host and port, no path")]
+    url: Annotated[
+        str,
+        Meta(pattern="^https?://", description="where it answers: scheme, host and port, or {port} for any free port"),
+    ]
     workloads: Annotated[dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name")]
     command: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...] | None,
         Meta(description="program and arguments, one each; never a shell line. Absent: the server runs already"),
     ] = None
+    build: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(description="program and arguments that build it in `directory`, once a run, before its first start"),
+    ] = ()
     directory: Annotated[str, Meta(description="working directory, relative to this file")] = "."
     environment: Annotated[
         dict[str, str | FromEnvironment], Meta(description="variables of the server; {from: NAME} for a secret")
@@ -109,8 +120,10 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
 # A server under test; see runners/docs/any-server.md. `lab schema target` prints a schema for editors.
 name: {plain(name)}  # what reports call it
 # Program and arguments, one each. Without it the server must run already, and its processor time is not known.
+# {{port}} here and in url is a free port of each start: only so can the lab compare two versions with a control.
 {started}
 url: {plain(url)}
+# build: [make]              # once a run, before the first start
 # directory: .               # working directory, relative to this file
 # environment:
 #   MODE: fast
@@ -171,6 +184,27 @@ class TargetFile:
     def data(self) -> Path | None:
         """The folder that is emptied before each start."""
         return None if self.target.data is None else self.directory / self.target.data
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether several processes of it can be up at once: each has a port, and no data folder in common."""
+        return PORT in self.target.url and self.target.data is None
+
+    def placed(self, port: int, data: Path) -> TargetFile:
+        """The same target with its placeholders filled in, for one start."""
+
+        def filled(text: str) -> str:
+            return text.replace(PORT, str(port)).replace(DATA, str(data))
+
+        target = self.target
+        environment = {
+            name: filled(value) if isinstance(value, str) else value for name, value in target.environment.items()
+        }
+        command = None if target.command is None else tuple(map(filled, target.command))
+        placed = msgspec.structs.replace(
+            target, command=command, environment=environment, url=target.url.replace(PORT, str(port))
+        )
+        return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
         """Give a workload by name, the first one for an empty name. Raises PlanError with those there are."""
@@ -250,6 +284,7 @@ _REMEDIES = {
     "name": "use small letters, digits, '.', '_' and '-', 40 at most, such as name: my-service",
     "url": "write where it answers, such as http://127.0.0.1:8080, and paths from / in workloads and ready",
     "command": 'write a list, such as [python3, server.py, "8080"]; numbers in quotes',
+    "build": "write a list, such as [go, build, -o, server, .]",
     "directory": "write a folder, relative to this file",
     "environment": 'write NAME: "value", or NAME: {from: VARIABLE} for a secret',
     "headers": 'write Name: value, or Name: {from: VARIABLE, prefix: "Bearer "} for a secret',
@@ -353,7 +388,7 @@ def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
 def _contradictions(target: Target) -> Iterator[tuple[tuple[Any, ...], str, str]]:
     """What each part allows and the whole does not: keys, cause and remedy."""
     try:
-        address = urlsplit(target.url)
+        address = urlsplit(target.url.replace(PORT, "1"))
         fine = bool(address.hostname) and address.port != 0
     except ValueError:
         fine = False
@@ -363,8 +398,18 @@ def _contradictions(target: Target) -> Iterator[tuple[tuple[Any, ...], str, str]
         yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
     if target.command is not None and not target.command:
         yield ("command",), "it is empty", _REMEDIES["command"]
+    given = (*(target.command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
+    placed = any(PORT in text for text in given)
+    if placed != (PORT in target.url):
+        yield ("url",), "{port} in it and in command or environment need each other", "write {port} in both, or in none"
+    if placed and target.ready is not None and target.ready.port is not None:
+        yield (
+            ("ready", "port"),
+            "the port is another one in each start",
+            "leave `ready` out: the url's port is looked at",
+        )
     if target.command is None:
-        for key in ("environment", "data", "cpus"):
+        for key in ("environment", "data", "cpus", "build"):
             if getattr(target, key):
                 yield (key,), "a server that runs already can't be given it", "give a command, or leave this out"
         if target.ready is not None and target.ready.line is not None:

@@ -14,6 +14,7 @@ from runners.process.ports import in_a_row
 from runners.storage.run_folder import RunFolder
 from runners.targets.base import Target
 from runners.targets.cluster import launch_nodes
+from runners.targets.external import build as build_target
 from runners.targets.external import launch as launch_target
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.targets.lab_server import launch as launch_server
@@ -41,15 +42,22 @@ class Servers:
         """Start one more server on an empty store, beside those that are up."""
         return self._launched(setting, keep_data=False, beside=True)
 
-    def start_target(self, file: TargetFile, beside: bool = False) -> Target:
-        """Start anybody's server by its description, on an empty data folder, in place of what is up or beside it."""
+    def start_target(self, file: TargetFile, beside: bool = False, name: str = "") -> Target:
+        """Start anybody's server by its description, on an empty data folder, in place of what is up or beside it.
+
+        `name` is what reports call this process, if not by the target's name.
+        """
         if not beside:
             self.stop()
         self._starts += 1
-        folder = self._folder.server_folder(file.name) / f"start-{self._starts}"
-        target = launch_target(file, folder, self.cpus, machine.taskset())
+        folder = self._folder.server_folder(name or file.name) / f"start-{self._starts}"
+        target = launch_target(file, folder, self.cpus, machine.taskset(), name)
         self._up.append(target)
         return target
+
+    def build_target(self, file: TargetFile) -> None:
+        """Build anybody's server by its description, once for its name. Raises PlanError when that fails."""
+        build_target(file, self._folder.server_folder(file.name) / "build.log")
 
     def _launched(self, setting: Setting, keep_data: bool, beside: bool = False) -> RunningServer:
         spec = self.specify(setting, keep_data)

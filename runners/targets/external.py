@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from runners.design.target import EXTERNAL, FromEnvironment, TargetFile
+from runners.design.target import EXTERNAL, PORT, FromEnvironment, TargetFile
 from runners.errors import PlanError, ServerError, ToolError
 from runners.process.cpu_placement import usable_cpus
+from runners.process.ports import in_a_row
 from runners.process.supervisor import Child, pinned, start
 from runners.storage.schema import ServerRecord
 from runners.targets.base import death_of, log_tail
@@ -39,6 +40,7 @@ class RunningTarget:
     child: Child | None
     command: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
+    name: str = ""
 
     @property
     def engine(self) -> str:
@@ -46,7 +48,7 @@ class RunningTarget:
 
     @property
     def subject(self) -> str:
-        return self.file.name
+        return self.name or self.file.name
 
     @property
     def url(self) -> str:
@@ -99,7 +101,9 @@ class RunningTarget:
 
     def stop(self) -> int:
         """Stop it and all that it started. May be called twice; does nothing to a server that ran already."""
-        return self.child.stop() if self.child else 0
+        code = self.child.stop() if self.child else 0
+        shutil.rmtree(self.folder / "data", ignore_errors=True)  # what {data} stood for
+        return code
 
 
 def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
@@ -121,18 +125,25 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
 
 
 def launch(
-    file: TargetFile, folder: Path, cpus: Sequence[int] | None = None, taskset: Path | None = None
+    file: TargetFile,
+    folder: Path,
+    cpus: Sequence[int] | None = None,
+    taskset: Path | None = None,
+    name: str = "",
 ) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
-    `cpus` are those of the lab's servers; its own go first. Raises PlanError for what can't be, ServerError with the
-    server's last lines.
+    `cpus` are those of the lab's servers; its own go first. `name` is what reports call this process, if not by the
+    target's name. Raises PlanError for what can't be, ServerError with the server's last lines.
     """
-    target = file.target
-    resolved(target.headers)
+    resolved(file.target.headers)
     folder.mkdir(parents=True, exist_ok=True)
+    own_data = folder.resolve() / "data"
+    own_data.mkdir(exist_ok=True)
+    file = file.placed(in_a_row(1) if PORT in file.target.url else 0, own_data)
+    target = file.target
     if target.command is None:
-        running = RunningTarget(file, folder, None)
+        running = RunningTarget(file, folder, None, name=name)
     else:
         environment = {**os.environ, **resolved(target.environment)}
         own = _cores(file) or cpus
@@ -143,7 +154,7 @@ def launch(
             raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
         _empty(file)
         command = pinned(target.command, own, taskset)
-        running = RunningTarget(file, folder, None, tuple(command), tuple(own) if own and taskset else None)
+        running = RunningTarget(file, folder, None, tuple(command), tuple(own) if own and taskset else None, name)
         with running.log.open("wb") as log:
             try:
                 running.child = start(
@@ -162,6 +173,28 @@ def launch(
         running.stop()
         raise
     return running
+
+
+def build(file: TargetFile, log: Path) -> None:
+    """Run a target's `build` in its folder. Raises PlanError with its last lines when it fails."""
+    command = file.target.build
+    if not command:
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    where = f"{file.path}, key build"
+    try:
+        with log.open("wb") as out:
+            child = start(command, stdout=out, stderr=out, directory=file.directory)
+    except (ToolError, OSError) as error:
+        raise PlanError(where, f"{command[0]} can't be started in {file.directory} ({error})", "mend it") from error
+    try:
+        code = child.wait()
+    finally:
+        child.stop()
+    if code != 0:
+        raise PlanError(
+            where, f"it ended with exit code {code}; its last lines:\n{log_tail(log)}", "mend what they name"
+        )
 
 
 def _cores(file: TargetFile) -> tuple[int, ...]:

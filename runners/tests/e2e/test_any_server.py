@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from runners.process.ports import in_a_row
 from runners.process.tree import tree
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
-from runners.targets.external import launch
+from runners.targets.external import build, launch
 from runners.tests.e2e.conftest import lab
 from runners.tests.waiting import gone
 from runners.toolchain.build import build_truepace
@@ -35,13 +36,12 @@ def test_every_example_has_a_tool() -> None:
     assert {path.name for path in EXAMPLES.iterdir()} == TOOLS.keys()
 
 
-def _on_a_free_port(name: str, folder: Path) -> Path:
-    """A copy of an example whose port nobody else has."""
+def _copied(name: str, folder: Path) -> Path:
+    """A copy of an example; nginx, whose own file has the port, on one that nobody else has."""
     shutil.copytree(EXAMPLES / name, folder)
-    port = str(18501 + list(TOOLS).index(name))
     free = str(in_a_row(1))
     for path in folder.iterdir():
-        path.write_text(path.read_text(encoding="utf-8").replace(port, free), encoding="utf-8")
+        path.write_text(path.read_text(encoding="utf-8").replace("18505", free), encoding="utf-8")
     return folder / "target.yaml"
 
 
@@ -49,7 +49,8 @@ def _on_a_free_port(name: str, folder: Path) -> Path:
 def test_an_example_carries_a_load(name: str, tmp_path: Path) -> None:
     if shutil.which(TOOLS[name]) is None:
         pytest.skip(f"{TOOLS[name]} is not on this machine")
-    file = read_target(_on_a_free_port(name, tmp_path / name))
+    file = read_target(_copied(name, tmp_path / name))
+    build(file, tmp_path / "build.log")
     tool = truepace_tool(build_truepace(print))
     server = launch(file, tmp_path / "run")
     try:
@@ -71,7 +72,7 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAB_TEST_TOKEN", SECRET)
-    path = _on_a_free_port("python", tmp_path / "it")
+    path = _copied("python", tmp_path / "it")
     described = msgspec.yaml.decode(path.read_bytes())
     described["command"] = [sys.executable, "server.py", *described["command"][2:], HOSTILE]
     described["headers"] = {"Authorization": {"from": "LAB_TEST_TOKEN"}, "X-Hostile": HOSTILE}
@@ -98,7 +99,7 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
 
 @pytest.mark.long
 def test_a_knee_is_found(tmp_path: Path) -> None:
-    path = _on_a_free_port("python", tmp_path / "it")
+    path = _copied("python", tmp_path / "it")
     short = ("-p", "probe_s=1", "-p", "precision=0.5", "--minutes", "0.4", "--connections", "4", "--size", "smoke")
     done = lab("knee", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
@@ -107,32 +108,35 @@ def test_a_knee_is_found(tmp_path: Path) -> None:
     assert told["conclusions"]["answer"]
 
 
-def test_a_server_that_sleeps_in_each_request_is_found_slower(tmp_path: Path) -> None:
-    paths = []
-    for index, name in enumerate(("quick", "slow")):
-        folder = tmp_path / name
-        shutil.copytree(EXAMPLES / "python", folder)
-        described = msgspec.yaml.decode((folder / "target.yaml").read_bytes())
-        port = str(in_a_row(2) + index)
-        described |= {"name": name, "command": [sys.executable, "server.py", port], "ready": {"port": int(port)}}
-        described["url"] = f"http://127.0.0.1:{port}"
-        (folder / "target.yaml").write_bytes(msgspec.yaml.encode(described))
-        paths.append(folder / "target.yaml")
-    server = tmp_path / "slow" / "server.py"
-    text = server.read_text(encoding="utf-8")
-    server.write_text(
-        text.replace("    def do_GET", "    import time\n\n    def do_GET").replace(
-            "        self.send_response(200)", "        self.time.sleep(0.002)\n        self.send_response(200)"
-        )
-    )
-    targets = [word for path in paths for word in ("--target", str(path))]
-    short = ("--size", "smoke", "--minutes", "0.95", "--connections", "2", "-p", "repeat_s=1", "-p", "rate_rps=100")
-    done = lab("compare", *targets, *short, "--json", runs=tmp_path / "runs")
-    assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)["comparisons"]
-    assert found["starts"] >= 3 and not found["control"]
+def test_a_sleep_in_each_request_fails_a_limit_against_the_revision_before_it(tmp_path: Path) -> None:
+    path = _copied("python", tmp_path / "app")
+    described = msgspec.yaml.decode(path.read_bytes())
+    path.write_bytes(msgspec.yaml.encode(described | {"command": [sys.executable, *described["command"][1:]]}))
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "quick")):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=path.parent, check=True)
+    server = path.parent / "server.py"
+    text = server.read_text(encoding="utf-8").replace("import sys", "import sys\nimport time")
+    server.write_text(text.replace("def do_GET(self) -> None:", "def do_GET(self) -> None:\n        time.sleep(0.01)"))
+    short = ("--size", "smoke", "--minutes", "1.1", "--connections", "2", "-p", "repeat_s=1", "-p", "rate_rps=50")
+    limits = ("--fail-on", "p50>+10%", "--fail-on", "errors>+1%", "--inconclusive", "pass")
+    comment = tmp_path / "comment.md"
+    done = lab(
+        "compare", "--target", str(path), "--baseline", "HEAD", *short, *limits, "--markdown", str(comment), "--json",
+        runs=tmp_path / "runs",
+    )  # fmt: skip
+    assert done.returncode in (0, 3), done.stderr
+    result = json.loads(done.stdout)
+    (found,) = result["comparisons"]
+    enough = found["starts"] >= 3  # a start in which this machine stood still is left out
+    assert done.returncode == (3 if enough else 0)
+    assert {row["treatment"] for row in found["control"]} == {f"{found['baseline']}-control"}
     rows = {row["quantity"]: row for row in found["rows"]}
     primary = rows[found["primary"]]
-    assert (primary["treatment"], primary["verdict"]) == ("slow", "higher"), primary
-    assert primary["treatment_value"] - primary["baseline_value"] > 1_000, "microseconds, of 2000 that were planted"
+    assert primary["treatment"] == "python" and primary["baseline"].startswith("python-")
+    assert primary["treatment_value"] - primary["baseline_value"] > 5_000, "microseconds, of 10 000 that were planted"
     assert rows["cpu_us"]["baseline_value"] > 0
+    slower, failed = result["limits"]
+    assert slower["outcome"] == ("failed" if enough else "inconclusive") and failed["outcome"] != "failed"
+    lines = comment.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 60 and lines[0].startswith("### python against python-")
+    assert not list((tmp_path / "revisions").iterdir())

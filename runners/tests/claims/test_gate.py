@@ -1,0 +1,167 @@
+"""Limits of change are judged by intervals alone, the control included; the forms for other tools hold the figures."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.analysis.interleaved import Verdict
+from runners.claims.conclusion import Check
+from runners.claims.gate import Outcome, errors, exit_code, judge
+from runners.claims.interleaved import QUANTITIES, Comparison, Row
+from runners.design.change_limit import ChangeLimit
+from runners.report.comment import comment, picture
+from runners.report.metrics import bencher, benchmark_action
+
+LIMIT = ChangeLimit.parse("cpu>+3%")
+THROUGHPUT = ChangeLimit.parse("throughput<-5%")
+
+
+def row(quantity: str, change: float, half: float, treatment: str = "new", starts: int = 4) -> Row:
+    low, high = (1 + change) * math.exp(-half), (1 + change) * math.exp(half)
+    base = 100.0
+    return Row(
+        QUANTITIES[quantity], "old", treatment, 1 + change, low, high, Verdict.INCONCLUSIVE, base, base * (1 + change),
+        starts,
+    )  # fmt: skip
+
+
+def compared(*rows: Row, control: tuple[Row, ...] = (), **changes: Any) -> Comparison:
+    values = {
+        (each.quantity.name, name): (value * 0.99, value, value * 1.01)
+        for each in rows
+        for name, value in (("old", each.baseline_value), (each.treatment, each.treatment_value))
+    }
+    failed: Mapping[str, tuple[tuple[int, int], ...]] = {"old": ((1_000, 0),) * 4, "new": ((1_000, 0),) * 4}
+    whole: dict[str, Any] = {
+        "name": "compare", "baseline": "old", "primary": "p50_us", "margin": 0.02, "planned": 4,
+        "starts": (1, 2, 3, 4), "late": (), "rows": rows, "control": control, "reference": {}, "left_out": (),
+        "without_stalls": math.nan, "carried_over": {}, "utilisation": 0.4, "between_starts": math.nan, "steps": (),
+        "values": values, "failed": failed, "start_s": 30.0, **changes,
+    }  # fmt: skip
+    return Comparison(**whole)
+
+
+@pytest.mark.parametrize(
+    ("change", "half", "outcome"),
+    [
+        (0.10, 0.02, Outcome.FAILED),
+        (0.10, 0.08, Outcome.INCONCLUSIVE),
+        (0.00, 0.02, Outcome.PASSED),
+        (-0.20, 0.05, Outcome.PASSED),
+        (0.02, 0.03, Outcome.INCONCLUSIVE),
+        (0.10, math.inf, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_a_limit_fails_and_passes_only_where_the_interval_says_so(change: float, half: float, outcome: Outcome) -> None:
+    (found,) = judge(compared(row("cpu_us", change, half)), [LIMIT])
+    assert found.outcome == outcome
+
+
+def test_less_throughput_fails_and_more_passes() -> None:
+    outcomes = [judge(compared(row("closed_loop_rps", by, 0.02)), [THROUGHPUT])[0].outcome for by in (-0.1, 0.0, 0.4)]
+    assert outcomes == [Outcome.FAILED, Outcome.PASSED, Outcome.PASSED]
+
+
+def test_what_the_control_breaks_too_is_inconclusive() -> None:
+    control = row("cpu_us", 0.09, 0.02, "old-control")
+    (found,) = judge(compared(row("cpu_us", 0.10, 0.02), control=(control,)), [LIMIT])
+    assert found.outcome == Outcome.INCONCLUSIVE and "second process of the baseline" in found.reason
+
+
+def test_too_few_starts_and_what_was_not_measured_are_inconclusive() -> None:
+    few, none = judge(compared(row("cpu_us", 0.5, 0.01, starts=2)), [LIMIT, ChangeLimit.parse("p99>+1%")])
+    assert (few.outcome, few.starts_needed) == (Outcome.INCONCLUSIVE, 3)
+    assert none.outcome == Outcome.INCONCLUSIVE and "not known" in none.reason
+    (left,) = judge(compared(left_out=((1, "the server died"),)), [LIMIT])
+    assert "the server died" in left.reason
+
+
+def test_an_inconclusive_limit_says_what_an_answer_would_take() -> None:
+    (found,) = judge(compared(row("cpu_us", 0.10, 0.14)), [LIMIT])
+    assert found.starts_needed is not None and found.starts_needed > 4
+    assert found.minutes_needed == pytest.approx(found.starts_needed / 2)
+    assert f"{found.starts_needed} starts" in found.sentence
+    (near,) = judge(compared(row("cpu_us", 0.0301, 0.14)), [LIMIT])
+    assert near.starts_needed is None and "too near" in near.sentence
+
+
+def test_exit_codes() -> None:
+    failed = judge(compared(row("cpu_us", 0.10, 0.02)), [LIMIT, ChangeLimit.parse("p99>+1%")])
+    passed, unknown = judge(compared(row("cpu_us", 0.0, 0.02)), [LIMIT, ChangeLimit.parse("p99>+1%")])
+    assert exit_code(failed, inconclusive_passes=True) == 3
+    assert exit_code([passed, unknown], inconclusive_passes=False) == 4
+    assert exit_code([passed, unknown], inconclusive_passes=True) == 0
+    assert exit_code([passed], inconclusive_passes=False) == 0
+    assert exit_code([], inconclusive_passes=False) == 0
+
+
+def test_errors_are_judged_by_their_share_and_few_requests_say_little() -> None:
+    limit = ChangeLimit.parse("errors>+0.1%")
+    many, none = ((100_000, 500),) * 4, ((100_000, 0),) * 4
+    outcomes = [
+        judge(compared(failed={"old": none, "new": new}), [limit])[0].outcome
+        for new in (many, none, ((100, 0),) * 4, ((100_000, 0),) * 3 + ((100_000, 2_000),))
+    ]  # the last: all in one burst
+    assert outcomes == [Outcome.FAILED, Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.INCONCLUSIVE]
+
+
+@given(st.lists(st.tuples(st.integers(1, 10_000), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6))
+def test_the_interval_of_errors_holds_their_difference(counts: list[tuple[int, float, float]]) -> None:
+    failed = {
+        name: tuple((count, round(count * shares[place])) for count, *shares in counts)
+        for place, name in enumerate(("old", "new"))
+    }
+    found = errors(compared(failed=failed), "new")
+    assert found.low <= found.value <= found.high
+
+
+def test_the_forms_of_other_tools_hold_values_and_bounds() -> None:
+    found = compared(row("p99_us", 0.1, 0.02), row("closed_loop_rps", -0.1, 0.02))
+    measures = json.loads(bencher(found, "new get"))["new get"]
+    assert set(measures) == {"p99_us", "closed_loop_rps"}
+    for each in measures.values():
+        assert each["lower_value"] < each["value"] < each["upper_value"]
+    assert measures["p99_us"]["value"] == pytest.approx(110, rel=1e-3)
+    (entry,) = json.loads(benchmark_action(found, "new get"))
+    assert (entry["name"], entry["unit"]) == ("new get p99", "us")
+    assert entry["value"] == pytest.approx(110, rel=1e-3) and " to " in entry["range"]
+
+
+def test_a_comment_is_short_and_has_one_picture() -> None:
+    rows = [row(name, 0.1, 0.02) for name in QUANTITIES]
+    control = tuple(row(name, 0.0, 0.02, "old-control") for name in QUANTITIES)
+    found = compared(*rows, control=control)
+    limits = [ChangeLimit.parse(text) for text in ("p50>+1%", "p90>+1%", "p99>+10%", "cpu>+3%", "errors>+1%")]
+    checks = [Check(name, False, "not well") for name in "abcdefgh"]
+    text = comment(found, judge(found, limits), checks)
+    assert len(text.splitlines()) < 60
+    assert text.count("```") == 2 and "failed" in text.splitlines()[0]
+
+
+@given(st.floats(-0.99, 5), st.floats(0, 5) | st.just(math.inf), st.floats(0, 3))
+def test_the_picture_has_the_value_in_every_line_and_all_lines_one_axis(change: float, half: float, at: float) -> None:
+    limit = ChangeLimit.parse(f"p50>{100 * at:.3f}%")
+    found = compared(row("p50_us", change, half), row("p99_us", 0.0, 0.1))
+    lines = picture(found, judge(found, [limit])).splitlines()
+    assert len(lines) == 4
+    assert all(line.count("●") == 1 for line in lines[:2])
+    assert lines[1][: len("p50 ") + 49].rstrip() and lines[1].index("●") == lines[1].rindex("●")
+
+
+HOSTILE = "<script>alert(1)</script>[x](javascript:1)`|@all"
+
+
+def test_hostile_names_reach_no_comment_unescaped() -> None:
+    from dataclasses import replace
+
+    rows = (replace(row("p50_us", 0.1, 0.02, HOSTILE), baseline=HOSTILE),)
+    found = compared(*rows, baseline=HOSTILE, values={}, failed={}, left_out=((1, HOSTILE),))
+    text = comment(found, judge(found, [ChangeLimit.parse("p99>+1%")]), [Check(HOSTILE, False, HOSTILE)])
+    assert "alert(1)" in text and "<script" not in text and "[x](" not in text and " @all" not in text
