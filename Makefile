@@ -1,4 +1,4 @@
-# report · test · lab · reports · bench · lint · clean
+# report · test · lab · reports · docs · bench · lint · clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := report
 PYTHON ?= python3
@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 # Compiled modules are kept: without them every process would compile its packages again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report reports lab test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power lint pins doctor clean
+.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -33,8 +33,19 @@ $(READY): requirements.txt pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
+# The documentation as a site that needs no network, in site/html; a broken link is an error.
+docs: $(VENV)/docs-ready
+	@$(BIN)/python -m runners.documentation site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file site/mkdocs.yml
+	@echo "site/html/index.html"
+
+$(VENV)/docs-ready: $(READY) requirements-docs.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --requirement requirements-docs.txt
+	@touch $@
+
 pins: $(READY)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --extra dev pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --group docs --constraint requirements.txt -o requirements-docs.txt
 
 test: $(READY)
 	@LAB_CARGO_PROFILE=quick $(BIN)/python -m runners.tests.everything
@@ -69,5 +80,5 @@ lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m runners.tests.words
 
 clean:
-	rm -rf $(VENV) runners/loadgen/target data/runs figures/runs
+	rm -rf $(VENV) site runners/loadgen/target data/runs figures/runs
 	find server-java -name target -type d -prune -exec rm -rf {} +

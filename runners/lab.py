@@ -24,8 +24,8 @@ from runners.design.rate import Rate
 from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, ROUND, STALL
 from runners.design.setting import Setting
 from runners.design.shape import Shape
-from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
-from runners.design.target import TargetFile, read_target
+from runners.design.size import NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES
+from runners.design.target import TargetFile, foreign, read_target
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
 from runners.errors import PlanError
 from runners.execution.budget import affordable
@@ -35,7 +35,7 @@ from runners.execution.finished import Finished
 from runners.execution.progress import Progress, sink
 from runners.execution.resume import continued
 from runners.execution.series import Series
-from runners.execution.servers import Servers
+from runners.execution.servers import NOOP, Servers
 from runners.experiments.clusters import Clusters
 from runners.experiments.past import Past
 from runners.experiments.registry import blocks_of, planned_s, questions_of
@@ -117,7 +117,7 @@ class Lab(SideBySide, Clusters):
             cls._current.close()
         size = SIZES[str(checked["size"])]
         bar = Progress(planned_s(plan, checked), sink(notebook=in_notebook()))
-        shop = workshop.prepare(str(checked.get("generator", "truepace")), bar.say)
+        shop = workshop.prepare(str(checked.get("generator", "truepace")), bar.say, own_servers=not foreign(checked))
         facts = machine.facts()
         manifest: dict[str, Any] = {
             "title": plan.title,
@@ -148,9 +148,10 @@ class Lab(SideBySide, Clusters):
 
     def _sentinel(self) -> None:
         """A fixed small load on a handler that does nothing: is this machine as it was in earlier runs?"""
-        earlier = sentinel_history(self.folder)
+        name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
+        earlier = sentinel_history(self.folder, name)
         rate = Rate(SENTINEL_RPS, "fixed")
-        step = self._campaign.step(SENTINEL, SENTINEL, self.launch(Setting(SENTINEL, "noop")), GET, rate)
+        step = self._campaign.step(SENTINEL, SENTINEL, self._idle(name), GET, rate)
         self._servers.stop()
         seen = judge_sentinel(step, earlier)
         self.folder.update_manifest(sentinel=seen.as_json())
@@ -165,6 +166,10 @@ class Lab(SideBySide, Clusters):
         """
         return self._servers.start(Setting.of(setting), keep_data)
 
+    def _idle(self, name: str, beside: bool = False) -> Target:
+        """Start a server that does nothing: the lab's own, or the generator's where a run needs none of the lab's."""
+        return self.launch(Setting(name, NOOP)) if self._servers.has_own else self._servers.start_idle(name, beside)
+
     def _launched(self, setting: Setting, keep_data: bool = False, beside: bool = False) -> Target:
         """Start a server of the lab, or anybody's by its description, which the manifest then holds.
 
@@ -172,6 +177,8 @@ class Lab(SideBySide, Clusters):
 
         Raises PlanError for a description that has changed since the run was begun.
         """
+        if setting.engine == NOOP and not self._servers.has_own:
+            return self._idle(setting.name, beside)
         if setting.target is None:
             return self._servers.beside(setting) if beside else self.launch(setting, keep_data)
         if (file := self._targets.get(setting.target)) is None:
@@ -232,7 +239,7 @@ class Lab(SideBySide, Clusters):
         name = f"floor-{workload.name}"
 
         def measure() -> Step:
-            return self._campaign.step(name, "floor", self.launch("noop"), workload, rate, shape=shape)
+            return self._campaign.step(name, "floor", self._idle(NOOP), workload, rate, shape=shape)
 
         step = self._finished.once(name, measure)
         draw(lambda: report.spectrum(step))

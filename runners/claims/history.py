@@ -101,7 +101,7 @@ def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
     """
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
-    for _, group in rows.sort_values("started_unix_s", kind="stable").groupby("machine_class"):
+    for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
         values = [float(value) for value in group["value"]]
         for place, run in enumerate(group["run"]):
             bounds = usual_before(values[:place])

@@ -13,6 +13,8 @@ WARM_UP_S = {"smoke": 1.0, "quick": 5.0, "full": 15.0}
 #: A fixed small load before each campaign, the same in every size and experiment, so that runs can be set beside each
 #: other: it tells a machine that is not as usual.
 SENTINEL = "sentinel"
+#: The sentinel of runs that start none of the lab's servers: on the generator's own server that does nothing.
+NATIVE_SENTINEL = "sentinel-native"
 SENTINEL_RPS = 2_000.0
 SENTINEL_WARMUP_S = 1.0
 SENTINEL_S = 3.0

@@ -109,6 +109,12 @@ class Target(Struct, frozen=True):
     ] = {}
 
 
+def foreign(parameters: Mapping[str, object]) -> bool:
+    """Whether a run with these parameters measures servers by their descriptions alone, and none of the lab's."""
+    settings = [str(parameters[name]) for name in ("setting", "a", "b") if name in parameters]
+    return bool(settings) and all(setting.startswith(AS_TARGET) for setting in settings)
+
+
 def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
     """Write `target.yaml` for a server, with a comment on what else it can hold. An empty command: it runs already."""
 

@@ -15,7 +15,7 @@ from runners.execution.budget import affordable
 from runners.execution.progress import ADDRESS, listening, sink
 from runners.execution.resume import begun, same_parameters
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
-from runners.toolchain.tools import ROOT
+from runners.toolchain.tools import CHECKOUT, NOTEBOOKS, ROOT
 
 KERNEL = "python3"
 
@@ -43,7 +43,7 @@ def run_notebook(number: str, given: Mapping[str, object], resume: Path | None =
     try:
         with listening(sink(sys.stderr)) as address:
             os.environ.update({ADDRESS: address, variable: str(folder.path)})
-            execute(ROOT / "notebooks" / plan.notebook, folder, parameters)
+            execute(NOTEBOOKS / plan.notebook, folder, parameters)
         status = "complete"
     except KeyboardInterrupt:
         status = "interrupted"
@@ -56,7 +56,9 @@ def run_notebook(number: str, given: Mapping[str, object], resume: Path | None =
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook in its own folder with a kernel of its own; the executed copy is kept in the run folder.
+    """Run a notebook with a kernel of its own, in its own folder or, of an installation, in the current one.
+
+    The executed copy is kept in the run folder.
 
     Nothing of the kernel is left behind: its sockets lie in a temporary folder that only this user may open.
     Raises NotebookError when a cell fails or the kernel dies, KeyboardInterrupt when the kernel was interrupted.
@@ -75,7 +77,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
                 str(folder.notebook),
                 parameters=dict(parameters),
                 kernel_name=KERNEL,
-                cwd=str(notebook.parent),
+                cwd=str(notebook.parent if CHECKOUT else ROOT),
                 progress_bar=False,
                 log_output=False,
                 request_save_on_cell_execute=True,

@@ -20,6 +20,7 @@ from runners.design.size import Size
 from runners.design.workload import FILL, Workload
 from runners.errors import MeasureError, ServerError
 from runners.execution.happening import NOTHING, Happening
+from runners.execution.live import Follower
 from runners.execution.progress import Progress
 from runners.generators.generators import generators
 from runners.generators.load import Generator, LoadSpec, planned_s
@@ -84,10 +85,10 @@ class Campaign:
         self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
         self._instrument = Instrument(
             _generator(shop, generator),
-            Profiler(shop.jdk, shop.server.profiler_jars),
+            Profiler(shop.java, shop.servers.profiler_jars) if shop.java and shop.servers else None,
             generator_cpus,
             machine.taskset(),
-            Recorder(shop.jdk),
+            Recorder(shop.java) if shop.java else None,
             StallWitness(TRUEPACE.with_name("stall-witness")),
         )
         self._taken: dict[str, Step] = {}
@@ -181,11 +182,12 @@ class Campaign:
         try:
             # a number of requests takes what it takes; its duration is a bound
             length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
+            follower = Follower(folder.slices)
             with self._progress.part(text, length_s + AROUND_A_LOAD_S) as part:
 
                 def both(elapsed_s: float) -> None:
                     tick(elapsed_s)
-                    part.tick(elapsed_s)
+                    part.tick(elapsed_s, follower.read())
 
                 try:
                     record = measure_step(folder, server, load, instrument, profile, both)

@@ -9,6 +9,7 @@ from runners.design.report_2 import OLD_JDK
 from runners.errors import LabError
 from runners.toolchain.build import DIST
 from runners.toolchain.tools import (
+    CHECKOUT,
     REQUIRED_JDK,
     TRUEPACE,
     find_jdk,
@@ -49,12 +50,15 @@ def _toolchain() -> Iterator[Finding]:
     try:
         yield Finding(f"JDK >= {REQUIRED_JDK}", f"{require_jdk(jdks).home} will be used")
     except LabError as error:
-        yield Finding(f"JDK >= {REQUIRED_JDK}", None, error.remedy, fatal=True)
+        yield Finding(f"JDK >= {REQUIRED_JDK}", None, error.remedy, fatal=CHECKOUT)
     if find_jdk(OLD_JDK, jdks) is None:
         yield Finding(f"JDK {OLD_JDK}", None, "optional: the published stages of experiment 02")
     maven, cargo, wrk2, wrk = find_tool("mvn"), find_tool("cargo"), find_wrk2(), find_wrk()
     yield Finding(
-        "Maven", maven.version if maven else None, "" if maven else "install Maven 3.8 or newer", fatal=not maven
+        "Maven",
+        maven.version if maven else None,
+        "" if maven else "install Maven 3.8 or newer",
+        fatal=CHECKOUT and not maven,
     )
     no_generator = cargo is None and wrk2 is None and not TRUEPACE.exists()
     yield Finding(
@@ -97,6 +101,9 @@ def _machine() -> Iterator[Finding]:
 
 def _transport() -> Iterator[Finding]:
     """One-nio's transport and the profiler's engine, tried on a real server where one is built."""
+    if not CHECKOUT:
+        yield Finding("the lab's own servers", None, "clone the project to measure them; others need only --target")
+        return
     if not DIST.exists():
         yield Finding("transport, profiler", None, "run `lab build` first; then both are tried on a real server")
         return

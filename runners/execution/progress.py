@@ -16,9 +16,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from tqdm import tqdm
+
+from runners.execution.live import Moment, drawing
 
 ADDRESS = "LAB_PROGRESS"
 LINE_EVERY_S = 10.0
@@ -27,11 +29,21 @@ _KILLED_EXIT = 143
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """How far the work is. Seconds of the plan done, seconds in all, and what is being done."""
+    """How far the work is. Seconds of the plan done, seconds in all, what is being done, and how the load does now."""
 
     done_s: float
     total_s: float
     text: str
+    moment: Moment | None = None
+
+    @property
+    def whole_text(self) -> str:
+        return f"{self.text}: {self.moment.text()}" if self.moment else self.text
+
+    @classmethod
+    def received(cls, fields: dict[str, Any]) -> Event:
+        """An event from its fields, as a kernel sends them."""
+        return cls(**{**fields, "moment": Moment(**fields["moment"]) if fields["moment"] else None})
 
 
 class Sink(Protocol):
@@ -51,14 +63,17 @@ class BarSink:
             total=1.0,
             file=out,
             leave=False,
-            ncols=100,
+            dynamic_ncols=True,
             bar_format="{percentage:3.0f} % |{bar:24}| {remaining} left  {desc}",
         )
 
     def show(self, event: Event) -> None:
         self._bar.total = event.total_s
         self._bar.n = min(event.done_s, event.total_s)
-        self._bar.set_description_str(event.text, refresh=True)
+        self._bar.set_description_str(self._described(event), refresh=True)
+
+    def _described(self, event: Event) -> str:
+        return event.whole_text
 
     def say(self, line: str) -> None:
         self._bar.write(line, file=self._bar.fp)
@@ -68,6 +83,39 @@ class BarSink:
 
     def close(self) -> None:
         self._bar.close()
+
+
+class NotebookSink(BarSink):
+    """A bar in a notebook's cell, and below it a figure of the load that runs."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__(out)
+        self._moments: list[Moment] = []
+        self._handle: Any = None
+
+    def _described(self, event: Event) -> str:
+        return event.text
+
+    def show(self, event: Event) -> None:
+        super().show(event)
+        if event.moment is None:
+            return
+        from IPython.display import HTML, display
+
+        self._moments.append(event.moment)
+        figure = HTML(drawing(self._moments))  # type: ignore[no-untyped-call]
+        if self._handle is None:
+            self._handle = display(figure, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(figure)
+
+    def rest(self) -> None:
+        super().rest()
+        if self._handle is not None:  # the block's own figure follows
+            from IPython.display import HTML
+
+            self._handle.update(HTML(""))  # type: ignore[no-untyped-call]
+        self._moments, self._handle = [], None
 
 
 class LineSink:
@@ -89,7 +137,7 @@ class LineSink:
         # until a few percent are done, the plan is a better guide than the pace
         left_s = event.total_s - event.done_s if share < 0.05 else (now_s - self._begin_s) * (1 - share) / share
         minutes, seconds = divmod(round(max(0.0, left_s)), 60)
-        self.say(f"[{share:4.0%}] {minutes:02d}:{seconds:02d} left  {event.text}")
+        self.say(f"[{share:4.0%}] {minutes:02d}:{seconds:02d} left  {event.whole_text}")
 
     def say(self, line: str) -> None:
         print(line, file=self._out, flush=True)
@@ -134,7 +182,9 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
     if address := os.environ.get(ADDRESS):
         return SocketSink(address)
     stream = out or sys.stdout
-    return BarSink(stream) if notebook or stream.isatty() else LineSink(stream)
+    if notebook:
+        return NotebookSink(stream)
+    return BarSink(stream) if stream.isatty() else LineSink(stream)
 
 
 class Progress:
@@ -155,8 +205,8 @@ class Progress:
             self._total_s += planned_s - in_plan_s
         return Part(self, text, planned_s)
 
-    def at(self, text: str, done_s: float) -> None:
-        self._sink.show(Event(self._done_s + done_s, max(self._total_s, self._done_s + done_s), text))
+    def at(self, text: str, done_s: float, moment: Moment | None = None) -> None:
+        self._sink.show(Event(self._done_s + done_s, max(self._total_s, self._done_s + done_s), text, moment))
 
     def spent(self, planned_s: float) -> None:
         self._done_s += planned_s
@@ -174,7 +224,7 @@ class Progress:
 
 
 class Part:
-    """One part: `tick(elapsed_s)` while it runs; leaving the context counts it as done."""
+    """One part: `tick(elapsed_s)` while it runs, with how its load does now; leaving the context counts it as done."""
 
     def __init__(self, progress: Progress, text: str, planned_s: float) -> None:
         self._progress, self._text, self._planned_s = progress, text, planned_s
@@ -183,8 +233,8 @@ class Part:
         self.tick(0.0)
         return self
 
-    def tick(self, elapsed_s: float) -> None:
-        self._progress.at(self._text, min(elapsed_s, self._planned_s))
+    def tick(self, elapsed_s: float, moment: Moment | None = None) -> None:
+        self._progress.at(self._text, min(elapsed_s, self._planned_s), moment)
 
     def __exit__(self, *_: object) -> None:
         self._progress.spent(self._planned_s)
@@ -212,4 +262,4 @@ def _serve(listener: Listener, shown_in: Sink) -> None:
             if isinstance(message, str):
                 shown_in.say(message)
             else:
-                shown_in.show(Event(**message))
+                shown_in.show(Event.received(message))

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from runners.design.parameter import Value
 from runners.design.setting import JDK_FRONT, Setting
-from runners.design.target import TargetFile
+from runners.design.target import EXTERNAL, TargetFile, TargetWorkload
+from runners.design.target import Target as Description
 from runners.errors import ToolError
 from runners.process.ports import in_a_row
 from runners.storage.run_folder import RunFolder
@@ -21,6 +22,9 @@ from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN
 from runners.toolchain.workshop import Workshop
 from runners.trial import machine
+
+#: The engine that does nothing.
+NOOP = "noop"
 
 
 class Servers:
@@ -42,7 +46,7 @@ class Servers:
         """Start one more server on an empty store, beside those that are up."""
         return self._launched(setting, keep_data=False, beside=True)
 
-    def start_target(self, file: TargetFile, beside: bool = False, name: str = "") -> Target:
+    def start_target(self, file: TargetFile, beside: bool = False, name: str = "", engine: str = EXTERNAL) -> Target:
         """Start anybody's server by its description, on an empty data folder, in place of what is up or beside it.
 
         `name` is what reports call this process, if not by the target's name.
@@ -51,13 +55,27 @@ class Servers:
             self.stop()
         self._starts += 1
         folder = self._folder.server_folder(name or file.name) / f"start-{self._starts}"
-        target = launch_target(file, folder, self.cpus, machine.taskset(), name)
+        target = launch_target(file, folder, self.cpus, machine.taskset(), name, engine)
         self._up.append(target)
         return target
 
     def build_target(self, file: TargetFile) -> None:
         """Build anybody's server by its description, once for its name. Raises PlanError when that fails."""
         build_target(file, self._folder.server_folder(file.name) / "build.log")
+
+    @property
+    def has_own(self) -> bool:
+        """Whether the lab's own servers can be started in this run."""
+        return self._shop.servers is not None
+
+    def start_idle(self, name: str, beside: bool = False) -> Target:
+        """Start the crate's server that does nothing, where none of the lab's own is needed otherwise."""
+        reference = self._shop.reference
+        assert reference is not None, "the workshop has a JDK where there is none"
+        url = f"http://127.0.0.1:{in_a_row(1)}"
+        command = (str(reference.path), "--kind", "server", url)
+        idle = Description(name=name, url=url, workloads={"get": TargetWorkload()}, command=command)
+        return self.start_target(TargetFile(reference.path, idle, ""), beside, engine=NOOP)
 
     def _launched(self, setting: Setting, keep_data: bool, beside: bool = False) -> RunningServer:
         spec = self.specify(setting, keep_data)
@@ -84,7 +102,7 @@ class Servers:
     def specify(self, setting: Setting, keep_data: bool = False) -> ServerSpec:
         """How a setting is started here, on an empty store or on what is there. Raises ToolError without its JDK."""
         self._starts += 1
-        jdk = self._shop.jdk_of(setting.jdk)
+        jdk, server = self._shop.jdk_of(setting.jdk), self._shop.server
         if jdk is None:
             remedy = f"install a JDK {setting.jdk}, then run again"
             raise ToolError(f"JDK {setting.jdk}", f"setting {setting.name} needs it, and it was not found", remedy)
@@ -95,7 +113,7 @@ class Servers:
         port = int(self._parameters.get("port", 0))
         return ServerSpec(
             java=jdk.java,
-            class_path=self._shop.server.jdk17_dist if own else self._shop.server.dist,
+            class_path=server.jdk17_dist if own else server.dist,
             main_class=JDK17_MAIN if own else MAIN,
             engine=setting.engine,
             folder=home / f"start-{self._starts}",

@@ -148,12 +148,15 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = N
     return History(connection, tuple(unreadable))
 
 
-def sentinel_history(folder: RunFolder) -> list[float]:
-    """p50 of the sentinels of earlier runs beside `folder` on the same class of machine, oldest first (us)."""
+def sentinel_history(folder: RunFolder, subject: str = SENTINEL) -> list[float]:
+    """p50 of a sentinel in earlier runs beside `folder` on the same class of machine, oldest first (us).
+
+    `subject` is the name of the server that it loads: there is one for runs that start none of the lab's servers.
+    """
     history = open_history((folder.path.parent, REFERENCE), only=SENTINEL)
     manifest = folder.manifest()
     rows = history.query("FROM measurements WHERE metric = 'p50' ORDER BY started_unix_s")
-    here = rows["machine_class"] == machine_class(manifest.get("machine") or {})
+    here = (rows["machine_class"] == machine_class(manifest.get("machine") or {})) & (rows["subject"] == subject)
     return [float(value) for value in rows.loc[here & (rows["run"] != manifest.get("run")), "value"]]
 
 

@@ -10,8 +10,9 @@ from runners.readers.command_line import CommandLine
 from runners.readers.console_report import ConsoleReport
 from runners.readers.errors import ReadError
 from runners.readers.outputs import Output, find_outputs
+from runners.toolchain.tools import SHARED
 
-ROOT = Path(__file__).resolve().parents[2] / "data" / "published"
+ROOT = SHARED / "data" / "published"
 
 
 def names(root: Path = ROOT) -> list[str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from runners.storage.archive import Archive
 from runners.storage.schema import StepRecord, write_record
 from runners.storage.step_folder import PARTIAL, StepFolder, StoreError, present_name, write_json
+from runners.toolchain.tools import ROOT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["PARTIAL", "RunFolder", "StepFolder", "StoreError", "runs", "write_json"]
 
 #: Where runs are kept: data/runs, or the folder that LAB_RUNS names (a larger disk, a test's own).
-RUNS = Path(os.environ.get("LAB_RUNS") or Path(__file__).resolve().parents[2] / "data" / "runs")
+RUNS = Path(os.environ.get("LAB_RUNS") or ROOT / "data" / "runs")
 #: Reference results, committed.
-REFERENCE = Path(__file__).resolve().parents[2] / "data" / "reference"
+REFERENCE = ROOT / "data" / "reference"
 #: Names the run folder that `lab run` made for the notebook it executes.
 RUN_VARIABLE = "LAB_RUN"
 #: Names the run folder of an interrupted run that the notebook is to go on with.

@@ -41,10 +41,7 @@ class RunningTarget:
     command: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
     name: str = ""
-
-    @property
-    def engine(self) -> str:
-        return EXTERNAL
+    engine: str = EXTERNAL
 
     @property
     def subject(self) -> str:
@@ -130,6 +127,7 @@ def launch(
     cpus: Sequence[int] | None = None,
     taskset: Path | None = None,
     name: str = "",
+    engine: str = EXTERNAL,
 ) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
@@ -143,7 +141,7 @@ def launch(
     file = file.placed(in_a_row(1) if PORT in file.target.url else 0, own_data)
     target = file.target
     if target.command is None:
-        running = RunningTarget(file, folder, None, name=name)
+        running = RunningTarget(file, folder, None, name=name, engine=engine)
     else:
         environment = {**os.environ, **resolved(target.environment)}
         own = _cores(file) or cpus
@@ -154,7 +152,8 @@ def launch(
             raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
         _empty(file)
         command = pinned(target.command, own, taskset)
-        running = RunningTarget(file, folder, None, tuple(command), tuple(own) if own and taskset else None, name)
+        bound = tuple(own) if own and taskset else None
+        running = RunningTarget(file, folder, None, tuple(command), bound, name, engine)
         with running.log.open("wb") as log:
             try:
                 running.child = start(

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import ToolError
-from runners.toolchain.tools import CARGO_PROFILE, LOADGEN_CRATE, ROOT, SERVER_JAVA, TRUEPACE, Jdk, require_tool
+from runners.toolchain.tools import (
+    CARGO_PROFILE,
+    CHECKOUT,
+    LOADGEN_CRATE,
+    PACKAGE,
+    ROOT,
+    SERVER_JAVA,
+    TRUEPACE,
+    TRUEPACE_VARIABLE,
+    Jdk,
+    require_tool,
+)
 
 DIST = SERVER_JAVA / "server" / "target" / "dist"
 #: The server of report 2; its main class is JDK17_MAIN and it runs on any JDK from 17 on.
@@ -20,9 +31,8 @@ JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
 JDK17_MAIN = "lab.jdk17.Main"
 PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
 LOADGEN_STAMP = TRUEPACE.with_name("lab.stamp")
-PACKAGE = ROOT / "runners"
 #: What of the lab itself can change a measured figure.
-MEASURING_ROOMS = ("plan", "launch", "measure", "read", "scripts")
+MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execution", "readers", "scripts")
 MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
 _TAIL_LINES = 25
 _IGNORED = {"target", ".git", ".jqwik-database"}
@@ -75,9 +85,9 @@ def loadgen_source_hash() -> str | None:
 
 
 def git_state() -> dict[str, object]:
-    """The project's commit and whether the tree differs from it; empty outside git."""
+    """The project's commit and whether the tree differs from it; empty outside git, and outside the checkout."""
     git = shutil.which("git")
-    if git is None:
+    if git is None or not CHECKOUT:
         return {}
     try:
         commit = subprocess.run(
@@ -112,6 +122,12 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
 
     Raises ToolError: no Maven, or the build's last lines.
     """
+    if not CHECKOUT:
+        raise ToolError(
+            "the lab's own servers",
+            "this installation has none of their sources",
+            "clone the project and run `lab` there, or measure servers of your own by --target",
+        )
     sources = source_hash(SERVER_JAVA)
     stamp = SERVER_JAVA / "server" / "target" / "lab.stamp"
     wanted = f"{sources} {jdk.version}"
@@ -132,7 +148,15 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:
-    """Build the load generator with cargo unless it is built from these very sources. Raises ToolError."""
+    """Build the load generator with cargo unless it is built from these very sources, or was installed or named.
+
+    Raises ToolError.
+    """
+    if os.environ.get(TRUEPACE_VARIABLE) or not CHECKOUT:
+        if TRUEPACE.exists():
+            return TRUEPACE
+        remedy = f"install Rust (rustup) and the package again, or name the program by {TRUEPACE_VARIABLE}"
+        raise ToolError("truepace", f"{TRUEPACE} is not there", remedy)
     sources = source_hash(LOADGEN_CRATE) + ("" if CARGO_PROFILE == "release" else f"-{CARGO_PROFILE}")
     if not force and _fresh(LOADGEN_STAMP, sources, (TRUEPACE,)):
         return TRUEPACE

@@ -1,4 +1,8 @@
-"""Find the tools: JDKs, Maven, cargo, wrk2, wrk. Nothing else in the lab knows where a tool lies."""
+"""Find the tools: JDKs, Maven, cargo, wrk2, wrk, and the lab's own folders. Nothing else knows where they lie.
+
+In a checkout the lab builds its servers and its generator, and keeps runs there. Installed elsewhere it has the
+generator that was installed with it, none of the servers, and keeps runs in the current folder.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,42 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import ToolError
 
-ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parents[1]
+#: Whether this package lies in a checkout, where its sources can be built.
+CHECKOUT = (PACKAGE.parent / "server-java" / "pom.xml").is_file()
+#: Where children are started and what recorded paths are relative to: the checkout, else the current folder.
+ROOT = PACKAGE.parent if CHECKOUT else Path.cwd()
+#: What an installation has inside the package, for the checkout has it beside the package.
+SHARED = PACKAGE.parent if CHECKOUT else PACKAGE
+NOTEBOOKS = SHARED / "notebooks"
 SERVER_JAVA = ROOT / "server-java"
-LOADGEN_CRATE = ROOT / "runners" / "loadgen"
+LOADGEN_CRATE = PACKAGE / "loadgen"
 #: How the generator is built. `make test` takes `quick`, without links across crates: nothing is measured there.
 CARGO_PROFILE = os.environ.get("LAB_CARGO_PROFILE", "release")
-TRUEPACE = LOADGEN_CRATE / "target" / CARGO_PROFILE / "truepace"
+#: Names the generator to use in place of the one that is built or installed.
+TRUEPACE_VARIABLE = "LAB_TRUEPACE"
 REQUIRED_JDK = 25
 _PROBE_TIMEOUT_S = 20.0
+
+
+def _truepace() -> Path:
+    """Where the generator is: named by LAB_TRUEPACE, built in the checkout, installed with the package, or on PATH."""
+    if named := os.environ.get(TRUEPACE_VARIABLE):
+        return Path(named).resolve()
+    if CHECKOUT:
+        return LOADGEN_CRATE / "target" / CARGO_PROFILE / "truepace"
+    installed = Path(sysconfig.get_path("scripts")) / "truepace"
+    return installed if installed.exists() else Path(shutil.which("truepace") or installed)
+
+
+TRUEPACE = _truepace()
 
 
 def shown(path: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,28 +17,44 @@ from runners.toolchain.tools import Jdk, Tool, find_jdk, find_tool, find_wrk, fi
 class Workshop:
     """The tools of one run. `truepace` is None where only wrk2 is there, `wrk2` and `wrk` where they were not found.
 
-    `reference` is the crate's program of simplest clients; it comes with `truepace`.
+    `java` and `servers` are None for a run on other servers than the lab's. `reference` is the crate's program of
+    simplest clients and of a server that does nothing; it comes with `truepace`.
     """
 
-    jdk: Jdk
-    server: ServerBuild
+    java: Jdk | None
+    servers: ServerBuild | None
     truepace: Tool | None
     wrk2: Tool | None
     wrk: Tool | None = None
     reference: Tool | None = None
 
+    @property
+    def jdk(self) -> Jdk:
+        """The JDK of the lab's servers. Raises ToolError where this run has none."""
+        return require_jdk() if self.java is None else self.java
+
+    @property
+    def server(self) -> ServerBuild:
+        """The lab's servers. Raises ToolError where this run has none."""
+        if self.servers is None:
+            raise ToolError("the lab's own servers", "this run was begun without them", "begin one on an engine")
+        return self.servers
+
     def jdk_of(self, major: int) -> Jdk | None:
         """The JDK of a feature release, 0 for the lab's own; None when it is not on this machine."""
-        return self.jdk if major in (0, self.jdk.major) else find_jdk(major)
+        return self.java if self.java and major in (0, self.java.major) else find_jdk(major)
 
     def versions(self) -> dict[str, str]:
         """What the manifest says about tools."""
-        found = {"java": f"{self.jdk.version} ({self.jdk.vendor})", "python": platform.python_version()}
+        found = {"python": platform.python_version(), "lab_sources": lab_source_hash()}
+        if self.java is not None:
+            found["java"] = f"{self.java.version} ({self.java.vendor})"
+        if self.servers is not None:
+            found["server_sources"] = self.servers.source_hash
         rustc = find_tool("rustc")
         for name, tool in (("truepace", self.truepace), ("wrk2", self.wrk2), ("wrk", self.wrk), ("rustc", rustc)):
             if tool is not None:
                 found[name] = tool.version
-        found |= {"server_sources": self.server.source_hash, "lab_sources": lab_source_hash()}
         if self.truepace is not None and (sources := loadgen_source_hash()) is not None:
             found["loadgen_sources"] = sources
         return found
@@ -56,10 +73,13 @@ def _reference(truepace: Tool) -> Tool | None:
     return Tool("truepace-reference", path, truepace.version) if path.exists() else None
 
 
-def prepare(generator: str, say: Callable[[str], None], force: bool = False) -> Workshop:
-    """Find and build. Raises ToolError when the main job can't run: no JDK, or no generator at all."""
-    jdk = require_jdk()
-    server = build_server(jdk, say, force)
+def prepare(generator: str, say: Callable[[str], None], force: bool = False, own_servers: bool = True) -> Workshop:
+    """Find and build. Without `own_servers` no JDK is needed where the crate's own server can take `noop`'s place.
+
+    Raises ToolError when the main job can't run: no JDK, or no generator at all.
+    """
+    jdk = require_jdk() if own_servers else None
+    server = build_server(jdk, say, force) if jdk is not None else None
     wrk2 = find_wrk2()
     truepace: Tool | None = None
     try:
@@ -72,4 +92,8 @@ def prepare(generator: str, say: Callable[[str], None], force: bool = False) -> 
         say(f"our load generator is not to be had ({error.cause}); wrk2 takes its place")
     if generator == "wrk2" and wrk2 is None:
         raise ToolError("wrk2", "it was not found", "put wrk2 on PATH, or run with generator=truepace")
-    return Workshop(jdk, server, truepace, wrk2, find_wrk(), _reference(truepace) if truepace is not None else None)
+    reference = _reference(truepace) if truepace is not None else None
+    if jdk is None and (reference is None or sys.platform != "linux"):
+        jdk = require_jdk()
+        server = build_server(jdk, say, force)
+    return Workshop(jdk, server, truepace, wrk2, find_wrk(), reference)

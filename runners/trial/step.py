@@ -46,7 +46,7 @@ class Instrument:
     """What a load is sent and observed with. Cores None: not pinned."""
 
     generator: Generator
-    profiler: Profiler
+    profiler: Profiler | None
     cpus: tuple[int, ...] | None = None
     taskset: Path | None = None
     recorder: Recorder | None = None
@@ -184,7 +184,7 @@ def measure_step(
             instrument.recorder.convert(folder.causes_recording, folder.events)
         except MeasureError as broken:
             record = replace(record, events_note=str(broken))
-    if profile is not None and recorded.note is None:
+    if profile is not None and recorded.note is None and instrument.profiler is not None:
         window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
         record = replace(record, profiler=_convert(folder, instrument.profiler, profile, server.engine, window_ms))
     return record
@@ -237,14 +237,14 @@ def _events(folder: StepFolder, server: Target, recorder: Recorder | None) -> It
 
 @contextlib.contextmanager
 def _recording(
-    folder: StepFolder, server: Target, profiler: Profiler, profile: ProfileSpec | None
+    folder: StepFolder, server: Target, profiler: Profiler | None, profile: ProfileSpec | None
 ) -> Iterator[_Recording]:
     """Record while the body runs. A refusal is noted, not raised: the measurement is worth having without it."""
     recording = _Recording()
     if profile is None:
         yield recording
         return
-    if not isinstance(server, Jvm):
+    if not isinstance(server, Jvm) or profiler is None:
         recording.note = "this server is not profiled: it is no JVM of the lab"
         yield recording
         return
