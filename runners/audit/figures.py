@@ -19,7 +19,7 @@ START_S = 0.5  # what a generator and a server that have just started may lose b
 QUEUE_OF_LOST = 0.5  # a queue that grows all the time ends at the shortfall; one that began late, somewhat below
 QUEUE_US = 1_000_000.0  # no key-value response takes a second; a queue does
 QUEUE_SHARE = 0.25
-WRK2_TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (its event loop's timer, ae.c)
+TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_WARM_UP_PER_CONNECTION_S = 0.005  # ... which the setting up of connections puts off
 

@@ -159,6 +159,7 @@ def _joined(value: object) -> str:
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""}) | {
     ".json",
     ".csv",
+    ".tsv",
     ".jtl",
     ".hlog",
     ".hgrm",

@@ -16,12 +16,20 @@ from typing import Any
 from runners.readers.command_line import CommandLine
 from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
 from runners.readers.documents import Line, Problem
+from runners.readers.levels import LEVELS
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
-LONGEST_BLOCK = 160  # lines; the longest summary, redis-benchmark's, has about eighty
+LONGEST_BLOCK = 1_000  # lines; the longest summary, memtier's with the histograms of several operations, has hundreds
 #: Tools whose connections wait for a response before they send again.
 CLOSED_LOOPS = frozenset({"wrk", "ab", "bombardier", "hey", "oha", "JMeter", "redis-benchmark", "memtier_benchmark"})
 OTHER_TOOLS = CLOSED_LOOPS - {"wrk"} | {"Gatling", "HdrHistogram", "k6", "vegeta"}
+WHOLE_MILLISECONDS = frozenset({"ab", "Gatling", "JMeter"})
+#: What the tools print before and after their summaries; nobody's prose.
+CHATTER = re.compile(
+    r"^\s*(?:Creating summariser <|Created the tree successfully|Starting (?:the|standalone) test|Waiting for possible "
+    r"Shutdown|Tidying up \.|\.\.\. end of run|Simulation \S+ (?:started|completed)|Parsing log file|Generating reports"
+    r"|Reports generated, please open|Please open the following file|Json file closed)"
+)
 _N = r"(\d{1,18})"
 _F = r"(\d{1,15}(?:\.\d{1,12})?)"
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
@@ -51,6 +59,7 @@ _NOT_READ = {
     "autocannon": re.compile(r"^│ Stat\s+│ 2\.5%"),
     "Artillery": re.compile(r"^http\.response_time:\s*$"),
     "siege": re.compile(r"^Transaction rate:\s+[\d.]+ trans/sec"),
+    "ab -g": re.compile(r"^starttime\tseconds\tctime\tdtime\tttime\twait"),
 }
 
 
@@ -94,6 +103,7 @@ class _Block:
     name: str | None = None  # of a tool that prints another one's layout
     listing: bool = True  # whether lines of percentiles count: redis-benchmark prints their inverse below them
     heads: tuple[str, ...] = ()  # of memtier's table
+    histograms: dict[str, dict[float, float]] = field(default_factory=dict)  # of memtier, by command
     operations: list[ConsoleReport] = field(default_factory=list)  # of a tool that reports several at once
 
     def finish(self) -> ConsoleReport:
@@ -236,7 +246,7 @@ def _jmeter(block: _Block, match: re.Match[str]) -> None:
 
 
 def _heads(block: _Block, match: re.Match[str]) -> None:
-    block.heads = tuple(part.removesuffix(" Latency").strip() for part in re.split(r"\s{2,}", match[0].strip()))
+    block.heads = tuple(match[0].replace(" Latency", "").split())
 
 
 def _operation(block: _Block, match: re.Match[str]) -> None:
@@ -258,6 +268,7 @@ def _operation(block: _Block, match: re.Match[str]) -> None:
             tool="memtier_benchmark",
             threads=threads,
             connections=threads * each if threads and each else None,
+            duration_s=block.said.get("elapsed_s"),
             latency=ThreadStats(mean * 1e3, None, None, None) if mean is not None else None,
             latencies=Latencies(None, tuple(rows)),
             requests_per_s=rate,
@@ -266,6 +277,22 @@ def _operation(block: _Block, match: re.Match[str]) -> None:
             operation=match[0].split()[0],
         )
     )
+
+
+def _histogram(block: _Block, match: re.Match[str]) -> None:
+    """Take a row of memtier's distribution: a command, milliseconds, and the share of requests up to them."""
+    rows = block.histograms.setdefault(match[1], {})
+    rows[round(float(match[3]) / 100, 9)] = float(match[2]) * 1e3
+
+
+def _with_histogram(report: ConsoleReport, block: _Block) -> ConsoleReport:
+    """Add the usual percentiles of a command's distribution (SET) to the row of its operation (Sets).
+
+    The distribution may lie a bucket above the table, so what the table gives is not taken from it.
+    """
+    rows = block.histograms.get(report.operation.upper().removesuffix("S"), {})
+    rows = {level: value for level, value in rows.items() if level in LEVELS} | dict(report.latencies.rows)
+    return replace(report, latencies=Latencies(None, tuple(sorted(rows.items()))), last_line=block.last_line)
 
 
 _Taker = Callable[[_Block, re.Match[str]], object]
@@ -337,7 +364,9 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
         "memtier_benchmark": (
             (rf"^\s*{_N}\s+Threads\s*$", lambda b, m: b.said.update(threads=int(m[1]))),
             (rf"^\s*{_N}\s+Connections per thread\s*$", lambda b, m: b.said.update(connections=int(m[1]))),
+            (rf"^\s*{_N}\s+Seconds\s*$", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
             (r"^Type\s+Ops/sec\s+Hits/sec.*", _heads),
+            (rf"^([A-Z]+)\s+{_F}\s+{_F}\s*$", _histogram),
             (r"^(?:[A-Z][A-Za-z]*)\s+\d+\.\d+\s.*", _operation),
         ),
         "redis-benchmark": (
@@ -406,7 +435,7 @@ def _goes_on(block: _Block, tool: str) -> bool:
 
 def _closed(block: _Block, begin: int, end: int) -> Iterator[tuple[int, int, ConsoleReport]]:
     if block.operations:
-        yield from ((begin, end, replace(report, last_line=block.last_line)) for report in block.operations)
+        yield from ((begin, end, _with_histogram(report, block)) for report in block.operations)
     elif block.said and (block.tool != "k6" or block.rows):
         report = block.finish()
         if report.tool == "vegeta" and report.requests and report.elapsed_s:  # its throughput leaves errors out

@@ -12,7 +12,7 @@ from runners.readers.beside import beside, consoles
 from runners.readers.command_line import CommandLine, find_command, parse_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
-from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS, find_others, not_read
+from runners.readers.other_tools import CHATTER, CLOSED_LOOPS, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
@@ -261,7 +261,11 @@ def _stated(
 def _prose(lines: Sequence[Line], reports: Iterable[ConsoleReport]) -> tuple[Line, ...]:
     """Leave out the outputs themselves: what the author wrote, headings included."""
     inside = {number for report in reports for number in range(report.first_line, report.last_line + 1)}
-    return tuple(line for line in lines if line.text.strip() and (line.cell is not None or line.number not in inside))
+    return tuple(
+        line
+        for line in lines
+        if line.text.strip() and (line.cell is not None or line.number not in inside) and not CHATTER.match(line.text)
+    )
 
 
 def _cells(lines: Sequence[Line]) -> Iterable[list[Line]]:

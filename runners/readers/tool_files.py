@@ -22,6 +22,7 @@ _MS, _S = 1e3, 1e6  # microseconds in a millisecond, in a second
 _JTL = ("timeStamp", "elapsed", "label")
 _HEY = ("response-time", "DNS+dialup")
 _REDIS = ("test", "rps")
+_AB = ("Percentage served", "Time in ms")
 _HDR_LOG = ("#[Histogram log format version", "#[StartTime", '"StartTimestamp"', "#[BaseTime")
 _IN_FLIGHT = "aborted due to deadline"  # what oha had sent when its time was over
 _PEEK_LINES = 8
@@ -380,10 +381,18 @@ def _redis(rows: list[dict[str, str]]) -> list[ConsoleReport]:
     return reports
 
 
+def _ab(rows: list[dict[str, str]]) -> list[ConsoleReport]:
+    """Read ab's `-e`: milliseconds by per cent, with no number of requests."""
+    times = {row.get(_AB[0], ""): row.get(_AB[1]) for row in rows}
+    levels = _rows(times, _MS, "")
+    return [ConsoleReport(tool="ab", latencies=Latencies(None, levels))] if levels else []
+
+
 _TABLES: dict[tuple[str, ...], Callable[[list[dict[str, str]]], list[ConsoleReport]]] = {
     _JTL: _jtl,
     _HEY: _hey_samples,
     _REDIS: _redis,
+    _AB: _ab,
 }
 
 

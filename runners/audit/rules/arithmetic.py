@@ -19,8 +19,10 @@ BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value
 INVENTED = 0.03
 
 
-def _printed_precision_s(elapsed_s: float) -> float:
-    """Half of the last digit of `1.00m`: the tools step to the next unit at 85 % of it."""
+def _printed_precision_s(elapsed_s: float, tool: str | None) -> float:
+    """Give half of the last digit: of JMeter's whole seconds, or of `1.00m`, for wrk steps to a unit at 85 % of it."""
+    if tool == "JMeter":
+        return 0.5
     unit = 3600.0 if elapsed_s >= 0.85 * 3600 else 60.0 if elapsed_s >= 0.85 * 60 else 1.0
     return 0.005 * unit
 
@@ -30,7 +32,7 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
     requests, elapsed, rate = report.requests, finite(report.elapsed_s), achieved_rps(output)
     if requests is None or not elapsed or rate is None or output.tool == "bombardier":
         return  # bombardier's rate is the mean of those of short intervals
-    slack = _printed_precision_s(elapsed) / elapsed + 1e-3
+    slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
     reckoned = requests / elapsed
     if abs(reckoned - rate) <= slack * reckoned + 0.01:
         return

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from runners.audit.figures import WRK2_TICK_US, at, finite, never_offered, typical_us
+from runners.audit.figures import TICK_US, at, finite, never_offered, typical_us
 from runners.audit.rule import Rule, Seen, each
 from runners.readers import write
+from runners.readers.other_tools import WHOLE_MILLISECONDS
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
-from runners.readers.timer import TICK_US, TimerFit, straight_line
+from runners.readers.timer import TICK_US as TIMER_US
+from runners.readers.timer import TimerFit, straight_line
 
 ROW_LEVELS = (0.5, 0.75, 0.9)
 ROWS_R2 = 0.998  # three rounded figures fit a line more easily than a hundred
@@ -27,7 +29,7 @@ def timer_line(output: Output) -> TimerFit | None:
         return line if line.is_millisecond_timer else None
     values = [at(output, level) for level in ROW_LEVELS]
     line = straight_line(ROW_LEVELS, [value for value in values if value is not None]) if None not in values else None
-    if line is None or line.r_squared < ROWS_R2 or not TICK_US[0] <= line.width_us <= TICK_US[1]:
+    if line is None or line.r_squared < ROWS_R2 or not TIMER_US[0] <= line.width_us <= TIMER_US[1]:
         return None
     return line if abs(line.start_us) <= 0.25 * line.width_us else None
 
@@ -52,19 +54,28 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
+def _tick(output: Output) -> str | None:
+    """Name what a generator can resolve, where that is a millisecond: wrk2's timer, or figures in whole ones."""
+    if output.tool == "wrk2":
+        return None if timer_line(output) else f"ticks of wrk2's timer of {write.latency(TICK_US)}"
+    rows = output.report.latencies.rows
+    whole = output.tool in WHOLE_MILLISECONDS and rows and all(value % TICK_US == 0 for _, value in rows)
+    return f"of the whole milliseconds that {output.tool} prints" if whole else None
+
+
 def _below_resolution(output: Output) -> Iterator[Seen]:
-    typical = typical_us(output)
-    if output.tool != "wrk2" or typical is None or typical > NEAR_TICKS * WRK2_TICK_US or timer_line(output):
+    typical, tick = typical_us(output), None
+    if typical is None or typical > NEAR_TICKS * TICK_US or (tick := _tick(output)) is None:
         return
-    upper = at(output, 0.9)
+    upper = at(output, 0.9) or at(output, 0.95)
     if typical <= 0 or never_offered(output) or (upper is not None and upper >= BESIDE * typical):
         return  # true, and beside the point: the tail is not the timer's
     which = "median" if at(output, 0.5) is not None else "mean"
     text = (
-        f"a {which} of {write.latency(typical)} is no more than {NEAR_TICKS:g} ticks of wrk2's timer of "
-        f"{write.latency(WRK2_TICK_US)}: how much of it is the server can't be told"
+        f"a {which} of {write.latency(typical)} is no more than {NEAR_TICKS:g} {tick}: how much of it is the server "
+        "can't be told"
     )
-    yield Seen(output, text, {f"{which}_us": round(typical, 1), "tick_us": WRK2_TICK_US})
+    yield Seen(output, text, {f"{which}_us": round(typical, 1), "tick_us": TICK_US})
 
 
 def _delayed_ack(output: Output) -> Iterator[Seen]:

@@ -29,12 +29,13 @@ def codes(name: str) -> set[str]:
 
 
 def test_gatling_is_read_with_all_its_requests() -> None:
-    (output,) = outputs("gatling.txt")
+    (output,) = outputs("gatling-3.15.1.txt")
     report = output.report
-    assert (output.tool, report.requests, report.non_2xx, report.requests_per_s) == ("Gatling", 100, 50, 20)
-    assert report.latencies.rows == ((0.5, 19_000), (0.75, 44_000), (0.95, 48_000), (0.99, 151_000), (1.0, 151_000))
+    assert (output.tool, report.requests, report.non_2xx, report.requests_per_s) == ("Gatling", 1_000, 100, 100)
+    assert report.latencies.rows == ((0.5, 2_000), (0.75, 4_000), (0.95, 679_000), (0.99, 788_000), (1.0, 1_059_000))
     assert report.latency is not None
-    assert (report.latency.mean, report.latency.stdev) == (27_000, 26_000)
+    assert (report.latency.mean, report.latency.stdev) == (65_000, 188_000)
+    assert codes("gatling-3.15.1.txt") == {"ERR001", "RAT007"}  # what the tool itself prints around is no report
 
 
 def test_the_older_table_of_gatling_is_read() -> None:
@@ -50,49 +51,75 @@ def test_the_older_table_of_gatling_is_read() -> None:
 
 
 def test_jmeters_samples_are_one_output_a_label() -> None:
-    found = outputs("jmeter.jtl")
-    assert [(output.tool, output.label) for output in found] == [("JMeter", "GET entity"), ("JMeter", "GET absent")]
-    assert sum(output.report.requests or 0 for output in found) == 40
-    assert [output.report.non_2xx for output in found] == [0, found[1].report.requests]
+    found = outputs("jmeter-5.6.3.jtl")
+    assert [(output.tool, output.label) for output in found] == [("JMeter", "GET entity"), ("JMeter", "PUT entity")]
+    assert [output.report.requests for output in found] == [100, 100]
+    assert sum(output.report.non_2xx or 0 for output in found) == 20
     times = sorted(
         int(line.split(",")[1]) * 1_000
-        for line in (TOOLS / "jmeter.jtl").read_text().splitlines()[1:]
-        if "entity" in line
+        for line in (TOOLS / "jmeter-5.6.3.jtl").read_text().splitlines()[1:]
+        if "GET entity" in line
     )
     assert found[0].report.latencies.at(1.0) == times[-1]
-    assert found[0].report.latencies.at(0.5) == times[-(-len(times) // 2) - 1]
-    assert "RAT004" in codes("jmeter.jtl")
+    assert found[0].report.latencies.at(0.5) == times[49]
+    assert "RAT004" in codes("jmeter-5.6.3.jtl")
 
 
 def test_a_summary_of_jmeter_has_no_percentile_and_is_said_to_have_none() -> None:
-    (output,) = outputs("jmeter.txt")
-    assert (output.report.requests, output.report.requests_per_s, output.report.max_us) == (6_638, 84.9, 1_412_000)
+    (output,) = outputs("jmeter-5.6.3.txt")
+    assert (output.report.requests, output.report.requests_per_s, output.report.max_us) == (1_000, 538.2, 65_000)
     assert output.missing == ("percentiles",)
+    assert codes("jmeter-5.6.3.txt") == {"ERR001", "RAT004", "RUN005"}  # its 538.2/s are of 2 s, a whole number
 
 
-@pytest.mark.parametrize("name", ["memtier.json", "memtier.txt"])
-def test_memtier_is_read_by_operation(name: str) -> None:
-    sets, gets = outputs(name)
-    assert (sets.label, gets.label, sets.connections) == ("Sets", "Gets", 10)
-    assert (sets.report.requests_per_s, gets.report.requests_per_s) == (3738.53, 36897.67)
-    assert gets.report.latencies.at(0.999) == pytest.approx(137_215)
+def test_memtier_is_read_by_operation_with_its_distribution() -> None:
+    sets, gets = outputs("memtier-2.2.0.txt")
+    assert (sets.label, gets.label, sets.connections, sets.duration_s) == ("Sets", "Gets", 8, 5)
+    assert (sets.report.requests_per_s, gets.report.requests_per_s) == (73.32, 728.41)
+    assert gets.report.latencies.at(0.999) == pytest.approx(2_815)  # of the table
+    assert gets.report.latencies.at(0.9) == pytest.approx(399)  # of the distribution
+    assert (sets.report.max_us, gets.report.max_us) == pytest.approx((575, 2_943))
     assert sets.report.latency is not None
-    assert sets.report.latency.mean == pytest.approx(1_144.5, abs=0.6)
+    assert sets.report.latency.mean == pytest.approx(223.8)
+    assert codes("memtier-2.2.0.txt") == {"RAT004", "RUN005", "SMP002"}
+
+
+def test_the_json_of_memtier_has_counts_and_the_rate_that_all_connections_were_limited_to() -> None:
+    sets, gets = outputs("memtier-2.2.0.json")
+    assert (sets.report.requests, gets.report.requests) == (368, 3_656)
+    assert (sets.offered_rps, sets.connections, sets.report.max_us) == (800, 8, 575)
+    assert gets.report.latencies.at(0.99) == pytest.approx(1_231)
+
+
+def test_columns_of_memtier_that_stand_close_are_read_apart() -> None:
+    sets, gets = outputs("memtier-2.2.0-percentiles.txt")
+    times = {0.5: 79, 0.9: 215, 0.99: 3_759, 0.999: 9_407, 0.9999: 37_119, 1.0: 87_551}
+    assert dict(gets.report.latencies.rows) == pytest.approx(times)
+    assert sets.report.max_us == pytest.approx(87_551)
 
 
 def test_redis_benchmark_is_read_by_command() -> None:
-    sets, gets = outputs("redis.txt")
+    sets, gets = outputs("redis-7.0.15.txt")
     assert (sets.label, sets.report.requests, sets.connections, sets.offered_rps) == ("SET", 20_000, 20, None)
-    assert (sets.report.requests_per_s, gets.report.requests_per_s) == (18_198.36, 18_467.22)
+    assert (sets.report.requests_per_s, gets.report.requests_per_s) == (41_152.26, 54_794.52)
     assert (sets.report.latencies.at(0.5), sets.report.latencies.at(0.99)) == pytest.approx(
-        (367, 8_191)
+        (303, 631)
     )  # not the cumulative table's
-    assert sets.report.max_us == pytest.approx(23_247)
-    table = outputs("redis.csv")
+    assert sets.report.max_us == pytest.approx(4_463)
+    table = outputs("redis-7.0.15.csv")
     assert [output.label for output in table] == ["SET", "GET"]
-    assert [output.report.latencies.at(0.99) for output in table] == pytest.approx([3_863, 4_919])
-    (quiet,) = outputs_of(text_document("GET: 25806.45 requests per second, p50=0.599 msec\n")).outputs
-    assert (quiet.report.requests_per_s, quiet.missing[0]) == (25_806.45, "percentiles beyond p50")
+    assert [output.report.latencies.at(0.99) for output in table] == pytest.approx([319, 279])
+    quiet = outputs("redis-7.0.15-quiet.txt")
+    assert [output.report.requests_per_s for output in quiet] == [72_727.27, 90_497.73]
+    assert quiet[0].missing[0] == "percentiles beyond p50"
+
+
+def test_the_percentiles_that_ab_writes_to_a_file_have_no_count() -> None:
+    (output,) = outputs("ab-2.4.71.csv")
+    assert (output.tool, output.report.latencies.at(0.5)) == ("ab", pytest.approx(1_790, abs=400))
+    assert codes("ab-2.4.71.csv") == {"RAT004", "SMP002"}
+    (problem,) = find_outputs(TOOLS / "ab-2.4.71.tsv").problems
+    assert "ab -g" in problem.text
 
 
 def test_the_json_of_vegeta_has_the_rate_that_it_offered() -> None:
@@ -190,7 +217,7 @@ def test_no_json_is_an_error(content: dict[str, object]) -> None:
     audit([outputs_of(text_document(json.dumps(content)))])
 
 
-@pytest.mark.parametrize("name", ["jmeter.jtl", "hey.csv", "redis.csv"])
+@pytest.mark.parametrize("name", ["jmeter-5.6.3.jtl", "hey.csv", "redis-7.0.15.csv"])
 @given(st.data())
 def test_a_table_may_be_cut_anywhere(name: str, data: st.DataObject) -> None:
     text = (TOOLS / name).read_text(encoding="utf-8")
