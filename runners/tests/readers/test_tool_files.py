@@ -78,7 +78,7 @@ def test_memtier_is_read_by_operation_with_its_distribution() -> None:
     assert (sets.report.requests_per_s, gets.report.requests_per_s) == (73.32, 728.41)
     assert gets.report.latencies.at(0.999) == pytest.approx(2_815)  # of the table
     assert gets.report.latencies.at(0.9) == pytest.approx(399)  # of the distribution
-    assert (sets.report.max_us, gets.report.max_us) == pytest.approx((575, 2_943))
+    assert [sets.report.max_us, gets.report.max_us] == pytest.approx([575, 2_943])
     assert sets.report.latency is not None
     assert sets.report.latency.mean == pytest.approx(223.8)
     assert codes("memtier-2.2.0.txt") == {"RAT004", "RUN005", "SMP002"}
@@ -116,7 +116,8 @@ def test_redis_benchmark_is_read_by_command() -> None:
 
 def test_the_percentiles_that_ab_writes_to_a_file_have_no_count() -> None:
     (output,) = outputs("ab-2.4.71.csv")
-    assert (output.tool, output.report.latencies.at(0.5)) == ("ab", pytest.approx(1_790, abs=400))
+    assert output.tool == "ab"
+    assert output.report.latencies.at(0.5) == pytest.approx(1_791)
     assert codes("ab-2.4.71.csv") == {"RAT004", "SMP002"}
     (problem,) = find_outputs(TOOLS / "ab-2.4.71.tsv").problems
     assert "ab -g" in problem.text
