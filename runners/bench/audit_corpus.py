@@ -1,9 +1,10 @@
 """Precision and recall of the audit, by rule, on documents that two readings have labelled.
 
 The documents are other people's and are not kept here: `audit_labels.json` holds the SHA-256 of each and the faults
-that a reader sees in it, in two sets: documents that the rules were repaired on, and documents that were drawn later. A
-fault is the code of a rule; `A|B` is one that either rule may name. What lies in the folder and has no label is passed
-over.
+that a reader sees in it, in sets: documents that the rules were repaired on, and documents that were drawn later. A
+fault is the code of a rule; `A|B` is one that either rule may name. The sets whose names begin with "texts" are
+labelled for what is said of the figures alone, and only the rules about that are scored on them. What lies in the
+folder and has no label is passed over.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from runners.readers.severity import Severity
 
 LABELS = Path(__file__).with_name("audit_labels.json")
 Labels = Mapping[str, tuple[str, ...]]
+TEXTS = "texts"
+ON_TEXTS = ("CMP", "DOC")  # rules about what is said of the figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +71,13 @@ def findings(path: Path) -> set[str]:
     return {remark.code for remark in found.remarks if remark.severity in (Severity.ERROR, Severity.WARNING)}
 
 
-def score(folder: Path, labels: Labels) -> tuple[int, list[Score]]:
-    """Score every rule on the labelled documents of a folder; the last score is that of all rules together."""
+def score(folder: Path, labels: Labels, beginnings: tuple[str, ...] = ("",)) -> tuple[int, list[Score]]:
+    """Score the rules of such codes on the labelled documents of a folder; the last score is of them all together."""
     found, right, faults, named = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     documents = 0
     for path, seen in labelled(folder, labels):
         documents += 1
-        codes = findings(path)
+        codes = {code for code in findings(path) if code.startswith(beginnings)}
         for code in codes:
             found[code] += 1
             right[code] += any(code in fault.split("|") for fault in seen)
@@ -92,7 +95,7 @@ def score(folder: Path, labels: Labels) -> tuple[int, list[Score]]:
 def lines(folder: Path) -> Iterator[str]:
     """Say what the audit finds and misses in a folder of labelled documents."""
     for name, labels in read_labels().items():
-        documents, scores = score(folder, labels)
+        documents, scores = score(folder, labels, ON_TEXTS if name.startswith(TEXTS) else ("",))
         yield f"{name}: {documents} of {len(labels)} labelled documents in {folder}"
         if documents:
             yield from (each.line() for each in scores)

@@ -40,8 +40,16 @@ LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a ti
 BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
 _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
-_BEFORE = re.compile(r"\b(?:before|baseline|до|vorher|avant)\b", re.IGNORECASE)
-_AFTER = re.compile(r"\b(?:after|после|nachher|après)\b", re.IGNORECASE)
+_BEFORE = re.compile(r"\b(?:before|baseline|old|до|vorher|avant)\b", re.IGNORECASE)
+_AFTER = re.compile(r"\b(?:after|new|после|nachher|après)\b", re.IGNORECASE)
+#: A line above an output that names the state which it measures, and nothing else.
+_STATE = re.compile(
+    r"^\W*(?:(?P<before>(?:стар|прежн|предыдущ)\w+|old|previous|original)|(?P<after>(?:нов|асинхронн)\w+|new|async\w*))"
+    r" (?:реализация|версия|implementation|version)\W*$"
+    r"|^\W*(?:реализация|версия|implementation|version) (?:(?P<without>без|without)|(?P<with>[сc]о?|with))"
+    r" [^.:]{3,40}$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,14 @@ def change(trail: Sequence[str]) -> str | None:
         said = [name for name, pattern in (("before", _BEFORE), ("after", _AFTER)) if pattern.search(text)]
         if said:
             return said[0] if len(said) == 1 else None
+    return None
+
+
+def state(above: Sequence[Line]) -> str | None:
+    """Whether the last line above an output that names a state alone names the one before or after a change."""
+    for line in reversed(above):
+        if found := _STATE.match(line.text):
+            return "before" if found["before"] or found["without"] else "after"
     return None
 
 

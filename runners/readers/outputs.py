@@ -113,7 +113,8 @@ class Output:
         if said:
             parts = [part.strip() for part in said.split(",")]
             return parts[self.column] if self.column < len(parts) else parts[-1]
-        return context.change((context.plain_name(self.path), *self.headings, self.label))
+        named = context.change((context.plain_name(self.path), *self.headings, self.label))
+        return named or context.state(self.text_above)
 
     @property
     def changes(self) -> tuple[str, ...]:

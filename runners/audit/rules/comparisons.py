@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from collections.abc import Iterator
+from itertools import pairwise
 
 from runners.audit.figures import achieved_rps, at, is_report
 from runners.audit.rule import Group, Rule, Seen
+from runners.audit.rules.sentences import comparing, sentences
 from runners.readers import context, write
-from runners.readers.documents import Line
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
 
@@ -27,36 +27,18 @@ _CHANGED = re.compile(
     re.IGNORECASE,
 )
 
-#: Another state that a text refers to, and the words by which it is better or worse.
-_OTHER_STATE = re.compile(
-    r"\b(?:по сравнению|в сравнени[ие]|относительно|(?:предыдущ|прошл[ыоа])\w+|оптимизаци\w+|без к[еэ]ша"
-    r"|в отличие от|чем в случае|други(?:х|ми) этап\w+|в разы|прирост\w* производ\w+"
-    r"|стал[аио]? (?:работать )?(?:медленнее|быстрее|хуже|лучше)|(?:медленнее|быстрее|хуже|лучше) стал[аио]?|в \d этапе"
-    r"|1 нод\w+|однопоточн\w+|stage[ -]?\d|compared|before|previous\w*|baseline|without)\b",
-    re.IGNORECASE,
-)
-_BETTER_OR_WORSE = re.compile(
-    r"\b(?:лучше|хуже|быстрее|медленнее|выше|ниже|больше|меньше|снизил\w*|улучш\w+|ухудш\w+|прирост\w* производ\w+"
-    r"|просел\w*|просад\w+|упал\w*|вырос\w*|выросл\w*|увеличил\w*|уменьшил\w*|деградир\w+|выиграл\w*"
-    r"|faster|slower|better|worse|improve[ds]?|improvements?|regress\w*)\b",
-    re.IGNORECASE,
-)
-_FIGURE = re.compile(
-    r"\b(?:RPS|latency|задерж\w+|производительн\w+|запрос\w*|throughput|time|процентил\w+|раз\w?)\b", re.I
-)
-_STATE_HEADING = re.compile(r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b|\bafter\b)|\bбез к[еэ]ша\b", re.IGNORECASE)
-
 
 def pairs(group: Group) -> Iterator[tuple[Output, Output]]:
-    """Outputs that a report compares: the two columns of a table at one rate, and before and after of one setting."""
+    """Outputs that a report compares: two columns of a table at one rate, old and new, before and after."""
     for first, second in pairwise(group):
         columns = first.columns == second.columns == 2 and (first.column, second.column) == (0, 1)
         if columns and first.place == second.place and first.offered_rps == second.offered_rps:
             yield first, second
     sides: dict[tuple[object, ...], dict[str, list[Output]]] = {}
     for output in group:
-        if output.change and output.columns == 1:
-            key = (output.script, output.threads, output.connections, output.offered_rps)
+        if output.change and output.columns != 2:
+            where = (output.place, context.unchanged(output.label)) if output.columns > 2 else ()
+            key = (output.script, output.threads, output.connections, output.offered_rps, where)
             sides.setdefault(key, {}).setdefault(output.change, []).append(output)
     for side in sides.values():
         if len(side.get("before", ())) == 1 and len(side.get("after", ())) == 1:
@@ -91,28 +73,25 @@ def _within_noise(group: Group) -> Iterator[Seen]:
         yield Seen(after, text, evidence)
 
 
-def _comparing(prose: Sequence[Line]) -> Iterator[tuple[Line, str]]:
-    """Find sentences, over two lines at most, that call one state better or worse than another."""
-    for line, after in zip_longest(prose, prose[1:]):
-        text = context.ADDRESS.sub("", f"{line.text} {after.text if after else ''}")
-        if _STATE_HEADING.search(line.text):
-            yield line, line.text.strip("# ")
-        elif (state := _OTHER_STATE.search(text)) and _BETTER_OR_WORSE.search(text) and _FIGURE.search(text):
-            yield line, state[0]
-
-
 def _in_words(group: Group) -> Iterator[Seen]:
     """Find text that compares with another state, where no setting was run more than once."""
     first = group[0]
     if not is_report(first) or first.entry:
         return
-    said = next(_comparing(first.prose), None)
-    settings = Counter((o.script, o.offered_rps, o.threads, o.connections, o.headings, o.report.url) for o in group)
-    if said is None or any(times >= FEW_REPEATS for times in settings.values()):
+    said = next(comparing(sentences(first.prose)), None)
+    settings = Counter(_setting(output) for output in group)
+    repeated = sum(times for times in settings.values() if times >= FEW_REPEATS)
+    if said is None or repeated > len(group) / 2:
         return
     line, phrase = said
-    text = f"line {line.number} compares ({phrase!r}) runs that were made once each: their spread is not known"
-    yield Seen(first, text, {"said_at_line": line.number})
+    text = f"line {line} compares ({phrase!r}) runs that were made once each: their spread is not known"
+    yield Seen(first, text, {"said_at_line": line})
+
+
+def _setting(output: Output) -> tuple[object, ...]:
+    """What an output was run with; one that does not say is a setting of its own."""
+    asked = (output.script, output.offered_rps, output.threads, output.connections, output.report.url)
+    return (*asked, output.headings) if any(asked) and output.columns == 1 else (output.line, output.column)
 
 
 def _several_changes(group: Group) -> Iterator[Seen]:

@@ -6,16 +6,37 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from runners.audit.figures import is_report
+from runners.audit.figures import achieved_rps, at, fell_short, has_queue, is_report
 from runners.audit.rule import Group, Rule, Seen
-from runners.readers import context, units, write
+from runners.audit.rules.comparisons import NOISE, pairs
+from runners.audit.rules.sentences import (
+    Claim,
+    Quote,
+    Sentence,
+    claims,
+    comparing,
+    explained_by_jit,
+    held,
+    quotes,
+    sentences,
+)
+from runners.audit.rules.timing import at_timer
+from runners.readers import context, write
 from runners.readers.documents import Line
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
 
 OTHER_RATE = 0.1  # a heading rounds its rate by less
 SAME_FIGURE = 0.02
+EXACT = 0.003
+ROUNDED = 0.05  # no text rounds a figure by more
 FAR_OFF = 2.0
+OTHER_MEAN = 1.3  # a mean that a text rounds is nearer to the output's
+JUST_ABOVE_LINES = 6
+REACH_LINES = 20  # a conclusion stands below the runs that it is of
+LESS_DONE = 0.9
+MOSTLY, FEW = 0.5, 0.1  # shares of errors
+TYPICAL_LEVELS = (0.5, 0.9, 0.99)
 ENOUGH_ROWS = 4  # outputs that agree in this many percentiles are one output
 MOST_COMPARED = 60
 
@@ -31,13 +52,6 @@ _OF_THE_JVM = {
 }
 _JVM = re.compile(r"\bjava\b|\bjvm\b|async-profiler|asprof|one[-.]nio|\bG1\b|\bjit\b", re.IGNORECASE)
 _STATED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in (_CONDITIONS | _OF_THE_JVM).items()}
-_UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|с|s)"
-_QUOTED = re.compile(
-    rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?)\s?(?:%|пер[сц]ентил\w+|процентил\w+|percentile)"
-    rf"[^.;%\n]{{0,60}}?(?<![\d.,])(?<!ше на )(?<!же на )"
-    rf"(?P<value>\d{{1,6}}(?:[.,]\d{{1,3}})?)\s?(?P<unit>{_UNIT})(?!\w)"
-)
-_PLAIN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "sec": "s"}
 
 
 def _conditions(group: Group) -> Iterator[Seen]:
@@ -80,45 +94,136 @@ def _same_output(group: Group) -> Iterator[Seen]:
             yield Seen(second, text, {"first": first.place})
 
 
-def _time_us(value: str, unit: str) -> float | None:
-    plain = _PLAIN.get(unit, "s" if unit.startswith(("секунд", "second")) else unit)
-    return units.time_us(value.replace(",", ".") + plain)
-
-
-def _near(value: float | None, other: float) -> bool:
-    return value is not None and abs(value - other) <= SAME_FIGURE * other
+def _near(value: float | None, other: float, by: float = SAME_FIGURE) -> bool:
+    return value is not None and abs(value - other) <= by * other
 
 
 def _misquoted(group: Group) -> Iterator[Seen]:
-    """A percentile in a sentence that has the figure of another row, or the figure with another unit."""
-    for line in group[0].prose:
-        for quote in _QUOTED.finditer(line.text):
-            level = round(float(quote["level"].replace(",", ".")) / 100, 9)
-            value = _time_us(quote["value"], quote["unit"])
-            if value is None or not value or level <= 0:
-                continue
-            if found := _contradicted(group, level, value):
-                output, at_level = found
-                text = (
-                    f"line {line.number} gives {write.latency(value)} as {write.level(level)}, which is "
-                    f"{write.latency(at_level)} in the output"
-                )
-                yield Seen(output, text, {"quoted_us": value, "printed_us": at_level, "said_at_line": line.number})
+    """A percentile or a mean in a sentence that has another figure than the output that it is of."""
+    for quote in quotes(sentences(group[0].prose)):
+        found = _mean_contradicted(group, quote) if quote.level is None else _contradicted(group, quote, quote.level)
+        if found:
+            output, printed_us = found
+            named = "mean" if quote.level is None else write.level(quote.level)
+            text = (
+                f"line {quote.line} gives {write.latency(quote.value_us)} as {named}, which is "
+                f"{write.latency(printed_us)} in the output"
+            )
+            evidence: dict[str, write.Value] = {"quoted_us": quote.value_us, "printed_us": printed_us}
+            yield Seen(output, text, {**evidence, "said_at_line": quote.line})
 
 
-def _contradicted(group: Sequence[Output], level: float, value_us: float) -> tuple[Output, float] | None:
+def _contradicted(group: Sequence[Output], quote: Quote, level: float) -> tuple[Output, float] | None:
+    value_us = quote.value_us
     printed = [(output, dict(_rows(output))) for output in group]
     if any(_near(rows.get(level), value_us) for _, rows in printed):
         return None
+    if quote.at_least:
+        known = [(rows[level], output) for output, rows in printed if level in rows]
+        highest, output = max(known, key=lambda each: each[0], default=(value_us, group[0]))
+        return (output, highest) if FAR_OFF * highest < value_us else None
     for output, rows in printed:
         there = rows.get(level)
         if there is None or not there:
             continue
-        other_row = any(_near(each, value_us) for at, each in rows.items() if at != level)
+        others = [each for at, each in rows.items() if at != level]
+        other_row = there > FAR_OFF * value_us and any(_near(each, value_us) for each in others)
+        just_above = 0 < quote.line - output.report.last_line <= JUST_ABOVE_LINES
+        its_row = (
+            just_above and abs(there / value_us - 1) > ROUNDED and any(_near(each, value_us, EXACT) for each in others)
+        )
         other_unit = any(_near(there * factor, value_us) for factor in (1e-3, 1e3))
-        if (other_row and there > FAR_OFF * value_us) or other_unit:
+        if other_row or its_row or other_unit:
             return output, there
     return None
+
+
+def _mean_contradicted(group: Sequence[Output], quote: Quote) -> tuple[Output, float] | None:
+    """A mean is held against the outputs at the rate that the sentence names, else against the one just above it."""
+    means = [(output, output.report.latency.mean) for output in group if output.report.latency]
+    known = [(output, mean) for output, mean in means if mean]
+    if any(_near(mean, quote.value_us) for _, mean in known):
+        return None
+    above = [(output, mean) for output, mean in known if 0 < quote.line - output.report.last_line <= JUST_ABOVE_LINES]
+    of_rate = [(output, mean) for output, mean in known if quote.rate_rps and output.offered_rps == quote.rate_rps]
+    for output, mean in of_rate if quote.rate_rps else above[-1:]:
+        if max(mean, quote.value_us) > OTHER_MEAN * min(mean, quote.value_us):
+            return output, mean
+    return None
+
+
+def _overturned(group: Group) -> Iterator[Seen]:
+    """A conclusion that the document's own figures overturn."""
+    if not is_report(group[0]) or group[0].entry:
+        return
+    said = sentences(group[0].prose)
+    compared = list(pairs(group))
+    for claim in claims(said):
+        pair = [each for each in compared if 0 < claim.line - _end(each) <= REACH_LINES][-1:]
+        for before, after in pair:
+            if against := _against(claim, before, after):
+                text = f"line {claim.line} calls the new state {'faster' if claim.faster else 'slower'}: {against}"
+                yield Seen(after, text, {"said_at_line": claim.line, "before": before.place})
+    for line, rate in held(said):
+        at_rate = [
+            output for output in group if output.offered_rps and abs(output.offered_rps / rate - 1) <= SAME_FIGURE
+        ]
+        if at_rate and all(fell_short(output) or has_queue(output) for output in at_rate):
+            last = at_rate[-1]
+            reached = f"{write.rate(achieved)} were answered" if (achieved := achieved_rps(last)) else "a queue grew"
+            yield Seen(last, f"line {line} says that {write.rate(rate)} are held: {reached}", {"said_at_line": line})
+    yield from _compared_with_errors(group, said)
+    for sentence in explained_by_jit(said):
+        near = [output for output in group if 0 < sentence.line - output.report.last_line <= REACH_LINES][-1:]
+        for output in near:
+            if at_timer(output):
+                text = f"line {sentence.line} explains by the compiler what is the generator's timer"
+                yield Seen(output, text, {"said_at_line": sentence.line, "p50_us": at(output, 0.5)})
+
+
+def _compared_with_errors(group: Group, said: Sequence[Sentence]) -> Iterator[Seen]:
+    """A text compares runs at one rate, of which one had errors for most responses and another hardly any."""
+    compared = next(comparing(said), None)
+    if compared is None:
+        return
+    by_rate: dict[tuple[object, ...], list[Output]] = {}
+    for output in group:
+        if output.offered_rps and output.report.requests:
+            by_rate.setdefault((output.offered_rps, output.threads, output.connections, output.script), []).append(
+                output
+            )
+    for outputs in by_rate.values():
+        shares = [(output.report.errors / (output.report.requests or 1), output) for output in outputs]
+        failed = [output for share, output in shares if share >= MOSTLY]
+        if failed and any(share < FEW for share, _ in shares):
+            text = (
+                f"line {compared[0]} compares runs, and this one answered errors to "
+                f"{write.count(failed[0].report.errors)} of {write.count(failed[0].report.requests or 0)} requests"
+            )
+            yield Seen(failed[0], text, {"said_at_line": compared[0]})
+            return
+
+
+def _end(pair: tuple[Output, Output]) -> int:
+    return max(output.report.last_line for output in pair)
+
+
+def _against(claim: Claim, before: Output, after: Output) -> str | None:
+    """Say how the figures of a pair contradict what is claimed of it; None where they do not."""
+    was, became = achieved_rps(before), achieved_rps(after)
+    if claim.faster and was and became and became < LESS_DONE * was:
+        return f"it answered {write.rate(became)} where the old one answered {write.rate(was)}"
+    levels = (claim.level,) if claim.level else TYPICAL_LEVELS
+    known = [(at(before, level), at(after, level), level) for level in levels]
+    changes = [(now / then - 1, level, then, now) for then, now, level in known if then and now]
+    if not changes or len(changes) < len(levels):
+        return None
+    _, level, then, now = changes[0]
+    figures = f"{write.level(level)} went from {write.latency(then)} to {write.latency(now)}"
+    if all(abs(each[0]) <= NOISE for each in changes):
+        return f"{figures}, with one run of each, and runs of one setting differ as much"
+    worse = [each[0] if claim.faster else -each[0] for each in changes]
+    return figures if min(worse) > NOISE else None
 
 
 RULES = (
@@ -141,10 +246,18 @@ RULES = (
     Rule(
         "DOC002",
         "misquoted",
-        "The text gives a percentile another figure than the output",
+        "The text gives a percentile or a mean another figure than the output",
         Severity.ERROR,
         "quote the row of the percentile that is named, with its unit",
         _misquoted,
+    ),
+    Rule(
+        "DOC004",
+        "conclusion-overturned",
+        "The figures overturn a conclusion in the text",
+        Severity.ERROR,
+        "conclude what the figures show, or repeat both runs, interleaved, until they show it (lab compare)",
+        _overturned,
     ),
     Rule(
         "DOC003",

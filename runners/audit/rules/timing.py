@@ -34,6 +34,11 @@ def timer_line(output: Output) -> TimerFit | None:
     return line if abs(line.start_us) <= 0.25 * line.width_us else None
 
 
+def at_timer(output: Output) -> bool:
+    """Tell whether the median of an output is the generator's timer, or too near to it to be told from it."""
+    return any(True for _ in (*_generator_timer(output), *_below_resolution(output)))
+
+
 def _generator_timer(output: Output) -> Iterator[Seen]:
     line = timer_line(output) if output.tool != "wrk" else None
     median = at(output, 0.5)

@@ -228,9 +228,136 @@ def test_a_percentile_in_words_is_a_quote_too() -> None:
         ("Видим, что в 4 этапе заметно хуже стали работать на одном и том же rps.", True),
         ("Получили значительный прирост производительности.", True),
         ("Результат асинхронного сервера в разы лучше по времени.", True),
+        ("К сожалению, perfomance деградировал.", True),
+        ("Количество запросов в секунду пришлось снизить.", True),
+        ("У асинхронного сервера 99% выполняется за 9.5ms, у синхронного сервера за 6.9ms.", True),
+        ("При переходе к новой реализации время ответа\nзначительно сократилось.", True),
+        ("После перехода на кластер сервер перестал держать нагрузку.", True),
+        ("The new version is 30 % faster.", True),
+        ("The cache reduced the median latency by half.", True),
+        ("По сравнению с прошлым этапом вырос процент аллокаций.", False),  # of a profile
+        ("Compared with the last profile, locks take more samples.", False),
+        ("Заметно выросла latency, в 100 раз.", False),  # with the load
+        ("При увеличении нагрузки сервер всё так же отвечает.", False),
         ("[Alloc flame graph](data/stage1/put.html): запросов больше всего здесь.", False),
     ],
 )
-def test_what_compares_with_another_state_is_told_from_a_links_address(said: str, compared: bool) -> None:
+def test_what_compares_with_another_state_is_known_from_profiles_and_addresses(said: str, compared: bool) -> None:
     text = f"# Отчёт\n\nСервер нагружен дважды.\n\n{said}\n\n{HEALTHY}"
     assert ("CMP003" in remarks(text)) is compared
+
+
+#: Enough text to be a report.
+REPORT = "# Отчёт\n\nСервер был нагружен долго.\nПамять была почти свободна.\n\n"
+
+
+def replaced(text: str, *pairs: tuple[str, str]) -> str:
+    for old, new in pairs:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+SLOWER = replaced(HEALTHY, ("99.000%   20.10ms", "99.000%   35.10ms"), ("20.101     0.99", "35.101     0.99"))
+HALF_DONE = replaced(HEALTHY, ("2000.00\n", "1400.00\n"), ("120000 requests", "84000 requests"))
+
+
+def compared(before: str, after: str, said: str) -> dict[str, Remark]:
+    """Remarks on two outputs that are named as old and new, with a sentence below them."""
+    return remarks(f"{REPORT}Старая реализация\n\n{before}\nНовая реализация\n\n{after}\n{said}\n")
+
+
+@pytest.mark.parametrize(
+    ("after", "said", "overturned"),
+    [
+        (SLOWER, "На 99 % новая реализация в 10 раз обгоняет старую.", "20.1 ms to 35.1 ms"),
+        (SLOWER, "The new version is faster at p99.", "20.1 ms to 35.1 ms"),
+        (SLOWER, "На 99 % новая реализация медленнее.", None),
+        (SLOWER, "На 50 % новая реализация быстрее.", "runs of one setting differ as much"),
+        (SLOWER, "The new version is faster.", None),  # at which percentile is not said, and one of three is slower
+        (HALF_DONE, "Новая реализация быстрее старой.", "1 400/s where the old one answered 2 000/s"),
+        (SLOWER, "Старая реализация быстрее новой.", None),  # true
+        (SLOWER, "По профилям на 99 % новая реализация лучше: меньше сэмплов.", None),
+    ],
+)
+def test_a_conclusion_is_held_against_the_pair_above_it(after: str, said: str, overturned: str | None) -> None:
+    found = compared(HEALTHY, after, said).get("DOC004")
+    assert (found is not None) is (overturned is not None)
+    assert found is None or (overturned or "") in found.seen.text.replace("\u202f", " ").replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("said", "overturned"),
+    [
+        ("Сервер выдерживает 2600 RPS.", True),
+        ("The server sustains 2600 requests per second.", True),
+        ("Сервер не выдерживает 2600 RPS.", False),
+        ("The server barely handles 2600 requests per second.", False),
+        ("Сервер выдерживает 9000 RPS.", False),  # no run at that rate is here
+    ],
+)
+def test_a_rate_that_was_missed_is_not_held_because_a_text_says_so(said: str, overturned: bool) -> None:
+    missed = replaced(HEALTHY, ("-R2000", "-R2600"))
+    assert ("DOC004" in remarks(f"{REPORT}{missed}\n{said}\n")) is overturned
+    assert "DOC004" not in remarks(f"{REPORT}{HEALTHY}\nСервер выдерживает 2000 RPS.\n")
+
+
+AT_TIMER = (
+    "$ wrk2 -t1 -c8 -d60 -R2000 -s put.lua -L http://localhost:8080\n 50.000%  650us\n 75.000%  960us\n"
+    " 90.000%  1.14ms\n"
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "На 50% она быстрее, возможно из-за того, что JIT обработал больше кода.",
+        "The median is better because of the JIT.",
+    ],
+)
+def test_a_plateau_of_the_timer_is_not_the_compilers(said: str) -> None:
+    text = REPORT
+    assert "DOC004" in remarks(f"{text}{AT_TIMER}\n{said}\n")
+    assert "DOC004" not in remarks(f"{text}{HEALTHY}\n{said}\n")  # its median is far above the timer
+
+
+def test_errors_are_not_compared_with_successes() -> None:
+    failed = replaced(HEALTHY, ("Requests/sec:", "  Non-2xx or 3xx responses: 119000\nRequests/sec:"))
+    said = "По сравнению с прошлой версией задержка выросла."
+    assert "errors to 119" in compared(failed, HEALTHY, said)["DOC004"].seen.text
+    assert "DOC004" not in compared(failed, failed, said)
+
+
+@pytest.mark.parametrize(
+    ("said", "misquoted"),
+    [
+        ("Средняя latency 13.24ms.", True),
+        ("Average latency was 5.92 ms.", False),
+        ("Average latency is 6 ms.", False),
+        ("При rate=2000 сервер захлебнулся и среднее latency 13.24ms.", True),
+        ("При rate=9000 среднее latency 13.24ms.", False),  # of a run that is not here
+        ("1% реквестов больше 2s.", True),
+        ("1% занимает больше 20ms.", False),
+        ("99 персентиль 40.2ms.", True),  # the figure of p99.9
+        ("99 персентиль 21ms.", False),
+    ],
+)
+def test_a_quote_is_held_against_the_output_above_it(said: str, misquoted: bool) -> None:
+    text = f"{REPORT}{HEALTHY}\n{said}\n"
+    assert ("DOC002" in remarks(text)) is misquoted
+
+
+def test_old_and_new_columns_of_a_table_are_pairs() -> None:
+    table = (
+        "| | PUT old | PUT new | GET old | GET new |\n|---|---|---|---|---|\n"
+        "| 50.000% | 5.00ms | 5.01ms | 2.00ms | 4.00ms |\n| 90.000% | 9.00ms | 9.01ms | 3.00ms | 6.00ms |\n"
+        "| 99.000% | 19.00ms | 19.01ms | 4.00ms | 8.00ms |\n| 100.000% | 29.00ms | 29.01ms | 5.00ms | 9.00ms |\n"
+    )
+    found = [remark for remark in examine(outputs(table)) if remark.code == "CMP001"]
+    assert [remark.output.label.strip() for remark in found] == ["PUT new"]
+
+
+def test_runs_that_say_nothing_of_their_setting_are_no_repeats() -> None:
+    table = " 50.000%   5.00ms\n 90.000%   9.00ms\n 99.000%  19.00ms\n100.000%  29.00ms\n"
+    text = REPORT + "".join(f"Опыт\n\n{table}\n" for _ in range(3))
+    assert "CMP003" in remarks(f"{text}Задержка выросла по сравнению с прошлым этапом.\n")

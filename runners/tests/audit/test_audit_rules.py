@@ -99,6 +99,10 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
     "CMP003": (f"{SAID}\nThe latency is now better than before.\n\n{HEALTHY}", QUIET | OF_A_REPORT),
     "DOC001": (f"{SAID}## GET 20000 RPS\n\n{HEALTHY}", QUIET | OF_A_REPORT),
     "DOC002": (f"{SAID}99.9 % of them took less than 9.30 ms.\n\n{HEALTHY}", QUIET | OF_A_REPORT),
+    "DOC004": (
+        f"{SAID}{replaced(HEALTHY, ('-R2000', '-R2600'))}\nThe server sustains 2600 requests per second.\n",
+        QUIET | OF_A_REPORT | {"RAT006"},
+    ),
     "DOC003": (f"{SAID}## PUT 3000 RPS\n\n{TORN}\n## PUT 9000 RPS\n\n{TORN}", {"SMP002", *OF_A_REPORT}),
     "RAT002": (" 50.000%  926.21ms\n 90.000%    1.76s\n100.000%    1.83s\n", {"SMP002"}),
     "RAT003": (replaced(CLOSED, ("-d1m", "-d1m -R5000")), OF_CLOSED),

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from runners.audit.registry import RULES
-from runners.bench.audit_corpus import lines, read_labels, score
+from runners.bench.audit_corpus import ON_TEXTS, lines, read_labels, score
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 
@@ -36,7 +36,7 @@ def test_findings_and_faults_are_counted_by_rule(tmp_path: Path) -> None:
 def test_labels_are_hashes_and_codes_and_nothing_else() -> None:
     sets = read_labels()
     assert len(sets["seen"]) >= 150
-    assert not set(sets["seen"]) & set(sets["held-out"])
+    assert len({name for labels in sets.values() for name in labels}) == sum(map(len, sets.values()))  # in one set each
     for labels in sets.values():
         assert all(re.fullmatch(r"[0-9a-f]{64}", name) for name in labels)
         assert {code for faults in labels.values() for fault in faults for code in fault.split("|")} <= set(RULES)
@@ -44,3 +44,11 @@ def test_labels_are_hashes_and_codes_and_nothing_else() -> None:
 
 def test_a_folder_without_labelled_documents_says_so(tmp_path: Path) -> None:
     assert all(": 0 of " in line for line in lines(tmp_path))
+
+
+def test_documents_that_are_labelled_for_their_text_score_the_rules_about_it_alone(tmp_path: Path) -> None:
+    text = f"# Report\n\nIt ran for a minute.\nThe new version is 30 % faster.\n\n{CLOSED}"
+    (tmp_path / "report.md").write_text(text, encoding="utf-8")
+    labels = {hashlib.sha256(text.encode()).hexdigest(): ("CMP003",)}
+    assert {each.code for each in score(tmp_path, labels, ON_TEXTS)[1]} == {"CMP003", "all rules"}
+    assert "RAT004" in {each.code for each in score(tmp_path, labels)[1]}
