@@ -11,12 +11,20 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
 
 /** What a client may not ask of one-nio, and how it is told. */
 class LimitTest {
 
     @TempDir
     private Path folder;
+
+    @Test
+    void limitsAreThereWithoutAFlag() {
+        Options options = CommandLine.populateCommand(new Options(), "--engine", "memory");
+        assertEquals(10_000, options.network().maxConnections());
+        assertEquals(60_000, options.network().idleTimeoutMs());
+    }
 
     @Test
     void connectionsAboveTheLimitAreClosedAndTheOthersServed() throws Exception {

@@ -1,6 +1,7 @@
 package lab.storage.lsm.compaction;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.URISyntaxException;
@@ -16,7 +17,7 @@ import lab.storage.lsm.table.Run;
 import lab.storage.lsm.table.Table;
 import org.junit.jupiter.api.Test;
 
-/** A table whose move to another level could not be recorded is held by nobody for that. */
+/** A move to another level that could not be recorded holds no table, and is tried ever later, whoever asks for it. */
 class FailedMoveTest {
 
     /** A policy that moves the only table to level 1. */
@@ -39,7 +40,7 @@ class FailedMoveTest {
     }
 
     /** A store of one table, whose changes cannot be recorded. */
-    private record Unchangeable(List<Run> runs, CountDownLatch failed) implements Compactor.Target {
+    private record Unchangeable(List<Run> runs, CountDownLatch failed, AtomicInteger tries) implements Compactor.Target {
 
         @Override
         public Compactor.Hold hold() {
@@ -50,6 +51,7 @@ class FailedMoveTest {
         @Override
         public void compacted(CompactionPlan plan, List<Table> merged, List<List<Table>> rests)
                 throws IOException {
+            tries.incrementAndGet();
             throw new IOException("the manifest cannot be written");
         }
 
@@ -59,19 +61,50 @@ class FailedMoveTest {
         }
     }
 
-    @Test
-    void givesTheTableBack() throws IOException, URISyntaxException, InterruptedException {
+    private static Table table(AtomicInteger disposed) throws IOException, URISyntaxException {
         Path file = Path.of(FailedMoveTest.class.getResource("/first_log/000003.table").toURI());
-        AtomicInteger disposed = new AtomicInteger();
-        Table table = Table.open(3, file, Disk.REAL, task -> {
+        return Table.open(3, file, Disk.REAL, task -> {
             task.run();
             disposed.incrementAndGet();
         }, false);
-        CountDownLatch failed = new CountDownLatch(1);
-        try (Compactor compactor = new Compactor(new Unchangeable(List.of(new Run(0, List.of(table))), failed), null,
-                LsmOptions.defaults(), new Moving())) {
+    }
+
+    private static Compactor compactor(Unchangeable store) {
+        return new Compactor(store, null, LsmOptions.defaults(), new Moving());
+    }
+
+    private static Unchangeable store(Table table) {
+        return new Unchangeable(List.of(new Run(0, List.of(table))), new CountDownLatch(1), new AtomicInteger());
+    }
+
+    /** A pause that only grows longer on a slow machine, so that there are fewer tries, never more. */
+    @Test
+    void isTriedEverLaterWhoeverAsksForIt() throws IOException, URISyntaxException, InterruptedException {
+        Table table = table(new AtomicInteger());
+        Unchangeable store = store(table);
+        long from = System.nanoTime();
+        try (Compactor compactor = compactor(store)) {
             compactor.start();
-            failed.await();
+            store.failed.await();
+            for (int flush = 0; flush < 300; flush++) {
+                compactor.wake();
+                Thread.sleep(1);
+            }
+        }
+        // Each of the two threads tries at once, and again after 1, 2, 4 ... seconds.
+        long most = 2 * (1 + (System.nanoTime() - from) / 1_000_000_000L);
+        assertTrue(store.tries.get() <= most, store.tries + " tries, at most " + most + " were due");
+        table.release();
+    }
+
+    @Test
+    void givesTheTableBack() throws IOException, URISyntaxException, InterruptedException {
+        AtomicInteger disposed = new AtomicInteger();
+        Table table = table(disposed);
+        Unchangeable store = store(table);
+        try (Compactor compactor = compactor(store)) {
+            compactor.start();
+            store.failed.await();
         }
         assertEquals(0, disposed.get());
         table.release();
