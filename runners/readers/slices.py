@@ -27,6 +27,8 @@ def read_slices(path: Path) -> pd.DataFrame:
         raise ReadError(path, "does not begin with '#truepace-slices/1'", "read it with the lab that wrote it")
     rows: list[dict[str, float]] = []
     for number, line in enumerate(lines[1:], start=2):
+        if line.startswith("#"):
+            continue  # what the generator says of all of them
         try:
             rows += _rows(line, int(head[2]))
         except ValueError as error:

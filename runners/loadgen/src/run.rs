@@ -62,6 +62,9 @@ pub fn run(config: &Config) -> Result<u8> {
     let json_file = config.json.as_deref().map(json::create).transpose()?;
     if let Some(path) = &config.hgrm {
         hgrm::create(path)?;
+        for target in config.targets.iter().filter(|_| config.has_several()) {
+            hgrm::create(&beside(path, &target.name))?;
+        }
     }
     let mut logs = create_logs(config, &schedule, &tags)?;
     let interrupt = Interrupt::install()?;
@@ -141,7 +144,9 @@ pub fn run(config: &Config) -> Result<u8> {
     };
     let dropped = ends.iter().map(|end| end.requests_dropped).sum();
     let failure = ends.iter().find_map(|end| end.failure.clone());
-    let run = Run::new(config, collector.finish(elapsed_s, dropped), conditions, loaded, tags.names(), failure);
+    let calibrations_us = ends.iter().filter_map(|end| end.calibration_mean_us).collect();
+    let collection = collector.finish(elapsed_s, dropped);
+    let run = Run::new(config, collection, conditions, loaded, tags.names(), calibrations_us, failure);
     end_live_line();
     report(config, &run, json_file, &mains)?;
     exit_code(config, &run)
@@ -235,9 +240,9 @@ fn report(config: &Config, run: &Run, json_file: Option<std::fs::File>, mains: &
         json::write(file, config, run)?;
     }
     if let Some(path) = &config.hgrm {
-        hgrm::write(path, &run.whole)?;
+        hgrm::write(path, &run.whole, &run.tags)?;
         for (outcome, target) in run.targets.iter().zip(&config.targets) {
-            hgrm::write(&beside(path, &target.name), outcome)?;
+            hgrm::write(&beside(path, &target.name), outcome, &run.tags)?;
         }
     }
     if let Some(reason) = &run.log_error {

@@ -22,7 +22,8 @@ HEAD = "#truepace-slices/1 start_unix_us=5 slices_per_s=10\n"
 @pytest.mark.parametrize("name", ["loadgen", "truepace"])
 def test_slices_keep_every_answer_and_every_empty_tenth(name: str, tmp_path: Path) -> None:
     path = tmp_path / "load.slices"
-    path.write_text(HEAD.replace("truepace", name) + "0 95.5:3 1020.0:1\n1\n2 88.0:2\n")
+    comment = "#3 of 6 responses had no stamp of the kernel\n"
+    path.write_text(HEAD.replace("truepace", name) + "0 95.5:3 1020.0:1\n1\n2 88.0:2\n" + comment)
     frame = read_slices(path)
     assert frame["count"].sum() == 6
     assert frame["t_s"].tolist() == [0.0, 0.0, 0.1, 0.2]

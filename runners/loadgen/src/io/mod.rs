@@ -104,6 +104,14 @@ impl ReceiveClock {
             ReceiveClock::User => "user",
         }
     }
+
+    /// This clock, and the one that it is not.
+    pub fn and_other(self) -> (Self, Self) {
+        match self {
+            ReceiveClock::Kernel => (self, ReceiveClock::User),
+            ReceiveClock::User => (self, ReceiveClock::Kernel),
+        }
+    }
 }
 
 /// What a run had of the system.

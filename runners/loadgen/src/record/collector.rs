@@ -296,9 +296,15 @@ impl Collector {
             let duration_s = (elapsed_s - f64::from(index)).clamp(0.0, f64::from(seconds));
             self.close(index, duration_s, seconds);
         }
-        if let Some(log) = self.logs.requests.take()
-            && let Err(error) = log.finish()
-        {
+        let Collection { whole, targets, .. } = &self.collection;
+        let outcomes = if targets.is_empty() { std::slice::from_ref(whole) } else { targets.as_slice() };
+        let mut slices = self.logs.slices.into_iter().zip(outcomes);
+        let finished = [
+            self.logs.requests.map_or(Ok(()), RequestsLog::finish),
+            self.logs.hlog.map_or(Ok(()), |log| log.finish(&whole.total.counts)),
+            slices.try_for_each(|(slices, outcome)| slices.finish(&outcome.total.counts)),
+        ];
+        if let Some(error) = finished.into_iter().find_map(Result::err) {
             self.collection.log_error.get_or_insert(error);
         }
         self.collection.requests_dropped = requests_dropped;

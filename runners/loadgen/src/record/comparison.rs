@@ -269,6 +269,7 @@ mod tests {
             tag: 0,
             status: 200,
             fate: Fate::Completed,
+            unstamped: false,
         }
     }
 

@@ -135,6 +135,16 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Says how many times are not by the kernel's clock although that was asked for; `None` where all are.
+    pub fn unstamped_sentence(&self) -> Option<String> {
+        let (unstamped, completed) = (self.unstamped, self.completed);
+        (unstamped > 0).then(|| {
+            format!(
+                "{unstamped} of {completed} responses had no stamp of the kernel; their times end when they were read"
+            )
+        })
+    }
+
     fn add(&mut self, other: &Counts) {
         self.sent += other.sent;
         self.completed += other.completed;

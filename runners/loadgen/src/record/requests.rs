@@ -41,6 +41,8 @@ pub struct Request {
     pub status: u16,
     /// How it ended.
     pub fate: Fate,
+    /// The kernel's clock was asked for, and gave no stamp of the response.
+    pub unstamped: bool,
 }
 
 /// Requests in a chunk.

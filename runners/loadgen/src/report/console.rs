@@ -14,6 +14,8 @@ use std::io::Write as _;
 const WRK_PERCENTS: [f64; 4] = [50.0, 75.0, 90.0, 99.0];
 /// Percentiles in wrk2's table.
 const PERCENTS: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
+/// How often the rate of a thread is sampled for `Req/Sec`: once for each second that it hands over.
+const RATE_SAMPLING_MS: u32 = 1000;
 const RULE: &str = "----------------------------------------------------------\n";
 /// Begins every line that neither wrk nor wrk2 prints.
 pub(super) const PREFIX: &str = "truepace:";
@@ -49,6 +51,7 @@ pub fn print(config: &Config, run: &Run) {
     let outcome = &run.whole;
     let (mut out, mut aside) = (String::new(), String::new());
     // Writing to a String cannot fail.
+    let _ = calibrations(&mut out, &run.calibrations_us);
     let _ = report(&mut out, config, outcome);
     let _ = if config.summary { ours(&mut out, config, run) } else { reservations(&mut aside, run) };
     let _ = side_by_side::write(&mut out, config, run);
@@ -72,6 +75,16 @@ fn report(out: &mut String, config: &Config, outcome: &Outcome) -> std::fmt::Res
         spectrum(out, title, &outcome.service)?;
     }
     totals(out, outcome)
+}
+
+/// wrk2's line of each thread's calibration. `Req/Sec` is sampled each second here, and in wrk2 each 10 ms or more.
+fn calibrations(out: &mut String, means_us: &[f64]) -> std::fmt::Result {
+    for mean_us in means_us {
+        // wrk2 cuts the mean to whole microseconds.
+        let mean_ms = mean_us.floor() / 1e3;
+        writeln!(out, "  Thread calibration: mean lat.: {mean_ms:.3}ms, rate sampling interval: {RATE_SAMPLING_MS}ms")?;
+    }
+    Ok(())
 }
 
 /// A figure with its unit so that figures stand under each other whatever the unit's length, as wrk does it.
@@ -226,11 +239,14 @@ fn ours(out: &mut String, config: &Config, run: &Run) -> std::fmt::Result {
             format!("{} clock p50 response {response}, service {service}", clock.name())
         })
         .collect();
+    let (own, other) = outcome.conditions.interface.receive_clock.and_other();
     writeln!(
         out,
-        "{PREFIX} {}; {:.2} us of processor time a request",
+        "{PREFIX} {}; {:.2} us of processor time per request with the {} clock (with the {other} clock: --receive-clock {other})",
         medians.join("; "),
-        outcome.cpu_us_per_request()
+        outcome.cpu_us_per_request(),
+        own.name(),
+        other = other.name()
     )?;
     unstamped(out, outcome)?;
     for (tag, response, service) in outcome.operations() {
@@ -265,14 +281,9 @@ fn reservations(out: &mut String, run: &Run) -> std::fmt::Result {
 
 /// Responses whose times are not by the clock that the report is by.
 fn unstamped(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
-    let counts = &outcome.collected.total.counts;
-    match counts.unstamped {
-        0 => Ok(()),
-        unstamped => writeln!(
-            out,
-            "{PREFIX} {unstamped} of {} responses had no stamp of the kernel; their times end when they were read",
-            counts.completed
-        ),
+    match outcome.collected.total.counts.unstamped_sentence() {
+        Some(sentence) => writeln!(out, "{PREFIX} {sentence}"),
+        None => Ok(()),
     }
 }
 
@@ -334,7 +345,20 @@ pub(super) fn short(times: &Distribution) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::aligned;
+    use super::{aligned, calibrations};
+
+    #[test]
+    fn each_thread_s_calibration_has_wrk2_s_line() {
+        let mut out = String::new();
+        calibrations(&mut out, &[1464.9, 30_000.0]).unwrap();
+        let lines = [
+            "  Thread calibration: mean lat.: 1.464ms, rate sampling interval: 1000ms",
+            "  Thread calibration: mean lat.: 30.000ms, rate sampling interval: 1000ms",
+        ];
+        assert_eq!(out.lines().collect::<Vec<_>>(), lines);
+        calibrations(&mut out, &[]).unwrap();
+        assert_eq!(out.lines().count(), 2, "none without a calibration");
+    }
 
     #[test]
     fn figures_align_as_in_wrk() {

@@ -1,14 +1,15 @@
 //! Percentile tables for HdrHistogram's plotters, in milliseconds: response times, and service times beside them. Where
-//! answers came in other status classes than 2xx, each class has a pair of tables of its own.
+//! answers came in other status classes than 2xx, each class has a pair of tables of its own, and so has each operation
+//! that the script names.
 
 use super::Outcome;
 use super::spectrum::table;
 use crate::error::{Error, Result};
-use crate::record::CLASSES;
-use std::ffi::OsString;
+use crate::record::{CLASSES, Distribution};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Makes sure, before the run, that the files can be written. Tables by class of an earlier run go.
+/// Makes sure, before the run, that the files can be written. Tables by class and operation of an earlier run go.
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] with the path.
@@ -18,22 +19,40 @@ pub fn create(path: &Path) -> Result<()> {
             let _ = std::fs::remove_file(beside(path, &format!("{kind}.{class}xx")));
         }
     }
+    for stale in of_operations(path) {
+        let _ = std::fs::remove_file(stale);
+    }
     write_both(path, "", "", "")
+}
+
+/// The tables of operations beside a path, of whatever run.
+fn of_operations(path: &Path) -> Vec<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let starts = ["", ".service"].map(|kind| beside(path, &format!("{kind}:")));
+    let is_one = |file: &PathBuf| {
+        let name = file.file_name().map_or(&[][..], OsStr::as_encoded_bytes);
+        starts.iter().filter_map(|start| start.file_name()).any(|start| name.starts_with(start.as_encoded_bytes()))
+    };
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.map(|file| file.path()).filter(is_one).collect()
 }
 
 /// Writes all tables.
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] with the path.
-pub fn write(path: &Path, outcome: &Outcome) -> Result<()> {
+pub fn write(path: &Path, outcome: &Outcome, tags: &[String]) -> Result<()> {
+    let end = outcome.collected.total.counts.unstamped_sentence();
+    let end = end.map_or(String::new(), |sentence| format!("#[{sentence}]\n"));
+    let table = |times: &Distribution| table(times) + &end;
     write_both(path, "", &table(&outcome.response), &table(&outcome.service))?;
-    if !outcome.has_classes() {
-        return Ok(());
-    }
-    let mut classes = outcome.classes();
-    classes.try_for_each(|(class, response, service)| {
-        write_both(path, &format!(".{class}xx"), &table(&response), &table(&service))
-    })
+    let classes = outcome.classes().map(|(class, response, service)| (format!(".{class}xx"), response, service));
+    let operations = outcome.operations().map(|(tag, response, service)| {
+        let name = tags.get(tag - 1).map_or(String::new(), |name| name.replace('/', "%2F"));
+        (format!(":{name}"), response, service)
+    });
+    let mut parts = classes.filter(|_| outcome.has_classes()).chain(operations);
+    parts.try_for_each(|(part, response, service)| write_both(path, &part, &table(&response), &table(&service)))
 }
 
 /// The path with something after its name.
@@ -43,9 +62,9 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn write_both(path: &Path, class: &str, response: &str, service: &str) -> Result<()> {
+fn write_both(path: &Path, part: &str, response: &str, service: &str) -> Result<()> {
     for (kind, text) in [("", response), (".service", service)] {
-        let path = beside(path, &format!("{kind}{class}"));
+        let path = beside(path, &format!("{kind}{part}"));
         std::fs::write(&path, text).map_err(|error| {
             let name = path.display();
             Error::CouldNotRun(format!("cannot write {name}: {error}; name another file with --hgrm"))

@@ -7,7 +7,7 @@
 //! they failed or the run ended. With several targets each tag ends in `@TARGET`.
 
 use super::outcome::SUCCESS;
-use crate::record::{Histogram, Interval, Pair};
+use crate::record::{Counts, Histogram, Interval, Pair};
 use crate::tags::Tags;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
@@ -79,6 +79,15 @@ impl HlogWriter {
             Some(waiting) => self.line("censored", target, at, &waiting.response),
             None => Ok(()),
         }
+    }
+
+    /// Ends the log with what a reader must know of all its lines.
+    ///
+    /// # Errors
+    /// A sentence with the path and the system's reason.
+    pub fn finish(mut self, counts: &Counts) -> Result<(), String> {
+        let Some(sentence) = counts.unstamped_sentence() else { return Ok(()) };
+        writeln!(self.file, "#[{sentence}]").map_err(|error| refused(&self.name, &error))
     }
 
     fn both(&mut self, of: &str, target: usize, at: (f64, f64), times: &Pair) -> Result<(), String> {

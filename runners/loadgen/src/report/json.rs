@@ -82,12 +82,12 @@ pub fn document(config: &Config, run: &Run) -> Value {
     put("warmup_s", json!(config.warmup_s));
     put("duration_s", json!(config.duration_s));
     put("elapsed_s", json!(conditions.elapsed_s));
-    document.extend(fields(&run.whole, &run.tags));
+    document.extend(fields(&run.whole, run));
     let mut put = |name: &str, value: Value| drop(document.insert(name.to_owned(), value));
     if !run.targets.is_empty() {
         put("interleave", json!({"how": config.interleave.name(), "seed": config.seed}));
         let targets = run.targets.iter().zip(&config.targets).map(|(outcome, target)| {
-            let mut fields = fields(outcome, &run.tags);
+            let mut fields = fields(outcome, run);
             fields.insert("name".into(), json!(target.name));
             fields.insert("url".into(), json!(target.target.url));
             fields.insert("weight".into(), json!(target.weight));
@@ -104,7 +104,7 @@ pub fn document(config: &Config, run: &Run) -> Value {
 }
 
 /// What there is of each target and of all together.
-fn fields(outcome: &Outcome, tags: &[String]) -> Map<String, Value> {
+fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
     let counts = &outcome.collected.total.counts;
     let errors = &counts.errors;
     let conditions = &outcome.conditions;
@@ -113,10 +113,13 @@ fn fields(outcome: &Outcome, tags: &[String]) -> Map<String, Value> {
     let pair = |response: &Distribution, service: &Distribution| json!({"response": distribution(response), "service": distribution(service)});
     let classes = outcome.classes().map(|(class, response, service)| (format!("{class}xx"), pair(&response, &service)));
     let operations = outcome.operations().map(|(tag, response, service)| {
-        (tags.get(tag - 1).cloned().unwrap_or_else(|| tag.to_string()), pair(&response, &service))
+        (run.tags.get(tag - 1).cloned().unwrap_or_else(|| tag.to_string()), pair(&response, &service))
     });
     let clocks = outcome.clocks().into_iter();
     let clocks = clocks.map(|(clock, response, service)| (clock.name().to_owned(), pair(&response, &service)));
+    // A run pays for one way of reading the clock; what the other costs takes a run of its own.
+    let (own, other) = conditions.interface.receive_clock.and_other();
+    let cpu = json!({own.name(): run.whole.cpu_us_per_request(), other.name(): null});
     let fields = json!({
         "offered_rps": outcome.offered_rps,
         "achieved_rps": outcome.achieved_rps,
@@ -154,6 +157,7 @@ fn fields(outcome: &Outcome, tags: &[String]) -> Map<String, Value> {
         "generator": {
             "cpu_user_s": conditions.cpu.user_s,
             "cpu_system_s": conditions.cpu.system_s,
+            "cpu_us_per_request_by_clock": cpu,
             "peak_memory_bytes": crate::usage::peak_memory_bytes(),
             "lag_us": lag(&outcome.collected.total.lag),
             "coalesce_us": outcome.offered_rps.map(|_| conditions.interface.coalesce_ns as f64 / 1e3),

@@ -83,6 +83,8 @@ pub struct Run {
     pub comparison: Option<Comparison>,
     /// Names of operations in the order of their numbers, from 1.
     pub tags: Vec<String>,
+    /// Mean response time of each thread's calibration (`--wrk-compat`), in microseconds.
+    pub calibrations_us: Vec<f64>,
     /// Requests that are not in the log of requests.
     pub requests_dropped: u64,
     /// Why a log is not whole, if one is not.
@@ -100,6 +102,7 @@ impl Run {
         conditions: Conditions,
         loaded: impl Fn(usize) -> (f64, f64),
         tags: Vec<String>,
+        calibrations_us: Vec<f64>,
         failure: Option<Error>,
     ) -> Self {
         let Collection { whole, targets, comparison, requests_dropped, log_error } = collection;
@@ -109,6 +112,7 @@ impl Run {
             targets: targets.into_iter().enumerate().map(|(index, one)| outcome(one, loaded(index))).collect(),
             comparison,
             tags,
+            calibrations_us,
             requests_dropped,
             log_error,
             failure,
@@ -176,7 +180,7 @@ impl Outcome {
             }
         };
         show(own, &self.collected.total.all_classes());
-        let other = if own == ReceiveClock::Kernel { ReceiveClock::User } else { ReceiveClock::Kernel };
+        let (_, other) = own.and_other();
         if let Some(pair) = self.collected.other_clock() {
             show(other, pair);
         }

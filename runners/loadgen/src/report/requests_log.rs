@@ -93,7 +93,7 @@ impl RequestsLog {
             self.buffer.extend_from_slice(&request.written.to_le_bytes());
             self.buffer.extend_from_slice(&request.read.to_le_bytes());
             self.buffer.extend_from_slice(&request.status.to_le_bytes());
-            let bytes = [request.target, predecessor, request.tag, request.fate as u8, 0, 0];
+            let bytes = [request.target, predecessor, request.tag, request.fate as u8, u8::from(request.unstamped), 0];
             self.buffer.extend_from_slice(&bytes);
         }
         self.flush()

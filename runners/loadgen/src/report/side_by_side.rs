@@ -40,6 +40,11 @@ pub(super) fn write(out: &mut String, config: &Config, run: &Run) -> std::fmt::R
             short(&outcome.response),
             short(&outcome.service)
         )?;
+        for (tag, response, service) in outcome.operations() {
+            let tag = run.tags.get(tag - 1).map_or("", String::as_str);
+            let (response, service) = (short(&response), short(&service));
+            writeln!(out, "{PREFIX} {}: {tag} response time {response}; service time {service}", name(index))?;
+        }
         writeln!(out, "{PREFIX} {}: {}", name(index), outcome.verdict.sentence)?;
         for objective in &outcome.objectives {
             writeln!(out, "{PREFIX} {}: {objective}", name(index))?;

@@ -1,7 +1,7 @@
 //! Response times by tenths of a second, one line each, written while the run goes on. The format is in `docs/json.md`.
 
 use crate::error::{Error, Result};
-use crate::record::{SLICES, Slices, middle_ns};
+use crate::record::{Counts, SLICES, Slices, middle_ns};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;
@@ -58,6 +58,15 @@ impl SlicesWriter {
             }
             self.text.push('\n');
         }
+        self.flush()
+    }
+
+    /// Ends the file with what a reader must know of all its lines.
+    ///
+    /// # Errors
+    /// A sentence with the path and the system's reason.
+    pub fn finish(mut self, counts: &Counts) -> std::result::Result<(), String> {
+        self.text = counts.unstamped_sentence().map_or(String::new(), |sentence| format!("#{sentence}\n"));
         self.flush()
     }
 

@@ -108,6 +108,8 @@ impl Worker {
             cpu,
             interface,
             requests_dropped: self.requests_dropped,
+            calibration_mean_us: (self.calibrated.0 > 0)
+                .then(|| self.calibrated.1 as f64 / self.calibrated.0 as f64 / 1e3),
             failure: self.failure,
             sources: self.lanes.into_iter().map(|lane| lane.source).collect(),
         }
@@ -150,6 +152,7 @@ impl Worker {
                     tag: 0,
                     status: 0,
                     fate: Fate::Unsent,
+                    unstamped: false,
                 });
                 self.requests_dropped += u64::from(self.plan.each_request) * (stride - 1);
             } else {

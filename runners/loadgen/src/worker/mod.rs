@@ -76,6 +76,8 @@ pub struct Worker {
     /// Requests that are to be handed over one by one.
     chunk: Option<Vec<Request>>,
     requests_dropped: u64,
+    /// Responses of the calibration (`--wrk-compat`) and the sum of their response times: they are in no distribution.
+    calibrated: (u64, u64),
     /// Why the load ended early.
     failure: Option<Error>,
     /// The responses of one read.
@@ -122,6 +124,7 @@ impl Worker {
             rest: Rest::default(),
             alarm: Alarm::default(),
             requests_dropped: 0,
+            calibrated: (0, 0),
             failure: None,
             responses: Vec::new(),
         })

@@ -101,6 +101,8 @@ pub struct Ended {
     pub interface: Interface,
     /// Requests that could not be handed over one by one.
     pub requests_dropped: u64,
+    /// Mean response time of the calibration, in microseconds; `None` without one, or without a response in it.
+    pub calibration_mean_us: Option<f64>,
     /// Why the load ended early, if a script failed.
     pub failure: Option<Error>,
     /// The requests' sources: their Lua states live until `done` has asked for its values.

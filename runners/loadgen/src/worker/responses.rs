@@ -193,7 +193,8 @@ impl Worker {
         let counts = &mut interval.counts;
         counts.completed_late += u64::from(connection.late);
         counts.rested += u64::from(self.rest.rested);
-        counts.unstamped += u64::from(!came.stamped && came.clock == ReceiveClock::Kernel);
+        let unstamped = !came.stamped && came.clock == ReceiveClock::Kernel;
+        counts.unstamped += u64::from(unstamped);
         counts.errors.timeout += u64::from(service_ns > self.plan.timeout_ns && !connection.timed_out);
         let other_ns = match came.clock {
             ReceiveClock::Kernel => Some(came.read_ns),
@@ -211,6 +212,9 @@ impl Worker {
                 other_service_ns: other_ns.map(|at| at - sent_ns),
             });
         }
+        if !timed {
+            self.calibrated = (self.calibrated.0 + 1, self.calibrated.1.saturating_add(response_ns));
+        }
         let request = Request {
             slot: connection.slot,
             intended_ns: intended_ns - self.window.start_ns,
@@ -223,6 +227,7 @@ impl Worker {
             tag: connection.tag,
             status: response.status,
             fate: Fate::Completed,
+            unstamped,
         };
         self.hand_over(request);
     }
@@ -248,6 +253,7 @@ impl Worker {
             tag: connection.tag,
             status: 0,
             fate,
+            unstamped: false,
         };
         let interval = &mut self.intervals[connection.target];
         let counts = &mut interval.counts;

@@ -197,7 +197,9 @@ impl Worker {
             return self.fail_for(error);
         }
         if lane.source.requests().is_empty() {
-            // A script that has said stop() owes no more requests.
+            // A script that has said stop() owes no more requests: what this connection, or the queue, has left is none.
+            self.connections[index].arrivals = None;
+            lane.queue = None;
             self.window.end_ns = self.window.end_ns.min(monotonic_ns());
             return;
         }

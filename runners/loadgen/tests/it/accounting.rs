@@ -1,5 +1,6 @@
 //! Nothing vanishes, and nothing is counted as what it is not: failures, late sends, warm-ups, the end of a run.
 
+use crate::support::requests_log;
 use crate::support::{LONGER_THAN_A_RUN, OK, Run, Scratch, Server, agrees, finish, held, run, spawn};
 use std::io::Write;
 use std::time::Duration;
@@ -44,10 +45,12 @@ fn a_script_that_fails_in_mid_run_ends_it_but_every_report_is_written() {
 #[test]
 fn a_script_may_give_nothing_after_it_has_stopped_its_thread() {
     let text = "local n = 0\nfunction request()\n n = n + 1\n if n > 20 then wrk.thread:stop() return nil end\n return wrk.format()\nend\n";
-    for load in ["-R 200", ""] {
+    for load in ["-R 200", "-R 200 --queue shared", ""] {
         let run = with_script(text, &format!("-t1 -c1 {load} -d 60s"), &Server::ok());
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert_eq!(run.json["failure"], serde_json::Value::Null);
+        run.assert_nothing_vanished();
+        assert_eq!(run.count("/requests/unsent"), 0, "what the script did not give was no request: {load}");
         assert!((18..=21).contains(&run.count("/requests/completed")), "{}", run.json["requests"]);
     }
 }
@@ -269,12 +272,28 @@ fn responses_without_a_stamp_are_counted() {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nto the end");
         false
     });
-    let run = run(&format!("-t1 -c1 -R 50 -d 400ms --receive-clock kernel {}", server.url("/")));
+    let scratch = Scratch::new();
+    let [hlog, hgrm, slices, log] = ["hlog", "hgrm", "slices", "log"].map(|name| scratch.0.join(name));
+    let files = format!(
+        "--hlog {} --hgrm {} --slices {} --requests-log {}",
+        hlog.display(),
+        hgrm.display(),
+        slices.display(),
+        log.display()
+    );
+    let run = run(&format!("-t1 -c1 -R 50 -d 400ms --receive-clock kernel {files} {}", server.url("/")));
     let unstamped = run.count("/generator/unstamped");
     assert_eq!(unstamped, run.count("/requests/completed"));
     assert!(unstamped >= 15, "{}", run.json["requests"]);
     let told = format!("{unstamped} of {unstamped} responses had no stamp of the kernel");
     assert!(run.stderr.contains(&told), "{}", run.stderr);
+    for file in [hlog, hgrm.clone(), hgrm.with_file_name("hgrm.service"), slices] {
+        let text = std::fs::read_to_string(&file).expect("a report");
+        let last = text.lines().last().expect("a line");
+        assert!(last.starts_with('#') && last.contains(&told), "{}: {last}", file.display());
+    }
+    let rows = requests_log::read(&log).1;
+    assert_eq!(rows.iter().filter(|row| row.unstamped).count() as u64, unstamped);
 }
 
 #[test]
@@ -284,6 +303,15 @@ fn both_clocks_are_shown_where_nothing_was_delayed_on_purpose() {
     let user = of("user");
     let by = |run: &Run, clock: &str| run.json["latency_us_by_clock"][clock]["service"]["p50"].as_f64();
     assert_eq!(by(&user, "user"), user.json["latency_us"]["service"]["p50"].as_f64());
+    // What a request costs stands under the clock that it was paid for.
+    let cpu = &user.json["generator"]["cpu_us_per_request_by_clock"];
+    assert!(cpu["user"].as_f64() > Some(0.0) && cpu["kernel"].is_null(), "{cpu}");
+    let summary = run(&format!("-t1 -c1 -n 20 --receive-clock user --summary {}", server.url("/")));
+    for part in
+        ["user clock p50 response ", " of processor time per request with the user clock (with the kernel clock: "]
+    {
+        assert!(summary.stdout.contains(part), "'{part}' is missing in {}", summary.stdout);
+    }
     if cfg!(target_os = "linux") {
         assert!(by(&user, "kernel") <= by(&user, "user"), "{}", user.json["latency_us_by_clock"]);
         let kernel = of("kernel");
@@ -410,4 +438,10 @@ fn wrk_compat_counts_its_calibration_but_does_not_time_it() {
     let timed = run.count("/latency_us/response/count");
     assert!((45..=50).contains(&timed), "{timed}");
     assert!(run.number("/latency_us/service/p50") < 30_000.0, "{}", run.json["latency_us"]["service"]);
+    // Half of the calibration's requests took 30 ms and more, the others next to nothing.
+    let line = run.stdout.lines().nth(2).expect("a third line");
+    let mean_ms = line.strip_prefix("  Thread calibration: mean lat.: ").and_then(|rest| rest.split_once("ms, "));
+    let (mean_ms, rest) = mean_ms.unwrap_or_else(|| panic!("no calibration in {}", run.stdout));
+    assert_eq!(rest, "rate sampling interval: 1000ms");
+    assert!((10.0..300.0).contains(&mean_ms.parse::<f64>().expect("a mean")), "{line}");
 }

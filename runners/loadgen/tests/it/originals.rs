@@ -51,6 +51,18 @@ fn a_counter_in_path_and_header() {
 }
 
 #[test]
+fn a_row_of_requests_made_once_and_pipelined() {
+    let server = Server::ok();
+    let text = "init = function(args)\n local row = {}\n for i, word in ipairs({ 'one', 'two', 'three' }) do\n \
+                row[i] = wrk.format(nil, '/?' .. word)\n end\n whole = table.concat(row)\nend\n\
+                request = function() return whole end\n";
+    let run = with_script(text, "-t1 -c1 -n6", &server);
+    let row = ["one", "two", "three"].map(|word| format!("GET /?{word} HTTP/1.1\n\n"));
+    assert_eq!(requests(&server), [row.clone(), row].concat());
+    assert_eq!((run.count("/requests/completed"), run.count("/errors/read")), (6, 0));
+}
+
+#[test]
 fn a_token_from_the_first_response() {
     let server = Server::start(|stream, seen| {
         let token = if seen.line.contains("/login") { "X-Token: t7\r\n" } else { "" };

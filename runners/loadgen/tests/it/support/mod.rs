@@ -1,6 +1,7 @@
 //! A server that misbehaves on command, and a way to run the program against it.
 
 pub mod answers;
+pub mod requests_log;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
