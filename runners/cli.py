@@ -249,13 +249,13 @@ def audit(
 
 
 def _written(found: Audit, form: str) -> str:
-    from runners.audit import exchange, listing
+    from runners.audit import listing
 
     writers = {
         "text": listing.as_text,
         "json": listing.as_json,
-        "sarif": exchange.as_sarif,
-        "github": exchange.as_github,
+        "sarif": listing.as_sarif,
+        "github": listing.as_github,
     }
     if form in writers:
         return writers[form](found)

@@ -12,7 +12,7 @@ from runners.readers.wrk_console import TRUEPACE_PREFIX
 _TYPED = re.compile(rf"\$ |\bwrk2?\b.*\s-{{1,2}}[a-zA-Z]|{TRUEPACE_PREFIX} |^RX |^TX ")
 SAID_LINES = 3  # fewer lines of text are a title and a caption
 _SAYS = re.compile(r"^\s*(?:#{1,6}\s+\S|[^\W\d_]+(?:[\s,:-]+[^\W\d_]+){2})")
-HELD = 0.99  # a rate is held when at least this share of what was offered was answered
+HELD = 0.99  # a rate is held when at least this share of what was offered was achieved
 CHECK_S = 2.0  # how often wrk and wrk2 look for connections that wait too long
 LEAST_LOST_S = 0.2  # less is the wait for the last responses
 START_S = 0.5  # what a generator and a server that have just started may lose besides

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from runners.readers.command_line import CommandLine
@@ -148,7 +148,7 @@ class ConsoleReport:
 
     @property
     def errors(self) -> int:
-        """Answers other than 2xx and 3xx; the tools print the line only if there are any."""
+        """Responses other than 2xx and 3xx; the tools print the line only if there are any."""
         return self.non_2xx or 0
 
     @property
@@ -219,3 +219,44 @@ class ConsoleReport:
                 }
             ],
         )
+
+
+_HEAD = ("duration_s", "threads", "connections", "latency")
+_TAIL = ("requests", "elapsed_s", "bytes_read", "socket_errors", "non_2xx", "requests_per_s", "bytes_per_s")
+_SAME = 0.02  # rounding of a figure that is printed twice
+
+
+def rejoined(first: ConsoleReport, second: ConsoleReport) -> ConsoleReport | None:
+    """Put two pieces of one console together that a caption stands between; None where they are two outputs.
+
+    The second piece has no head and nothing that the first has, and a figure of both agrees: the maximum with the
+    highest percentile, a percentile with the spectrum, or the duration with the time that the requests took.
+    """
+    if any(getattr(second, name) is not None for name in _HEAD) or second.command or second.calibrations:
+        return None
+    if any(None not in (getattr(first, name), getattr(second, name)) for name in _TAIL):
+        return None
+    one, two = first.latencies, second.latencies
+    if (one.rows and two.rows) or (one.spectrum and two.spectrum) or second.uncorrected:
+        return None
+    if not _agree(first, second):
+        return None
+    latencies = Latencies(
+        one.label or two.label, one.rows or two.rows, one.spectrum or two.spectrum, two.footer or one.footer
+    )
+    tail = {name: getattr(second, name) for name in _TAIL if getattr(first, name) is None}
+    return replace(first, tool=first.tool or second.tool, latencies=latencies, last_line=second.last_line, **tail)
+
+
+def _agree(first: ConsoleReport, second: ConsoleReport) -> bool:
+    largest = first.latency.max if first.latency else None
+    highest = max((value for _, value in second.latencies.rows), default=None)
+    if largest and highest:
+        return abs(highest - largest) <= _SAME * largest
+    if second.latencies.spectrum and first.latencies.rows:
+        there = {row.percentile: row.value_ms * 1000 for row in second.latencies.spectrum}
+        pairs = [(value, there[level]) for level, value in first.latencies.rows if level in there]
+        return bool(pairs) and all(abs(value - other) <= _SAME * value + 1 for value, other in pairs)
+    if second.elapsed_s and first.duration_s and not second.latencies:
+        return 0 <= second.elapsed_s / first.duration_s - 1 <= _SAME
+    return False

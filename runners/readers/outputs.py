@@ -10,7 +10,7 @@ from typing import Any
 from runners.readers import context
 from runners.readers.beside import beside, consoles
 from runners.readers.command_line import CommandLine, find_command, parse_command
-from runners.readers.console_report import ConsoleReport
+from runners.readers.console_report import ConsoleReport, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.other_tools import CHATTER, CLOSED_LOOPS, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
@@ -18,6 +18,7 @@ from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import console_step
 
+LONGEST_CONSOLE, LONGEST_CAPTION = 400, 12  # lines
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 
 
@@ -181,7 +182,7 @@ def outputs_of(document: Document) -> Found:
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
-    placed = _one_tool(placed)
+    placed = _one_tool(_rejoined(placed))
     trails = context.headings(document.lines) if placed else []
     outputs = []
     prose = _prose(document.lines, [report for _, _, report in placed])
@@ -204,7 +205,9 @@ def outputs_of(document: Document) -> Found:
             of,
             trails[position],
             above,
-            None if report.rate_rps else _stated(document.path, above, report, of, trails[position]),
+            None
+            if report.rate_rps
+            else _stated_of(column, _stated(document.path, above, report, of, trails[position])),
             missing=missing(report),
             prose=prose,
         )
@@ -232,6 +235,23 @@ def _of_file(document: Document, whole: FileOutputs) -> Found:
     return Found(document.path, tuple(outputs), (*document.problems, *([whole.problem] if whole.problem else [])))
 
 
+def _rejoined(
+    placed: list[tuple[int, Column | None, ConsoleReport]],
+) -> list[tuple[int, Column | None, ConsoleReport]]:
+    """Take consoles that a caption or a fence splits in two as one."""
+    whole: list[tuple[int, Column | None, ConsoleReport]] = []
+    for each in placed:
+        position, column, report = each
+        before = whole[-1] if whole else None
+        if before and before[1] is column is None and 0 < position - before[0] <= LONGEST_CONSOLE:
+            near = 0 < report.first_line - before[2].last_line <= LONGEST_CAPTION
+            if near and report.tool not in OTHER_TOOLS and (joined := rejoined(before[2], report)):
+                whole[-1] = (before[0], None, joined)
+                continue
+        whole.append(each)
+    return whole
+
+
 def _one_tool(
     placed: list[tuple[int, Column | None, ConsoleReport]],
 ) -> list[tuple[int, Column | None, ConsoleReport]]:
@@ -257,6 +277,13 @@ def _stated(
     achieved = report.requests_per_s
     said = context.stated(above, columns, report.duration_s or asked, achieved, trail)
     return said or (context.named(path, achieved) if report.tool != "wrk" else None)
+
+
+def _stated_of(column: Column | None, stated: context.Stated | None) -> context.Stated | None:
+    """Leave out rates that differ over columns which are before and after: they are not one a column."""
+    if column is None or stated is None or not context.change((column.label,)):
+        return stated
+    return stated if len(set(stated.rates_rps)) == 1 else None
 
 
 def _prose(lines: Sequence[Line], reports: Iterable[ConsoleReport]) -> tuple[Line, ...]:

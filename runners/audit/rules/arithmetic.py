@@ -169,7 +169,7 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
     if reckoned >= rate * (1 - INVENTED):
         return
     text = (
-        f"{write.count(opened)} connections at a mean of {write.latency(mean)} can have {reckoned:.2f} answers a "
+        f"{write.count(opened)} connections at a mean of {write.latency(mean)} can have {reckoned:.2f} responses a "
         f"second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and the mean and the "
         "high percentiles hold them"
     )

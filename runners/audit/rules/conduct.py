@@ -73,7 +73,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
 
 
 def left_out(output: Output) -> int | None:
-    """Requests that were answered and are not in the histogram."""
+    """Requests that had a response and are not in the histogram."""
     recorded, requests = output.report.latencies.count, output.report.requests
     if output.tool != "wrk2" or recorded is None or requests is None:
         return None

@@ -27,6 +27,11 @@ from runners.readers.outputs import Output
 from runners.readers.severity import Severity
 
 OTHER_RATE = 0.1  # a heading rounds its rate by less
+ABOVE_LINES = 6  # with the command, a fence and blank lines among them
+#: A line that only says with which rate the run below it was made.
+_LABEL = re.compile(
+    r"^\W*(?:(?:при|с|at|with) )?(?:rate|-R|R|рейт\w*)\s?(?:=|:)?\s?\d[\d ']*k?\b[^.]{0,30}:?\s*$", re.IGNORECASE
+)
 SAME_FIGURE = 0.02
 EXACT = 0.003
 ROUNDED = 0.05  # no text rounds a figure by more
@@ -45,6 +50,8 @@ _CONDITIONS = {
     "processor and cores": r"\bcores?\b|\bCPUs?\s*:|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bM[1-4]\b|Celeron",
     "memory": r"\bRAM\b|ОЗУ|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d|\d\s?(?:GB|GiB|ГБ|Гб) (?:of )?(?:memory|памяти)",
     "warm-up": r"warm(?:ed)?[ -]?up|прогре|разогре",
+    "where the generator ran": r"localhost|127\.0\.0\.1|\bgenerator ran\b|\b(?:same|another|separate) (?:machine|host)"
+    r"|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) (?:машин|хост|компьютер)\w*",
 }
 _OF_THE_JVM = {
     "heap": r"-Xm[xs]|\bheap\b|\bхип|размер кучи",
@@ -58,7 +65,8 @@ def _conditions(group: Group) -> Iterator[Seen]:
     first = group[0]
     if not is_report(first) or first.entry:
         return  # an index beside the file is ours, and says it elsewhere
-    text = "\n".join(line.text for line in first.prose)
+    urls = "\n".join(filter(None, (output.report.url for output in group)))
+    text = "\n".join(line.text for line in first.prose) + f"\n{urls}"
     wanted = [*_CONDITIONS, *(_OF_THE_JVM if _JVM.search(text) else ())]
     missing = [name for name in wanted if not _STATED[name].search(text)]
     if missing:
@@ -66,16 +74,20 @@ def _conditions(group: Group) -> Iterator[Seen]:
 
 
 def _other_rate(group: Group) -> Iterator[Seen]:
-    """A heading that names another rate than the command under it."""
+    """A heading, or a label just above, that names another rate than the command under it."""
     for output in group:
         asked = output.command.rate_rps if output.command else None
-        said = context.stated([Line(output.line, f"# {output.headings[-1]}")], 1, None) if output.headings else None
-        if not asked or not said or output.columns > 1:
+        if not asked or output.columns > 1:
             continue
-        rate = said.rates_rps[0]
-        if abs(rate - asked) > OTHER_RATE * asked:
-            text = f"the heading says {write.rate(rate)}, the command -R {asked:g}"
-            yield Seen(output, text, {"heading_rps": rate, "command_rps": asked})
+        heading = [Line(output.line, f"# {output.headings[-1]}")] if output.headings else []
+        labels = [line for line in output.text_above[-ABOVE_LINES:] if _LABEL.match(line.text)]
+        for where, lines in (("heading", heading), ("text above", labels[-1:])):
+            said = context.stated(lines, 1, None) if lines else None
+            if said and abs(said.rates_rps[0] - asked) > OTHER_RATE * asked:
+                rate = said.rates_rps[0]
+                text = f"the {where} says {write.rate(rate)}, the command -R {asked:g}"
+                yield Seen(output, text, {"said_rps": rate, "command_rps": asked})
+                break
 
 
 def _rows(output: Output) -> tuple[tuple[float, float], ...]:
@@ -170,7 +182,7 @@ def _overturned(group: Group) -> Iterator[Seen]:
         ]
         if at_rate and all(fell_short(output) or has_queue(output) for output in at_rate):
             last = at_rate[-1]
-            reached = f"{write.rate(achieved)} were answered" if (achieved := achieved_rps(last)) else "a queue grew"
+            reached = f"{write.rate(achieved)} were achieved" if (achieved := achieved_rps(last)) else "a queue grew"
             yield Seen(last, f"line {line} says that {write.rate(rate)} are held: {reached}", {"said_at_line": line})
     yield from _compared_with_errors(group, said)
     for sentence in explained_by_jit(said):
@@ -197,7 +209,7 @@ def _compared_with_errors(group: Group, said: Sequence[Sentence]) -> Iterator[Se
         failed = [output for share, output in shares if share >= MOSTLY]
         if failed and any(share < FEW for share, _ in shares):
             text = (
-                f"line {compared[0]} compares runs, and this one answered errors to "
+                f"line {compared[0]} compares runs, and this one had errors for "
                 f"{write.count(failed[0].report.errors)} of {write.count(failed[0].report.requests or 0)} requests"
             )
             yield Seen(failed[0], text, {"said_at_line": compared[0]})
@@ -212,7 +224,7 @@ def _against(claim: Claim, before: Output, after: Output) -> str | None:
     """Say how the figures of a pair contradict what is claimed of it; None where they do not."""
     was, became = achieved_rps(before), achieved_rps(after)
     if claim.faster and was and became and became < LESS_DONE * was:
-        return f"it answered {write.rate(became)} where the old one answered {write.rate(was)}"
+        return f"it achieved {write.rate(became)} where the old one achieved {write.rate(was)}"
     levels = (claim.level,) if claim.level else TYPICAL_LEVELS
     known = [(at(before, level), at(after, level), level) for level in levels]
     changes = [(now / then - 1, level, then, now) for then, now, level in known if then and now]
@@ -238,7 +250,7 @@ RULES = (
     Rule(
         "DOC001",
         "rate-of-the-heading",
-        "The heading names another rate than the command",
+        "The heading or the text above names another rate than the command",
         Severity.WARNING,
         "correct the one that is wrong",
         _other_rate,

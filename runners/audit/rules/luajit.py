@@ -3,7 +3,7 @@
 wrk, wrk2 and our generator run each thread's script in a LuaJIT state of its own. The generator of LuaJIT is a
 combined Tausworthe generator of four components with period 2^223 (P. L'Ecuyer, *Tables of maximally equidistributed
 combined LFSR generators*, Mathematics of Computation 68, 1999); without a seed its state comes from constants, so a
-count of answers that depends on drawn keys is a constant of the script, not a measurement of the server.
+count of responses that depends on drawn keys is a constant of the script, not a measurement of the server.
 
 A component is linear over GF(2). Its state after `n` steps is therefore a product of a 64x64 bit matrix and the first
 state (H. Haramoto et al., *Efficient jump ahead for F2-linear random number generators*, INFORMS J. Comput. 20, 2008),

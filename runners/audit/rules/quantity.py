@@ -50,7 +50,7 @@ def _no_count(output: Output) -> Iterator[Seen]:
     if highest is None:
         return
     text = (
-        f"percentiles without their number of samples: whether {write.level(highest)} rests on ten answers or on one "
+        f"percentiles without their number of samples: whether {write.level(highest)} rests on ten responses or on one "
         "can't be told"
     )
     yield Seen(output, text, {"highest_percentile": highest, "rows": len(report.latencies.rows)})
@@ -60,7 +60,9 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     largest = largest_us(output)
     censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
     if censored and censored[0]:
-        text = f"{write.several(censored[0], 'request')} had no answer when the run ended: the maximum is a lower bound"
+        text = (
+            f"{write.several(censored[0], 'request')} had no response when the run ended: the maximum is a lower bound"
+        )
         yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
         return
     if largest is None or largest <= 0 or fell_short(output) or has_queue(output):
@@ -125,7 +127,7 @@ RULES = (
         "maximum-at-bound",
         "The maximum lies at the bound of what could be recorded",
         Severity.ERROR,
-        "raise the time-out, run longer, and count requests without an answer (truepace does)",
+        "raise the time-out, run longer, and count requests without a response (truepace does)",
         each(_at_bound),
     ),
     Rule(

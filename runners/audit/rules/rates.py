@@ -1,4 +1,4 @@
-"""RAT: what was offered, what was answered, and what latency means then."""
+"""RAT: what was offered, what was achieved, and what latency means then."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     if not fell_short(output) or never_offered(output) or offered is None or achieved is None:
         return
     text = (
-        f"{write.rate(achieved)} of {write.rate(offered)} was answered, {write.percent(achieved / offered)}"
+        f"{write.rate(achieved)} of {write.rate(offered)} was achieved, {write.percent(achieved / offered)}"
         f" (offered: {output.offered_by})"
     )
     yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": round(achieved / offered, 4)})
@@ -151,10 +151,10 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
         return
     connections, largest = output.connections, largest_us(output)
     if connections == 1:
-        each_waits = "the connection sends its next request only after an answer"
+        each_waits = "the connection sends its next request only after a response"
     else:
         several = write.count(connections) + " connections" if connections else "connections"
-        each_waits = f"each of the {several} sends its next request only after an answer"
+        each_waits = f"each of the {several} sends its next request only after a response"
     text = f"closed loop: {each_waits}, so no latency under a given load can be read from it"
     evidence: dict[str, write.Value] = {"connections": connections, "requests_per_s": achieved_rps(output)}
     rate = achieved_rps(output)
@@ -204,7 +204,7 @@ RULES = (
     Rule(
         "RAT001",
         "achieved-below-offered",
-        f"Less than {HELD * 100:g} % of the offered rate was answered",
+        f"Less than {HELD * 100:g} % of the offered rate was achieved",
         Severity.ERROR,
         "offer less, or call the run a measurement of capacity and quote no latency from it",
         each(_achieved_below_offered),

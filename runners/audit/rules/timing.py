@@ -96,7 +96,7 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
         return
     text = (
         f"the median of {write.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "
-        "the server writes an answer in two parts, and Nagle's algorithm keeps the second one"
+        "the server writes a response in two parts, and Nagle's algorithm keeps the second one"
     )
     evidence: dict[str, write.Value] = {"p50_us": round(median, 1)}
     if upper is not None:

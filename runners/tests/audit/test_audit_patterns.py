@@ -275,7 +275,7 @@ def compared(before: str, after: str, said: str) -> dict[str, Remark]:
         (SLOWER, "На 99 % новая реализация медленнее.", None),
         (SLOWER, "На 50 % новая реализация быстрее.", "runs of one setting differ as much"),
         (SLOWER, "The new version is faster.", None),  # at which percentile is not said, and one of three is slower
-        (HALF_DONE, "Новая реализация быстрее старой.", "1 400/s where the old one answered 2 000/s"),
+        (HALF_DONE, "Новая реализация быстрее старой.", "1 400/s where the old one achieved 2 000/s"),
         (SLOWER, "Старая реализация быстрее новой.", None),  # true
         (SLOWER, "По профилям на 99 % новая реализация лучше: меньше сэмплов.", None),
     ],
@@ -324,7 +324,7 @@ def test_a_plateau_of_the_timer_is_not_the_compilers(said: str) -> None:
 def test_errors_are_not_compared_with_successes() -> None:
     failed = replaced(HEALTHY, ("Requests/sec:", "  Non-2xx or 3xx responses: 119000\nRequests/sec:"))
     said = "По сравнению с прошлой версией задержка выросла."
-    assert "errors to 119" in compared(failed, HEALTHY, said)["DOC004"].seen.text
+    assert "errors for 119" in compared(failed, HEALTHY, said)["DOC004"].seen.text
     assert "DOC004" not in compared(failed, failed, said)
 
 
@@ -361,3 +361,48 @@ def test_runs_that_say_nothing_of_their_setting_are_no_repeats() -> None:
     table = " 50.000%   5.00ms\n 90.000%   9.00ms\n 99.000%  19.00ms\n100.000%  29.00ms\n"
     text = REPORT + "".join(f"Опыт\n\n{table}\n" for _ in range(3))
     assert "CMP003" in remarks(f"{text}Задержка выросла по сравнению с прошлым этапом.\n")
+
+
+CAPTIONS = ["```\n\nПерцентили:\n\n```\n", "#### Percentiles\n"]
+
+
+@pytest.mark.parametrize("caption", CAPTIONS)
+@pytest.mark.parametrize("line", ["  Latency Distribution", "  Detailed Percentile", "-" * 58 + "\n"])
+def test_a_console_that_a_caption_splits_is_one_output(caption: str, line: str) -> None:
+    (output,) = outputs(replaced(HEALTHY, (line, f"{caption}{line}")))
+    assert output.missing == ()
+    assert "RUN005" not in remarks(replaced(HEALTHY, (line, f"{caption}{line}")))
+
+
+def test_pieces_whose_figures_disagree_are_two_outputs() -> None:
+    other = replaced(
+        HEALTHY, ("  Latency Distribution", f"{CAPTIONS[0]}  Latency Distribution"), ("61.30ms", "91.30ms")
+    )
+    assert len(outputs(other)) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "rate"), [("Both at 2000 RPS:", 2_000), ("From 2000 to 4000 RPS, 2000, 4000 RPS:", None)]
+)
+def test_columns_of_before_and_after_have_one_rate_or_none(said: str, rate: float | None) -> None:
+    table = (
+        f"{said}\n\n| | before | after |\n|---|---|---|\n| 50.000% | 5.00ms | 4.00ms |\n| 90.000% | 9.00ms | 9.01ms |\n"
+        "| 99.000% | 19.00ms | 19.01ms |\n| 100.000% | 29.00ms | 29.01ms |\n"
+    )
+    assert [output.offered_rps for output in outputs(table)] == [rate, rate]
+
+
+@pytest.mark.parametrize(
+    ("said", "other"),
+    [("R = 3000:", True), ("При rate = 3000", True), ("rate 2000", False), ("We later tried 3000 RPS too.", False)],
+)
+def test_a_rate_in_the_text_that_is_not_the_commands_is_named(said: str, other: bool) -> None:
+    assert ("DOC001" in remarks(f"{said}\n\n{HEALTHY}")) is other
+
+
+def test_where_the_generator_ran_is_a_condition() -> None:
+    far = replaced(HEALTHY, ("http://localhost:8080", "http://10.0.0.7:8080"))
+    said = "# Report\n\nIt had 8 cores and 16 GB RAM.\nA minute of warm-up went before.\nNothing else ran there.\n\n"
+    assert "where the generator ran" in remarks(said + far)["RUN006"].seen.text
+    assert "RUN006" not in remarks(said + HEALTHY)
+    assert "RUN006" not in remarks(f"{said}The generator had a separate host.\n\n{far}")

@@ -1,4 +1,4 @@
-"""ERR: what was answered. Errors counted as successes, time-outs, and a mixed load that is not mixed."""
+"""ERR: what came back. Errors counted as successes, time-outs, and a mixed load that is not mixed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runners.readers.severity import Severity
 
 FEW = 0.001  # below this share errors hardly move a percentile up to p99; they still have to be named
 ONE_KIND = 0.05  # a mixed load with less than this share of one kind is no mix
-APART = 0.1  # answers of two kinds must differ in size by this share for sizes to tell them apart
+APART = 0.1  # responses of two kinds must differ in size by this share for sizes to tell them apart
 _KIND = re.compile(r"[a-z]+")
 
 
@@ -26,7 +26,7 @@ def _errors_as_successes(output: Output) -> Iterator[Seen]:
     share = errors / requests
     portion = write.percent(share) if share >= FEW else f"1 in {write.count(requests / errors)}"
     text = (
-        f"{write.count(errors)} of {write.count(requests)} answers ({portion}) are not 2xx or 3xx, and "
+        f"{write.count(errors)} of {write.count(requests)} responses ({portion}) are not 2xx or 3xx, and "
         "stand in rate and latency like the others"
     )
     evidence: dict[str, write.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
@@ -58,7 +58,7 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """An output's script: the kinds of request that its name lists, and bytes an answer."""
+    """An output's script: the kinds of request that its name lists, and bytes a response."""
 
     output: Output
     kinds: frozenset[str]
@@ -74,7 +74,7 @@ def _scripts(group: Group) -> Iterator[_Script]:
 
 
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """A script named after two others (put_get beside put and get) whose answers all have the size of one's."""
+    """A script named after two others (put_get beside put and get) whose responses all have the size of one's."""
     scripts = list(_scripts(group))
     alone: dict[str, list[float]] = {}
     for each_script in scripts:
@@ -93,14 +93,14 @@ def _one_kind(group: Group) -> Iterator[Seen]:
             continue
         only = first if share > 0.5 else second
         text = (
-            f"the mixed load is {only.upper()} alone: its answers have {mixed.size:.1f} bytes, those of "
+            f"the mixed load is {only.upper()} alone: its responses have {mixed.size:.1f} bytes, those of "
             f"{first.upper()} {first_size:.1f} and of {second.upper()} {second_size:.1f}, which makes a share of "
             f"{write.percent(share)} {first.upper()}"
         )
         evidence: dict[str, write.Value] = {
-            "bytes_an_answer": round(mixed.size, 2),
-            f"bytes_an_answer_{first}": round(first_size, 2),
-            f"bytes_an_answer_{second}": round(second_size, 2),
+            "bytes_a_response": round(mixed.size, 2),
+            f"bytes_a_response_{first}": round(first_size, 2),
+            f"bytes_a_response_{second}": round(second_size, 2),
             f"share_{first}": round(share, 4),
         }
         yield Seen(mixed.output, text, evidence)
@@ -110,9 +110,9 @@ RULES = (
     Rule(
         "ERR001",
         "errors-as-successes",
-        "Answers other than 2xx and 3xx are counted like successes",
+        "Responses other than 2xx and 3xx are counted like successes",
         Severity.ERROR,
-        "report answers by status, cure their cause, and quote latency of successes alone",
+        "report responses by status, cure their cause, and quote latency of successes alone",
         each(_errors_as_successes),
     ),
     Rule(
@@ -120,13 +120,13 @@ RULES = (
         "socket-errors",
         "Connections failed or requests timed out",
         Severity.ERROR,
-        "find the cause; with time-outs raise --timeout above the longest answer, or quote no tail",
+        "find the cause; with time-outs raise --timeout above the longest response, or quote no tail",
         each(_socket_errors),
     ),
     Rule(
         "ERR005",
         "mixed-load-is-one-kind",
-        "A mixed load whose answers have the size of one kind alone",
+        "A mixed load whose responses have the size of one kind alone",
         Severity.ERROR,
         "choose the method in request(), not once when the script is loaded, and count requests by kind",
         _one_kind,
