@@ -1,4 +1,4 @@
-"""An audit as text (one line a theme and document, as compilers print them), JSON, SARIF 2.1.0 and GitHub annotations."""
+"""An audit as text (one line a theme and document, as compilers print them), JSON, SARIF and GitHub annotations."""
 
 from __future__ import annotations
 
