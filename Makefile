@@ -18,7 +18,7 @@ reports: $(READY)
 
 lab: $(READY)
 	@$(BIN)/lab build
-	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
+	$(BIN)/jupyter lab notebooks/index.ipynb $(if $(filter 0,$(shell id -u)),--allow-root)
 
 doctor: $(READY)
 	@$(BIN)/lab doctor

@@ -45,6 +45,7 @@ from runners.readers.history import sentinel_history
 from runners.readers.published import published
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
+from runners.report.flamegraph import flamegraphs
 from runners.report.notebook import Concluded, draw, in_notebook
 from runners.report.references import write_report
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
@@ -74,6 +75,8 @@ __all__ = [
     "stores",
 ]  # fmt: skip
 
+#: Frames of a flame graph that a notebook leaves out, as a share of the whole: the executed notebook keeps each graph.
+DRAWN_FRAME_SHARE = 0.001
 #: The figure of the trials of a role.
 _FIGURES = {ROUND: report.floors, STALL: report.stall, LOOP: report.loop_rates, OUTAGE: report.outage}
 
@@ -231,6 +234,9 @@ class Lab(SideBySide, Clusters):
             draw(lambda: report.probes(probes, offered_rps(clean[0]), block.workload.published_rate_rps))
         reference = published(block.workload.published) if block.workload.published else None
         draw(lambda: report.spectrum(*clean, published=reference, floor=self._nearest_floor(clean[0])))
+        for step in steps:
+            if any(step.record.profiler.samples.values()):
+                draw(partial(_flamegraph, step))
         return steps
 
     def floor(self, workload: Workload, rate: Rate, shape: Shape | None = None) -> Step:
@@ -263,3 +269,8 @@ class Lab(SideBySide, Clusters):
         if self.folder.manifest_path.exists() and self.folder.manifest()["status"] == "running":
             self.folder.finish("interrupted")
         self._progress.close()
+
+
+def _flamegraph(step: Step) -> object:
+    """The flame graph of a profiled load's first event that has samples, without frames too narrow to read."""
+    return flamegraphs(step)[0].smaller(DRAWN_FRAME_SHARE)

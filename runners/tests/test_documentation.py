@@ -15,7 +15,8 @@ from runners.audit.registry import RULES
 from runners.cli import lab
 from runners.design.experiment import EXPERIMENTS
 from runners.documentation import LINK, image_place, images, navigation, pages, relinked
-from runners.tests.report.test_browser import CHROMIUM, visit
+from runners.tests.chromium import CHROMIUM
+from runners.tests.report.test_browser import visit
 from runners.toolchain.tools import ROOT
 
 PAGES = {page.place: page for page in pages()}

@@ -1,13 +1,16 @@
-"""In a real browser: the report asks nothing of the network and draws its flame graphs. Skipped without Chromium."""
+"""In a real browser: the report asks nothing of the network, draws its flame graphs, prints, and needs no mouse.
+
+Skipped without Chromium.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,19 +19,8 @@ import pytest
 from runners.readers.reading import read_step
 from runners.report import flamegraph
 from runners.storage.run_folder import RunFolder
+from runners.tests.chromium import CHROMIUM, FLAGS, NO_NAMES, Page, axe_source, browser, grave_findings
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-)
 OWN = re.compile(r"^https?://([\w-]+\.)*(google|googleapis|gvt1|gstatic)\.com[:/]")  # what the browser asks by itself
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
@@ -39,6 +31,7 @@ def visit(page: Path, scratch: Path, place: str = "") -> tuple[str, list[str]]:
     command = [
         str(CHROMIUM),
         *FLAGS,
+        NO_NAMES,
         f"--user-data-dir={scratch / 'profile'}",
         "--timeout=4000",
         f"--log-net-log={log}",
@@ -67,7 +60,7 @@ def test_the_report_asks_nothing_of_the_network(report: RunFolder, tmp_path: Pat
 
 def title_of(page: Path, scratch: Path, wanted: str) -> str:
     """The title of a page once it matches `wanted`, or after twenty seconds, asked through the DevTools protocol."""
-    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={scratch / 'profile'}", "--remote-debugging-port=0"]
+    command = [str(CHROMIUM), *FLAGS, NO_NAMES, f"--user-data-dir={scratch / 'profile'}", "--remote-debugging-port=0"]
     errors = scratch / "stderr.txt"
     with errors.open("w", encoding="utf-8") as out:
         browser = subprocess.Popen([*command, "--remote-allow-origins=*", page.as_uri()], stderr=out)
@@ -107,3 +100,84 @@ def test_a_flame_graph_draws_searches_and_zooms_in_its_sandbox(report: RunFolder
     page.write_text(html, encoding="utf-8")
     wanted = r"told yes \d+\.\d+% true true"
     assert re.fullmatch(wanted, title_of(page, tmp_path, wanted))
+
+
+#: Marks what a key can reach, with all that folds opened, and gives their number. Of radio buttons a group is one stop.
+MARK = """
+document.querySelectorAll('details').forEach((each) => { each.open = true });
+[...document.querySelectorAll('a[href], button, input, select, textarea, summary, iframe, [tabindex]')]
+  .filter((each) => each.tabIndex >= 0 && !each.disabled && each.type !== 'radio'
+    && each.checkVisibility({visibilityProperty: true}))
+  .map((each, place) => { each.dataset.stop = place; return each })
+  .length
+"""
+TAB = 9
+
+
+@pytest.fixture
+def offline(tmp_path: Path) -> Iterator[Page]:
+    """A tab whose network is cut."""
+    with browser(tmp_path) as page:
+        page.send(
+            "Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1
+        )
+        yield page
+
+
+@pytest.mark.long
+def test_without_a_network_nothing_is_asked_and_nothing_complained_of(report: RunFolder, offline: Page) -> None:
+    offline.open(report.report_html.as_uri())
+    offline.run(MARK)
+    assert offline.holds("[...document.querySelectorAll('iframe')].length > 0")
+    assert [url for url in offline.asked if not url.startswith(("file:", "data:", "about:", "blob:"))] == []
+    assert offline.complaints == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_grave(report: RunFolder, offline: Page, theme: str, tmp_path: Path) -> None:
+    axe = axe_source(tmp_path)
+    offline.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+    offline.open(report.report_html.as_uri())
+    offline.run("document.querySelectorAll('details').forEach((each) => { each.open = true })")
+    assert grave_findings(offline, axe) == []
+
+
+@pytest.mark.long
+def test_axe_finds_what_is_planted(offline: Page, tmp_path: Path) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text('<!DOCTYPE html><html lang="en"><title>x</title><main><button></button></main>', encoding="utf-8")
+    offline.open(page.as_uri())
+    assert [each.partition(":")[0] for each in grave_findings(offline, axe_source(tmp_path))] == ["button-name"]
+
+
+@pytest.mark.long
+def test_the_keyboard_reaches_everything(report: RunFolder, offline: Page) -> None:
+    offline.open(report.report_html.as_uri())
+    count = offline.run(MARK)
+    assert count > 20
+    reached = set()
+    for _ in range(2 * count):
+        offline.press("Tab", TAB)
+        reached.add(offline.run("document.activeElement.dataset.stop"))
+        if len(reached - {None}) == count:
+            break
+    missing = sorted(set(map(str, range(count))) - reached)
+    names = [
+        offline.run(f"document.querySelector('[data-stop=\"{stop}\"]').outerHTML.slice(0, 200)") for stop in missing
+    ]
+    assert names == []
+
+
+@pytest.mark.long
+def test_it_prints_on_several_pages(report: RunFolder, offline: Page) -> None:
+    offline.open(report.report_html.as_uri())
+    printed = offline.printed()
+    assert printed.startswith(b"%PDF") and printed.count(b"/Type /Page\n") > 1
+
+
+@pytest.mark.timed
+def test_it_is_open_within_two_seconds(report: RunFolder, offline: Page) -> None:
+    seconds = min(offline.open(f"{report.report_html.as_uri()}?{time}") for time in range(3))
+    print(f"open in {seconds:.2f} s")
+    assert seconds < 2

@@ -1,0 +1,258 @@
+"""Look at runs without code: pick them from the history, overlay their spectra, compare two, open flame graphs.
+
+The widgets of notebook 10 and of the index. Figures and comparisons are those of the reports.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+from IPython.display import HTML
+from msgspec.structs import replace as record_with
+
+from runners import report
+from runners.claims.between import compared, differing
+from runners.design.experiment import EXPERIMENTS, experiment
+from runners.design.size import SIZES
+from runners.errors import LabError
+from runners.execution.doctor import Finding, examine
+from runners.process.supervisor import Child, start
+from runners.readers.history import open_history
+from runners.readers.reading import read_run
+from runners.readers.run import Run, Step
+from runners.report.between import comparison_page
+from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
+
+#: What a button starts, before the experiment's number.
+COMMAND = ("-m", "runners.cli", "run")
+SMALLEST_DIFFERENCE = 0.02
+FRAME_PX = 640
+LIST_ROWS = 10
+_LIST = """
+SELECT run, folder, experiment, size, status, strftime(started, '%Y-%m-%d %H:%M') AS started
+FROM runs ORDER BY started_unix_s DESC
+"""
+_COMPLETE = """
+SELECT experiment, size, folder, strftime(started, '%Y-%m-%d') AS day
+FROM runs WHERE status = 'complete' ORDER BY started_unix_s DESC
+"""
+
+
+def as_html(shown: Any) -> str:
+    """What a notebook would show of a figure or a flame graph, as HTML."""
+    html = shown._repr_html_() if hasattr(shown, "_repr_html_") else None
+    if html:
+        return str(html)
+    png, _ = shown._repr_png_()
+    alt = escape(str(getattr(shown, "alt", "")), quote=True)
+    return f'<img alt="{alt}" style="max-width:100%" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+
+
+def framed(page: str, title: str) -> str:
+    """A whole page within a cell, in a frame that can reach neither the notebook nor a network."""
+    return (
+        f'<iframe title="{escape(title, quote=True)}" sandbox="allow-scripts" height="{FRAME_PX}" '
+        f'style="width:100%;border:0" srcdoc="{escape(page, quote=True)}"></iframe>'
+    )
+
+
+class Explorer(widgets.VBox):  # type: ignore[misc]
+    """Runs to pick from, the loads of those that are picked, and what can be shown of them."""
+
+    def __init__(self, roots: Sequence[Path] = (RUNS, REFERENCE)) -> None:
+        rows = open_history(roots).query(_LIST)
+        options = [
+            (f"{row.experiment} {row.size}  {row.started}  {row.status}  {row.run}", str(row.folder))
+            for row in rows.itertuples()
+        ]
+        self._read: dict[str, Run] = {}
+        wide = widgets.Layout(width="98%")
+        self.runs = widgets.SelectMultiple(options=options, rows=LIST_ROWS, description="runs", layout=wide)
+        self.loads = widgets.SelectMultiple(options=[], rows=LIST_ROWS, description="loads", layout=wide)
+        self.event = widgets.Dropdown(options=["cpu", "alloc", "lock"], description="profile")
+        self.area = widgets.HTML()
+        self.buttons = {
+            name: widgets.Button(description=name, tooltip=what)
+            for name, what in (
+                ("spectra", "overlay the latency spectra of the loads"),
+                ("compare", "compare two runs: each load with the one that matches it"),
+                ("flame graph", "the flame graph of one profiled load"),
+                ("difference", "two profiles against each other, the first picked is the baseline"),
+            )
+        }
+        shows: dict[str, Callable[[], str]] = {
+            "spectra": self.spectra, "compare": self.compared, "flame graph": self.flame_graph,
+            "difference": self.difference,
+        }  # fmt: skip
+        for name, button in self.buttons.items():
+            button.on_click(lambda _, make=shows[name]: self._show(make))
+        self.runs.observe(lambda _: self._list_loads(), "value")
+        super().__init__([self.runs, self.loads, widgets.HBox([*self.buttons.values(), self.event]), self.area])
+
+    def _show(self, make: Callable[[], str]) -> None:
+        """Show what a button makes, or why it can't be made."""
+        self.area.value = "<p>one moment …</p>"
+        try:
+            self.area.value = make()
+        except (LabError, ValueError) as error:
+            self.area.value = f'<p role="alert">{escape(str(error))}</p>'
+
+    def _run(self, folder: str) -> Run:
+        if folder not in self._read:
+            self._read[folder] = read_run(RunFolder.open(Path(folder)))
+        return self._read[folder]
+
+    def _list_loads(self) -> None:
+        options = []
+        for folder in self.runs.value:
+            try:
+                run = self._run(folder)
+            except LabError as error:
+                self.area.value = f'<p role="alert">{escape(str(error))}</p>'
+                continue
+            options += [
+                (f"{Path(folder).name}  {step.label}{'' if step.valid else '  (not valid)'}", (folder, step.name))
+                for step in run.steps
+            ]
+        self.loads.options = options
+
+    def _chosen(self, least: int, most: int, what: str) -> list[Step]:
+        """The loads that are picked, with their run in their name where they are of several."""
+        count = len(self.loads.value)
+        if not least <= count <= most:
+            number = f"{least}" if least == most else f"{least} to {most}"
+            raise LabError(what, f"{count} loads are picked", f"pick {number} in the list of loads")
+        several = len({folder for folder, _ in self.loads.value}) > 1
+        found = []
+        for folder, name in self.loads.value:
+            step = next(step for step in self._run(folder).steps if step.name == name)
+            treatment = f"{step.subject} {Path(folder).name[-4:]}" if several else step.record.treatment
+            found.append(replace(step, record=record_with(step.record, treatment=treatment)))
+        return found
+
+    def spectra(self) -> str:
+        """The spectra of the loads over each other."""
+        return as_html(report.spectrum(*self._chosen(1, 8, "spectra")))
+
+    def compared(self) -> str:
+        """Two runs, load by load; a difference besides the setting is named above it."""
+        if len(self.runs.value) != 2:
+            raise LabError("compare", f"{len(self.runs.value)} runs are picked", "pick two in the list of runs")
+        one, other = (self._run(folder) for folder in self.runs.value)
+        found = compared([one], [other], SMALLEST_DIFFERENCE)
+        if not found:
+            raise LabError("compare", "no load of one matches a valid one of the other", "pick runs of one experiment")
+        return framed(comparison_page(found, [one], [other], differing([one], [other])), "Two runs compared")
+
+    def flame_graph(self) -> str:
+        """The flame graph of a load."""
+        (step,) = self._chosen(1, 1, "flame graph")
+        return as_html(report.flamegraph(step, self.event.value))
+
+    def difference(self) -> str:
+        """Two profiles against each other."""
+        one, other = self._chosen(2, 2, "difference")
+        return as_html(report.differential(one, other, self.event.value))
+
+
+class Index(widgets.VBox):  # type: ignore[misc]
+    """A button an experiment: it runs in a process of its own, whose last lines are shown; another one stops it."""
+
+    def __init__(self) -> None:
+        self.size = widgets.Dropdown(options=[*SIZES], value="quick", description="size")
+        self.stop = widgets.Button(description="stop", tooltip="interrupt the run that goes on", disabled=True)
+        self.area = widgets.HTML()
+        self.buttons = {
+            number: widgets.Button(description=f"run {number}", tooltip=each.title)
+            for number, each in EXPERIMENTS.items()
+        }
+        for number, button in self.buttons.items():
+            button.on_click(lambda _, number=number: self.run(number))
+        self.stop.on_click(lambda _: self.interrupt())
+        self._child: Child | None = None
+        grid = widgets.Box([*self.buttons.values()], layout=widgets.Layout(flex_flow="row wrap"))
+        super().__init__([widgets.HBox([self.size, self.stop]), grid, self.area])
+
+    def run(self, number: str) -> None:
+        """Start an experiment, unless one is running: two would measure each other."""
+        if self._child is not None:
+            return
+        sized = ["--size", self.size.value] if experiment(number).measures else []
+        log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the thread that reads it
+        command = [sys.executable, *COMMAND, number, *sized]
+        self._child = start(command, stdout=log, stderr=log, grace_s=60.0, stop_signal="SIGINT")
+        self._enable(False)
+        threading.Thread(target=self._follow, args=(self._child, log), daemon=True).start()
+
+    def interrupt(self) -> None:
+        """Interrupt what runs; its folder is marked and can be gone on with."""
+        if self._child is not None:
+            self._child.interrupt()
+
+    def _enable(self, free: bool) -> None:
+        for button in self.buttons.values():
+            button.disabled = not free
+        self.stop.disabled = free
+
+    def _follow(self, child: Child, log: Any) -> None:
+        """Show the last lines of a run until it has ended."""
+        over = False
+        while not over:
+            over = child.wait_up_to(0.5)
+            log.seek(0)
+            text = log.read().decode(errors="replace").splitlines()[-12:]
+            self.area.value = f"<pre>{escape(chr(10).join(text))}</pre>"
+        log.close()
+        child.stop()
+        self._child = None
+        self._enable(True)
+
+
+def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
+    """The experiments as a table: a link to each notebook, and the answer of its last complete run."""
+    rows = open_history(roots).query(_COMPLETE)
+    last: dict[str, tuple[str, str]] = {}
+    for row in rows.itertuples():
+        number = str(row.experiment)
+        if number not in last and (answer := _answer(RunFolder(Path(str(row.folder))))):
+            last[number] = (answer, f"{row.size}, {row.day}")
+    lines = []
+    for number, each in EXPERIMENTS.items():
+        answer, when = last.get(number, ("not run yet", ""))
+        link = f'<a href="{escape(each.notebook, quote=True)}">{number}</a>'
+        lines.append(
+            f"<tr><td>{link}</td><td>{escape(each.title)}</td><td>{escape(answer)}</td><td>{escape(when)}</td></tr>"
+        )
+    head = "<tr><th>notebook</th><th>experiment</th><th>last answer</th><th>run</th></tr>"
+    return _table([head, *lines])
+
+
+def _table(rows: Sequence[str]) -> HTML:
+    return HTML(f'<table style="text-align:left">{"".join(rows)}</table>')  # type: ignore[no-untyped-call]
+
+
+def _answer(folder: RunFolder) -> str:
+    try:
+        return str(json.loads(folder.conclusions.read_text(encoding="utf-8")).get("answer") or "")
+    except (OSError, ValueError):
+        return ""
+
+
+def machine(findings: Sequence[Finding] | None = None) -> HTML:
+    """What this machine has for the experiments, and what it lacks, as a table."""
+    rows = [
+        f"<tr><td>{escape(each.line().split()[0])}</td><td>{escape(each.name)}</td>"
+        f"<td>{escape(each.found or 'not found')}</td><td>{escape(each.remedy)}</td></tr>"
+        for each in (examine() if findings is None else findings)
+    ]
+    return _table(rows)
