@@ -103,6 +103,7 @@ class _Block:
     name: str | None = None  # of a tool that prints another one's layout
     listing: bool = True  # whether lines of percentiles count: redis-benchmark prints their inverse below them
     heads: tuple[str, ...] = ()  # of memtier's table
+    section: str = ""  # of memtier, where it ran several times: best run, worst run, all runs
     histograms: dict[str, dict[float, float]] = field(default_factory=dict)  # of memtier, by command
     operations: list[ConsoleReport] = field(default_factory=list)  # of a tool that reports several at once
 
@@ -274,9 +275,17 @@ def _operation(block: _Block, match: re.Match[str]) -> None:
             requests_per_s=rate,
             first_line=block.first_line,
             last_line=block.last_line,
-            operation=match[0].split()[0],
+            operation=f"{match[0].split()[0]}{block.section}",
         )
     )
+
+
+def memtier_section(title: str) -> str | None:
+    """Name what a section of memtier's is of, in brackets behind its operations; None for no such section."""
+    found = re.match(r"^\s*(?:ALL STATS|(BEST|WORST) RUN RESULTS|AGGREGATED AVERAGE RESULTS \((\d+) runs\))\s*$", title)
+    if found is None:
+        return None
+    return f" ({found[1].lower()} run)" if found[1] else f" ({found[2]} runs)" if found[2] else ""
 
 
 def _histogram(block: _Block, match: re.Match[str]) -> None:
@@ -365,6 +374,10 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (rf"^\s*{_N}\s+Threads\s*$", lambda b, m: b.said.update(threads=int(m[1]))),
             (rf"^\s*{_N}\s+Connections per thread\s*$", lambda b, m: b.said.update(connections=int(m[1]))),
             (rf"^\s*{_N}\s+Seconds\s*$", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
+            (
+                r"^(?:ALL STATS|(?:BEST|WORST) RUN|AGGREGATED AVERAGE)\b.*",
+                lambda b, m: setattr(b, "section", memtier_section(m[0]) or ""),
+            ),
             (r"^Type\s+Ops/sec\s+Hits/sec.*", _heads),
             (rf"^([A-Z]+)\s+{_F}\s+{_F}\s*$", _histogram),
             (r"^(?:[A-Z][A-Za-z]*)\s+\d+\.\d+\s.*", _operation),

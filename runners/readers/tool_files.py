@@ -17,6 +17,7 @@ from runners.readers.command_line import CommandLine
 from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, ThreadStats
 from runners.readers.documents import Document, Problem
 from runners.readers.levels import LEVELS
+from runners.readers.other_tools import memtier_section
 
 _MS, _S = 1e3, 1e6  # microseconds in a millisecond, in a second
 _JTL = ("timeStamp", "elapsed", "label")
@@ -246,33 +247,37 @@ def _bombardier(content: Mapping[str, Any]) -> list[ConsoleReport]:
 
 def _memtier(content: Mapping[str, Any]) -> list[ConsoleReport]:
     """Read memtier_benchmark's `--json-out-file`: milliseconds, one output for each operation that was sent."""
-    stats, asked = _part(content, "ALL STATS"), _part(content, "configuration")
-    run_s = _scaled(_part(stats, "Runtime").get("Total duration"), 1e-3)
+    asked = _part(content, "configuration")
     threads, clients = _count(asked.get("threads")), _count(asked.get("clients"))
     limit = _number(asked.get("rate_limit"))
     rate = limit * threads * clients if limit and threads and clients else None  # the limit is of one connection
     reports = []
-    for operation, one in stats.items():
-        if operation in ("Runtime", "Totals") or not _count(_part(stats, operation).get("Count")):
+    for title in content:
+        if (section := memtier_section(title)) is None:
             continue
-        largest = _scaled(one.get("Max Latency"), _MS)
-        rows = _rows(_part(one, "Percentile Latencies"), _MS, "p")
-        reports.append(
-            ConsoleReport(
-                tool="memtier_benchmark",
-                command=CommandLine("memtier_benchmark", "memtier_benchmark", rate_rps=rate) if rate else None,
-                duration_s=run_s,
-                threads=threads,
-                connections=threads * clients if threads and clients else None,
-                latency=_stats(_scaled(one.get("Average Latency"), _MS), None, largest),
-                latencies=Latencies(None, (*rows, (1.0, largest)) if largest is not None else rows),
-                requests=_count(one.get("Count")),
-                elapsed_s=run_s,
-                socket_errors=SocketErrors(_count(one.get("Connection Errors")) or 0, 0, 0, 0),
-                requests_per_s=_number(one.get("Ops/sec")),
-                operation=operation,
+        stats = _part(content, title)
+        run_s = _scaled(_part(stats, "Runtime").get("Total duration"), 1e-3)
+        for operation, one in stats.items():
+            if operation in ("Runtime", "Totals") or not _count(_part(stats, operation).get("Count")):
+                continue
+            largest = _scaled(one.get("Max Latency"), _MS)
+            rows = _rows(_part(one, "Percentile Latencies"), _MS, "p")
+            reports.append(
+                ConsoleReport(
+                    tool="memtier_benchmark",
+                    command=CommandLine("memtier_benchmark", "memtier_benchmark", rate_rps=rate) if rate else None,
+                    duration_s=run_s,
+                    threads=threads,
+                    connections=threads * clients if threads and clients else None,
+                    latency=_stats(_scaled(one.get("Average Latency"), _MS), None, largest),
+                    latencies=Latencies(None, (*rows, (1.0, largest)) if largest is not None else rows),
+                    requests=_count(one.get("Count")),
+                    elapsed_s=run_s,
+                    socket_errors=SocketErrors(_count(one.get("Connection Errors")) or 0, 0, 0, 0),
+                    requests_per_s=_number(one.get("Ops/sec")),
+                    operation=f"{operation}{section}",
+                )
             )
-        )
     return reports
 
 
@@ -282,6 +287,7 @@ _SUMMARIES: tuple[tuple[tuple[str, ...], Callable[[Mapping[str, Any]], list[Cons
     (("metrics",), _k6),
     (("spec", "result"), _bombardier),
     (("ALL STATS",), _memtier),
+    (("configuration", "run information"), _memtier),
 )
 
 

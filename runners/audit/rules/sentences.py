@@ -166,6 +166,8 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
     found: list[Sentence] = []
     part, begin, last = "", 0, 0
     for line in prose:
+        if len(line.text) > context.LONGEST_LINE:
+            continue  # nobody wrote that as prose
         text = context.ADDRESS.sub("", line.text).strip().rstrip("\\").strip()
         if part and (_ALONE.match(line.text) or line.number > last + 1 or part.lstrip().startswith(("#", "|"))):
             found.append(Sentence(begin, part.strip()))
@@ -180,7 +182,7 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
         last = line.number
     if part:
         found.append(Sentence(begin, part))
-    return [sentence for sentence in found if sentence.text]
+    return [sentence for sentence in found if 0 < len(sentence.text) <= context.LONGEST_LINE]
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:

@@ -270,3 +270,16 @@ def test_bombardier_1_2_6_hey_0_1_5_and_vegeta_12_13_are_read() -> None:
     assert hey.report.latencies.at(0.99) == pytest.approx(21_400)
     (vegeta,) = outputs("vegeta-12.13.0.txt")
     assert (vegeta.offered_rps, vegeta.report.requests, vegeta.report.non_2xx) == (300.23, 1_200, 120)
+
+
+@pytest.mark.parametrize("form", ["txt", "json"])
+def test_memtiers_best_and_worst_run_are_not_taken_for_all_of_them(form: str) -> None:
+    found = outputs(f"memtier-2.2.0-runs.{form}")
+    assert [output.label for output in found] == [
+        f"{operation} ({of})" for of in ("best run", "worst run", "2 runs") for operation in ("Sets", "Gets")
+    ]
+    assert [output.report.requests_per_s for output in found if output.label.startswith("Gets")] == [
+        47_019.27,
+        5_156.03,
+        26_087.65,
+    ]
