@@ -289,6 +289,50 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> 
         click.echo(answer.to_string(index=False) if len(answer) else "no runs" if sql is None else "no rows")
 
 
+@_command(
+    "lab history",
+    "lab history data/runs --within 10 --json",
+)
+@click.argument("roots", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--within",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="A change to the worse fails if it lies in the last so many runs of its figure.",
+)
+@_JSON
+def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
+    """Say where figures changed their level over the runs below ROOTS (this project's, unless given).
+
+    One figure on one class of machine at a time. Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
+    """
+    from runners.claims.history import findings, trends
+    from runners.readers.history import open_history
+    from runners.storage.run_folder import REFERENCE, RUNS
+
+    past = open_history(roots or (RUNS, REFERENCE))
+    for text in past.unreadable:
+        click.echo(f"passed over: {text}", err=True)
+    found = trends(past.query("FROM measurements"), past.query("FROM runs"))
+    alerts = [trend for trend in found if trend.worse_within(within)]
+    said = list(findings(found))
+    looked = sum(1 for trend in found if not trend.why_not)
+    summary = (
+        f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
+    )
+    if as_json:
+        worse = [trend.title for trend in alerts]
+        findings_said = [finding.as_json() for finding in said]
+        _print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "findings": findings_said})
+    else:
+        for finding in said:
+            click.echo(finding.sentence)
+        click.echo(summary)
+    if alerts:
+        sys.exit(EXIT_PROBLEM)
+
+
 _TARGET = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

@@ -54,6 +54,14 @@ class Trend:
         where = "" if self.kind == SENTINEL else f", experiment {self.experiment}, {self.size}"
         return f"{name} {self.workload.upper()}{kind} {what}{where}"
 
+    def worse(self, change: Change) -> bool:
+        """Tell whether a change is to the worse: a lower capacity, or a higher latency."""
+        return (change.ratio > 1) != (self.metric == "achieved")
+
+    def worse_within(self, runs: int) -> bool:
+        """Tell whether the figure got worse in its last so many runs."""
+        return any(self.worse(change) and change.index >= len(self.frame) - runs for change in self.found)
+
     def written(self, value: float) -> str:
         return write.rate(value) if self.metric == "achieved" else write.latency(value)
 
@@ -114,7 +122,6 @@ def findings(history: Sequence[Trend]) -> Iterator[Finding]:
     points = [(trend, change) for trend in history for change in trend.found]
     for trend, change in sorted(points, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
-        worse = (change.ratio > 1) != (trend.metric == "achieved")
         sizes = sorted((abs(1 - change.low), abs(1 - change.high)))
         direction = "higher" if change.ratio > 1 else "lower"
         moved = f"{trend.title} became {direction} by {write.percent_interval(abs(1 - change.ratio), *sizes)}"
@@ -125,7 +132,7 @@ def findings(history: Sequence[Trend]) -> Iterator[Finding]:
         evidence |= {"p_value": change.p_value, "runs": len(trend.frame)}
         commits = [str(c)[:12] for c in (last["git_commit"], row["git_commit"]) if isinstance(c, str)]
         remedy = f"Compare the commits {commits[0]} and {commits[1]}." if len(set(commits)) == 2 else None
-        severity = Severity.WARNING if worse else Severity.GOOD
+        severity = Severity.WARNING if trend.worse(change) else Severity.GOOD
         yield Finding("H01", severity, write.sentence(text), evidence, (str(row["run"]),), "trends", remedy)
     marked = sorted({str(run) for trend in history for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
     if marked:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
+from click.testing import CliRunner
 
 from runners.claims.conclude import conclude
 from runners.claims.history import Trend, findings, sentinels, trends
+from runners.cli import lab
 from runners.readers.reading import read_run
 from runners.report import history as draw
 from runners.report import render
@@ -117,3 +122,32 @@ def test_an_empty_history_is_drawn_and_said(tmp_path: Path) -> None:
     folder.finish("complete")
     render(read_run(folder), conclude(read_run(folder), {}), {})
     assert folder.report_html.exists()
+
+
+@pytest.mark.parametrize(
+    ("planted", "within", "exit_code"),
+    [
+        ({"shift_at": 16}, 5, 1),
+        ({"shift_at": 16}, 3, 0),  # the change lies further back
+        ({"shift_at": 16, "ratio": 0.7}, 5, 0),  # to the better
+        ({}, 20, 0),
+    ],
+)
+def test_a_figure_that_got_worse_lately_is_an_alert(
+    planted: dict[str, float], within: int, exit_code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measurements, runs = measured(**planted)  # type: ignore[arg-type]
+    views = {"FROM measurements": measurements, "FROM runs": runs}
+    past = SimpleNamespace(unreadable=("a broken run",), query=views.__getitem__)
+    monkeypatch.setattr("runners.readers.history.open_history", lambda roots: past)
+    result = CliRunner().invoke(lab, ["history", "--within", str(within), "--json"])
+    assert result.exit_code == exit_code, result.output
+    document = json.loads(result.stdout)
+    assert document["failed"] is bool(exit_code)
+    assert document["worse"] == (["RocksDB PUT p99, experiment 01, quick"] if exit_code else [])
+    assert "passed over: a broken run" in result.stderr
+    text = CliRunner().invoke(lab, ["history", "--within", str(within)])
+    assert text.stdout.endswith(
+        f"{exit_code} of 2 figures that were measured often enough got worse in their last {within} runs.\n"
+    )
+    assert ("run-16" in text.stdout) is bool(planted)
