@@ -1,7 +1,10 @@
 """What can have held up requests during a step: each cause as events on the step's clock.
 
 An event has a stretch of time and a capacity, the longest delay that it can have made: the whole of its length for
-what stops the JVM or blocks a request, the CPU time that it took for what shares a core with the server.
+what stops the JVM or blocks a request, the CPU time that it took for what shares a core with the server. How long the
+serving threads and the generator waited in the kernel's run queues divides their delays among the machine (see
+machine_stalls), other processes and the server itself: others can have delayed them by no more than they waited, and
+what is left of the server's wait after its background threads is what its serving threads cost each other.
 """
 
 from __future__ import annotations
@@ -17,6 +20,11 @@ from runners.analysis import machine_stalls
 from runners.readers.run import Step
 
 STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
+#: The serving threads' wait for a core that neither other processes nor the server's background threads explain.
+CROWDED = "serving threads waiting for a core"
+#: Kinds of `activity` that are the server's own background work.
+BACKGROUND = ("jit", "gc", "flush", "compaction")
+CROWDED_SHARE, FOREIGN_SHARE = 0.2, 0.4
 #: Causes that are neither the server, nor its store, nor its JVM.
 MACHINE = (STALLED, STEAL, FOREIGN)
 #: Of `activity`: kind, what it is called, and from which share of a core on it counts as an event.
@@ -26,7 +34,7 @@ SHARES = (
     ("flush", "flush", 0.2),
     ("compaction", "compaction", 0.2),
     ("steal", STEAL, 0.2),
-    ("foreign", FOREIGN, 0.4),
+    ("foreign", FOREIGN, FOREIGN_SHARE),
     ("disk", "disk busy", 0.8),
     ("io stall", "waits for the disk", 0.2),
     ("memory stall", "waits for memory", 0.2),
@@ -95,7 +103,7 @@ def _contention(step: Step) -> Iterator[Cause]:
     for kind, name in KINDS:
         named.setdefault(name, []).extend(_long(_spans(events[events["kind"] == kind])))
     if machine_stalls.watched(step):  # it sees what the hypervisor takes too, and a hundred times as finely
-        found = machine_stalls.windows(step.frames["stalls"])
+        found = machine_stalls.windows(machine_stalls.stalls_of(step))
         named[STALLED] = _long([(begin, end, (end - begin) * 1000) for begin, end in found.tolist()])
     for kind, name, share in SHARES:
         if name == STEAL and STALLED in named:
@@ -103,6 +111,10 @@ def _contention(step: Step) -> Iterator[Cause]:
         if not named.get(name):  # the store's own events are finer than the CPU time of its threads
             rows = activity[activity["kind"] == kind].sort_values("t_s")
             named[name] = _active(rows, share, _spans(pauses) if kind == "gc" else [])
+    if len(waits := _run_queue_waits(activity)):
+        rows = activity[activity["kind"] == "foreign"].merge(waits[["t_s", "behind_others_ms"]], on="t_s")
+        named[FOREIGN] = _long(_active(rows, FOREIGN_SHARE, [], "behind_others_ms"))
+        named[CROWDED] = _active(waits.assign(busy_ms=waits["behind_its_own_ms"]), CROWDED_SHARE, [])
     if activity.empty:
         named["JIT compilation"] = _long(_spans(events[events["kind"] == "compilation"]))
     for name, spans in named.items():
@@ -118,18 +130,40 @@ def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, f
     return [span for span in spans if span[2] >= FEWEST_EVENT_MS]
 
 
+def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
+    """Divide what threads waited for a core in each sample; empty where they are not known by name.
+
+    Columns `t_s`, `length_s`, `behind_others_ms` (of serving and sending threads, at most what other processes ran) and
+    `behind_its_own_ms` (of serving threads, what neither these nor the server's background threads can explain).
+    """
+    known = activity[activity["kind"] == "sending wait"]["t_s"]
+    samples = activity[activity["t_s"].isin(known)]
+    samples = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(
+        0.0
+    )
+    if not {"wait", "foreign", "serving"} <= set(samples.columns) or not samples["serving"].sum() > 0:
+        return pd.DataFrame(columns=["t_s", "length_s", "behind_others_ms", "behind_its_own_ms"])
+    background = samples[[kind for kind in BACKGROUND if kind in samples]].sum(axis=1)
+    others = np.minimum(samples["wait"] + samples["sending wait"], samples["foreign"])
+    own = (samples["wait"] - others - background).clip(lower=0.0)
+    return samples.assign(behind_others_ms=others, behind_its_own_ms=own).reset_index()
+
+
 def _active(
-    rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]]
+    rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
 ) -> list[tuple[float, float, float]]:
-    """Samples with at least that share of a core, neighbours joined; time within `but` is another cause's."""
+    """Samples with at least that share of a core, neighbours joined; time within `but` is another cause's.
+
+    `capacity` is the column of the longest delay that a sample can have made.
+    """
     found: list[tuple[float, float, float]] = []
-    for begin, length, busy in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], strict=True):
+    for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length
-        busy -= 1000 * sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop, _ in but)
-        if busy < share * length * 1000:
+        another = 1000 * sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop, _ in but)
+        if busy - another < share * length * 1000:
             continue
         if found and begin <= found[-1][1] + 1e-6:
-            found[-1] = (found[-1][0], end, found[-1][2] + busy)
+            found[-1] = (found[-1][0], end, found[-1][2] + most - another)
         else:
-            found.append((begin, end, busy))
+            found.append((begin, end, most - another))
     return found

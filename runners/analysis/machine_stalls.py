@@ -11,8 +11,12 @@ the design of the load bounds it so, and the windows are the same for all target
 the witness stay in. What is left gives the percentiles, beside those of all requests; the share of time left out
 is told.
 
-**Limits.** The kernel can hold a real-time thread too when it works for the server (unmapping, interrupts). Percentiles
-have the resolution of the slices, 6 %; their bounds are order statistics and take responses for independent.
+**What the disk holds up stays in.** The kernel can hold a real-time thread too when it works for the server. Planted
+sleeps, spins, collections of garbage, unmapping and interrupts left the witness alone, but forcing a file held it up
+each time (`make bench-power ROWS=plants`). So stalls while the disk was busy are no windows: they may be the server's.
+
+**Limits.** Percentiles have the resolution of the slices, 6 %; their bounds are order statistics and take responses for
+independent.
 """
 
 from __future__ import annotations
@@ -37,17 +41,43 @@ from runners.readers.severity import Severity
 #: How often the witness wakes: a stall may have begun so long before it was due.
 PERIOD_S = 0.001
 LEVELS = (0.99, 0.999)
+BLOCKS_A_SECOND = round(1 / SLICE_S)
+#: Shares of time left out of two loads disagree when they differ by so much and by so many standard deviations.
+UNEQUAL, UNEQUAL_DEVIATIONS = 0.05, 3.0
 REMEDY = "Give the stall witness the right to real-time priority (sudo setcap cap_sys_nice+ep) and run again."
+
+#: A sample in which the disk worked for this share of the time: what stood still then may have waited for it.
+DISK_SHARE = 0.2
 
 Windows = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """Percentiles (microseconds) of the responses outside of the machine's stalls, and the share of time left out."""
+    """Percentiles (microseconds) of the responses outside of the machine's stalls, and the share of time left out.
+
+    `deviation` is the standard deviation of that share, from seconds of the load as independent units.
+    """
 
     left_out: float
     percentiles: Mapping[float, Bounded]
+    deviation: float = 0.0
+
+
+def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the stalls of a core that overlap a sample (see readers.activity) in which the disk was busy."""
+    disk = activity[activity["kind"] == "disk"]
+    disk = disk[disk["busy_ms"] >= DISK_SHARE * 1000 * disk["length_s"]]
+    begin_s, end_s = stalls["t_s"] - PERIOD_S, stalls["t_s"] + stalls["duration_ms"] / 1000
+    own = np.zeros(len(stalls), dtype=np.bool_)
+    for at_s, length_s in zip(disk["t_s"], disk["length_s"], strict=True):
+        own |= ((begin_s <= at_s + length_s) & (end_s >= at_s)).to_numpy(np.bool_)
+    return stalls[~own]
+
+
+def stalls_of(step: Step) -> pd.DataFrame:
+    """Give the stalls of a step that the machine made."""
+    return not_of_the_disk(step.frames["stalls"], step.frames["activity"])
 
 
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
@@ -77,9 +107,16 @@ def undisturbed(
     """Take percentiles of each target's `slices` without the blocks that a window touches, the same for all targets."""
     index = {name: np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int) for name, slices in loads.items()}
     blocks = max((int(each.max()) + 1 for each in index.values() if len(each)), default=0)
-    dropped = _dropped(stalls, blocks, utilisation)
-    share = float(dropped.mean()) if blocks else 0.0
-    return {name: Undisturbed(share, _percentiles(loads[name][~dropped[at]])) for name, at in index.items()}
+    gone = dropped(stalls, blocks, utilisation)
+    share, deviation = float(gone.mean()) if blocks else 0.0, _deviation(gone)
+    return {name: Undisturbed(share, _percentiles(loads[name][~gone[at]]), deviation) for name, at in index.items()}
+
+
+def _deviation(gone: npt.NDArray[np.bool_]) -> float:
+    """Estimate the standard deviation of the share of dropped blocks by seconds: within one, stalls come in bursts."""
+    whole = len(gone) // BLOCKS_A_SECOND * BLOCKS_A_SECOND
+    seconds = gone[:whole].reshape(-1, BLOCKS_A_SECOND).mean(axis=1)
+    return float(seconds.std(ddof=1) / np.sqrt(len(seconds))) if len(seconds) > 1 else 0.0
 
 
 def outside(
@@ -92,15 +129,16 @@ def outside(
     """
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
-    dropped = _dropped(stalls, int(at.max()) + 1 if len(at) else 0, utilisation)
-    return requests[~dropped[at]], float(dropped.mean()) if len(dropped) else 0.0
+    gone = dropped(stalls, int(at.max()) + 1 if len(at) else 0, utilisation)
+    return requests[~gone[at]], float(gone.mean()) if len(gone) else 0.0
 
 
-def _dropped(stalls: pd.DataFrame, blocks: int, utilisation: float) -> npt.NDArray[np.bool_]:
-    dropped = np.zeros(blocks, dtype=np.bool_)
+def dropped(stalls: pd.DataFrame, blocks: int, utilisation: float = MOST_UTILISATION) -> npt.NDArray[np.bool_]:
+    """Mark the blocks that a window touches, of so many from second 0 on."""
+    gone = np.zeros(blocks, dtype=np.bool_)
     for begin, end in windows(stalls, utilisation):
-        dropped[max(0, int(np.floor(begin / SLICE_S))) : max(0, int(np.floor(end / SLICE_S)) + 1)] = True
-    return dropped
+        gone[max(0, int(np.floor(begin / SLICE_S))) : max(0, int(np.floor(end / SLICE_S)) + 1)] = True
+    return gone
 
 
 def _percentiles(slices: pd.DataFrame) -> dict[float, Bounded]:
@@ -114,7 +152,13 @@ def of(step: Step) -> Undisturbed | None:
     slices = step.frames["slices"]
     if not watched(step) or slices.empty or not facts.quotable(step):
         return None
-    return undisturbed(step.frames["stalls"], {step.name: slices})[step.name]
+    return undisturbed(stalls_of(step), {step.name: slices})[step.name]
+
+
+def agree(one: Undisturbed, other: Undisturbed) -> bool:
+    """Whether about the same share of time is left out of two loads; else their percentiles may differ for that."""
+    apart = abs(one.left_out - other.left_out)
+    return apart < UNEQUAL or apart < UNEQUAL_DEVIATIONS * float(np.hypot(one.deviation, other.deviation))
 
 
 def watched(step: Step) -> bool:
@@ -139,7 +183,7 @@ def findings(steps: Sequence[Step]) -> Iterator[Finding]:
 
 
 def _beside(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
-    stalls = step.frames["stalls"]
+    stalls = stalls_of(step)
     left = without.percentiles.get(LEVELS[0])
     evidence: dict[str, write.Value] = {"left_out": without.left_out, "stalls": len(stalls), "p99_us": p99.value}
     out = f"{write.percent(without.left_out)} of the time is left out, {write.several(len(stalls), 'stall')} of a core"

@@ -21,9 +21,9 @@ from itertools import chain
 from scipy.stats import binom
 
 from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
-from runners.bench import knee
+from runners.bench import knee, plants
 from runners.bench.fixture import Fixture, fixture
-from runners.bench.row import Row
+from runners.bench.row import NoFigure, Row
 from runners.bench.sharing import reference_server
 from runners.design.workload import SCRIPTS
 from runners.process.supervisor import pinned
@@ -137,12 +137,13 @@ def planted(on: Fixture, repeats: int) -> Iterator[Row]:
 
 
 #: Rows by name: of a fixture and how many comparisons (or half as many searches) make one.
-ROWS: dict[str, Callable[[Fixture, int], Iterator[Row]]] = {
+ROWS: dict[str, Callable[[Fixture, int], Iterator[Row | NoFigure]]] = {
     "aa-noop": lambda on, repeats: alike(on, "noop", repeats),
     "aa-lsm": lambda on, repeats: alike(on, "lsm", repeats),
     "planted": planted,
     "knee-noop": lambda on, repeats: knee.rows(on, "noop", repeats // 2),
     "knee-lsm": lambda on, repeats: knee.rows(on, "lsm", repeats // 2),
+    "plants": lambda on, _repeats: plants.rows(on),
 }
 
 
@@ -157,7 +158,7 @@ def main() -> int:
         parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
     repeats = 20 if given.full else 5
     with fixture() as on:
-        rows = []
+        rows: list[Row | NoFigure] = []
         for row in chain.from_iterable(ROWS[name](on, repeats) for name in names):
             print(row.line(), flush=True)
             rows.append(row)

@@ -1,8 +1,8 @@
 """`make bench-recording`: what it costs to record the causes of a tail where latency is quoted.
 
-The same load on one server, in turn plain, with the flight recorder's few events, and with ten samples a second of
-threads and machine; the recorder is started before the load and stopped after it, as in a run. The server stores
-nothing, so that nothing hides the cost.
+The same load on one server, in turn plain, with the flight recorder's few events, with ten samples a second of threads
+and machine, and under the stall witness; the recorder is started before the load and stopped after it, as in a run. The
+server stores nothing, so that nothing hides the cost.
 """
 
 from __future__ import annotations
@@ -15,9 +15,13 @@ from pathlib import Path
 from runners.bench.clients import Clients, Result
 from runners.bench.fixture import fixture
 from runners.bench.row import Row
+from runners.process.cpu_placement import usable_cpus
+from runners.readers.stalls import StallLog, read_stall_log
 from runners.targets.lab_server import RunningServer
+from runners.toolchain.tools import TRUEPACE
 from runners.trial.activity import Activity
 from runners.trial.recording import Recorder
+from runners.trial.witness import StallWitness
 
 ROUNDS = 15
 DURATION_S = 3
@@ -27,6 +31,8 @@ RATE_RPS = 5_000
 FIGURES = (("p50", "us", 1.02), ("p99", "us", 1.1), ("late", "%", 1.1))
 #: A p99 jumps where one request in a hundred is held up by the machine; how many are later than this does not.
 LATE_US = 100.0
+#: The share of a core that the stall witness may use.
+WITNESS_LIMIT_PERCENT = 2.5
 
 
 @contextlib.contextmanager
@@ -43,7 +49,9 @@ def recording(recorder: Recorder, server: RunningServer, folder: Path) -> Iterat
 def rows(bench: Clients, recorder: Recorder, folder: Path) -> list[Row]:
     """Each way of recording against the plain load, interleaved."""
     bench.ours(1, RATE_RPS, WARM_S)
-    taken: dict[str, list[dict[str, float]]] = {"plain": [], "recording": [], "sampling": []}
+    taken: dict[str, list[dict[str, float]]] = {"plain": [], "recording": [], "sampling": [], "watching": []}
+    witness, stalls = StallWitness(TRUEPACE.with_name("stall-witness")), folder / "stalls.txt"
+    used: list[float] = []
     for number in range(ROUNDS):
         for name, results in sorted(taken.items(), reverse=number % 2 == 1):
             with contextlib.ExitStack() as stack:
@@ -51,9 +59,15 @@ def rows(bench: Clients, recorder: Recorder, folder: Path) -> list[Row]:
                     stack.enter_context(recording(recorder, bench.server, folder))
                 elif name == "sampling":
                     stack.enter_context(Activity(folder / "activity.jsonl", bench.server.pids, folder))
+                elif name == "watching":
+                    watched = stack.enter_context(witness.beside(usable_cpus(), stalls))
                 result = bench.ours(1, RATE_RPS, DURATION_S)
                 results.append(result["latency_us"]["response"] | {"late": late_percent(result)})
-    return [
+            if name == "watching" and watched[0].cpus:
+                used.append(busiest_percent(read_stall_log(stalls)))
+    name, limit = "recording/watching/busiest-core-vs-limit", (WITNESS_LIMIT_PERCENT,) * len(used)
+    cost = [Row(name, "%", tuple(used), limit, "<=", 1.0)] if used else []
+    return cost + [
         Row(
             f"recording/{name}/{figure}-vs-plain",
             unit,
@@ -62,9 +76,16 @@ def rows(bench: Clients, recorder: Recorder, folder: Path) -> list[Row]:
             "<=",
             goal,
         )
-        for name in ("recording", "sampling")
+        for name in taken
+        if name != "plain" and (name != "watching" or used)
         for figure, unit, goal in FIGURES
     ]
+
+
+def busiest_percent(log: StallLog) -> float:
+    """Share of a core that the witness used, of the core on which it used most, in percent."""
+    (begin_ns, _), (end_ns, _) = log.moments
+    return 100.0 * max(log.used_ns.values()) / (end_ns - begin_ns)
 
 
 def late_percent(result: Result) -> float:

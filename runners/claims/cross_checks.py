@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from runners.analysis import facts, floors, profile
+from runners.analysis import facts, floors, machine_stalls, profile
 from runners.analysis.knee import Kind
 from runners.analysis.meets import Outcome
 from runners.claims.climbing import Ladder, ladders
@@ -26,6 +26,8 @@ def cross_checks(run: Run) -> Iterator[Check]:
         (s, f) for s in run.find(kind="load", profiled=False) if (f := floors.own(run.steps, s)) is not None
     ]:
         yield _floor(floored)
+    if len(left_out := [(s, u) for s in run.find(kind="load", profiled=False) if (u := machine_stalls.of(s))]) > 1:
+        yield _left_out(left_out)
     if nothing := [(w, each) for w, each in knees(run).items() if any(_is_nothing(knee) for knee in each)]:
         yield _ceiling(nothing)
     if beside := [each for each in ladders(run) if each.base is not None and each.base.knee is not None]:
@@ -70,6 +72,18 @@ def _floor(pairs: list[tuple[Step, Step]]) -> Check:
         named = "; ".join(list(faster.values())[:MOST_NAMED])
         text = f"faster than the server that does nothing, so this is not the server's latency: {named}"
     return Check("faster than nothing", not faster, write.sentence(text), tuple(faster))
+
+
+def _left_out(loads: list[tuple[Step, machine_stalls.Undisturbed]]) -> Check:
+    """The machine's stalls take about the same share of the time from each load, or what is left can't be compared."""
+    loads = sorted(loads, key=lambda load: load[1].left_out)
+    least, most = loads[0], loads[-1]
+    ok = machine_stalls.agree(least[1], most[1])
+    shares = [f"{write.percent(each.left_out)} of {facts.title(step)}" for step, each in (least, most)]
+    text = f"of {write.several(len(loads), 'load')} the machine's stalls take from {shares[0]} to {shares[1]}"
+    if not ok:
+        text += f"; p99 without stalls is not comparable between {facts.title(least[0])} and {facts.title(most[0])}"
+    return Check("time left out of each load", ok, write.sentence(text), () if ok else (least[0].name, most[0].name))
 
 
 def _is_nothing(knee: Knee) -> bool:

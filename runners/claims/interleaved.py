@@ -216,7 +216,7 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
         for quantity, start in _starts(step, names, {n: alone[number].get(n, math.nan) for n in names}).items():
             starts[quantity].append(start)
         if machine_stalls.watched(step):
-            left.append(machine_stalls.outside(step.frames["requests"], step.frames["stalls"])[1])
+            left.append(machine_stalls.outside(step.frames["requests"], machine_stalls.stalls_of(step))[1])
     rows, control, reference = [], [], dict[str, float]()
     every: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
@@ -283,7 +283,7 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         if fewest * (1 - level) >= ENOUGH_BEYOND and (column != "response_us" or level <= on_time)
     }
     if machine_stalls.watched(step) and "p99_us" in found:
-        kept, _ = machine_stalls.outside(requests, step.frames["stalls"])
+        kept, _ = machine_stalls.outside(requests, machine_stalls.stalls_of(step))
         found[UNDISTURBED] = start_of(kept, names, 0.99)
     served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
     used_us = {

@@ -185,12 +185,11 @@ class Campaign:
             follower = Follower(folder.slices)
             with self._progress.part(text, length_s + AROUND_A_LOAD_S) as part:
 
-                def both(elapsed_s: float) -> None:
-                    tick(elapsed_s)
+                def show(elapsed_s: float) -> None:
                     part.tick(elapsed_s, follower.read())
 
                 try:
-                    record = measure_step(folder, server, load, instrument, profile, both)
+                    record = measure_step(folder, server, load, instrument, profile, tick, show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
                 step = self._keep(folder, replace(record, **extra, **after(folder)))

@@ -59,6 +59,8 @@ def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> 
     for part, ms in sorted(ran.items()):
         yield {**at, "kind": part, "busy_ms": ms}
     yield {**at, "kind": "wait", "busy_ms": _grown(before, after, "waited_ns", "serving") / 1e6}
+    if all("sending" in (sample.get("waited_ns") or {}) for sample in (before, after)):
+        yield {**at, "kind": "sending wait", "busy_ms": _grown(before, after, "waited_ns", "sending") / 1e6}
 
 
 def _grown(before: dict[str, Any], after: dict[str, Any], counter: str, part: str) -> float:

@@ -10,13 +10,14 @@ those it watches; samples carry their own time, for they may come late.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
 import json
 import os
 import re
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TextIO
 
@@ -37,6 +38,7 @@ ROLES = (
     ("serving", re.compile(r"NIO |HTTP|pool|ForkJoin|worker|Cluster|Acceptor|one-nio", re.I)),
 )
 OTHER = "other"
+SENDING = "sending"  # of the generator, not of the server
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 
 
@@ -48,6 +50,67 @@ def role(name: str) -> str:
 def available() -> bool:
     """Whether this kernel tells what its threads use."""
     return Path("/proc/self/schedstat").exists() and Path("/proc/stat").exists()
+
+
+def run_when_idle() -> None:
+    """Let the calling thread run only when a core would idle, as far as the system can."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except (OSError, AttributeError):
+        os.nice(10)
+
+
+class IdleThread:
+    """Does some work when asked, on a thread that takes no core from what is measured.
+
+    Where it was not done by the next time, no core idles: then no latency is quoted, and whoever asks does it. What the
+    work raises ends nothing until the thread is left.
+    """
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._asked, self._over = threading.Event(), False
+        self._working = threading.Lock()
+        self._failure: Exception | None = None
+        context = contextvars.copy_context()  # what is shown from it belongs to the same cell of a notebook
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="idle-work", daemon=True)
+
+    def __enter__(self) -> IdleThread:
+        """Start the thread."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End the thread. Raises what the work raised, unless something else was raised meanwhile."""
+        self._over = True
+        self._asked.set()
+        self._thread.join()
+        if self._failure is not None and kind is None:
+            raise self._failure
+
+    def ask(self) -> None:
+        """Ask for the work, or do it where the thread has found no time since the last call."""
+        if self._asked.is_set():
+            self._do()
+        self._asked.set()
+
+    def _run(self) -> None:
+        run_when_idle()
+        self._asked.wait()
+        while not self._over:
+            self._do()
+            self._asked.clear()
+            if not self._over:  # whoever ends the thread may have asked just before
+                self._asked.wait()
+
+    def _do(self) -> None:
+        if self._failure is None and self._working.acquire(blocking=False):
+            try:
+                self._work()
+            except Exception as failure:
+                self._failure = failure
+            finally:
+                self._working.release()
 
 
 class Activity:
@@ -86,10 +149,7 @@ class Activity:
                 self._thread.join()
 
     def _run(self, out: TextIO) -> None:
-        try:
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        except (OSError, AttributeError):
-            os.nice(10)
+        run_when_idle()
         due = time.monotonic()
         for count in itertools.count(1):
             due = max(due + PERIOD_S, time.monotonic())
@@ -102,13 +162,19 @@ class Activity:
 
     def _scan(self) -> None:
         for pid in tree(self._roots):
-            root = f"/proc/{pid}/task"
-            with contextlib.suppress(OSError):
-                threads = {f"{root}/{thread}" for thread in os.listdir(root)}  # noqa: PTH208 - pathlib costs three times as much
-                for thread in threads - self._roles.keys():
-                    with contextlib.suppress(OSError):
-                        name = Path(f"{thread}/comm").read_text(encoding="ascii", errors="replace")
-                        self._roles[thread] = role(name.strip())
+            for thread in self._new_threads(pid):
+                with contextlib.suppress(OSError):
+                    name = Path(f"{thread}/comm").read_text(encoding="ascii", errors="replace")
+                    self._roles[thread] = role(name.strip())
+        if self.generator_pid is not None:
+            self._roles |= dict.fromkeys(self._new_threads(self.generator_pid), SENDING)
+
+    def _new_threads(self, pid: int) -> set[str]:
+        root = f"/proc/{pid}/task"
+        with contextlib.suppress(OSError):
+            threads = {f"{root}/{thread}" for thread in os.listdir(root)}  # noqa: PTH208 - pathlib costs three times as much
+            return threads - self._roles.keys()
+        return set()
 
     def _sample(self, out: TextIO) -> None:
         ran: dict[str, int] = {}
@@ -123,6 +189,7 @@ class Activity:
             ran[part] = ran.get(part, 0) + run
             waited[part] = waited.get(part, 0) + wait
         end_us = time.time_ns() // 1000
+        ran.pop(SENDING, None)  # that of the generator's process is known from its start
         steal_s, busy_s = self._machine()
         line = {
             "unix_us": (begin_us + end_us) // 2,

@@ -29,7 +29,7 @@ from runners.storage.schema import (
 )
 from runners.targets.base import Jvm, StoreStatistics, Target, log_tail
 from runners.targets.group import TargetGroup
-from runners.trial.activity import Activity
+from runners.trial.activity import Activity, IdleThread
 from runners.trial.footprint import processes
 from runners.trial.others import Others
 from runners.trial.profiler import Profiler, ProfileSpec, collapse
@@ -109,11 +109,14 @@ def measure_step(
     instrument: Instrument,
     profile: ProfileSpec | None = None,
     tick: Tick = lambda _elapsed_s: None,
+    show: Tick = lambda _elapsed_s: None,
 ) -> StepRecord:
     """Measure into `folder`; gives the record of the trial without what it is for and without a verdict.
 
     The server's identity is checked before the load. A server that dies under load ends the load early and is named
     in `invalid_reasons`; a profiler that is refused leaves the measurement whole and is named in `profiler_note`.
+    `tick` is called at the start and once a second, `show` likewise, but when a core is idle: what takes milliseconds
+    would be seen in the latencies.
     Raises ServerError when the server is not there at all or ended before the generator reached it, MeasureError when
     the generator refuses.
     """
@@ -125,11 +128,23 @@ def measure_step(
     telemetry = Telemetry(folder.telemetry, server.pids)
     activity = Activity(folder.activity, server.pids, server.data)
 
-    def watch(generator_pid: int, elapsed_s: float) -> bool:
+    now: tuple[int, float] = (0, 0.0)
+
+    def look() -> None:
+        generator_pid, elapsed_s = now
         telemetry.sample(generator_pid)
-        activity.generator_pid = generator_pid
         clocks.tick()
+        show(elapsed_s)
+
+    def watch(generator_pid: int, elapsed_s: float) -> bool:
+        nonlocal now
         tick(elapsed_s)
+        begins, now = activity.generator_pid is None, (generator_pid, elapsed_s)
+        activity.generator_pid = generator_pid
+        if begins:  # before anything is measured
+            look()
+        else:
+            looking.ask()
         return server.alive()
 
     others, clocks = Others(tree(server.pids)), _Clocks(server)
@@ -140,6 +155,7 @@ def measure_step(
         _recording(folder, server, instrument.profiler, profile) as recorded,
         contextlib.closing(telemetry),
         activity,
+        IdleThread(look) as looking,
         _watched(folder, instrument.witness) as watched,
     ):
         clocks.begin()

@@ -16,7 +16,7 @@ from runners.process.tree import tree
 class Telemetry:
     """Appends a sample to `path` at each call of `sample`. Counters are cumulative; `read` takes differences.
 
-    A sample costs a few reads of /proc (below a millisecond), once a second, so that it can't make a tail itself.
+    A sample costs a millisecond, so it is taken when a core is idle (see activity.IdleThread), or it would be a tail.
     """
 
     def __init__(self, path: Path, server_pids: Collection[int]) -> None:

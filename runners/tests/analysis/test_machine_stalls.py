@@ -126,3 +126,78 @@ def test_a_request_without_a_response_goes_by_its_intended_start() -> None:
     assert 150 not in kept.index
     kept, _ = outside(log, seen([(0.55, 0.01)]), utilisation=0.0)
     assert 150 in kept.index
+
+
+def bursts(seed: int, share: float) -> pd.DataFrame:
+    """Stalls of 20 s: so large a share of its seconds has a burst of five."""
+    random = np.random.default_rng(seed)
+    return seen(
+        [(second + 0.15 * number, 0.004) for second in range(20) if random.random() < share for number in range(5)]
+    )
+
+
+def test_loads_of_one_machine_agree_in_the_time_left_out_and_a_burst_in_one_of_them_is_seen() -> None:
+    rows = slices([])
+
+    def left_out(seed: int, share: float) -> machine_stalls.Undisturbed:
+        return undisturbed(bursts(seed, share), {"a": rows})["a"]
+
+    alike = sum(machine_stalls.agree(left_out(seed, 0.3), left_out(1000 + seed, 0.3)) for seed in range(100))
+    apart = sum(machine_stalls.agree(left_out(seed, 0.05), left_out(1000 + seed, 0.7)) for seed in range(100))
+    assert alike >= 98 and apart <= 2, (alike, apart)
+
+
+def of_activity(**busy_ms: float) -> pd.DataFrame:
+    """Samples of 20 s in which the serving threads run, and one at 3 s with these shares of its tenth of a second."""
+    usual = [{"t_s": at / 10, "length_s": 0.1, "kind": "serving", "busy_ms": 20.0} for at in range(200)]
+    usual += [
+        {"t_s": at / 10, "length_s": 0.1, "kind": kind, "busy_ms": 0.0}
+        for at in range(200)
+        for kind in busy_ms
+        if at != 30
+    ]
+    return frame(
+        "activity", usual + [{"t_s": 3.0, "length_s": 0.1, "kind": kind, "busy_ms": ms} for kind, ms in busy_ms.items()]
+    )
+
+
+@pytest.mark.parametrize(
+    ("busy_ms", "expected"),
+    [
+        ({"foreign": 80.0, "wait": 0.0, "sending wait": 0.0}, {}),  # on a core of its own: nobody waited for it
+        ({"foreign": 80.0, "wait": 50.0, "sending wait": 0.0}, {causes.FOREIGN: 50.0}),
+        ({"foreign": 80.0, "wait": 0.0, "sending wait": 40.0}, {causes.FOREIGN: 40.0}),
+        ({"foreign": 0.0, "wait": 60.0, "sending wait": 0.0}, {causes.CROWDED: 60.0}),
+        ({"foreign": 0.0, "wait": 60.0, "sending wait": 0.0, "compaction": 55.0}, {"compaction": 55.0}),
+        ({"foreign": 50.0, "wait": 90.0, "sending wait": 0.0, "gc": 5.0}, {causes.FOREIGN: 50.0, causes.CROWDED: 35.0}),
+        ({"foreign": 80.0, "wait": 0.0}, {causes.FOREIGN: 80.0}),  # an older record
+    ],
+    ids=["another core", "others", "behind the generator", "itself", "its background", "both", "not known"],
+)
+def test_what_serving_threads_waited_for_is_divided_between_others_and_the_server(
+    tmp_path: Path, busy_ms: dict[str, float], expected: dict[str, float]
+) -> None:
+    step = load(tmp_path, STOOD, seen([]), None)
+    step.frames["activity"] = of_activity(**busy_ms)
+    found = {one.name: float(one.capacity_ms.sum()) for one in causes.of(step)}
+    assert found == pytest.approx(expected)
+    assert causes.CROWDED not in causes.MACHINE
+
+
+def test_without_names_of_serving_threads_other_processes_count_with_what_they_ran(tmp_path: Path) -> None:
+    step = load(tmp_path, STOOD, seen([]), None)
+    rows = of_activity(**{"foreign": 80.0, "wait": 0.0, "sending wait": 0.0})
+    step.frames["activity"] = rows[rows["kind"] != "serving"]
+    assert {one.name: float(one.capacity_ms.sum()) for one in causes.of(step)} == {causes.FOREIGN: 80.0}
+
+
+def test_a_stall_while_the_disk_is_busy_may_be_the_server_s_and_stays_in() -> None:
+    both = seen([(3.02, 0.05), (8.12, 0.04)])
+    rows = [
+        {"t_s": 3.0, "length_s": 0.1, "kind": "disk", "busy_ms": 60.0},
+        {"t_s": 8.1, "length_s": 0.1, "kind": "disk", "busy_ms": 5.0},
+        {"t_s": 8.1, "length_s": 0.1, "kind": "steal", "busy_ms": 90.0},
+    ]
+    assert machine_stalls.not_of_the_disk(both, frame("activity", rows))["t_s"].tolist() == [8.12]
+    assert len(machine_stalls.not_of_the_disk(both, frame("activity", []))) == 2
+    assert machine_stalls.not_of_the_disk(seen([]), frame("activity", rows)).empty

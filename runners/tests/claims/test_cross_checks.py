@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from runners.analysis import facts, floors, profile
@@ -13,11 +14,14 @@ from runners.claims.conclude import conclude
 from runners.claims.conclusion import Check
 from runners.claims.cross_checks import contradictions, cross_checks
 from runners.readers import write
+from runners.readers.columns import frame
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.storage.run_folder import REFERENCE, RunFolder
 from runners.tests.fixtures.fake_run import make_run
+from runners.tests.fixtures.history import history
 from runners.tests.fixtures.ladder_run import make_ladder
+from runners.tests.report import steps
 
 
 def check(run: Run, name: str) -> Check:
@@ -110,3 +114,19 @@ def test_a_store_that_costs_nothing_saves_storage_and_log() -> None:
     whole, parts = profile.store_share(step), [profile.share(step, "cpu", name) for name in ("storage", "log")]
     assert whole is not None and parts[0] is not None and parts[1] is not None
     assert whole.value >= parts[0].value + parts[1].value and whole.value == pytest.approx(0.244, abs=0.001)
+
+
+def test_unequal_shares_of_time_left_out_are_told_of_loads_that_would_be_compared(tmp_path: Path) -> None:
+    rows = history(np.random.default_rng(1), 20.0, []).slices
+    values = [float(value) for value in np.repeat(rows["us"].to_numpy(float), rows["count"].to_numpy(int))]
+
+    def load(name: str, seconds: range) -> Step:
+        stood = [{"cpu": 0, "t_s": s + 0.2 * n, "duration_ms": 4.0} for s in seconds for n in range(5)]
+        frames = {"slices": rows, "stalls": frame("stalls", stood)}
+        return steps.whole(steps.step(tmp_path, name, values, frames=frames, engine=name, witness={"cpus": [0]}))
+
+    few, many = load("lsm", range(2, 4)), load("rocksdb", range(2, 18))
+    found = check(steps.run(tmp_path, [few, many]), "time left out of each load")
+    assert found.ok is False and found.steps == ("lsm", "rocksdb") and "not comparable" in found.text
+    assert found.text.count("%") == 2
+    assert check(steps.run(tmp_path, [few, load("memory", range(5, 7))]), "time left out of each load").ok

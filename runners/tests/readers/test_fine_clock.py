@@ -82,7 +82,8 @@ def test_activity_is_the_difference_of_counters(tmp_path: Path) -> None:
     path = tmp_path / "activity.jsonl"
     lines = [
         {"unix_us": 1_000_000 + 100_000 * k, "steal_s": 1.0, "busy_s": 5 + 0.15 * k, "ran_ns": {"jit": 40_000_000 * k},
-         "waited_ns": {"serving": 3_000_000 * k}, "generator_s": 0.05 * k, "disk_busy_ms": 7 * k}
+         "waited_ns": {"serving": 3_000_000 * k, "sending": 2_000_000 * k}, "generator_s": 0.05 * k,
+         "disk_busy_ms": 7 * k}
         for k in range(4)
     ]  # fmt: skip
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"unix_us"')
@@ -91,6 +92,7 @@ def test_activity_is_the_difference_of_counters(tmp_path: Path) -> None:
     assert by_kind["jit"] == pytest.approx(40)
     assert by_kind["foreign"] == pytest.approx(150 - 40 - 50)
     assert by_kind["wait"] == pytest.approx(3)
+    assert by_kind["sending wait"] == pytest.approx(2)
     assert by_kind["disk"] == pytest.approx(7)
     assert by_kind["steal"] == 0
     assert frame["t_s"].min() == 0

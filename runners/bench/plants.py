@@ -1,0 +1,199 @@
+"""Plant delays on the server's core, by the server itself and by the machine, and count those that are left out.
+
+A program on the core delays whoever runs there, about each half second, and prints when. The stall witness watches,
+and the rules of `analysis.machine_stalls` drop blocks of time. What a server can do to itself has to stay in: a sleep,
+a spin, a collection of garbage, and what keeps the kernel at work for it (unmapping, forcing a file, interrupts of its
+own traffic), which could hold up even a thread of real-time priority. A hog of higher priority takes the core from
+everybody, as a hypervisor does, and has to be left out. Some time is left out anyway, for the machine does stand still:
+so much of the moments midway between the plants. A plant of the server may be dropped no more often than those.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+
+from runners.analysis.latency_spikes import SLICE_S
+from runners.analysis.machine_stalls import dropped, not_of_the_disk
+from runners.bench.fixture import Fixture
+from runners.bench.row import NoFigure, Row
+from runners.process.cpu_placement import usable_cpus
+from runners.process.supervisor import pinned
+from runners.readers.activity import read_activity
+from runners.readers.stalls import read_stall_log
+from runners.toolchain.tools import ROOT, TRUEPACE
+from runners.trial import machine
+from runners.trial.activity import Activity
+from runners.trial.witness import StallWitness
+
+SECONDS = 15.0
+APART_S = (0.4, 0.6)  # so that they meet nothing that comes by the clock
+HELD_S = 0.02
+UNMAPPED_BYTES, FORCED_BYTES, DATAGRAM_BYTES = 256 << 20, 32 << 20, 1024
+PAGE_BYTES = 4096
+ABOVE_THE_WITNESS = 90
+#: A plant of the server may be dropped so much more often than chance drops a moment, at this level.
+LEVEL = 0.99
+#: Of the machine's plants, this share has to be left out.
+FOUND_SHARE = 0.9
+COLLECTING = Path(__file__).with_name("Collecting.java")
+_TIMEOUT_S = 60.0
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """How many events there were, how many of them were left out, and how many moments between them."""
+
+    events: int
+    left_out: int
+    by_chance: int
+
+    @property
+    def kept_at_least(self) -> int:
+        """How many events have to stay in, where nothing but chance leaves them out."""
+        share = (self.by_chance + 1) / (self.events + 2)
+        return self.events - int(binom.ppf(LEVEL, self.events, share))
+
+
+def judged(stalls: pd.DataFrame, events: Sequence[Span]) -> Planted:
+    """Hold the times of events against the blocks that the rules drop. Times in seconds, from one moment."""
+    begins, ends = (np.array([event[end] for event in events]) for end in (0, 1))
+    blocks = dropped(stalls, int(ends.max() / SLICE_S) + 2)
+
+    def left_out(begin_s: float, end_s: float) -> bool:
+        return bool(blocks[int(begin_s / SLICE_S) : int(end_s / SLICE_S) + 1].any())
+
+    between = begins[:-1] + np.diff(begins) / 2
+    lengths = ends - begins
+    return Planted(
+        len(events),
+        sum(map(left_out, begins, ends)),
+        sum(map(left_out, between, between + lengths[:-1])),
+    )
+
+
+def _sleep() -> None:
+    time.sleep(HELD_S)
+
+
+def _spin() -> None:
+    end = time.monotonic() + HELD_S
+    while time.monotonic() < end:
+        pass
+
+
+def _unmap() -> None:
+    with mmap.mmap(-1, UNMAPPED_BYTES) as mapped:
+        for page in range(0, UNMAPPED_BYTES, PAGE_BYTES):
+            mapped[page] = 1
+
+
+def _force() -> None:
+    with tempfile.NamedTemporaryFile(dir=Path.cwd()) as file:
+        file.write(os.urandom(FORCED_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _interrupt() -> None:
+    """Send to itself: the kernel receives in a soft interrupt, which no thread of whatever priority interrupts."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        own.bind(("127.0.0.1", 0))
+        end, data = time.monotonic() + HELD_S, bytes(DATAGRAM_BYTES)
+        while time.monotonic() < end:
+            own.sendto(data, own.getsockname())
+
+
+#: What a server does to itself, by the name of its row; "collecting" is a program in Java.
+ACTS: dict[str, Callable[[], None]] = {
+    "sleeping": _sleep,
+    "spinning": _spin,
+    "unmapping": _unmap,
+    "forcing": _force,
+    "interrupting": _interrupt,
+}
+MACHINE = "hogged"
+
+
+def act(name: str, seconds: float) -> None:
+    """Act about each half second, and print when: begin and end by CLOCK_MONOTONIC, in nanoseconds."""
+    if name == MACHINE:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(ABOVE_THE_WITNESS))
+    chance, end = random.Random(name), time.monotonic() + seconds  # noqa: S311 - an order, no secret
+    while time.monotonic() < end:
+        time.sleep(chance.uniform(*APART_S))
+        begin_ns = time.monotonic_ns()
+        ACTS.get(name, _spin)()
+        print(begin_ns, time.monotonic_ns(), flush=True)
+
+
+def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFrame, list[Span]] | str:
+    """Watch a core while a program acts on it; gives its stalls and the events, or why there is no witness."""
+    file, activity = folder / "plants.stalls", folder / "plants.activity"
+    witness = StallWitness(TRUEPACE.with_name("stall-witness"))
+    with Activity(activity, [os.getpid()], ROOT), witness.beside([cpu], file) as watched:
+        done = subprocess.run(
+            pinned(command, (cpu,), machine.taskset()),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS + _TIMEOUT_S,
+            cwd=ROOT if command[0] == sys.executable else folder,
+            check=True,
+        )
+    (record,) = watched
+    return record.note or read(file, activity, done.stdout)
+
+
+def read(stalls: Path, activity: Path | None, printed: str) -> tuple[pd.DataFrame, list[Span]]:
+    """Read what the witness, the samples of the disk and a plant say, on one clock: seconds from the first wake-up."""
+    log = read_stall_log(stalls)
+    begin_ns, begin_unix_ns = log.moments[0]
+    events = [tuple((int(moment) - begin_ns) / 1e9 for moment in line.split()) for line in printed.splitlines()]
+    start_us = begin_unix_ns // 1000
+    stood = log.frame(start_us)
+    if activity is not None:
+        stood = not_of_the_disk(stood, read_activity(activity, start_us))
+    return stood, [(begin_s, end_s) for begin_s, end_s in events]
+
+
+def rows(on: Fixture) -> Iterator[Row | NoFigure]:
+    """Count for each plant how many events stay in, or, of the machine's, are left out."""
+    cpu = (on.server_cpus or usable_cpus())[-1]
+    commands = {name: [sys.executable, "-m", __name__, name, f"{SECONDS:g}"] for name in (*ACTS, MACHINE)}
+    java = [str(on.shop.jdk.java), "-XX:+UseSerialGC", "-Xmx512m", str(COLLECTING)]
+    commands["collecting"] = [*java, f"{SECONDS:g}"]
+    for name, command in commands.items():
+        row = f"power/plants/{name}"
+        found = planted(command, cpu, on.folder)
+        if isinstance(found, str):
+            yield NoFigure(row, ">=", 1.0, found)
+            continue
+        seen = judged(*found)
+        lengths_ms = [1000 * (end - begin) for begin, end in found[1]]
+        note = (
+            f"{seen.left_out} of {seen.events} left out, {seen.by_chance} of the moments between them; "
+            f"{min(lengths_ms):.0f} to {max(lengths_ms):.0f} ms each"
+        )
+        if name == MACHINE:
+            ours, wanted, what = seen.left_out, int(np.ceil(FOUND_SHARE * seen.events)), "left-out-vs-wanted"
+        else:
+            ours, wanted, what = seen.events - seen.left_out, seen.kept_at_least, "kept-vs-wanted"
+        yield Row(f"{row}/{what}", "events", (float(ours),), (float(wanted),), ">=", 1.0, note)
+
+
+if __name__ == "__main__":
+    act(sys.argv[1], float(sys.argv[2]))
