@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from runners import report
+from runners.analysis.changes import judge as judge_sentinel
 from runners.analysis.facts import offered_rps
-from runners.analysis.sentinel import judge as judge_sentinel
 from runners.claims.climbing import Ladder
 from runners.design import ablations, report_3, report_4, report_5, stores
 from runners.design.block import FaultInjection, FixedRate, FixedTrials, Interleaved

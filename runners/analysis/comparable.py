@@ -1,7 +1,7 @@
 """May percentiles be compared? Not as those of two stores or settings, where something else made one of them.
 
-Two things do. A measurement that never became steady (see steady), or whose server was still compiling when it ended
-(see compiling), has no percentile of its own: it depends on when the measurement ended. And a tail that the machine
+Two things do. A measurement that never became steady (see steady_state), or whose server
+had JIT compilation unfinished when it ended, has no percentile of its own: it depends on when the measurement ended. And a tail that the machine
 made (see machine_tail) is not that of what ran on it: what is left of a difference is not known. No difference is told
 then, and the sentence says why.
 
@@ -13,19 +13,21 @@ interval too, so of them only the machine is asked.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from runners.analysis import facts
 from runners.analysis.comparison import LEVELS, Difference, Verdict
-from runners.analysis.compilation import not_warm
 from runners.analysis.finding import Finding
 from runners.analysis.floors import unresolved
 from runners.analysis.intervals import Bounded
 from runners.analysis.machine_tail import P99, made
-from runners.analysis.steady_state import steadiness
+from runners.analysis.steady_state import not_warm, steadiness
 from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.severity import Severity
+from runners.storage.schema import StepRecord, to_document
 
 MACHINE, UNSTEADY = "W05", "S03"
 QUIETER = "Measure again on a quieter machine, in interleaved rounds: lab compare."
@@ -123,3 +125,82 @@ def _machine(level: float, side: Side) -> str:
         f"in {write.count(len(found))} of {write.count(len(steps))} measurements of {name} the machine ({named}) "
         "explains most of the tail"
     )
+
+
+#: Fields of a manifest that may change a figure. What is not recorded on one side is not compared.
+MACHINE_KEYS = (
+    "cpu_model",
+    "cores",
+    "memory_bytes",
+    "os",
+    "kernel",
+    "glibc",
+    "governor",
+    "virtualised",
+    "clocksource",
+    "transparent_huge_pages",
+)
+PARAMETERS = ("heap_mb", "selectors")  # of the server, whatever the engine
+TOOLS = ("java", "truepace", "server_sources", "lab_sources", "loadgen_sources")
+STEP = (
+    "workload",
+    "role",
+    "offered_rps",
+    "connections",
+    "threads",
+    "warmup_s",
+    "duration_s",
+    "profiled",
+    "generator.tool",
+    "generator.version",
+    "generator.cpus",
+    "server.cpus",
+    "server.ready.jvm",
+    "server.ready.transport",
+    "store_before.entries_estimate",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Differs:
+    """A field and what it is on each side."""
+
+    field: str
+    a: object
+    b: object
+
+    @property
+    def text(self) -> str:
+        return f"{self.field}: {self.a!s} against {self.b!s}"
+
+
+def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
+    """Fields of two manifests that differ."""
+    groups = (("machine", MACHINE_KEYS), ("tools", TOOLS), ("parameters", PARAMETERS))
+    fields = [*(f"{group}.{name}" for group, names in groups for name in names), "size"]
+    return _differing(a, b, fields)
+
+
+def of_steps(a: StepRecord, b: StepRecord) -> Iterator[Differs]:
+    """Fields of the metadata of two steps that differ, settings left aside."""
+    return _differing(to_document(a), to_document(b), STEP)
+
+
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]) -> Iterator[Differs]:
+    for field in fields:
+        left, right = _at(a, field), _at(b, field)
+        if left is not None and right is not None and not _same(left, right):
+            yield Differs(field, left, right)
+
+
+def _same(left: object, right: object) -> bool:
+    if isinstance(left, float) or isinstance(right, float):
+        return isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left - right) < 1e-6
+    return left == right
+
+
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

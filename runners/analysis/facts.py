@@ -12,7 +12,6 @@ import pandas as pd
 
 from runners.analysis import effective_samples
 from runners.analysis.intervals import Bounded
-from runners.analysis.validity import NOT_KEPT_UP
 from runners.design.engine import ENGINES
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
@@ -257,3 +256,34 @@ def floor(run: Run, workload: str) -> Step | None:
 
 def tool(step: Step) -> str:
     return step.record.generator.tool
+
+
+#: Below this share of the offered rate, latency says how long the queue grew, not how fast the server is.
+ACHIEVED_SHARE = 0.99
+NOT_KEPT_UP = "the generator did not keep up with its own schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`reasons` is empty for a valid step. A saturated step is valid as a statement about rate, not about latency."""
+
+    reasons: tuple[str, ...]
+    saturated: bool
+
+    @property
+    def valid(self) -> bool:
+        return not self.reasons
+
+
+def judge(step: Step) -> Verdict:
+    """The verdict on a step: what its metadata already says against it, and what its numbers say."""
+    reasons = list(step.record.invalid_reasons)
+    summary = step.frames.get("summary")
+    if summary is None or summary.empty or not summary["completed"].iloc[0] > 0:
+        return Verdict((*reasons, "no response was recorded"), saturated=False)
+    row = summary.iloc[0]
+    saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < ACHIEVED_SHARE * row["offered_rps"])
+    kept_up = row["kept_up"]
+    if not saturated and not pd.isna(kept_up) and not bool(kept_up):
+        reasons.append(NOT_KEPT_UP)
+    return Verdict(tuple(reasons), saturated)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runners.analysis import causes, facts, latency_spikes, tail
+from runners.analysis import causes, facts, latency_spikes, tail_attribution
 from runners.readers import write
 from runners.readers.run import Step
 
@@ -39,7 +39,7 @@ def made(step: Step, level: float = P99) -> Made | None:
         return None
     if not any(one.name in causes.MACHINE for one in causes.of(step)):
         return None
-    seen = tail.attribution(step)
+    seen = tail_attribution.attribution(step)
     shares = {each.cause.name: each.share.value for each in seen.named} if seen is not None else {}
     own = {name: share for name, share in shares.items() if name in causes.MACHINE}
     return Made(own) if sum(own.values()) >= LEAST_SHARE else None

@@ -23,9 +23,9 @@ from runners.bench.row import Row
 from runners.design.workload import SCRIPTS
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
+from runners.readers.activity import read_stall_log
 from runners.readers.columns import frame
 from runners.readers.requests_log import read_requests_log
-from runners.readers.stalls import read_stall_log
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
 from runners.trial.witness import StallWitness

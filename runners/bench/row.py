@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from runners.analysis.instrument import ENOUGH_ROUNDS, over_rounds
 from runners.analysis.intervals import Bounded
-from runners.analysis.rounds import ENOUGH_ROUNDS, over_rounds
 from runners.storage.run_folder import RUNS
 
 

@@ -23,8 +23,8 @@ from runners.analysis.machine_stalls import outside
 from runners.bench.clients import REFERENCE, Clients
 from runners.bench.row import Row
 from runners.process.supervisor import pinned, start
+from runners.readers.activity import read_stall_log
 from runners.readers.requests_log import read_requests_log
-from runners.readers.stalls import read_stall_log
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
 from runners.trial.witness import StallWitness

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.errors import MeasureError, ToolError
-from runners.readers.stalls import read_stall_log
+from runners.readers.activity import read_stall_log
 from runners.toolchain.build import build_truepace
 from runners.trial.witness import StallWitness
 

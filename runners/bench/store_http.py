@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
-from runners.analysis.rounds import ENOUGH_ROUNDS
+from runners.analysis.instrument import ENOUGH_ROUNDS
 from runners.bench.bracket import Bracket, Outcome, outcome, seek
 from runners.bench.course import Course
 from runners.bench.fixture import CONNECTIONS, WARMUP_S, Fixture, Result

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from runners.analysis import comparable, effective_samples, facts, floors, machine_tail
-from runners.analysis.compilation import not_warm
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
-from runners.analysis.steady_state import steadiness
+from runners.analysis.steady_state import not_warm, steadiness
 from runners.claims.comparing import of_step
 from runners.readers import write
 from runners.readers.run import Run, Step

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
-from runners.analysis import comparable, compatibility, facts
+from runners.analysis import comparable, facts
 from runners.analysis.comparison import ALPHA, AT_MOST, LEVELS, QUANTITIES, Difference, Quantity, resolution
 from runners.analysis.intervals import difference
 from runners.claims.comparing import of_step, said, signed
@@ -60,17 +60,17 @@ def _loads(runs: Sequence[Run]) -> dict[Key, list[Step]]:
     return found
 
 
-def differing(a: Sequence[Run], b: Sequence[Run]) -> list[compatibility.Differs]:
+def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:
     """Every field besides the setting that is not the same in all runs, each named once."""
     runs = [*a, *b]
-    found: dict[str, compatibility.Differs] = {}
+    found: dict[str, comparable.Differs] = {}
     for run in runs[1:]:
-        for differs in compatibility.of_manifests(runs[0].manifest, run.manifest):
+        for differs in comparable.of_manifests(runs[0].manifest, run.manifest):
             found.setdefault(differs.field, differs)
     for pair in pairs(a, b):
         steps = [*pair.a, *pair.b]
         for step in steps[1:]:
-            for differs in compatibility.of_steps(steps[0].record, step.record):
+            for differs in comparable.of_steps(steps[0].record, step.record):
                 found.setdefault(differs.field, differs)
     return list(found.values())
 

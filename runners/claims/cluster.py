@@ -1,21 +1,24 @@
-"""Report 5: its changes one at a time, copies with a blocking and an asynchronous client, and what it does not say."""
+"""Conclude on clusters: changes one at a time, copies by client, what a node passes on, waits for its lock."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from runners.analysis import facts, outages
+from runners.analysis import facts, outages, placement
 from runners.analysis.comparison import FEWEST_ROUNDS, Verdict
 from runners.analysis.finding import Finding
-from runners.claims import client_lock, climbing, passing, turns
+from runners.analysis.intervals import Bounded
+from runners.claims import climbing, turns
 from runners.claims.conclusion import Check, Claims
-from runners.claims.published_ladders import named
+from runners.claims.rate_steps import named
 from runners.claims.turns import CARRIED, TAIL, Group
-from runners.design.report_5 import NEW, NEW_THREADS, OLD, OLD_THREADS, get, put
+from runners.design.report_5 import NEW, NEW_THREADS, OLD, OLD_THREADS, PUBLISHED_KEYS, get, put
 from runners.readers import write
 from runners.readers.published import outputs
-from runners.readers.run import Run
+from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 
 CHANGES, REPLICATION = "changes", "replication"
@@ -37,8 +40,8 @@ def analyse(run: Run) -> Claims | None:
         return None
     findings: list[Finding] = []
     if group := found.get(CHANGES):
-        findings += [*_changes(group), *passing.findings_of(run, group), *_threads(group)]
-        findings += client_lock.findings_of(client_lock.of_run(run))
+        findings += [*_changes(group), *passed_on(run, group), *_threads(group)]
+        findings += lock_waits(of_run(run))
     if group := found.get(REPLICATION):
         findings += _replication(group)
     findings += died
@@ -288,3 +291,168 @@ def _checks(group: Group) -> Iterator[Check]:
         errors == 0,
         write.sentence(write.several(errors, "response", " with an error")),
     )
+
+
+KEYS_ANCHOR = "keys"
+AGREE = 0.02  # measured and computed shares this close are one
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """One setting over all its steps: requests that the loaded node served itself and passed on, and the calls' time.
+
+    `expected` is the share of ids that lie on other nodes, by the hash; NaN for a hash that is not computed here.
+    """
+
+    name: str
+    hashing: str
+    topology: tuple[str, ...]
+    local: int
+    proxied: int
+    expected: float
+    call_p50_us: float
+    call_p99_us: float
+    failed_calls: int
+
+    @property
+    def share(self) -> float:
+        asked = self.local + self.proxied
+        return self.proxied / asked if asked else float("nan")
+
+
+def passed(steps: list[Step]) -> Passed | None:
+    """What these steps of one setting passed on, as the status of the loaded node tells; None where it does not."""
+    local = proxied = 0
+    last: Mapping[str, Any] = {}
+    for step in steps:
+        before, after = step.record.cluster_before, step.record.cluster_after
+        if before.get("served") and after.get("served"):
+            local += int(after["served"]["local"]) - int(before["served"]["local"])
+            proxied += int(after["served"]["proxied"]) - int(before["served"]["proxied"])
+            last = after
+    if not last or not local + proxied:
+        return None
+    topology, hashing = tuple(sorted(str(url) for url in last["topology"])), str(last["hashing"])
+    expected = float("nan")
+    if hashing in placement.HASHES:
+        own = placement.shares(topology, hashing, PUBLISHED_KEYS)
+        expected = 1 - own[topology.index(str(last["self"]))]
+    busiest: Mapping[str, Any] = max(last["peers"], key=lambda peer: peer["answered"], default={})
+    latency = busiest.get("latency_us") or {}
+    failed = sum(int(count) for peer in last["peers"] for count in peer["failed"].values())
+    p50, p99 = (float(latency.get(name) or "nan") for name in ("p50", "p99"))
+    return Passed(steps[0].subject, hashing, topology, local, proxied, expected, p50, p99, failed)
+
+
+def of_group(group: Group) -> list[Passed]:
+    """Each setting of a group whose status tells."""
+    found = []
+    for name in group.settings:
+        every = [step for pair in group.turns[name].values() for step in pair if step is not None]
+        if (one := passed(every)) is not None:
+            found.append(one)
+    return found
+
+
+def topology(run: Run) -> tuple[str, ...] | None:
+    """The addresses of the run's first cluster in one JVM."""
+    for step in run.steps:
+        about = step.record.cluster_after
+        if step.kind == turns.TURN and about.get("topology"):
+            return tuple(sorted(str(url) for url in about["topology"]))
+    return None
+
+
+def passed_on(run: Run, group: Group) -> Iterator[Finding]:
+    """How each hash spreads the report's keys, and what was passed on."""
+    nodes = topology(run)
+    if nodes is not None:
+        old = placement.shares(nodes, placement.OBJECTS_HASH, PUBLISHED_KEYS)
+        new = placement.shares(nodes, placement.RENDEZVOUS, PUBLISHED_KEYS)
+        text = (
+            f"Of the {write.count(PUBLISHED_KEYS)} ids that the report wrote, the old hash (Objects.hash) puts "
+            f"{write.percent(max(old))} on one of these nodes; rendezvous hashing with murmur3 puts "
+            f"{write.percent(min(new))} to {write.percent(max(new))} on each"
+        )
+        evidence: dict[str, write.Value] = {"most_old": max(old), "least_new": min(new), "most_new": max(new)}
+        yield Finding("H02", Severity.WARNING, write.sentence(text), evidence, (), KEYS_ANCHOR)
+    found = of_group(group)
+    parts = [
+        f"{facts.engine_name(one.name)} {write.percent(one.share)} (its hash says {write.percent(one.expected)})"
+        for one in found
+    ]
+    if found:
+        agree = all(not write.known(one.expected) or abs(one.share - one.expected) <= AGREE for one in found)
+        text = f"The node that is asked passes on {write.listed(parts)} of its requests"
+        evidence = {f"{one.name} share": one.share for one in found}
+        evidence |= {f"{one.name} expected": one.expected for one in found}
+        severity = Severity.NOTE if agree else Severity.WARNING
+        yield Finding("H03", severity, write.sentence(text), evidence, (), KEYS_ANCHOR)
+
+
+LOCK_ANCHOR = "client-lock"
+#: The frame that takes the lock around a call, and what it calls for that; a lock further in is the client library's.
+CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
+LOCK_FRAME = "java/util/concurrent/locks/ReentrantLock.lock"
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """Waiting of one profiled step: seconds a second over all threads, and of that the client's lock."""
+
+    step: Step
+    all_s: float
+    client_s: float
+    share: Bounded | None
+
+    @property
+    def name(self) -> str:
+        return facts.engine_name(self.step.subject)
+
+
+def waited(step: Step) -> Waited | None:
+    """What a step's lock profile tells; None without one."""
+    stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
+    if "lock" not in step.profiled or not length_s:
+        return None
+    own = stacks[stacks["event"] == "lock"] if not stacks.empty else stacks
+    if own.empty:
+        return Waited(step, 0.0, 0.0, None)
+    client = own["stack"].str.contains(f"{CLIENT_FRAME};{LOCK_FRAME}", regex=False)
+    total = float(own["count"].sum())
+    rows = step.frames["frames"]
+    rows = rows[(rows["event"] == "lock") & (rows["frame"].str.contains(CLIENT_FRAME, regex=False))]
+    share = None
+    if not rows.empty and client.any():
+        row = rows.iloc[0]
+        share = Bounded(float(row["share"]), float(row["low"]), float(row["high"]))
+    return Waited(step, total / _NS / length_s, float(own["count"][client].sum()) / _NS / length_s, share)
+
+
+def of_run(run: Run) -> list[Waited]:
+    """Every setting that was profiled in its turn, in order."""
+    found = (waited(step) for step in run.find(kind=turns.PROFILED))
+    return [one for one in found if one is not None]
+
+
+def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
+    """The settings that wait for the client's lock, then what the others wait."""
+    with_it = [one for one in found if one.client_s > 0]
+    without = [one for one in found if not one.client_s]
+    if not with_it:
+        return
+    parts = []
+    for one in with_it:
+        share = write.percent_interval(one.share.value, one.share.low, one.share.high) if one.share else write.UNKNOWN
+        parts.append(
+            f"{one.name} waits {write.seconds(one.all_s)} for locks in each second, all threads together, {share} "
+            "of it for the one around the client between nodes"
+        )
+    text = write.listed(parts)
+    if without:
+        text += "; without that lock " + write.listed(f"{one.name} waits {write.seconds(one.all_s)}" for one in without)
+    evidence: dict[str, write.Value] = {f"{one.name} client_s": one.client_s for one in found}
+    evidence |= {f"{one.name} all_s": one.all_s for one in found}
+    names = tuple(one.step.name for one in found)
+    yield Finding("H08", Severity.NOTE, write.sentence(text), evidence, names, LOCK_ANCHOR)

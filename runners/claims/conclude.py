@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from runners.analysis import facts, machine_stalls, profile, tail
+from runners.analysis import facts, machine_stalls, profile, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.steady_state import Steadiness, head, steadiness
 from runners.claims import (
@@ -152,7 +152,7 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
     yield from differential.findings(run)
     for work in workloads:
         for step in _clean_steps(run, engines, work):
-            yield from tail.findings(step)
+            yield from tail_attribution.findings(step)
     yield from machine_stalls.findings([step for work in workloads for step in _clean_steps(run, engines, work)])
     for work in workloads:
         for engine in engines:

@@ -24,10 +24,9 @@ from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.profile import EVENT_NAMES, usable
 from runners.readers import write
-from runners.readers.batches import batches
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
-from runners.readers.shares import UNIT_WEIGHT_EVENTS, by_frame
+from runners.readers.stacks import UNIT_WEIGHT_EVENTS, batches, by_frame
 
 RATE = 0.05
 LEAST_SHARE = 0.002

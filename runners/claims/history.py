@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from runners.analysis import facts
-from runners.analysis.changes import FEWEST_RUNS, Change, changes
+from runners.analysis.changes import FEWEST_RUNS, Change, changes, usual_before
 from runners.analysis.finding import Finding
-from runners.analysis.sentinel import usual_before
 from runners.claims.conclusion import Claims
 from runners.readers import write
 from runners.readers.run import Run

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from runners.analysis import comparable, facts, rounds
-from runners.analysis import resolution as resolving
-from runners.analysis import stall as stalling
+from runners.analysis import comparable, facts, instrument
 from runners.analysis.finding import Finding
+from runners.analysis.instrument import NAMES, Floor, Stall
 from runners.analysis.intervals import Bounded
-from runners.analysis.rounds import NAMES, Floor
-from runners.analysis.stall import Stall
 from runners.claims.conclusion import Check, Claims
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -28,7 +25,7 @@ SEEN = (0.95, 1.05)  # of what the schedule expects: the whole of a stall
 
 def analyse(run: Run) -> Claims | None:
     """The conclusions of a run that holds rounds of generators or their stalls."""
-    found, stalls = rounds.of_run(run), stalling.stalls(run.find(kind="stall"))
+    found, stalls = instrument.of_run(run), instrument.stalls(run.find(kind="stall"))
     if not found and not stalls:
         return None
     resolved = list(_resolved(found))
@@ -64,21 +61,21 @@ def _point(floor: Floor) -> str:
 
 def _lead(found: Sequence[Floor]) -> list[tuple[Floor, dict[str, Floor]]]:
     """Ours and all others at the highest rate of each number of connections: the points of the answer."""
-    last = dict(rounds.points(found))  # rates ascend
-    points = [rounds.at_point(found, connections, rate) for connections, rate in last.items()]
+    last = dict(instrument.points(found))  # rates ascend
+    points = [instrument.at_point(found, connections, rate) for connections, rate in last.items()]
     return [(point[OURS], point) for point in points if OURS in point and point[OURS].good]
 
 
 def _answer(found: Sequence[Floor], stalls: Sequence[Stall]) -> str:
     parts = []
     for ours, point in _lead(found):
-        reference = rounds.reference_of(point)
-        more = rounds.added(ours, reference, resolving.MEDIAN) if reference else None
+        reference = instrument.reference_of(point)
+        more = instrument.added(ours, reference, instrument.MEDIAN) if reference else None
         if reference is None or more is None:
             continue
         text = f"At {_point(ours)} {OURS} {adds(more, f'the median of {name(reference.tool)}')}"
         wrk2 = point.get("wrk2")
-        ticks = rounds.added(wrk2, reference, resolving.MEDIAN) if wrk2 else None
+        ticks = instrument.added(wrk2, reference, instrument.MEDIAN) if wrk2 else None
         if ticks is not None:
             text += f", wrk2 {adds(ticks, 'it')}"
         parts.append(text)
@@ -93,10 +90,10 @@ def _answer(found: Sequence[Floor], stalls: Sequence[Stall]) -> str:
 
 def _resolved(found: Sequence[Floor]) -> Iterator[Finding]:
     """The sentence that every report prints, at each point."""
-    for connections, rate in rounds.points(found):
-        point = rounds.at_point(found, connections, rate)
+    for connections, rate in instrument.points(found):
+        point = instrument.at_point(found, connections, rate)
         for tool in (OURS, "wrk2"):
-            resolved = rounds.resolved(point[tool], rounds.reference_of(point)) if tool in point else None
+            resolved = instrument.resolved(point[tool], instrument.reference_of(point)) if tool in point else None
             if resolved is not None:
                 evidence: dict[str, write.Value] = {"p50_us": resolved.p50_us, "p99_us": resolved.p99_us}
                 steps = tuple(step.name for step in point[tool].good)
@@ -107,16 +104,16 @@ def _resolved(found: Sequence[Floor]) -> Iterator[Finding]:
 
 def _added(found: Sequence[Floor]) -> Iterator[Finding]:
     """What ours adds to the simplest client, in the median and in p99, at each point."""
-    for connections, rate in rounds.points(found):
-        point = rounds.at_point(found, connections, rate)
-        reference, ours = rounds.reference_of(point), point.get(OURS)
+    for connections, rate in instrument.points(found):
+        point = instrument.at_point(found, connections, rate)
+        reference, ours = instrument.reference_of(point), point.get(OURS)
         if reference is None or ours is None:
             continue
-        p50, p99 = (rounds.added(ours, reference, level) for level in (resolving.MEDIAN, resolving.TAIL))
-        own, their = ours.at(resolving.MEDIAN), reference.at(resolving.MEDIAN)
+        p50, p99 = (instrument.added(ours, reference, level) for level in (instrument.MEDIAN, instrument.TAIL))
+        own, their = ours.at(instrument.MEDIAN), reference.at(instrument.MEDIAN)
         if p50 is None or p99 is None or own is None or their is None:
             continue
-        why = comparable.why(resolving.TAIL, (OURS, ours.good), (name(reference.tool), reference.good))
+        why = comparable.why(instrument.TAIL, (OURS, ours.good), (name(reference.tool), reference.good))
         tail = f"its p99 is not compared, for {why}" if why and not p99.holds_zero else adds(p99, "its p99")
         text = (
             f"At {_point(ours)} {OURS} {adds(p50, f'the median of {name(reference.tool)}')}, "
@@ -139,7 +136,7 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
 
 
 def _p99(step: Step) -> float:
-    value = facts.at(step, resolving.TAIL)
+    value = facts.at(step, instrument.TAIL)
     return value.value if value is not None else math.inf
 
 
@@ -150,7 +147,7 @@ def _timer(found: Sequence[Floor]) -> Iterator[Finding]:
         if floor.tool != "wrk2" or step is None:
             continue
         rows = step.frames["spectrum"]
-        line, median = fit(rows[rows["kind"] == facts.RESPONSE]), facts.at(step, resolving.MEDIAN)
+        line, median = fit(rows[rows["kind"] == facts.RESPONSE]), facts.at(step, instrument.MEDIAN)
         if line is None or median is None or not line.is_millisecond_timer:
             continue
         text = (
@@ -208,7 +205,7 @@ def _cpu(found: Sequence[Floor]) -> Iterator[Finding]:
     if not paced:
         return
     top = max(paced, key=lambda floor: floor.rate_rps)
-    point = rounds.at_point(found, top.connections, top.rate_rps)
+    point = instrument.at_point(found, top.connections, top.rate_rps)
     costs = {tool: cost for tool, floor in point.items() if (cost := floor.cpu_s_a_million()) is not None}
     if len(costs) < 2:
         return
@@ -224,11 +221,11 @@ def _next(run: Run, found: Sequence[Floor]) -> Iterator[Finding]:
     if missing:
         text = f"Put {write.listed(missing)} on PATH and run again: not found here, so nothing is said of them"
         yield Finding("I08", Severity.NOTE, write.sentence(text), {}, (), "checks")
-    few = sorted({floor.tool for floor in found if 0 < len(floor.good) < rounds.ENOUGH_ROUNDS})
+    few = sorted({floor.tool for floor in found if 0 < len(floor.good) < instrument.ENOUGH_ROUNDS})
     if few:
         text = (
             f"Run a larger size for intervals of 95 %: {write.listed(few)} had fewer than "
-            f"{rounds.ENOUGH_ROUNDS} rounds at some rate, so the smallest and largest are given"
+            f"{instrument.ENOUGH_ROUNDS} rounds at some rate, so the smallest and largest are given"
         )
         yield Finding("I09", Severity.NOTE, write.sentence(text), {}, (), FLOORS)
 
@@ -256,7 +253,7 @@ def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> It
         )
         yield Check("generator kept up", len(kept) == len(ours), write.sentence(text))
     mine = [finding for finding in resolved if finding.code == "I01"]
-    texts = " ".join(finding.sentence for finding in mine) or write.sentence(resolving.UNKNOWN)
+    texts = " ".join(finding.sentence for finding in mine) or write.sentence(instrument.UNKNOWN)
     yield Check("resolution", True if mine else None, texts)
     sent = [samples for step in steps if (samples := facts.samples(step))]
     if sent:

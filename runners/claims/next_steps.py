@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from runners.analysis import causes, facts, profile, seconds, tail
+from runners.analysis import causes, facts, profile, seconds, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.claims import checks as limits
 from runners.readers import write
@@ -122,12 +122,12 @@ def _tail(step: Step) -> Iterator[Finding]:
     if step.frames["slices"].empty:
         yield from _tail_by_second(step)
         return
-    seen = tail.attribution(step)
+    seen = tail_attribution.attribution(step)
     if seen is None or not seen.tail.spikes:
         return
     name, figure = facts.title(step), Anchor.causes(step.name)
     for share in seen.named:
-        cause, part = share.cause.name, tail.written(share.share)
+        cause, part = share.cause.name, tail_attribution.written(share.share)
         if share.share.value < WORTH_A_STEP or cause not in REMEDIES:
             continue
         code = "N02" if cause == causes.GC else "N11"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from runners.analysis import comparable, facts
 from runners.analysis.comparison import FEWEST_ROUNDS, Difference, Verdict, differences
-from runners.analysis.compilation import not_warm
+from runners.analysis.steady_state import not_warm
 from runners.claims.checks import TURN as TURN
 from runners.claims.checks import TURN_PROFILED
 from runners.claims.comparing import of_step

@@ -10,9 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runners.analysis.validity import judge
-from runners.claims.filling import writes_rps
-from runners.claims.line import line
+from runners.analysis.facts import judge
+from runners.claims.progress import line, writes_rps
 from runners.design.experiment import AROUND_A_LOAD_S
 from runners.design.rate import Rate
 from runners.design.shape import Shape

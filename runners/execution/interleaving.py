@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from runners.analysis import facts
-from runners.claims.line import line
+from runners.claims.progress import line
 from runners.design.block import Interleaved
 from runners.design.session import ALONE, SharedSession
 from runners.design.setting import Setting

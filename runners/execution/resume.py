@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runners.analysis.compatibility import of_manifests
+from runners.analysis.comparable import of_manifests
 from runners.errors import PlanError
 from runners.storage.run_folder import RunFolder
 

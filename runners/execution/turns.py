@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from runners.analysis import facts
 from runners.analysis.comparison import FEWEST_ROUNDS
-from runners.analysis.compilation import not_warm
+from runners.analysis.steady_state import not_warm
 from runners.claims import turns
 from runners.design.rate import Rate, choose_rate
 from runners.design.report_5 import Turns

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 
-from runners.analysis.compilation import not_warm
+from runners.analysis.steady_state import not_warm
 from runners.design.rate import Rate
 from runners.design.shape import Shape
 from runners.design.size import BURST_S, WARM_BOUND

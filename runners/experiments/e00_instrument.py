@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from runners.analysis import rounds
-from runners.claims import instrument
-from runners.claims.instrument import OURS
+from runners.analysis import instrument
+from runners.claims.instrument import FLOORS, OURS
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, verdict_of
 from runners.design.block import Block, FaultInjection, FixedTrials
 from runners.design.parameter import Value, listed
@@ -96,12 +95,12 @@ def adds(tool: str) -> Answering:
     """Does a generator add to the median of the simplest client, in interleaved rounds?"""
 
     def answer(evidence: Evidence) -> Answer | None:
-        found = rounds.of_run(evidence.run)
+        found = instrument.of_run(evidence.run)
         parts, lows, highs = [], [], []
-        for connections, rate in rounds.points(found):
-            point = rounds.at_point(found, connections, rate)
-            floor, reference = point.get(tool), rounds.reference_of(point)
-            added = rounds.added(floor, reference, MEDIAN) if floor is not None and reference is not None else None
+        for connections, rate in instrument.points(found):
+            point = instrument.at_point(found, connections, rate)
+            floor, reference = point.get(tool), instrument.reference_of(point)
+            added = instrument.added(floor, reference, MEDIAN) if floor is not None and reference is not None else None
             if added is not None:
                 parts.append(f"{write.latency_interval(added.value, added.low, added.high)} at {write.rate(rate)}")
                 lows.append(added.low)
@@ -112,9 +111,7 @@ def adds(tool: str) -> Answering:
         # at one rate at least, or at none
         verdict = Verdict.YES if max(lows) > 0 else verdict_of(max(lows), max(highs))
         finding = evidence.first("I03" if tool == OURS else "I04")
-        return Answer(
-            verdict, write.listed(parts), f"at least {several} interleaved rounds", "", finding, instrument.FLOORS
-        )
+        return Answer(verdict, write.listed(parts), f"at least {several} interleaved rounds", "", finding, FLOORS)
 
     return answer
 
@@ -138,11 +135,11 @@ def costs(compare: Callable[[float, float], bool]) -> Answering:
     """Does our generator take less CPU time a request than a plain epoll loop?"""
 
     def answer(evidence: Evidence) -> Answer | None:
-        paced = [floor for floor in rounds.of_run(evidence.run) if not floor.closed and floor.good]
+        paced = [floor for floor in instrument.of_run(evidence.run) if not floor.closed and floor.good]
         if not paced:
             return None
         top = max(paced, key=lambda floor: floor.rate_rps)
-        point = rounds.at_point(paced, top.connections, top.rate_rps)
+        point = instrument.at_point(paced, top.connections, top.rate_rps)
         pair = [point[tool].cpu_s_a_million() if tool in point else None for tool in (OURS, "epoll")]
         ours, plain = pair
         if ours is None or plain is None:

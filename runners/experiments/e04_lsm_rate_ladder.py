@@ -10,8 +10,8 @@ from runners.analysis.intervals import difference
 from runners.claims import answering
 from runners.claims.climbing import ladders
 from runners.claims.knee_words import rate_interval
-from runners.claims.published_ladders import taken_at
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding
+from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate, WarmServer, around_the_knee
 from runners.design.ladder import LADDERS

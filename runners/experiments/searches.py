@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from runners import report
 from runners.analysis import facts, floors
-from runners.claims import published_ladders
+from runners.claims import rate_steps
 from runners.claims.climbing import Ladder, ladder_of
 from runners.design import block, report_3
 from runners.design.block import SEARCH_STEP_S, SEARCH_WARMUP_S, KneeSearch, WarmServer, around_the_knee
@@ -56,7 +56,7 @@ class Searches:
         return floors.nearest([read_step(each) for each in kept], load)
 
     def _draw_ladder(self, found: Ladder, published: Sequence[str] = ()) -> None:
-        outputs = [output for _, output in published_ladders.named(published)]
+        outputs = [output for _, output in rate_steps.named(published)]
         draw(lambda: report.ladder(found, outputs, self._nearest_floor(found.steps[0])))
 
     def knee(

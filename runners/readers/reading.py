@@ -12,21 +12,14 @@ from typing import TypeVar
 
 import pandas as pd
 
-from runners.readers.activity import read_activity
-from runners.readers.collapsed import read_collapsed
+from runners.readers.activity import read_activity, read_events, read_pauses, read_stall_log, read_telemetry
 from runners.readers.columns import COLUMNS, complete, frame
 from runners.readers.errors import ReadError
-from runners.readers.hdr_log import HdrLog, read_hdr_log
-from runners.readers.jfr import read_events
-from runners.readers.jvm_log import read_pauses
+from runners.readers.hdr_log import HdrLog, read_hdr_log, read_slices
 from runners.readers.load_json import LoadReport, read_load_json
 from runners.readers.requests_log import requests_frame
 from runners.readers.run import Run, Step
-from runners.readers.shares import frames_frame, shares_frame
-from runners.readers.slices import read_slices
-from runners.readers.stalls import read_stall_log
-from runners.readers.telemetry import read_telemetry
-from runners.readers.timed_stacks import read_timed_stacks
+from runners.readers.stacks import frames_frame, read_collapsed, read_timed_stacks, shares_frame
 from runners.readers.wrk_console import find_reports
 from runners.storage.archive import Content
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError

@@ -10,7 +10,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from runners.analysis.compatibility import Differs
+from runners.analysis.comparable import Differs
 from runners.claims.between import Compared
 from runners.claims.comparing import absolute, signed
 from runners.readers import write

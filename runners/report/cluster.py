@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from runners.analysis import facts, floors
 from runners.analysis import outages as told
 from runners.analysis.outages import Outage
-from runners.claims import client_lock, cluster, passing, turns
+from runners.claims import cluster, turns
 from runners.claims.climbing import Ladder
 from runners.claims.conclusion import Conclusion
 from runners.readers import write
@@ -164,7 +164,7 @@ KEYS_TEXT = (
 
 def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
     """The section of a run whose status tells where requests were served; None for any other."""
-    nodes, group = passing.topology(run), turns.group(run, cluster.CHANGES)
+    nodes, group = cluster.topology(run), turns.group(run, cluster.CHANGES)
     if nodes is None or group is None:
         return None
     rows = tuple(
@@ -173,14 +173,14 @@ def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
             numbers.share(one.share), numbers.share(one.expected), numbers.latency(one.call_p50_us),
             numbers.latency(one.call_p99_us), numbers.count(one.failed_calls),
         )
-        for one in passing.of_group(group)
+        for one in cluster.of_group(group)
     )  # fmt: skip
     head = (
         "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
         "failed calls",
     )  # fmt: skip
     note = "Calls to the node that was asked most, over the server's whole life: in closed loop and at the common rate."
-    told = tuple(finding for finding in conclusion.findings if finding.figure == passing.ANCHOR)
+    told = tuple(finding for finding in conclusion.findings if finding.figure == cluster.KEYS_ANCHOR)
     table = Table(write.sentence("What the first node passes on").rstrip("."), head, rows, note)
     return Section("keys-section", "Where the keys lie", text=KEYS_TEXT, findings=told, tables=(table,))
 
@@ -193,7 +193,7 @@ LOCK_TEXT = (
 
 def client_lock_section(run: Run, conclusion: Conclusion) -> Section | None:
     """The section of a run whose turns were profiled; None for any other."""
-    found = client_lock.of_run(run)
+    found = cluster.of_run(run)
     if not found:
         return None
     rows = tuple(
@@ -207,9 +207,9 @@ def client_lock_section(run: Run, conclusion: Conclusion) -> Section | None:
         for one in found
     )
     head = ("setting", "offered", "waited in a second", "of it, client's lock", "share (95 %)")
-    told = tuple(finding for finding in conclusion.findings if finding.figure == client_lock.ANCHOR)
+    told = tuple(finding for finding in conclusion.findings if finding.figure == cluster.LOCK_ANCHOR)
     table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
-    return Section(client_lock.ANCHOR, "The lock around the client", LOCK_TEXT, told, (), (table,))
+    return Section(cluster.LOCK_ANCHOR, "The lock around the client", LOCK_TEXT, told, (), (table,))
 
 
 ARROW = " → "

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from runners.analysis import facts, floors, profile, tail
+from runners.analysis import facts, floors, profile, tail_attribution
 from runners.analysis.facts import quotable
 from runners.analysis.finding import Anchor, Finding
 from runners.claims.checks import NOTHING_TO_LOOK_AT
@@ -325,7 +325,9 @@ def _shares(profiled: list[Step]) -> tuple[Table, ...]:
 def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """Why the tail: the load whose tail is longest, with its causes."""
     loads = [
-        (step, seen) for step in run.find(kind="load", profiled=False) if (seen := tail.attribution(step)) is not None
+        (step, seen)
+        for step in run.find(kind="load", profiled=False)
+        if (seen := tail_attribution.attribution(step)) is not None
     ]
     told = [f for f in conclusion.findings if f.code == "W04"]
     if not loads:

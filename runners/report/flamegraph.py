@@ -13,8 +13,8 @@ from markupsafe import Markup
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from runners.readers.collapsed import classifier
 from runners.readers.run import Step
+from runners.readers.stacks import classifier
 from runners.report import numbers, style
 
 EVENTS = ("cpu", "alloc", "lock")

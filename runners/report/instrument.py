@@ -9,10 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
-from runners.analysis import facts, rounds
+from runners.analysis import facts, instrument
 from runners.analysis.finding import Finding
-from runners.analysis.rounds import Floor
-from runners.analysis.stall import Stall, stalls
+from runners.analysis.instrument import Floor, Stall, stalls
 from runners.claims import instrument as told
 from runners.claims.conclusion import Conclusion
 from runners.claims.instrument import ordered
@@ -34,15 +33,15 @@ def _about(conclusion: Conclusion, anchor: str) -> tuple[Finding, ...]:
 
 def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
     """What every generator reads of a server that does nothing."""
-    found = rounds.of_run(run)
-    if not rounds.points(found):
+    found = instrument.of_run(run)
+    if not instrument.points(found):
         return None
     rows = [
         {
             "step": step.name, "generator": floor.tool, "connections": floor.connections, "rate_rps": floor.rate_rps,
             "round": step.record.round, "achieved_rps": facts.achieved_rps(step),
             "p50_us": _value(step, 0.5), "p99_us": _value(step, 0.99),
-            "cpu_s_a_million": rounds.cpu_s_a_million(step),
+            "cpu_s_a_million": instrument.cpu_s_a_million(step),
         }
         for floor in found for step in floor.good
     ]  # fmt: skip
@@ -108,7 +107,7 @@ def _place(floor: Floor) -> tuple[int, float | None]:
 
 def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
     """What the generators themselves cost."""
-    found = [floor for floor in rounds.of_run(run) if floor.good]
+    found = [floor for floor in instrument.of_run(run) if floor.good]
     if not found:
         return None
     tools = list(dict.fromkeys(floor.tool for floor in found))
@@ -160,13 +159,13 @@ def colour_of(tool: str) -> str:
 
 def floors_title(found: Sequence[Floor]) -> str:
     """The result: the medians at the highest rate on the fewest connections."""
-    points = rounds.points(found)
+    points = instrument.points(found)
     if not points:
         return "No floor was measured"
     fewest = min(connections for connections, _ in points)
     rate = max(rate for connections, rate in points if connections == fewest)
     medians = []
-    for tool, floor in rounds.at_point(found, fewest, rate).items():
+    for tool, floor in instrument.at_point(found, fewest, rate).items():
         value = floor.at(0.5)
         if value is not None:
             medians.append(f"{label_of(tool)} {write.latency(value.value)}")
@@ -196,11 +195,11 @@ def floors(steps: Sequence[Step]) -> style.Picture:
     The thick bar is the interval over the rounds, small dots are the rounds. wrk, which has no rate, stands in the last
     panel of its number of connections.
     """
-    found = rounds.floors(steps)
+    found = instrument.floors(steps)
     panels: list[tuple[str, list[Floor]]] = []
-    points = rounds.points(found)
+    points = instrument.points(found)
     for index, (connections, rate) in enumerate(points):
-        group = list(rounds.at_point(found, connections, rate).values())
+        group = list(instrument.at_point(found, connections, rate).values())
         last = all(other != connections for other, _ in points[index + 1 :])
         if last:
             group += [floor for floor in found if floor.closed and floor.connections == connections]
@@ -244,13 +243,13 @@ _STEPS = 10
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
     """The quietest round (the least p99) of each generator, at the highest rate of the fewest connections."""
-    found = rounds.floors(steps)
-    points = rounds.points(found)
+    found = instrument.floors(steps)
+    points = instrument.points(found)
     if not points:
         return []
     fewest = min(connections for connections, _ in points)
     rate = max(rate for connections, rate in points if connections == fewest)
-    groups = [floor.good for floor in rounds.at_point(found, fewest, rate).values()]
+    groups = [floor.good for floor in instrument.at_point(found, fewest, rate).values()]
     shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
     return [min(group, key=_p99) for group in shown if group]
 

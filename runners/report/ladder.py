@@ -14,13 +14,13 @@ from matplotlib.ticker import FuncFormatter
 from runners.analysis import facts, floors
 from runners.analysis.knee import Answer, Kind
 from runners.analysis.meets import Met, Outcome
-from runners.claims import climbing, published_ladders
+from runners.claims import climbing, rate_steps
 from runners.claims.climbing import MOST_IN_ANSWER, Ladder, ladders
 from runners.claims.conclusion import Conclusion
 from runners.claims.executions import Knee, anchor, knees
 from runners.claims.knee_words import asked, rate_interval
 from runners.claims.merging import ANCHOR
-from runners.claims.published_ladders import taken_at
+from runners.claims.rate_steps import taken_at
 from runners.readers import write
 from runners.readers.outputs import Output
 from runners.readers.run import Run, Step
@@ -339,7 +339,7 @@ def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def _figure(found: Ladder, floor: Step | None) -> Shown:
-    outputs = [output for _, output in published_ladders.named(found.published)]
+    outputs = [output for _, output in rate_steps.named(found.published)]
     return Shown(found.anchor, ladder(found, outputs, floor), data(found))
 
 
@@ -412,7 +412,7 @@ def beside_published(ladder: Ladder) -> Table | None:
     if ladder.base is None:
         return None
     rows = []
-    for name, output in published_ladders.named(ladder.published):
+    for name, output in rate_steps.named(ladder.published):
         rate = output.offered_rps
         if not rate:
             continue
@@ -431,7 +431,7 @@ def beside_published(ladder: Ladder) -> Table | None:
 
 def _rate(published_rps: float, output: Output) -> str:
     """The rate as published, and the one at which the output was taken where that is another."""
-    taken = published_ladders.taken_at(output)
+    taken = rate_steps.taken_at(output)
     text = numbers.rate(published_rps)
     return text if taken == published_rps else f"{text} (taken at {numbers.rate(taken)})"
 

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from runners.analysis import latency_spikes, tail
-from runners.analysis.attribution import Attribution, Share
+from runners.analysis import latency_spikes, tail_attribution
 from runners.analysis.facts import quotable
+from runners.analysis.tail_attribution import Attribution, Share
 from runners.readers import write
 from runners.readers.run import Step
 from runners.report import numbers, style
@@ -156,7 +156,7 @@ def causes_title(step: Step, seen: Attribution) -> str:
     name = f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
     if not seen.tail.spikes:
         return f"{name}: nothing stands out; median p99 {numbers.latency(seen.tail.usual_us)}"
-    told = [share for share in seen.named if share.share.value >= tail.LEAST_SHARE]
+    told = [share for share in seen.named if share.share.value >= tail_attribution.LEAST_SHARE]
     if not told:
         return f"{name}: no recorded cause explains the tail beyond chance"
     parts = [f"{share.cause.name} {numbers.share(share.share.value)}" for share in told[:3]]
@@ -166,7 +166,7 @@ def causes_title(step: Step, seen: Attribution) -> str:
 @style.styled
 def causes(step: Step, seen: Attribution | None = None, floor: Step | None = None) -> style.Picture:
     """Draw p50, p99 and maximum by slices with the spikes marked, and the events of each cause in a lane below."""
-    seen = seen or tail.attribution(step)
+    seen = seen or tail_attribution.attribution(step)
     grid = latency_spikes.grid(step.frames["slices"])
     if seen is None or grid is None:
         figure = style.Picture(8.4, 1.4)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runners.analysis.attribution import Attribution, attribute
 from runners.analysis.latency_spikes import find
+from runners.analysis.tail_attribution import Attribution, attribute
 from runners.tests.counts import rounds
 from runners.tests.fixtures.history import anywhere, apart, as_cause, bystanders, history
 

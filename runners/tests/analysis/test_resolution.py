@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from msgspec.structs import replace
 
 from runners.analysis import floors
+from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, tick_of, wavering_us
 from runners.analysis.intervals import Bounded
-from runners.analysis.resolution import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, tick_of, wavering_us
 from runners.claims.checks import checks
 from runners.design import ablations, report_5, stores
 from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from runners.claims.differential import _discoveries
-from runners.readers.batches import BATCHES, effective
-from runners.readers.shares import wilson
+from runners.readers.stacks import BATCHES, effective, wilson
 from runners.tests.counts import allowed, rounds
 
 PROFILES = rounds(600, 5_000)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from runners.claims import client_lock
+from runners.claims import cluster
 
 SOURCES = Path(__file__).parents[3] / "server-java" / "server" / "src" / "main" / "java"
 
 
 def test_the_lock_is_taken_in_the_frame_that_is_looked_for() -> None:
-    owner, _, method = client_lock.CLIENT_FRAME.rpartition(".")
+    owner, _, method = cluster.CLIENT_FRAME.rpartition(".")
     outer, _, inner = owner.partition("$")
     source = (SOURCES / f"{outer}.java").read_text(encoding="utf-8")
     task = source[source.index(f"class {inner} ") :]

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from runners.analysis import facts
+from runners.analysis.facts import NOT_KEPT_UP
 from runners.analysis.knee import Kind, finish
 from runners.analysis.meets import Outcome, meets
-from runners.analysis.validity import NOT_KEPT_UP
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
 from runners.design.objective import Objective

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis import facts, rounds
-from runners.analysis.stall import stall
+from runners.analysis import facts, instrument
+from runners.analysis.instrument import stall
 from runners.claims.conclude import conclude
 from runners.claims.instrument import analyse
 from runners.claims.rules import RULES
@@ -20,18 +20,18 @@ def test_a_run_without_rounds_is_none_of_its_business(tmp_path: Path) -> None:
 
 
 def test_what_ours_adds_to_the_blocking_client_is_found(tmp_path: Path) -> None:
-    found = rounds.of_run(run_of(tmp_path))
-    point = rounds.at_point(found, 1, 5_000.0)
-    reference = rounds.reference_of(point)
+    found = instrument.of_run(run_of(tmp_path))
+    point = instrument.at_point(found, 1, 5_000.0)
+    reference = instrument.reference_of(point)
     assert reference is point["blocking"]
-    more = rounds.added(point["truepace"], reference, 0.5)
+    more = instrument.added(point["truepace"], reference, 0.5)
     assert more is not None and more.low <= more.value <= more.high and more.value == pytest.approx(4, abs=1)
-    tick = rounds.added(point["wrk2"], reference, 0.5)
+    tick = instrument.added(point["wrk2"], reference, 0.5)
     assert tick is not None and tick.value == pytest.approx(540, abs=30)
 
 
 def test_an_interval_over_six_rounds_is_their_range_and_fewer_are_called_a_range(tmp_path: Path) -> None:
-    six, three = (rounds.of_run(run_of(tmp_path, ("truepace",), count))[0] for count in (6, 3))
+    six, three = (instrument.of_run(run_of(tmp_path, ("truepace",), count))[0] for count in (6, 3))
     for floor in (six, three):
         each = [one.value for step in floor.good if (one := facts.at(step, 0.5))]
         value = floor.at(0.5)
@@ -40,8 +40,8 @@ def test_an_interval_over_six_rounds_is_their_range_and_fewer_are_called_a_range
 
 
 def test_processor_time_is_of_the_window_where_told_else_of_the_process(tmp_path: Path) -> None:
-    assert rounds.cpu_s_a_million(round_of(tmp_path, "truepace", 1)) == pytest.approx(20)
-    assert rounds.cpu_s_a_million(round_of(tmp_path, "wrk2", 1)) == pytest.approx(50)
+    assert instrument.cpu_s_a_million(round_of(tmp_path, "truepace", 1)) == pytest.approx(20)
+    assert instrument.cpu_s_a_million(round_of(tmp_path, "wrk2", 1)) == pytest.approx(50)
 
 
 def test_a_generator_that_sees_the_whole_stall_lies_on_the_schedule(tmp_path: Path) -> None:

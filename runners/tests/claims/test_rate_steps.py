@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.claims import published_ladders
+from runners.claims import rate_steps
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
 from runners.design.ladder import MOST_SHARE, nearest, step_rates
@@ -61,7 +61,7 @@ def test_a_report_of_ladders_alone_says_what_the_authors_missed(tmp_path: Path) 
 
 
 def test_percentiles_under_another_rate_are_named_with_both_rates() -> None:
-    found = {finding.code: finding for finding in published_ladders.missed(REPORT_4)}
+    found = {finding.code: finding for finding in rate_steps.published_missed(REPORT_4)}
     assert found["M09"].evidence == {"published_rps": 45_000.0, "ran_at_rps": 48_000.0}
     assert "45\u202f000/s" not in found["M07"].sentence and "48\u202f000/s" in found["M07"].sentence
     assert found["M10"].evidence == {"low_rps": 30_000.0, "high_rps": 48_000.0}
@@ -69,7 +69,7 @@ def test_percentiles_under_another_rate_are_named_with_both_rates() -> None:
 
 def test_report_3_reads_keys_that_were_never_written_and_calls_queues_latency() -> None:
     of_report_3 = [name for name in names() if name.startswith("report-3/")]
-    found = {finding.code: finding for finding in published_ladders.missed(of_report_3)}
+    found = {finding.code: finding for finding in rate_steps.published_missed(of_report_3)}
     absent = found["M08"].evidence
     assert absent["outputs"] == len([name for name in of_report_3 if "get" in name])
     assert all(0.16 < float(absent[side] or 0) < 0.19 for side in ("low", "high"))

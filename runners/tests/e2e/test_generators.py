@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from runners.analysis import facts
-from runners.analysis.stall import Stall, stall
+from runners.analysis.instrument import Stall, stall
 from runners.design.experiment import EVERY_GENERATOR as GENERATORS
 from runners.design.rate import Rate
 from runners.design.session import STALL, Freeze, Trial

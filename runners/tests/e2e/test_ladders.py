@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.analysis import outages
-from runners.claims import client_lock, passing, turns
+from runners.claims import cluster, turns
 from runners.claims.ablations import ablations
 from runners.claims.interleaved import comparisons
 from runners.claims.stores import stores
@@ -53,9 +53,9 @@ def _is_a_cluster(run: Run, report: str) -> None:
     """Every part of experiment 05 is there, and what the node passed on is what the hashes say."""
     (changes, copies) = turns.groups(run.steps)
     assert changes.settings == report_5.CHANGES and copies.settings == report_5.COPIES["smoke"]
-    for one in passing.of_group(changes):
+    for one in cluster.of_group(changes):
         assert one.share == pytest.approx(one.expected, abs=0.05), one.name
-    waits = {one.step.subject: one.client_s for one in client_lock.of_run(run)}
+    waits = {one.step.subject: one.client_s for one in cluster.of_run(run)}
     assert waits[report_5.OLD] > 0 and waits[report_5.NEW] == 0
     died = {each.name: each for each in outages.outages(run.steps)}
     assert set(died) == set(report_5.OUTAGES["smoke"])

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from runners.analysis.latency_spikes import find
-from runners.readers.activity import read_activity
-from runners.readers.jfr import read_events
-from runners.readers.slices import read_slices
+from runners.readers.activity import read_activity, read_events
+from runners.readers.hdr_log import read_slices
 from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import find_jdks
 from runners.trial.activity import Activity, available

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from runners.analysis.compilation import compiling_cores
+from runners.analysis.steady_state import compiling_cores
 from runners.design.shape import Shape
 from runners.design.size import BURST_S, WARM_BOUND
 from runners.design.workload import PUT

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from runners.readers.activity import read_pauses, read_telemetry
 from runners.readers.errors import ReadError
-from runners.readers.jvm_log import read_pauses
-from runners.readers.telemetry import read_telemetry
 
 JVM = Path(__file__).parents[1] / "data" / "jvm"
 

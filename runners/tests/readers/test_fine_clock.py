@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.readers.activity import read_activity
+from runners.readers.activity import duration_s, read_activity, read_events, unix_s
 from runners.readers.errors import ReadError
-from runners.readers.jfr import duration_s, read_events, unix_s
-from runners.readers.slices import read_slices
-from runners.readers.timed_stacks import read_timed_stacks
+from runners.readers.hdr_log import read_slices
+from runners.readers.stacks import read_timed_stacks
 
 DATA = Path(__file__).parents[1] / "data" / "fine"
 HEAD = "#truepace-slices/1 start_unix_us=5 slices_per_s=10\n"

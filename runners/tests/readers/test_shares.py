@@ -9,9 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from runners.readers.collapsed import CATEGORIES, OTHER, classifier, load_rules, parse, plain, read_collapsed
 from runners.readers.errors import ReadError
-from runners.readers.shares import effective_samples, frames_frame, shares_frame, wilson
+from runners.readers.stacks import (
+    CATEGORIES,
+    OTHER,
+    classifier,
+    effective_samples,
+    frames_frame,
+    load_rules,
+    parse,
+    plain,
+    read_collapsed,
+    shares_frame,
+    wilson,
+)
 
 DATA = Path(__file__).parents[1] / "data" / "profile"
 SELECTOR = "one/nio/server/SelectorThread.run"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from runners import report
 from runners.analysis import outages
-from runners.claims import client_lock, climbing, turns
+from runners.claims import climbing, cluster, turns
 from runners.claims.cluster import REPLICATION
 from runners.claims.conclude import conclude
 from runners.design.report_5 import NEW, OLD
@@ -39,10 +39,10 @@ def _ladders(root: Path) -> tuple[climbing.Ladder, climbing.Ladder]:
 def _lock_profile(step: Step, client_ns: int, other_ns: int) -> Step:
     """Two threads' waits: for the client's lock, and for a session's monitor."""
     root = "[peer-call-1 tid=1];java/lang/Thread.run"
-    frames_of = {f"{root};{client_lock.CLIENT_FRAME};{client_lock.LOCK_FRAME}": client_ns, f"{root};session": other_ns}
+    frames_of = {f"{root};{cluster.CLIENT_FRAME};{cluster.LOCK_FRAME}": client_ns, f"{root};session": other_ns}
     stacks = [{"event": "lock", "stack": name, "count": count} for name, count in frames_of.items() if count]
     share = client_ns / (client_ns + other_ns)
-    row = {"event": "lock", "frame": client_lock.CLIENT_FRAME, "samples": 100, "share": share, "self_share": 0.0}
+    row = {"event": "lock", "frame": cluster.CLIENT_FRAME, "samples": 100, "share": share, "self_share": 0.0}
     found = [{**row, "low": share - 0.01, "high": share + 0.01}] if client_ns else []
     made = {**step.frames, "stacks": frame("stacks", stacks), "frames": frame("frames", found)}
     record = replace(step.record, role=turns.PROFILED, profiled=("lock",), duration_s=2.0)
@@ -91,12 +91,12 @@ def test_copies_set_each_client_against_the_one_of_the_same_copies(tmp_path: Pat
 
 
 def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
-    old, new = client_lock.of_run(_run(tmp_path))
+    old, new = cluster.of_run(_run(tmp_path))
     assert old.all_s == pytest.approx(3.1) and old.client_s == pytest.approx(3.0) and old.share is not None
     assert new.client_s == 0 and new.share is None
-    (finding,) = list(client_lock.findings_of([old, new]))
+    (finding,) = list(cluster.lock_waits([old, new]))
     assert "3.1\u00a0s" in finding.sentence and "without that lock" in finding.sentence
-    assert not list(client_lock.findings_of([new]))
+    assert not list(cluster.lock_waits([new]))
 
 
 def test_a_death_is_drawn_by_tenths_with_its_failed_answers_beside(tmp_path: Path) -> None:

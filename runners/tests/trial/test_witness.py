@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from runners.process.cpu_placement import usable_cpus
-from runners.readers.stalls import read_stall_log
+from runners.readers.activity import read_stall_log
 from runners.toolchain.build import build_truepace
 from runners.trial.witness import StallWitness
 

@@ -1,6 +1,8 @@
-"""A step in one line: what a notebook's cell and a log say when it is done."""
+"""Say in one line, while a run goes on, what a step measured or how a store fills."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from runners.analysis import facts
 from runners.readers import write
@@ -29,3 +31,27 @@ def line(step: Step) -> str:
     errors = step.frames["summary"]["non_2xx"].iloc[0]
     counted = f"{write.several(facts.samples(step), 'sample')}, {write.several(errors, 'error')}"
     return f"{name}: {', '.join([rates, *latencies, counted])}"
+
+
+FILL = "fill"
+_WRITES = ("put", FILL)
+
+
+def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
+    """The slowest closed loop of writes that this store took, its fills included, in writes a second.
+
+    A store that took none yet is expected to fill as another setting of its engine last did. None when neither is
+    known.
+    """
+    own: list[float] = []
+    alike: float | None = None
+    for step in steps:
+        rps = facts.achieved_rps(step)
+        kind, workload = step.record.role, step.record.workload
+        if step.record.offered_rps is not None or not workload.startswith(_WRITES) or not rps > 0:
+            continue
+        if step.record.treatment == subject:
+            own.append(rps)
+        if kind == FILL and step.record.engine == engine:
+            alike = rps
+    return min(own, default=alike)

@@ -1,0 +1,383 @@
+"""Read a profile's stacks and estimate the share of each category and frame, with intervals by batches.
+
+Which category a stack belongs to is data: see categories.toml, which also says how a stack is classified.
+
+The intervals are Wilson's score intervals (E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22). Where
+the recording tells when each sample was taken, they rest on how shares vary over time (below). Else they treat
+samples as independent: long stretches of one kind of work (a compaction, a collection) make the truth less certain.
+
+cpu stacks are weighted by samples. alloc stacks are weighted by bytes and lock stacks by nanoseconds, so their share
+is a share of the weight, and the interval rests on the *effective* number of samples: what the recording counted
+where that is known, else Kish's (sum of weights)^2 / (sum of squared weights) over the distinct stacks, a low guess.
+
+**Batches.** Samples of a profile come in bursts: a compaction, a collection, a stretch of slow requests. Bounds that
+treat them as independent draws are then too narrow. So the recording is cut into batches of equal length, the share
+is the ratio of two sums over batches, and its variance is that of a ratio estimator with batches as clusters (W. G.
+Cochran, 1977, *Sampling Techniques*, 3rd ed., section 6.3). Batches are long against most bursts; where neighbours
+still vary together, their covariance is added (W. K. Newey and K. D. West, 1987, Econometrica 55, with one lag and
+full weight). Residuals add up to nothing, so neighbours seem to vary against each other by one in as many as there
+are batches; that is given back (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41). The variance is turned into
+an effective number of samples, lowered for the few batches it is known from (half of them, as pairs are asked whether
+they vary together or not), and put into Wilson's interval in place of the number of samples (E. L. Korn and B. I.
+Graubard, 1998, Survey Methodology 24), which keeps bounds within 0 and 1 and honest for small shares. It is never
+taken to be more than the samples that were recorded. Weights (bytes, nanoseconds) need no further care: that a few
+large ones carry a share shows in how it varies from batch to batch.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import norm, t
+
+from runners.readers.columns import frame
+from runners.readers.errors import ReadError, why
+
+OTHER = "other"
+CATEGORIES = (
+    "socket read",
+    "socket write",
+    "poll",
+    "HTTP parsing",
+    "handler",
+    "hand-over",
+    "cluster",
+    "storage",
+    "cache",
+    "log",
+    "flush",
+    "compaction",
+    "response",
+    "GC",
+    "JIT",
+    "VM",
+    "profiler",
+    OTHER,
+)
+RULES = Path(__file__).with_name("categories.toml")
+_SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
+
+
+def plain(name: str) -> str:
+    """A frame's name without async-profiler's suffix for its type (`_[j]` compiled, `_[k]` kernel, `_[i]` inlined)."""
+    return _SUFFIX.sub("", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One category and the frames that belong to it. `anywhere`: such a frame makes the whole stack its own."""
+
+    category: str
+    pattern: re.Pattern[str]
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """Ordered rules; the verdict on each frame is kept, for stacks share most of their frames."""
+
+    rules: tuple[Rule, ...]
+    _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
+
+    def frame(self, name: str) -> str | None:
+        """The category of one frame, None when it has none of its own."""
+        return self._of(name, anywhere=False)
+
+    def _of(self, name: str, anywhere: bool) -> str | None:
+        key = (name, anywhere)
+        if key not in self._known:
+            rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
+            self._known[key] = next((rule.category for rule in rules if rule.pattern.search(plain_name)), None)
+        return self._known[key]
+
+    def stack(self, frames: Sequence[str]) -> str:
+        """The category of a stack, root first: that of a job it is part of, else of its deepest frame that has one."""
+        for name in frames:
+            if whole := self._of(name, anywhere=True):
+                return whole
+        return next((category for name in reversed(frames) if (category := self.frame(name))), OTHER)
+
+
+def load_rules(path: Path = RULES) -> Classifier:
+    """Read rules. Raises ReadError for an unknown category or a pattern that is no regular expression."""
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    rules = []
+    for entry in document.get("rule", ()):
+        if entry["category"] not in CATEGORIES:
+            raise ReadError(
+                path, f"names an unknown category {entry['category']!r}", f"use one of {', '.join(CATEGORIES)}"
+            )
+        try:
+            patterns = entry.get("anywhere") or entry["frames"]
+            whole = re.compile("|".join(f"(?:{text})" for text in patterns))
+            rules.append(Rule(entry["category"], whole, "anywhere" in entry))
+        except re.error as error:
+            raise ReadError(path, f"{entry['category']}: {error}", "correct the pattern") from error
+    return Classifier(tuple(rules))
+
+
+@cache
+def classifier() -> Classifier:
+    """The rules that come with the lab."""
+    return load_rules()
+
+
+def parse(lines: Iterable[str], path: Path | str = "stacks") -> Iterator[tuple[str, int]]:
+    """Stack and weight of each line. A cut last line is left out; any other bad line raises ReadError."""
+    bad: int | None = None
+    for number, line in enumerate(lines, start=1):
+        if bad is not None:
+            raise ReadError(path, f"line {bad} is no collapsed stack", "convert the recording again")
+        if not line.strip():
+            continue
+        stack, _, weight = line.rstrip().rpartition(" ")
+        if not stack or not weight.isdigit():
+            bad = number
+            continue
+        yield stack, int(weight)
+
+
+def read_collapsed(path: Path, event: str) -> pd.DataFrame:
+    """The `stacks` frame of one event. An empty file is an empty frame: nothing was sampled."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise ReadError(path, f"can't be read ({why(error)})", "convert the recording again") from error
+    merged: dict[str, int] = {}
+    for stack, weight in parse(lines, path):
+        clean = ";".join(plain(name) for name in stack.split(";"))
+        merged[clean] = merged.get(clean, 0) + weight
+    return frame("stacks", ({"event": event, "stack": stack, "count": weight} for stack, weight in merged.items()))
+
+
+UNIT_WEIGHT_EVENTS = ("cpu", "wall", "itimer", "ctimer")
+
+
+def wilson(share: float, samples: float, confidence: float = 0.95) -> tuple[float, float]:
+    """Bounds of a proportion seen as `share` in `samples` trials; NaN without trials."""
+    if samples <= 0 or math.isnan(share):
+        return math.nan, math.nan
+    z = float(norm.ppf(0.5 + confidence / 2))
+    middle = share + z * z / (2 * samples)
+    spread = z * math.sqrt(share * (1 - share) / samples + z * z / (4 * samples * samples))
+    scale = 1 + z * z / samples
+    low = (middle - spread) / scale if share > 0 else 0.0  # exactly zero, not what rounding leaves
+    high = (middle + spread) / scale if share < 1 else 1.0
+    return max(0.0, low), min(1.0, high)
+
+
+def effective_samples(stacks: pd.DataFrame, event: str, recorded: int | None) -> float:
+    """The number of samples on which shares of `event` rest; `recorded` is the recording's own count, if known."""
+    weights = stacks["count"]
+    total = float(weights.sum())
+    if event in UNIT_WEIGHT_EVENTS:
+        return total if not recorded else min(total, float(recorded))
+    if recorded:
+        return float(recorded)
+    squares = float((weights**2).sum())
+    return total * total / squares if squares else 0.0
+
+
+def shares_frame(
+    stacks: pd.DataFrame,
+    recorded: Mapping[str, int] | None = None,
+    rules: Classifier | None = None,
+    timed: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """The `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
+
+    `timed` is the `samples` frame: with it the bounds know how shares vary over time.
+    """
+    return frame("shares", _shares(stacks, recorded or {}, rules or classifier(), timed))
+
+
+def _batches(timed: pd.DataFrame | None, event: str) -> Batches | None:
+    return None if timed is None or timed.empty else batches(timed, event, event not in UNIT_WEIGHT_EVENTS)
+
+
+def _shares(
+    stacks: pd.DataFrame, recorded: Mapping[str, int], rules: Classifier, timed: pd.DataFrame | None
+) -> Iterator[dict[str, Any]]:
+    for event, group in stacks.groupby("event", sort=False):
+        total = float(group["count"].sum())
+        if not total:
+            continue
+        samples = effective_samples(group, str(event), recorded.get(str(event)))
+        weights = dict.fromkeys(CATEGORIES, 0.0)
+        for stack, count in zip(group["stack"], group["count"], strict=True):
+            weights[rules.stack(stack.split(";"))] += count
+        by_batch = _batches(timed, str(event))
+        parts = _by_category(by_batch, rules) if by_batch else {}
+        for category, weight in weights.items():
+            resting_on = by_batch.effective(parts[category]) if by_batch and category in parts else samples
+            low, high = wilson(weight / total, resting_on)
+            yield {
+                "event": event,
+                "category": category,
+                "samples": round(weight / total * samples),
+                "weight": weight,
+                "share": weight / total,
+                "low": low,
+                "high": high,
+            }
+
+
+def _by_category(by_batch: Batches, rules: Classifier) -> dict[str, Floats]:
+    parts: dict[str, Floats] = {}
+    for stack, weights in by_batch.of.items():
+        category = rules.stack(stack.split(";"))
+        parts[category] = parts[category] + weights if category in parts else weights.copy()
+    return parts
+
+
+def by_frame(by_batch: Batches) -> dict[str, Floats]:
+    """The weights by batch of each frame; a frame that recurs within one stack counts once."""
+    parts: dict[str, Floats] = {}
+    for stack, weights in by_batch.of.items():
+        for name in set(stack.split(";")):
+            if name in parts:
+                parts[name] += weights
+            else:
+                parts[name] = weights.copy()
+    return parts
+
+
+def frames_frame(
+    stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """The `frames` frame: for each frame the share of stacks that hold it and the share in which it is the leaf.
+
+    A frame that recurs within one stack counts once. Bounds are those of the inclusive share; `timed` as above.
+    """
+    return frame("frames", _frames(stacks, recorded or {}, timed))
+
+
+def _frames(stacks: pd.DataFrame, recorded: Mapping[str, int], timed: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
+    for event, group in stacks.groupby("event", sort=False):
+        total = float(group["count"].sum())
+        if not total:
+            continue
+        samples = effective_samples(group, str(event), recorded.get(str(event)))
+        by_batch = _batches(timed, str(event))
+        parts = by_frame(by_batch) if by_batch else {}
+        holding: dict[str, float] = {}
+        leaf: dict[str, float] = {}
+        for stack, count in zip(group["stack"], group["count"], strict=True):
+            names = stack.split(";")
+            leaf[names[-1]] = leaf.get(names[-1], 0.0) + count
+            for name in set(names):
+                holding[name] = holding.get(name, 0.0) + count
+        for name in sorted(holding, key=lambda name: (-holding[name], name)):
+            share = holding[name] / total
+            low, high = wilson(share, by_batch.effective(parts[name]) if by_batch and name in parts else samples)
+            yield {
+                "event": event,
+                "frame": name,
+                "samples": round(share * samples),
+                "share": share,
+                "self_share": leaf.get(name, 0.0) / total,
+                "low": low,
+                "high": high,
+            }
+
+
+PER_SECOND = 50
+_STACK = re.compile(r"S (\d+) (.+)$")
+_EVENT = re.compile(r"E (\w+) (\d+) (\d+) (\d+) (\d+)$")
+
+
+def read_timed_stacks(path: Path, start_unix_us: int) -> pd.DataFrame:
+    """The `samples` frame. A cut last line is left out; any other line of another form raises ReadError."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise ReadError(path, f"can't be read ({why(error)})", "convert the recording again") from error
+    stacks: dict[str, str] = {}
+    merged: dict[tuple[str, int, str], list[int]] = {}
+    for number, line in enumerate(lines, start=1):
+        if stack := _STACK.match(line):
+            stacks[stack[1]] = ";".join(plain(name) for name in stack[2].split(";"))
+        elif (event := _EVENT.match(line)) and event[3] in stacks:
+            slot = (int(event[2]) - start_unix_us) * PER_SECOND // 1_000_000
+            sums = merged.setdefault((event[1], slot, stacks[event[3]]), [0, 0])
+            sums[0] += int(event[4])
+            sums[1] += int(event[5])
+        elif number < len(lines):
+            raise ReadError(path, f"line {number} is no sample", "convert the recording again")
+    rows = (
+        {"event": event, "t_s": slot / PER_SECOND, "stack": stack, "samples": sums[0], "weight": sums[1]}
+        for (event, slot, stack), sums in sorted(merged.items())
+    )
+    return frame("samples", rows)
+
+
+BATCHES = 20
+SHORTEST_S = 0.5
+FEWEST = 6
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """One event's weights by batch: `whole` is all of it, `of` maps each stack to its own; `samples` in all."""
+
+    whole: Floats
+    of: dict[str, Floats]
+    samples: float
+
+    def effective(self, part: Floats) -> float:
+        """How many independent samples would vary as the share of `part` does from batch to batch."""
+        total = float(self.whole.sum())
+        share = float(part.sum()) / total
+        return effective(part, self.whole, self.samples) if 0 < share < 1 else self.samples
+
+    def variance(self, part: Floats) -> float:
+        """Variance of the share of `part`, at least that of independent samples."""
+        share = float(part.sum()) / float(self.whole.sum())
+        return share * (1 - share) / self.effective(part)
+
+
+def batches(samples: pd.DataFrame, event: str, weighted: bool) -> Batches | None:
+    """The batches of one event; None when the recording is too short for them."""
+    rows = samples[samples["event"] == event]
+    rows = rows[rows["t_s"] >= 0]
+    if rows.empty:
+        return None
+    length = float(rows["t_s"].max()) + 1e-9
+    count = min(BATCHES, int(length / SHORTEST_S))
+    if count < FEWEST:
+        return None
+    index = np.minimum((rows["t_s"].to_numpy(float) / length * count).astype(int), count - 1)
+    weight = rows["weight" if weighted else "samples"].to_numpy(float)
+    of: dict[str, Floats] = {}
+    for stack, batch, value in zip(rows["stack"], index, weight, strict=True):
+        of.setdefault(str(stack), np.zeros(count))[batch] += value
+    whole = np.bincount(index, weight, count).astype(float)
+    return Batches(whole, of, float(rows["samples"].sum())) if whole.sum() > 0 else None
+
+
+def effective(part: Floats, whole: Floats, samples: float, confidence: float = 0.95) -> float:
+    """Effective number of samples of the share part / whole, not above `samples`."""
+    count, total = len(whole), float(whole.sum())
+    share = float(part.sum()) / total
+    residual = part - share * whole
+    alone = float((residual**2).sum())
+    together = max(0.0, float((residual[1:] * residual[:-1]).sum()) + alone / count)
+    variance = count / (count - 1) * (alone + 2 * together) / total**2
+    if variance <= 0:
+        return samples
+    tail = 0.5 + confidence / 2
+    known = (float(norm.ppf(tail)) / float(t.ppf(tail, count // 2))) ** 2
+    found = share * (1 - share) / variance * known
+    return min(samples, found) if math.isfinite(found) else samples
