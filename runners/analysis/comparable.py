@@ -1,13 +1,13 @@
 """May percentiles be compared? Not as those of two stores or settings, where something else made one of them.
 
-Two things do. A measurement that never became steady (see steady_state), or whose server
-had JIT compilation unfinished when it ended, has no percentile of its own: it depends on when the measurement ended. And a tail that the machine
-made (see machine_tail) is not that of what ran on it: what is left of a difference is not known. No difference is told
+Two things do. A measurement that never became steady (see steady_state), or that ended with JIT compilation
+unfinished, has no percentile of its own: it depends on when the measurement ended. And a tail that the machine made
+(see machine_tail) is not that of what ran on it: what is left of a difference is not known. No difference is told
 then, and the sentence says why.
 
-Of repeats, more than half of a side's have to be so. Fewer are what repeats are for: they fall on both sides by chance,
-and that chance is in the interval. Repeats are too short to tell whether they are steady, and their spread is in the
-interval too, so of them only the machine is asked.
+Of repeats, more than half of a side's have to be so. Fewer are what repeats are for: they fall on both sides by
+chance, and that chance is in the interval. Repeats are too short to tell whether they are steady, and their spread is
+in the interval too, so of them only the machine is asked.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def not_compared(first: Step, second: Step, figure: str) -> Finding | None:
 
 
 def marked(found: Sequence[Difference], *sides: Side) -> list[Difference]:
-    """Differences of repeats, those marked that can be seen in a percentile that the machine made."""
+    """Differences of repeats, those marked that lie beyond their interval in a percentile that the machine made."""
     return [
         dataclasses.replace(
             each,
@@ -103,7 +103,7 @@ def _unsteady(side: Side) -> str:
         return ""
     if (seen := steadiness(steps[0])).steady is False:
         return f"{name} never became steady in {seen.seconds} seconds"
-    return f"the server of {name} was still compiling at its end" if not_warm(steps[0]) else ""
+    return f"JIT compilation of the server of {name} was unfinished when the load ended" if not_warm(steps[0]) else ""
 
 
 def _late(level: float, side: Side) -> str:

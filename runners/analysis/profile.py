@@ -186,5 +186,5 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
 
 def _change(change: Bounded) -> str:
     if change.holds_zero:
-        return f"without a change that can be seen ({write.latency(change.low)} to {write.latency(change.high)})"
+        return f"without a change beyond its interval ({write.latency(change.low)} to {write.latency(change.high)})"
     return write.changed_by(change.value, change.low, change.high)

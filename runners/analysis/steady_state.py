@@ -176,7 +176,7 @@ _END_S = 1.0
 
 
 def not_warm(step: Step) -> bool:
-    """Whether a server was still compiling when this step ended; what no sample tells is not said."""
+    """Whether JIT compilation was unfinished when this step ended; False where no sample shows it."""
     cores = compiling_cores(step)
     return cores is not None and cores > SETTLED_CORES
 

@@ -106,9 +106,12 @@ def _explained(step: Step, seen: Attribution) -> Finding:
         evidence |= {f"{of}: share": share.share.value, f"{of}: low": share.share.low, f"{of}: p": share.p}
     which = f"{write.several(tail.slow, 'response')} above {write.latency(tail.threshold_us)}"
     if told:
-        parts = [f"{share.cause.name} {written(share.share)}" for share in told]
+        sure = [f"{share.cause.name} {written(share.share)}" for share in told if share.share.low > 0]
+        unsure = [f"{share.cause.name} {written(share.share)}" for share in told if not share.share.low > 0]
+        parts = [f"explained by {write.listed(sure)}"] * bool(sure)
+        parts += [f"possibly explained by {write.listed(unsure)}"] * bool(unsure)
         rest = write.percent(seen.unexplained)
-        text = f"{name}, its tail ({which}): explained by {write.listed(parts)}; {rest} stays unexplained"
+        text = f"{name}, its tail ({which}): {write.listed(parts)}; {rest} stays unexplained"
         return _finding("W04", Severity.NOTE, text, evidence, step)
     text = f"{name}, its tail ({which}): no recorded cause explains it beyond chance"
     near = [share for share in seen.shares if share.spikes and share.share.value > 0]

@@ -124,7 +124,7 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     if facts.tool(step) == "wrk2" and abs(added.value) < WRK2_TICK_US:
         text = f"What {facts.title(step)} adds to the instrument's median is lost in wrk2's tick of 1 ms: {pair}"
     elif added.sign == 0:
-        text = f"{facts.title(step)} adds nothing that can be seen to the instrument's median: {pair}"
+        text = f"{facts.title(step)} adds nothing beyond its interval to the instrument's median: {pair}"
     elif added.sign < 0:
         text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
     else:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from runners.analysis import facts, profile
 from runners.analysis.comparison import Difference
 from runners.analysis.finding import Anchor, Finding
+from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.knee import Answer as KneeAnswer
 from runners.analysis.knee import Kind
@@ -108,9 +109,8 @@ def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answerin
             parts.append(f"{workload.upper()} {moved(change)} ({pair})")
         if not changes:
             return None
-        seen = [change for change in changes if change.sign]
-        verdict = Verdict.YES if seen else Verdict.INCONCLUSIVE
-        needed = "interleaved rounds (lab compare)" if not seen else ""
+        verdict = Verdict.YES if all(map(apart, changes)) else Verdict.INCONCLUSIVE
+        needed = "interleaved rounds (lab compare)" if verdict == Verdict.INCONCLUSIVE else ""
         return Answer(
             verdict, write.listed(parts), "one run of each, not interleaved", needed, evidence.first("P04"),
             Anchor.spectrum(workloads[0]),
@@ -119,11 +119,16 @@ def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answerin
     return answer
 
 
+def apart(change: Bounded) -> bool:
+    """Decide whether a change of latency lies beyond zero by at least the unit in which latencies are kept."""
+    return change.low >= UNIT_US or change.high <= -UNIT_US
+
+
 def moved(change: Bounded) -> str:
-    """A change of a median with its interval."""
-    if change.sign:
+    """Write a change of a median with its interval."""
+    if apart(change):
         return f"p50 {write.changed_by(change.value, change.low, change.high)}"
-    return f"p50 unchanged within {write.latency(change.low)} to {write.latency(change.high)}"
+    return f"p50 inconclusive ({write.latency(change.low)} to {write.latency(change.high)})"
 
 
 def knees_apart(workload: str, of: str, against: str) -> Answering:

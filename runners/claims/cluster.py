@@ -198,8 +198,8 @@ def _missed(run: Run, findings: list[Finding]) -> Iterator[Finding]:
     untold = [name for name, output in given if output.report.requests_per_s is None]
     if untold:
         text = (
-            f"{write.count(len(untold))} of {write.count(len(given))} published rates tell neither the rate that was "
-            "answered nor how many responses were errors; a full queue of the report's server refuses with 503, which "
+            f"{write.count(len(untold))} of {write.count(len(given))} published rates state neither the achieved rate "
+            "nor the number of errors; a full queue of the report's server refuses with 503, which "
             "is a fast response"
         )
         yield Finding(
@@ -454,5 +454,15 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
         text += "; without that lock " + write.listed(f"{one.name} waits {write.seconds(one.all_s)}" for one in without)
     evidence: dict[str, write.Value] = {f"{one.name} client_s": one.client_s for one in found}
     evidence |= {f"{one.name} all_s": one.all_s for one in found}
+    evidence["least_held"] = held = min(facts.held_share(one.step) for one in found)
+    if held < facts.HELD:
+        text += f"; no evidence: a profiled load kept {write.percent(held)} of its offered rate"
     names = tuple(one.step.name for one in found)
-    yield Finding("H08", Severity.NOTE, write.sentence(text), evidence, names, LOCK_ANCHOR)
+    yield Finding(
+        "H08",
+        Severity.NOTE if held >= facts.HELD else Severity.WARNING,
+        write.sentence(text),
+        evidence,
+        names,
+        LOCK_ANCHOR,
+    )

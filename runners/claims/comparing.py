@@ -143,9 +143,9 @@ def said(each: Difference, a: str, b: str, quantities: int = 1, unit: str = "rou
     if each.verdict == Verdict.NONE:
         return f"{b} and {a} differ by less than {write.percent(each.see)} in {label} ({between})"
     count = f"{each.rounds} {unit}{'' if each.rounds == 1 else 's'}"
-    text = f"no difference in {label} between {b} and {a} that {count} can see"
+    text = f"the {label} of {b} against {a} is inconclusive after {count}"
     if not write.known(each.low):
-        return f"{text}: too few to tell anything"
+        return f"{text}, too few for an interval"
     more = each.more_rounds(quantities)
     needed = f"about {write.count(more)} more" if more <= COUNTED else f"not even {write.count(COUNTED)} more"
     tail = f"; {needed} would show {write.percent(each.see)}" if more else ""

@@ -84,8 +84,9 @@ def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
         low, high = b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1
         between = f"{write.percent(low)} to {write.percent(high)}"
         if low <= 0 <= high:
-            text = f"{workload.upper()}: no difference of the knees of {other.name} and {first.name} can be seen"
-            text += f" ({between})"
+            text = (
+                f"{workload.upper()}: the knee of {other.name} against that of {first.name} is inconclusive ({between})"
+            )
         else:
             word = "above" if low > 0 else "below"
             sides = sorted((abs(low), abs(high)))

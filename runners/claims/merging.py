@@ -127,10 +127,8 @@ def _no_difference(group: Sequence[Finding]) -> str:
         for each in group
     ]
     workload = str(group[0].figure).partition("-")[2].upper()
-    return (
-        f"{workload}: no difference from the knee of {group[0].evidence['against']} can be seen in those of "
-        f"{write.listed(parts)}"
-    )
+    against = group[0].evidence["against"]
+    return f"{workload}: the knees of {write.listed(parts)} against that of {against} are inconclusive"
 
 
 _SENTENCES: dict[str, Callable[[Sequence[Finding]], str]] = {

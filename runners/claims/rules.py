@@ -68,7 +68,7 @@ RULES = {
     "V05": "How many more rounds would tell settings apart?",
     "S01": "From which second on is the median steady?",
     "S02": "Does a head that is not steady move the p99?",
-    "S03": "Was a measurement never steady, or its server still compiling, so that its percentiles are not compared?",
+    "S03": "Was a measurement never steady, or JIT compilation unfinished, so that its percentiles are not compared?",
     "M01": "Is the published median the generator's timer?",
     "M02": "Do the published errors agree with a number of absent keys?",
     "M03": "Is a part of the published requests missing from the published histogram?",

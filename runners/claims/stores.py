@@ -220,7 +220,7 @@ def verdict(store: Store, against: Store) -> str:
         more = gain(store, against, workload)
         if more is None:
             continue
-        word = "ahead" if more.low > 0 else "behind" if more.high < 0 else "no difference seen"
+        word = "ahead" if more.low > 0 else "behind" if more.high < 0 else "inconclusive"
         parts.append(f"{workload.upper()} {word}")
     text = ", ".join(parts) or "knee not known"
     return f"stores nothing: {text}" if store.subject == CEILING else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.analysis import outages
+from runners.analysis import facts, outages
 from runners.claims import answering, cluster, turns
 from runners.claims.answering import of_turns, treatment
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
@@ -97,7 +97,11 @@ def lock_waits(evidence: Evidence) -> Answer | None:
         return None
     own, every = number(finding, f"{OLD} client_s"), number(finding, f"{OLD} all_s")
     effect = f"{write.seconds(own)} of {write.seconds(every)} waited for locks in each second"
-    return Answer(Verdict.YES if own > 0 else Verdict.NO, effect, "one profiled load each", finding=finding)
+    held = number(finding, "least_held")
+    verdict, needed = (Verdict.YES if own > 0 else Verdict.NO), ""
+    if held < facts.HELD:
+        verdict, needed = Verdict.INCONCLUSIVE, f"profiled loads that keep their rate; one kept {write.percent(held)}"
+    return Answer(verdict, effect, "one profiled load each", needed, finding)
 
 
 QUESTIONS = (

@@ -20,7 +20,7 @@ from runners.analysis.profile import EVENT_NAMES
 from runners.claims import differential as told
 from runners.claims.differential import Change
 from runners.readers.run import Step
-from runners.report import flamegraph, numbers, style
+from runners.report import flamegraph, style
 from runners.report.section import Embedded
 
 LEAST_WIDTH = 0.001  # of the whole: narrower frames are left out
@@ -157,7 +157,8 @@ def title(seen: Differential) -> str:
     each = beyond[0]
     sign = "more" if each.change.value > 0 else "less"
     frame = style.plain(short(each.frame), 40)
-    return f"{second} spends {numbers.share(abs(each.change.value))} {sign} in {frame} than {first}"
+    points = f"{100 * abs(each.change.value):.3g}"
+    return f"{frame} takes {points} percentage points {sign} of the {seen.event} profile of {second} than of {first}"
 
 
 def short(frame: str) -> str:
@@ -183,7 +184,7 @@ def bars(seen: Differential) -> style.Picture:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{100 * one:+g} %"))
     axes.set_xlabel(
         f"change of the share of {EVENT_NAMES.get(seen.event, seen.event)}, 95 % interval "
-        f"(red: more in {seen.names[1]}, blue: less)",
+        f"(orange: more in {seen.names[1]}, blue: less)",
         fontsize=8.5,
     )
     if not shown:

@@ -420,7 +420,7 @@ def _well(checks: Iterable[Check]) -> str:
     """The checks that passed, in one line."""
     names = dict.fromkeys(check.name.rpartition(", ")[2] for check in checks if check.ok)
     unknown = [check.name for check in checks if check.ok is None and check.text != NOTHING_TO_LOOK_AT]
-    text = f"Well: {', '.join(names)}" if names else "No check passed"
+    text = f"Passed: {', '.join(names)}" if names else "No check passed"
     return write.sentence(text + (f". Not known: {', '.join(unknown)}" if unknown else ""))
 
 

@@ -381,8 +381,11 @@ def knee_picture(workload: str, found: Sequence[Knee]) -> style.Picture:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
     axes.set_xlabel("knee (requests a second), 95 % interval")
     best = max(found, key=lambda knee: knee.answer.rps)
-    title = f"{style.plain(workload.upper(), 12)}: {style.plain(best.name, 24)} has the highest knee, "
-    title += numbers.rate(float(f"{best.answer.rps:.3g}"))
+    if all(best.answer.low_rps > knee.answer.high_rps for knee in found if knee is not best):
+        result = f"{style.plain(best.name, 24)} has the highest knee, {numbers.rate(float(f'{best.answer.rps:.3g}'))}"
+    else:
+        result = "the highest knees overlap within their intervals"
+    title = f"{style.plain(workload.upper(), 12)}: {result}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.alt = f"Knees with their intervals. {title}."
     return figure

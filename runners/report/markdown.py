@@ -13,7 +13,7 @@ ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _BULLET = re.compile(r"^(\s*)([-+=])")
-_NUMBERED = re.compile(r"^(\s*\d+)([.)])")
+_NUMBERED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
 _AUTOLINK = re.compile(r"(?i)\b(https?|ftp)(://)|\b(www)(\.)")
 
 

@@ -1,4 +1,4 @@
-"""Numbers in figures and tables: written as `explain.words` writes them, a dash where there is none."""
+"""Write numbers in figures and tables as `readers.write` does, with a dash where there is none."""
 
 from __future__ import annotations
 

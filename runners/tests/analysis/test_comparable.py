@@ -73,7 +73,8 @@ def test_a_load_whose_server_still_compiled_is_not_compared_and_a_check_says_so(
     assert check.ok is compared and f"LSM PUT: {cores:.2f} cores in the last second" in check.text
     assert bool(sentences(found, "L02")) is compared
     expected = (
-        "The p99 of RocksDB PUT and LSM PUT are not compared: the server of LSM PUT was still compiling at its end."
+        "The p99 of RocksDB PUT and LSM PUT are not compared: JIT compilation of the server of LSM PUT was unfinished "
+        "when the load ended."
     )
     assert sentences(found, "S03") == ([] if compared else [expected])
     assert ("but JIT compilation was unfinished" in found.answer) is not compared
