@@ -200,7 +200,7 @@ class Resolution:
         return f"{write.latency(self.p50_us)} in the median and {write.latency(self.p99_us)} in p99"
 
 
-def wavering_us(repeats: Iterable[float]) -> float:
+def run_to_run_us(repeats: Iterable[float]) -> float:
     """By how much two single measurements differ at most, in 95 of 100 cases; NaN for too few repeats."""
     values = np.asarray([value for value in repeats if math.isfinite(value)])
     if len(values) < FEWEST_REPEATS:
@@ -219,7 +219,7 @@ def of_floor(floor: Step | None) -> Resolution | None:
     seconds = facts.per_second(floor)
     if len(seconds) < FEWEST_REPEATS:
         return None
-    least = [wavering_us(seconds[column]) / math.sqrt(len(seconds)) for column in ("p50_us", "p99_us")]
+    least = [run_to_run_us(seconds[column]) / math.sqrt(len(seconds)) for column in ("p50_us", "p99_us")]
     if not all(map(math.isfinite, least)):
         return None
     basis = f"from {write.count(len(seconds))} seconds of its floor"
@@ -240,7 +240,7 @@ def of_rounds(
     least = []
     for level, own in zip((MEDIAN, TAIL), own_delay, strict=True):
         values = [value.value for step in good if (value := facts.at(step, level)) is not None]
-        limits = [UNIT_US, wavering_us(values)]
+        limits = [UNIT_US, run_to_run_us(values)]
         if own is not None:
             limits += [side for side in (own.high, own.value) if math.isfinite(side)]
         if math.isnan(limits[1]):

@@ -103,7 +103,7 @@ def move(probes: Sequence[Probe], search: Search) -> Move:
     answer = found(probes, search)
     if answer.precise or answer.kind == Kind.ABOVE:
         return answer
-    return _most_telling(probes, search, ceiling)
+    return _most_informative(probes, search, ceiling)
 
 
 def finish(probes: Sequence[Probe], search: Search) -> Answer:
@@ -200,7 +200,7 @@ def _entropy(weights: Floats) -> float:
     return float(-(share * np.log(share)).sum())
 
 
-def _most_telling(probes: Sequence[Probe], search: Search, ceiling: float) -> float:
+def _most_informative(probes: Sequence[Probe], search: Search, ceiling: float) -> float:
     grid, weights = _posterior(probes, search)
     places, cumulated = grid.places, np.cumsum(weights.sum(axis=1))
     inside = range(int(np.searchsorted(cumulated, 0.01)), int(np.searchsorted(cumulated, 0.99)) + 1)

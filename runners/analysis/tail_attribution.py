@@ -64,13 +64,13 @@ def findings(step: Step) -> Iterator[Finding]:
         figure = Anchor.timeline(step.workload)
         yield Finding("W03", Severity.NOTE, write.sentence(text), {}, (step.name,), figure, "Run a larger size.")
         return
-    yield _excursions(step, seen)
+    yield _spikes(step, seen)
     if seen.tail.spikes:
         yield _explained(step, seen)
         yield _slowest(step, seen)
 
 
-def _excursions(step: Step, seen: Attribution) -> Finding:
+def _spikes(step: Step, seen: Attribution) -> Finding:
     tail, name = seen.tail, facts.title(step)
     count = len(tail.spikes)
     slow_s = sum(each.end_s - each.begin_s for each in tail.spikes)
@@ -81,7 +81,7 @@ def _excursions(step: Step, seen: Attribution) -> Finding:
         "slow_s": slow_s,
         "usual_p99_us": tail.usual_us,
         "threshold_us": tail.threshold_us,
-        "slow_answers": tail.slow,
+        "slow_responses": tail.slow,
         "excess_in_spikes": tail.inside,
     }
     window = f"{write.seconds(tail.slice_s)} of {write.seconds(tail.length_s)}"
@@ -100,7 +100,7 @@ def _excursions(step: Step, seen: Attribution) -> Finding:
 def _explained(step: Step, seen: Attribution) -> Finding:
     name, tail = facts.title(step), seen.tail
     told = [share for share in seen.named if share.share.value >= LEAST_SHARE]
-    evidence: dict[str, write.Value] = {"unexplained": seen.unexplained, "slow_answers": tail.slow}
+    evidence: dict[str, write.Value] = {"unexplained": seen.unexplained, "slow_responses": tail.slow}
     for share in seen.shares:
         of = share.cause.name
         evidence |= {f"{of}: share": share.share.value, f"{of}: low": share.share.low, f"{of}: p": share.p}
@@ -182,7 +182,7 @@ LEAST_TRACED = 0.5
 #: A stop moves the p99 of a slice when it holds up more than a hundredth of its answers; with a margin.
 VISIBLE_PART = 0.02
 RESAMPLES = 1000
-FEWEST_EXCURSIONS = 5
+FEWEST_SPIKES = 5
 
 Floats = npt.NDArray[np.float64]
 
@@ -341,7 +341,7 @@ def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> 
         return corrected
 
     value = float(share(np.arange(len(excess))))
-    if len(excess) < FEWEST_EXCURSIONS:
+    if len(excess) < FEWEST_SPIKES:
         return Bounded(value)
     again = share(np.random.default_rng(1).integers(0, len(excess), (RESAMPLES, len(excess))))
     low, high = np.percentile(again, [2.5, 97.5])

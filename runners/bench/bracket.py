@@ -1,4 +1,4 @@
-"""The knee of several servers, sought in short probes that take turns.
+"""The knee of several servers, sought in short interleaved probes.
 
 On a shared machine a probe is disturbed now and then, and a disturbance only ever makes it worse. So a rate that a
 server carries once it can carry, and a rate that it does not carry is offered again before it counts as too much. Short
@@ -125,7 +125,7 @@ class Bracket:
 def seek(
     servers: Iterable[str], guess_rps: float, probe: Probe, judge: Callable[[Result], Outcome], say: Say
 ) -> dict[str, Bracket]:
-    """The bracket of each server. They take turns, probe by probe, until all of them are narrow."""
+    """The bracket of each server. They are interleaved, probe by probe, until all of them are narrow."""
     found = {who: Bracket.around(guess_rps) for who in servers}
     under_way = list(found)
     while under_way:

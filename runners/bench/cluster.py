@@ -34,7 +34,7 @@ ASYNCHRONOUS = 1.5
 GET, PUT = "get_random.lua", "put.lua"
 WORKS = {"get": GET, "put": PUT}
 OURS, PEER = "cluster", "single"
-#: For telling how long it takes: rate steps until one is carried, of both servers.
+#: For the planned time: rate steps until one is carried, of both servers.
 RATE_STEPS = 7
 Load = Callable[[str, int | None], Result]
 Say = Callable[[str], None]

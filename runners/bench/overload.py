@@ -153,7 +153,7 @@ def rows(load: Load, say: Say) -> list[Row | NoFigure]:
 
 
 def _rounds(load: Load, above: int, below: int, say: Say) -> tuple[list[Result], list[Result], int]:
-    """Loads above and below the knee in turns, where the generator kept up in both; and the number of rounds run."""
+    """Loads above and below the knee alternately, where the generator kept up in both; and the number of rounds run."""
     highs: list[Result] = []
     lows: list[Result] = []
     rounds = 0

@@ -29,7 +29,7 @@ Take = Callable[[Result], float]
 Goal = tuple[Literal["<=", ">="], float]
 #: Figures that make a row each: name, unit, figure, goal.
 Takes = tuple[tuple[str, str, Take, Goal], ...]
-#: For telling how long it takes: starting and stopping two servers, and what a load takes beside its seconds.
+#: For the planned time: starting and stopping two servers, and what a load takes beside its seconds.
 START_S, AROUND_A_LOAD_S = 4.0, 1.5
 #: Tries for a load that other work disturbs, and the share of loads that is planned to be made again.
 TRIES, AGAIN = 2, 0.4
@@ -75,7 +75,7 @@ class Comparison:
 
 
 def rps(result: Result) -> float:
-    """Answers a second."""
+    """Give responses per second."""
     return float(result["achieved_rps"])
 
 

@@ -23,7 +23,7 @@ from runners.bench.row import NoFigure, Row
 from runners.targets.lab_server import RunningServer, ServerSpec
 from runners.toolchain.tools import find_jdk
 
-#: For telling how long they take.
+#: For the planned time.
 NODELAY_S, OVERLOAD_S = 110.0, 150.0
 Say = Callable[[str], None]
 Rows = Sequence[Row | NoFigure]

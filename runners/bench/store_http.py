@@ -45,7 +45,7 @@ WORKS: dict[str, tuple[str, ...]] = {
     "get": ("get_random.lua", str(KEYS), "1"),
     "put": ("put_random.lua", str(KEYS), "1"),
 }
-#: For telling how long it takes: filling and settling, starting and ending one load, probes until a bracket is narrow.
+#: For the planned time: filling and settling, starting and ending one load, probes until a bracket is narrow.
 FILL_S, LOAD_S, PROBES = 45.0, 0.4, 12
 #: Offers a rate to a server of this name; None: as fast as it answers.
 Load = Callable[[str, int | None], Result]

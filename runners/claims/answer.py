@@ -141,7 +141,7 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     return Finding("L01", Severity.NOTE, write.sentence(text), evidence, steps, Anchor.spectrum(step.workload))
 
 
-def one_excursion(step: Step, level: float = 0.99) -> Finding | None:
+def one_spike(step: Step, level: float = 0.99) -> Finding | None:
     """Says so when a percentile is that of one second, and so tells when something happened rather than how often."""
     value = facts.quoted(step, level)
     seen = effective_samples.spike(step, level) if value is not None else None
@@ -157,7 +157,7 @@ def one_excursion(step: Step, level: float = 0.99) -> Finding | None:
         "without_us": seen.without_us,
         "t_s": seen.t_s,
         "samples": facts.samples(step),
-        "worth_independent": effective_samples.worth(blocks, level) if blocks is not None else None,
+        "effective_samples": effective_samples.worth(blocks, level) if blocks is not None else None,
     }
     remedy = "Measure longer, or repeat: one run can't tell how often this happens."
     return Finding(

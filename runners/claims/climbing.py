@@ -174,12 +174,14 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
         severity = Severity.GOOD
         text = f"{ladder.title} keeps {keeps} up to {rate_interval(answer)}, by {probes}"
     elif answer.kind == Kind.ABOVE:
-        why = "the most that the generator could send" if write.known(answer.ceiling_rps) else "the highest rate asked"
+        why = (
+            "the most that the generator could send" if write.known(answer.ceiling_rps) else "the highest rate offered"
+        )
         above = f"its knee lies above {write.rate(answer.low_rps)}"
         text = f"{ladder.title} keeps {keeps} up to {why}: {above}, by {probes}"
     elif answer.kind == Kind.BELOW:
         severity = Severity.WARNING
-        text = f"{ladder.title} does not keep {keeps} even at {write.rate(answer.high_rps)}, the lowest rate asked"
+        text = f"{ladder.title} does not keep {keeps} even at {write.rate(answer.high_rps)}, the lowest rate offered"
     elif answer.kind == Kind.OPEN:
         severity = Severity.WARNING
         low = f"met at {write.rate(answer.low_rps)}" if write.known(answer.low_rps) else "met at no rate that was tried"

@@ -141,7 +141,7 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
         for each in steps:
             if finding := answer.over_floor(each, facts.floor(run, work)):
                 yield finding
-            if finding := answer.one_excursion(each):
+            if finding := answer.one_spike(each):
                 yield finding
         yield from answer.engines_apart(steps, facts.floor(run, work))
     for work in workloads:

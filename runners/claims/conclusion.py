@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from runners.claims.questions import Answered
 
 WRONG_CODES = ("A02", "A03", "A04", "A06", "S01")
-TELLING_CODES = (
+HEADLINE_CODES = (
     *("I03", "I01", "I05", "I06", "I04", "I07"),
     *("D01", "D02", "D03", "D04", "D05", "D07", "D08", "D10"),
     *("H02", "H03", "H08", "O01", "M13"),
@@ -70,9 +70,8 @@ class Comparison:
 class Conclusion:
     """The whole explanation of a run.
 
-    `answers` are those of the experiment's questions, `answer` is one or a few sentences, `findings` come most telling
-    first, `missed` are the findings on what the
-    published report did not see, `next_steps` what to try, each with the evidence for it.
+    `answers` are those of the experiment's questions, `answer` is one or a few sentences, `findings` come most
+    important first, `missed` are the findings on what the published report did not see, `next_steps` what to try, each with the evidence for it.
     """
 
     title: str
@@ -86,13 +85,13 @@ class Conclusion:
 
     @property
     def highlights(self) -> tuple[Finding, ...]:
-        """What belongs on the first screen: whatever is wrong, then the first of each telling rule, a few in all."""
+        """What belongs on the first screen: whatever is wrong, then the first of each important rule, a few in all."""
         wrong = [finding for finding in self.findings if finding.code in WRONG_CODES]
         chosen: dict[str, Finding] = {}
         for finding in (*self.missed, *self.findings):
-            if finding.code in TELLING_CODES:
+            if finding.code in HEADLINE_CODES:
                 chosen.setdefault(finding.code, finding)
-        return (*wrong, *(chosen[code] for code in TELLING_CODES if code in chosen))
+        return (*wrong, *(chosen[code] for code in HEADLINE_CODES if code in chosen))
 
     def as_json(self) -> dict[str, object]:
         """Plain JSON values, as kept in the run folder."""

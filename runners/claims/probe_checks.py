@@ -1,4 +1,4 @@
-"""Can the probes of ladders be trusted? How many say something on their server, and with how many samples."""
+"""Can the probes of ladders be trusted? How many are evidence on their server, and with how many samples."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
 
 def _over_all(found: Sequence[Ladder]) -> Iterator[Check]:
     judged = [(ladder, step, met) for ladder in found for step, met in zip(ladder.steps, ladder.judged, strict=True)]
-    telling = [each for each in judged if each[2].outcome in (Outcome.MET, Outcome.MISSED)]
-    silent = [ladder for ladder in found if not any(each[0] is ladder for each in telling)]
+    judging = [each for each in judged if each[2].outcome in (Outcome.MET, Outcome.MISSED)]
+    silent = [ladder for ladder in found if not any(each[0] is ladder for each in judging)]
     invalid = sum(met.outcome == Outcome.INVALID for _, _, met in judged)
-    text = f"{write.count(len(telling))} of {write.count(len(judged))} say something on their server"
-    if bounds := sum(met.late for _, _, met in telling):
+    text = f"{write.count(len(judging))} of {write.count(len(judged))} are evidence on their server"
+    if bounds := sum(met.late for _, _, met in judging):
         text += f", {write.count(bounds)} of them by a bound, for the generator was late"
     text += f"; {write.count(invalid)} invalid" if invalid else ""
     text += (
@@ -57,7 +57,7 @@ def _over_all(found: Sequence[Ladder]) -> Iterator[Check]:
     yield Check(f"probes of {write.count(len(found))} ladders", not silent and not invalid, write.sentence(text))
     beyond = [
         (facts.samples(step) * (1 - ladder.objective.latencies[-1][0]), ladder)
-        for ladder, step, met in telling
+        for ladder, step, met in judging
         if met.outcome == Outcome.MET and ladder.objective and ladder.objective.latencies
     ]
     if beyond:

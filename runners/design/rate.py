@@ -1,4 +1,4 @@
-"""Which rate to offer: the published one where a connection carries it here, otherwise a share of what it carries."""
+"""Choose the rate to offer: the published one if a connection carries it, else a share of closed-loop throughput."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ CONNECTIONS = 64
 COMPARED_MINUTES = {"smoke": 1.4, "quick": 2.8, "full": 15.0}
 REPEAT_S = {"smoke": 0.5, "quick": 2.0, "full": 5.0}
 POOL = "pool"
-#: Offered to a pool, as shares of its knee: once what it carries, once what it can't.
+#: Offered to a pool, as shares of its knee: once below it, once beyond it.
 OVERLOAD_SHARES = (0.8, 1.5)
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),

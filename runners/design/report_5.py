@@ -122,8 +122,8 @@ def planned_s(size: Size) -> float:
     rate_steps_s = START_S + WARM_S + (rate_steps + most_again(rate_steps)) * rate_step_s
     in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0) + WARM_UP_S[size.name]
     settings = {"changes": len(CHANGES), "replication": len(COPIES[size.name])}
-    in_turns_s = sum(TURNS[group][size.name].planned_s(count) for group, count in settings.items())
-    return 2 * (climb.planned_s() + rate_steps_s) + in_depth_s + in_turns_s + PROFILED_S
+    interleaved_s = sum(TURNS[group][size.name].planned_s(count) for group, count in settings.items())
+    return 2 * (climb.planned_s() + rate_steps_s) + in_depth_s + interleaved_s + PROFILED_S
 
 
 def threads(cores: int) -> tuple[int, int]:

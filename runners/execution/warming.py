@@ -27,7 +27,7 @@ from runners.trial.activity import available
 from runners.trial.compiling import await_rest, compiler_s
 
 KIND = "warm-up"
-#: In the record of each step of a warm-up: what it carries is not what a server does all of whose threads are pinned.
+#: In the record of each step of a warm-up: its throughput is not that of a server all of whose threads are pinned.
 COMPILER = {"compiler_on_any_core": True}
 #: For so long at most a server is left alone after one load.
 REST_S = 2.0
@@ -95,7 +95,7 @@ def all_compiling_anywhere(servers: Collection[Target]) -> Iterator[None]:
 
 
 def let_rest(server: Target, step: Step) -> None:
-    """Where a server was still compiling when a step ended, leave it alone until its compiler has worked that off.
+    """Where JIT compilation was unfinished when a step ended, leave it alone until its compiler has worked that off.
 
     Else it would do so while another server is measured, or itself is measured next.
     """

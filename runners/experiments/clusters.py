@@ -1,4 +1,4 @@
-"""The words of a notebook about clusters: a setting of three nodes, and settings that take turns."""
+"""The words of a notebook about clusters: a setting of three nodes, and interleaved settings."""
 
 from __future__ import annotations
 

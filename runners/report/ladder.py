@@ -249,7 +249,7 @@ def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
         _knee_cell(ladder),
         _width(ladder),
         _missed(ladder),
-        _telling(ladder),
+        _judging(ladder),
         _generator(ladder),
         Linked(_rates(rate_steps), rate_steps.anchor) if rate_steps else numbers.NONE,
     )
@@ -258,7 +258,7 @@ def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
 def _fixed(ladder: Ladder) -> tuple[str, ...]:
     name = Linked(facts.title(ladder.steps[0]), ladder.anchor)
     none = numbers.NONE
-    return (name, none, none, none, _telling(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
+    return (name, none, none, none, _judging(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
 
 
 def _knee_cell(ladder: Ladder) -> str:
@@ -292,7 +292,7 @@ def _missed(ladder: Ladder) -> str:
     return ", ".join(f"{kind} in {numbers.count(n)} of {numbers.count(len(near))}" for kind, n in kinds.most_common())
 
 
-def _telling(ladder: Ladder) -> str:
+def _judging(ladder: Ladder) -> str:
     said = sum(met.outcome in (Outcome.MET, Outcome.MISSED) for met in ladder.judged)
     return f"{numbers.count(said)} of {numbers.count(len(ladder.steps))}"
 

@@ -87,7 +87,7 @@ def begin(experiment_number: str) -> str:
 
 
 def readme_findings(folder: RunFolder, link: str) -> str:
-    """The README's paragraph on a reference result: its answer and most telling findings, in the report's words."""
+    """The README's paragraph on a reference result: its answer and most important findings, in the report's words."""
     run, conclusion, _ = concluded(folder)
     machine = run.manifest["machine"]
     facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(run.manifest)}"

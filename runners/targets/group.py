@@ -25,7 +25,7 @@ class TargetGroup:
 
     @property
     def url(self) -> str:
-        return self._telling.url
+        return self._first.url
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ class TargetGroup:
 
     @property
     def log(self) -> Path:
-        return self._telling.log
+        return self._first.log
 
     @property
     def data(self) -> Path | None:
@@ -56,10 +56,10 @@ class TargetGroup:
         return any(each.ended_within(timeout_s / len(self.members)) for each in self.members.values())
 
     def death(self) -> ServerError:
-        return self._telling.death()
+        return self._first.death()
 
     def exit_code(self) -> int | None:
-        return self._telling.exit_code()
+        return self._first.exit_code()
 
     def record(self) -> ServerRecord:
         return ServerRecord(left_out=self.left_out)
@@ -68,7 +68,7 @@ class TargetGroup:
         return max([each.stop() for each in self.members.values()], default=0)
 
     @property
-    def _telling(self) -> Target:
+    def _first(self) -> Target:
         """The first that has died, or where all live the first."""
         every = list(self.members.values())
         return next((each for each in every if not each.alive()), every[0])

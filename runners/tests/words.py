@@ -34,7 +34,7 @@ TERMS: dict[str, str] = {
     "latency spike": r"\bexcursions?\b",
     "permutation test": r"\bshift by chance\b",
     "geometric mean, median of rounds": r"\btypically\b",
-    "effective sample size": r"\bworth_independent\b|\bworth independent\b",
+    "effective sample size": r"\bworth independent\b",
     "run-to-run variability": r"\bwavering\b|\bwavers?\b",
     "JIT compilation unfinished": r"\babout to go\b|\bstill compiling\b",
     "load-generator validation": r"\bproving\b",
@@ -49,7 +49,7 @@ _PATTERNS = {term: re.compile(pattern, re.IGNORECASE) for term, pattern in TERMS
 def found_in(text: str) -> list[tuple[int, str, str]]:
     """Find the words of a text that the glossary replaces: line, word, term to use."""
     seen = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.replace("_", " ").splitlines(), 1):  # so that parts of identifiers count too
         seen += [(number, match[0], term) for term, pattern in _PATTERNS.items() for match in pattern.finditer(line)]
     return seen
 

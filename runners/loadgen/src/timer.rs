@@ -167,7 +167,7 @@ mod tests {
         assert!((6_000..=8_000).contains(&part), "more than half of the gap is too much to spend: {part}");
         assert_eq!(alarm.set(0, 15_000), Some(15_000), "a gap that is shorter than the lateness");
         assert_eq!(alarm.set(0, timer_price_ns()), None);
-        assert_eq!(alarm.set(1, 999), None, "it has rung for this moment");
+        assert_eq!(alarm.set(1, 999), None, "it has fired for this moment");
         (0..1000).for_each(|_| alarm.rang(0, 0, 1_000_000_000));
         assert_eq!(alarm.set(0, 1_000_000), Some(1_000_000 - MOST_EARLY_NS), "a disturbance is not waited for");
     }

@@ -91,7 +91,7 @@ def test_a_stall_keeps_the_queue_that_it_left_behind() -> None:
     assert share.share.value > 0.95
 
 
-def test_two_causes_share_an_excursion_and_a_short_one_gets_nothing() -> None:
+def test_two_causes_share_a_spike_and_a_short_one_gets_nothing() -> None:
     random = np.random.default_rng(6)
     stalls = apart(random, 8, LENGTH_S, 0.2, 0.2)
     tail = find(history(random, LENGTH_S, stalls).slices)

@@ -64,20 +64,20 @@ def test_dependent_requests_are_worth_fewer() -> None:
     assert effective_samples.worth(alike, 0.5) <= alike.total
 
 
-def test_one_excursion_is_named_and_its_interval_is_wide() -> None:
+def test_one_spike_is_named_and_its_interval_is_wide() -> None:
     values = process(np.random.default_rng(5), 13, spread=0.05)
     values[62:64] = 313_000
     step = step_of(values)
     p99 = facts.at(step, 0.99)
     assert p99 is not None and p99.value == 313_000
     assert p99.low < 1_000, "a run in which it did not happen is as likely"
-    finding = answer.one_excursion(step)
+    finding = answer.one_spike(step)
     assert finding is not None and finding.code == "L03"
     assert "without it" in finding.sentence and "313" in finding.sentence
-    assert answer.one_excursion(step_of(process(np.random.default_rng(5), 13))) is None
+    assert answer.one_spike(step_of(process(np.random.default_rng(5), 13))) is None
 
 
-def test_stalls_all_over_a_run_are_no_excursion() -> None:
+def test_stalls_all_over_a_run_are_no_spike() -> None:
     assert effective_samples.spike(step_of(process(np.random.default_rng(5), 13, stalls=0.2)), 0.99) is None
 
 

@@ -136,7 +136,7 @@ def test_a_server_faster_than_the_generator_has_no_knee_below_it() -> None:
     assert all(probe.rps <= 120_000 for probe in probes)
 
 
-def test_the_highest_rate_asked_is_an_end_too() -> None:
+def test_the_highest_rate_offered_is_an_end_too() -> None:
     answer, _ = search(lambda rps: Outcome.MET, Search(start_rps=900, high_rps=5_000))
     assert answer.kind == Kind.ABOVE and 4_000 < answer.low_rps <= 5_000
 

@@ -130,7 +130,7 @@ def test_repeats_are_compared_unless_most_of_a_sides_tails_are_the_machines(tmp_
     assert most.answer == why.sentence
 
 
-def test_settings_that_took_turns_keep_to_the_same_rule(tmp_path: Path) -> None:
+def test_settings_that_were_interleaved_keep_to_the_same_rule(tmp_path: Path) -> None:
     made = []
     for step in rounds(tmp_path, stolen=6).steps:
         about = InterleavedRecord(

@@ -1,4 +1,4 @@
-"""What an instrument resolves: never less than its own wavering, its own delay, its tick, or its unit."""
+"""What an instrument resolves: never less than its own run-to-run variability, its own delay, its tick, or its unit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from msgspec.structs import replace
 
 from runners.analysis import floors
-from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, tick_of, wavering_us
+from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, run_to_run_us, tick_of
 from runners.analysis.intervals import Bounded
 from runners.claims.checks import checks
 from runners.design import ablations, report_5, stores
@@ -40,9 +40,13 @@ def floor(folder: Path, p50_us: list[float], p99_us: list[float], **meta: Any) -
 
 
 @given(st.lists(st.floats(40, 90), min_size=3, max_size=20), st.floats(1, 5))
-def test_wavering_scales_with_the_spread_and_not_with_the_level(values: list[float], factor: float) -> None:
-    assert wavering_us([value + 1000 for value in values]) == pytest.approx(wavering_us(values), abs=1e-6)
-    assert wavering_us([value * factor for value in values]) == pytest.approx(wavering_us(values) * factor, abs=1e-6)
+def test_run_to_run_variability_scales_with_the_spread_and_not_with_the_level(
+    values: list[float], factor: float
+) -> None:
+    assert run_to_run_us([value + 1000 for value in values]) == pytest.approx(run_to_run_us(values), abs=1e-6)
+    assert run_to_run_us([value * factor for value in values]) == pytest.approx(
+        run_to_run_us(values) * factor, abs=1e-6
+    )
 
 
 @settings(max_examples=5, deadline=None)
@@ -52,7 +56,7 @@ def test_two_measurements_of_the_same_differ_by_less_in_95_of_100_cases(seed: in
     inside = 0
     for _ in range(1_000):
         sample = random.normal(50, 2, 8)
-        inside += abs(sample[6] - sample[7]) <= wavering_us(list(sample[:6]))
+        inside += abs(sample[6] - sample[7]) <= run_to_run_us(list(sample[:6]))
     assert 920 <= inside <= 978
 
 
@@ -88,7 +92,7 @@ def test_a_tick_is_what_its_generator_resolves(tmp_path: Path) -> None:
     assert "the tick of wrk2" in resolved.sentence()
 
 
-def test_of_rounds_the_larger_of_wavering_and_own_delay_counts(tmp_path: Path) -> None:
+def test_of_rounds_the_larger_of_variability_and_own_delay_counts(tmp_path: Path) -> None:
     rounds = [steps.step(tmp_path, f"r{i}", steps.times(seed=i)) for i in range(6)]
     alone = of_rounds(rounds)
     beside = of_rounds(rounds, (Bounded(30, 20, 40), Bounded(-500, -900, -100)), "the blocking client")
@@ -142,7 +146,7 @@ def test_without_a_floor_of_its_own_a_load_is_told_that_of_the_fixed_load_and_no
     assert "at 2\u202f000/s on one connection, the fixed load before the campaign (from 3 seconds of its floor)" in text
     assert text.endswith("what it resolves at this load's rate is not known.")
     assert resolution_of(before(tmp_path)).p50_us == pytest.approx(resolution_of(before(tmp_path, 300.0)).p50_us), (
-        "it is the wavering that counts, not the level"
+        "it is the variability that counts, not the level"
     )
 
 

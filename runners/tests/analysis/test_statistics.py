@@ -142,7 +142,7 @@ def test_noise_is_steady_in_most_cases() -> None:
     assert steady >= 95
 
 
-def test_an_excursion_with_a_planted_pause_is_explained_and_another_is_not() -> None:
+def test_a_spike_with_a_planted_pause_is_explained_and_another_is_not() -> None:
     seconds = [{"p99_us": 100.0 + t % 3} for t in range(14)]
     seconds[5]["p99_us"] = 9_000
     seconds[9]["p99_us"] = 9_000
@@ -170,7 +170,7 @@ def test_a_pause_that_reaches_into_the_second_counts() -> None:
     assert quiet.spikes == ()
 
 
-def test_a_pause_just_before_the_second_counts_when_the_slow_answers_were_under_way_in_it() -> None:
+def test_a_pause_just_before_the_second_counts_when_the_slow_responses_were_under_way_in_it() -> None:
     seconds = [{"p99_us": 100.0}] * 6
     seconds[3] = {"p99_us": 120_000.0}
     pause: dict[str, object] = {"t_s": 2.90, "duration_ms": 70.0, "kind": "gc", "cause": "Pause Full"}

@@ -110,7 +110,7 @@ def test_a_server_that_carries_no_rate_has_no_knee_and_one_that_carries_all_the_
     assert everything.knee_rps == pytest.approx(50_000 * bracket.HIGHEST, rel=bracket.PRECISION - 1)
 
 
-def test_servers_take_turns_and_are_compared_round_by_round() -> None:
+def test_servers_are_interleaved_and_are_compared_round_by_round() -> None:
     limits = {"lsm": 46_000, "noop": 50_000, "noop-1200B": 48_000}
     asked: list[str] = []
 

@@ -92,7 +92,7 @@ def test_a_rate_that_is_missed_by_more_than_lateness_explains_is_missed_by_the_s
     assert meets(little, Objective()).outcome != Outcome.MET
 
 
-def test_a_ladder_of_silent_rungs_claims_nothing_of_its_server(tmp_path: Path) -> None:
+def test_a_ladder_of_silent_rate_steps_claims_nothing_of_its_server(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (800.0, 1_400.0), searched=False, base=BASE, late=(800.0, 1_400.0)))
     (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
     assert "nothing can be told of the 2 rates offered" in told.sentence and "did not keep up" in told.sentence
@@ -127,7 +127,7 @@ def test_the_one_rate_that_was_offered_and_missed_is_told_as_one(tmp_path: Path)
 
 
 @pytest.mark.parametrize("searched", [True, False])
-def test_the_report_shows_each_rung(tmp_path: Path, searched: bool) -> None:
+def test_the_report_shows_each_rate_step(tmp_path: Path, searched: bool) -> None:
     run = read_run(make_ladder(tmp_path, RATES, searched=searched, late=(4_000.0,)))
     render(run, conclude(run, {}), {})
     html, text = run.folder.report_html.read_text(), run.folder.report_md.read_text()

@@ -36,7 +36,7 @@ def test_a_share_that_stays_is_not_said_to_move(tmp_path: Path) -> None:
     assert "no category's share changes" in moved.sentence
 
 
-def test_rungs_know_the_knee_that_was_found_before_and_do_not_repeat_it_as_an_answer(tmp_path: Path) -> None:
+def test_rate_steps_know_the_knee_that_was_found_before_and_do_not_repeat_it_as_an_answer(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, RATES, searched=False, base=BASE))
     (ladder,) = ladders(run)
     assert ladder.answer is not None and ladder.answer.rps == 2_000
@@ -92,7 +92,7 @@ def test_a_published_output_knows_the_rate_that_the_index_tells() -> None:
     st.lists(st.floats(0.05, 2.0), min_size=1, max_size=9),
     st.lists(st.floats(10, 2e6), max_size=5),
 )
-def test_a_ladder_rises_holds_the_published_rates_within_reach_and_no_rung_twice(
+def test_a_ladder_rises_holds_the_published_rates_within_reach_and_no_rate_twice(
     base_rps: float, shares: list[float], published_rps: list[float]
 ) -> None:
     rates = step_rates(base_rps, shares, published_rps)
@@ -109,7 +109,7 @@ def test_of_the_published_rates_within_reach_those_nearest_to_the_knee_are_offer
     assert nearest(1_000.0, published, 0) == nearest(100.0, published, 5) == []
 
 
-def test_both_reports_show_shares_by_rate_and_each_published_rung(tmp_path: Path) -> None:
+def test_both_reports_show_shares_by_rate_and_each_published_rate(tmp_path: Path) -> None:
     folder = make_ladder(
         tmp_path, RATES, searched=False, base=BASE, published=REPORT_4, polling={800.0: 600, 1_800.0: 200}
     )

@@ -53,7 +53,7 @@ def test_nodes_that_are_processes_are_not_also_nodes_in_one_jvm_and_keep_a_log()
         assert not [flag for flag in setting.server_flags if flag.startswith(("--nodes", "--wal"))]
 
 
-def test_each_published_rung_is_one_column_at_its_rate() -> None:
+def test_each_published_rate_is_one_column_at_its_rate() -> None:
     for workload in (report_5.put("full"), report_5.get("full")):
         for name in workload.published_rates:
             (output,) = outputs(name)

@@ -24,7 +24,7 @@ LEVELS = (0.5, 0.75, 0.9, 0.99)
 GROUPS_US = {100_000: 13, 150_000: 22, 200_000: 6, 250_000: 7, 300_000: 2}
 #: Where one connection has to carry them all, they are shorter, so that there are more of them.
 ALONE = 0.3
-#: The witness's level that is held against the generator: one late answer in a hundred is enough to be suspected.
+#: The witness's level that is held against the generator: one late response in a hundred is enough to be suspected.
 SUSPECT = 0.99
 
 

@@ -164,7 +164,7 @@ def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
             assert one.censored == pytest.approx(one.expected_censored, abs=4)
             top = facts.at(step, 1.0)
             assert top is not None and top.at_least
-        elif name == "blocking":  # it waits for the thaw, and then has one late answer to show
+        elif name == "blocking":  # it waits for the thaw, and then has one late response to show
             assert one.max_us >= 0.9e6 * END.length_s and one.counted_above(0.1) <= 3
         else:  # exit code 0, no error, and nothing of the stall
             assert one.max_us < 0.5e6 * freeze.length_s, f"{one.max_us:.0f} us"

@@ -57,7 +57,7 @@ def machine() -> Machine:
     return Machine({"bloom-off": Server(2_000.0), "bloom-10-bits": Server(3_000.0)})
 
 
-def test_settings_take_turns_and_a_gain_is_found(tmp_path: Path) -> None:
+def test_settings_are_interleaved_and_a_gain_is_found(tmp_path: Path) -> None:
     starts = Starts(machine())
     found = bloom(opened(tmp_path), starts)
     (row,) = found.rows

@@ -32,7 +32,7 @@ def run_of(root: Path) -> Run:
     return dataclasses.replace(run, steps=tuple(sorted(run.steps, key=lambda step: step.name)))  # all began at once
 
 
-def test_a_row_tells_its_ladder_and_the_rungs_beside_it(tmp_path: Path) -> None:
+def test_a_row_tells_its_ladder_and_the_rate_steps_beside_it(tmp_path: Path) -> None:
     found = ladders(run_of(tmp_path))
     rows = {str(row[0]): dict(zip(HEAD, row, strict=True)) for row in table(found).rows}
     assert list(rows) == ["a PUT", "b PUT", "c PUT", "d PUT"]

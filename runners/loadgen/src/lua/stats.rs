@@ -23,7 +23,7 @@ pub fn ended(duration_us: u64, requests: u64, bytes: u64, errors: Errors) -> End
     Ended { duration_us, requests, bytes, errors }
 }
 
-/// Values in the unit that scripts expect: microseconds of latency, or answers a second of each thread.
+/// Values in the unit that scripts expect: microseconds of latency, or responses per second of each thread.
 ///
 /// What `#` counts is not the same in both tools: in wrk2 all values (`latency[i]` is the i-th of them in order), in wrk
 /// the distinct ones (`latency(i)` is the i-th of those, and how often it came). Each holds in the loop that is that
@@ -112,7 +112,7 @@ impl UserData for Stats {
 
 /// In the main state: calls `done`, if the script has one.
 ///
-/// `latency_ns` is in nanoseconds; `thread_rates` are answers a second of each thread; `open_loop` says whose `#` holds.
+/// `latency_ns` is in nanoseconds; `thread_rates` are responses per second of each thread; `open_loop` says whose `#` holds.
 ///
 /// # Errors
 /// [`crate::error::Error::Script`].

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_of_several_workers_add_up_and_late_answers_are_in_the_last() {
+    fn slices_of_several_workers_add_up_and_late_responses_are_in_the_last() {
         let (mut one, mut other) = (Slices::new(), Slices::new());
         one.record(0, 50_000);
         other.record(SLICE_NS - 1, 50_000);

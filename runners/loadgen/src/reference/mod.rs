@@ -82,7 +82,7 @@ struct Load {
 }
 
 impl Load {
-    /// Intended start of request `number` over all connections; connections take turns.
+    /// Intended start of request `number` over all connections; connections in rotation.
     fn intended_ns(&self, number: u64) -> u64 {
         self.window.origin_ns + (number as f64 * self.period_ns).round() as u64
     }

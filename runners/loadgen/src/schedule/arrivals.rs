@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// How requests follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Arrival {
-    /// Even gaps; connections take turns.
+    /// Even gaps; connections in rotation.
     Constant,
     /// Independent arrivals: the gaps of each connection are exponential, and so are those of the whole.
     Poisson,
@@ -26,7 +26,7 @@ impl Arrival {
 /// Which slots a connection serves.
 #[derive(Debug, Clone)]
 enum Order {
-    /// Every slot is this target's; connections take turns.
+    /// Every slot is this target's; connections in rotation.
     Even,
     /// Independent arrivals.
     Poisson(SplitMix64),
@@ -148,7 +148,7 @@ impl Arrivals {
                     self.position = begin + *offset as f64;
                     return;
                 }
-                // Connections go on taking turns: who would have been next begins the next slice.
+                // The rotation of connections goes on: who would have been next begins the next slice.
                 (*slice, *offset) = (slices.next_of(*target, *slice), *offset - (end - begin) as u64);
             },
         }

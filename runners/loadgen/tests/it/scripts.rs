@@ -326,8 +326,8 @@ fn the_lab_s_scripts_ask_for_what_they_say() {
         seen.iter().map(|seen| text(seen).trim_end().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(lines("put.lua", "-c1 -n2 URL"), ["PUT /v0/entity?id=1 1", "PUT /v0/entity?id=2 2"]);
-    let by_turns = ["PUT /v0/entity?id=1 1", "GET /v0/entity?id=1", "PUT /v0/entity?id=2 2", "GET /v0/entity?id=2"];
-    assert_eq!(lines("put_get.lua", "-c1 -n4 URL"), by_turns);
+    let alternating = ["PUT /v0/entity?id=1 1", "GET /v0/entity?id=1", "PUT /v0/entity?id=2 2", "GET /v0/entity?id=2"];
+    assert_eq!(lines("put_get.lua", "-c1 -n4 URL"), alternating);
     let id = |line: &String| line.strip_prefix("GET /v0/entity?id=").and_then(|id| id.parse::<u32>().ok());
     assert!(lines("get.lua", "-c1 -n300 URL").iter().all(|line| id(line).is_some_and(|id| (1..=10_000).contains(&id))));
     assert!(

@@ -133,7 +133,7 @@ fn what_an_overloaded_warmup_left_unsent_does_not_push_the_window_aside() {
 }
 
 #[test]
-fn slow_answers_are_counted_as_timed_out_and_still_measured() {
+fn slow_responses_are_counted_as_timed_out_and_still_measured() {
     let server = Server::start(|stream, seen| {
         if seen.number == 50 {
             std::thread::sleep(Duration::from_millis(600));
