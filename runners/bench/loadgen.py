@@ -1,7 +1,7 @@
 """`make bench-loadgen`: the load generator beside the simplest honest clients, on the server that stores nothing.
 
-Each round runs ours and the peer one after the other under the same pinning, alternating which is first; medians over the
-rounds are compared. A run that other work disturbed is made again. `ROWS="one many"` runs only these groups.
+Each round runs ours and the peer one after the other under the same pinning, alternating which is first; medians over
+the rounds are compared. A run that other work disturbed is made again. `ROWS="one many"` runs only these groups.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runners.bench.stalls import ON_TIME_NS, Puts
-from runners.readers.jfr import read_events
-from runners.readers.jvm_log import read_pauses
+from runners.readers.activity import read_events, read_pauses
 from runners.toolchain.tools import Jdk
 from runners.trial.recording import Recorder
 

@@ -71,7 +71,8 @@ class Conclusion:
     """The whole explanation of a run.
 
     `answers` are those of the experiment's questions, `answer` is one or a few sentences, `findings` come most
-    important first, `missed` are the findings on what the published report did not see, `next_steps` what to try, each with the evidence for it.
+    important first, `missed` are the findings on what the published report did not see,
+    `next_steps` what to try, each with the evidence for it.
     """
 
     title: str

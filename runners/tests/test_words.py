@@ -25,6 +25,7 @@ def test_a_replaced_word_is_found_with_its_line_and_term() -> None:
         (2, "rung", "rate step"),
         (3, "Typically", "geometric mean, median of rounds"),
     ]
+    assert [word for _, word, _ in found_in("published_rungs = rungs_of(ladder)")] == ["rungs", "rungs"], "identifiers"
 
 
 def test_numbers_only_shrink(tmp_path: Path) -> None:
