@@ -66,15 +66,19 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """A duration with its bounds in the same unit: 118 us (116-121); a side without a bound is left open."""
+    """Write a duration with its bounds: 118 us (116-121); a side without a bound is left open.
+
+    Bounds have the unit of the value unless they are so wide that another one suits them: 92 us (73 us-1.68 ms).
+    """
     if value_us is None or not math.isfinite(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):
         return latency(value_us)
     scale, unit = _time_unit(value_us)
     widest = max(abs(side) for side in (low_us, high_us) if side is not None and math.isfinite(side))
-    if widest > 10 * abs(value_us):  # then the bounds say more than the value, and have to be readable
-        scale, unit = _time_unit(widest)
+    if widest > 10 * abs(value_us) and scale != _time_unit(widest)[0]:
+        sides = [latency(side) if known(side) else "?" for side in (low_us, high_us)]
+        return f"{latency(value_us)} ({(f'{NBSP}to{NBSP}' if MINUS in ''.join(sides) else DASH).join(sides)})"
     if scale == 1.0 and float(value_us).is_integer():  # whole microseconds: bounds are rounded outwards
         low_us = math.floor(low_us) if low_us is not None and math.isfinite(low_us) else None
         high_us = math.ceil(high_us) if high_us is not None and math.isfinite(high_us) else None

@@ -187,7 +187,7 @@ def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 LOCK_TEXT = (
     "Each setting, once more while the profiler records who waits for a lock and how long. Waiting is "
-    "added up over all threads, so it can be more than a second a second. Flame graphs follow under Waits for locks."
+    "added up over all threads, so it can be more than a second per second."
 )
 
 

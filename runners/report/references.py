@@ -77,6 +77,7 @@ AUDITED = "the published reports"  # in place of an experiment's number, for the
 #: Experiments whose findings stand in the README one by one.
 TOLD_IN_FULL = ("00", "01")
 MOST_CHARACTERS = 500  # of an answer in the table
+MOST_IN_README = 5  # findings of an experiment
 #: What the figure shows that stands with an experiment's findings in README.md.
 PICTURES = {"00": "A server frozen at known times: how many requests waited, and who counts them"}
 
@@ -91,7 +92,7 @@ def readme_findings(folder: RunFolder, link: str) -> str:
     run, conclusion, _ = concluded(folder)
     machine = run.manifest["machine"]
     facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(run.manifest)}"
-    findings = "\n".join(f"- {finding.sentence}" for finding in conclusion.highlights)
+    findings = "\n".join(f"- {finding.sentence}" for finding in conclusion.highlights[:MOST_IN_README])
     size = run.manifest["size"]
     picture = ""
     if alt := PICTURES.get(number := str(run.manifest["experiment"])):

@@ -21,6 +21,7 @@ from typing import Any
 import jinja2
 import matplotlib as mpl
 import matplotlib.colors as colors
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -261,14 +262,25 @@ DIGITS = 5
 def charts(figure: Figure) -> str:
     """The panels of a figure that hold named curves, as JSON; empty where there is none."""
     found = [chart for axes in figure.axes if (chart := _chart(axes)) is not None]
+    below = next((label for axes in reversed(figure.axes) if (label := axes.get_xlabel())), "x")
+    for place, chart in enumerate(found):
+        chart["x_label"] = chart["x_label"] or below
+        chart["title"] = chart["title"] or ("" if place else figure.get_suptitle())
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False) if found else ""
 
 
 def _chart(axes: Axes) -> dict[str, object] | None:
     series: list[dict[str, object]] = []
+    across: list[dict[str, object]] = []
     for line in axes.get_lines():
         label = str(line.get_label())
+        if (at := _across(line, axes)) is not None:
+            across.append({**at, "colour": _colour(line)})
+            continue
         pairs = _points(line)
+        hollow = line.get_fillstyle() == "none"
+        if hollow and label.startswith("_") and pairs:
+            label = f"{label[1:]}, not resolved"
         # what carries no name continues the named line before it: faint where few samples lie beyond
         if label.startswith("_"):
             continues = bool(series) and series[-1]["colour"] == _colour(line) and len(pairs) > 1
@@ -286,7 +298,8 @@ def _chart(axes: Axes) -> dict[str, object] | None:
                 "label": label,
                 "colour": _colour(line),
                 "points": line.get_linestyle() in ("None", "none", ""),
-                "dash": [] if line.get_linestyle() in ("-", "None") else [5, 3],
+                "hollow": hollow,
+                "dash": {"--": [6, 3], ":": [2, 3], "-.": [6, 3, 2, 3]}.get(str(line.get_linestyle()), []),
                 "x": [x for x, _ in pairs],
                 "y": [y for _, y in pairs],
             }
@@ -295,14 +308,26 @@ def _chart(axes: Axes) -> dict[str, object] | None:
         return None
     return {
         "title": axes.get_title(loc="left").replace("\n", " "),
-        "x_label": axes.get_xlabel() or "x",
+        "x_label": axes.get_xlabel(),
         "y_label": axes.get_ylabel() or "y",
         "x_log": axes.get_xscale() == "log",
         "y_log": axes.get_yscale() == "log",
         "x_unit": axes.xaxis.get_gid() or "number",
         "y_unit": axes.yaxis.get_gid() or "number",
         "series": series,
+        "across": across,
     }
+
+
+def _across(line: Line2D, axes: Axes) -> dict[str, object] | None:
+    """The place of a line that goes across the whole panel, upright or level; None for a curve."""
+    for name, transform, values in (
+        ("x", axes.get_xaxis_transform(which="grid"), line.get_xdata()),
+        ("y", axes.get_yaxis_transform(which="grid"), line.get_ydata()),
+    ):
+        if line.get_transform() == transform:
+            return {"axis": name, "at": float(f"{float(np.asarray(values)[0]):.{DIGITS}g}")}
+    return None
 
 
 def _points(line: Line2D) -> list[tuple[float, float]]:

@@ -18,7 +18,7 @@ from runners.readers.run import Step
 from runners.report import numbers, style
 from runners.report.style import floor_across, reach
 
-LINES = (("p50_us", "p50", 1.6, "-"), ("p99_us", "p99", 1.6, (0, (5, 1.5))), ("max_us", "max", 1.0, (0, (1, 1))))
+LINES = (("p50_us", "p50", 1.6, "-"), ("p99_us", "p99", 1.6, "--"), ("max_us", "max", 1.0, ":"))
 
 
 def seconds_of(step: Step, kind: str = "response") -> pd.DataFrame:

@@ -32,11 +32,22 @@
     var plot = new uPlot({
       width: Math.max(320, card.clientWidth - 28), height: 340, title: chart.title,
       scales: { x: scale(chart.x_log), y: scale(chart.y_log) }, axes: [axis('x'), axis('y')],
+      hooks: { draw: [function (u) {
+        (chart.across || []).forEach(function (one) {
+          var upright = one.axis === 'x', at = u.valToPos(one.at, one.axis, true), box = u.bbox;
+          var first = upright ? box.left : box.top, last = first + (upright ? box.width : box.height);
+          if (!(at >= first && at <= last)) { return; }
+          u.ctx.save(); u.ctx.strokeStyle = one.colour; u.ctx.lineWidth = 1; u.ctx.setLineDash([4, 3]); u.ctx.beginPath();
+          u.ctx.moveTo(upright ? at : box.left, upright ? box.top : at);
+          u.ctx.lineTo(upright ? at : box.left + box.width, upright ? box.top + box.height : at);
+          u.ctx.stroke(); u.ctx.restore();
+        });
+      }] },
       cursor: { drag: { x: true, y: true, uni: 20 } },
       series: [{ label: chart.x_label, value: function (_, v) { return (write[chart.x_unit] || count)(v); } }].concat(
         chart.series.map(function (one) {
           return { label: one.label, stroke: one.colour, width: one.points ? 0 : 1.6, dash: one.dash, spanGaps: !one.points,
-            points: { show: !!one.points, size: 7 }, value: function (_, v) { return (write[chart.y_unit] || count)(v); } };
+            points: { show: !!one.points, size: 7, fill: one.hollow ? '#ffffff' : one.colour }, value: function (_, v) { return (write[chart.y_unit] || count)(v); } };
         }))
     }, data, place);
     window.addEventListener('resize', function () { plot.setSize({ width: Math.max(320, card.clientWidth - 28), height: 340 }); });

@@ -94,6 +94,7 @@ def test_curves_can_be_hovered_and_are_still_pictures(report: RunFolder) -> None
     assert chart["x_unit"] == "percentile" and chart["y_unit"] == "latency" and chart["y_log"]
     assert any("RocksDB response" in one["label"] for one in chart["series"])
     assert all(len(one["x"]) == len(one["y"]) > 0 for one in chart["series"])
+    assert all(each["title"] and each["x_label"] != "x" for found in live.values() for each in found[:1])
     assert (
         html.count("<svg") >= len(live) and ".card.has-live > svg { display: block }" in html
     )  # without scripts, on paper
