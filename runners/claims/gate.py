@@ -27,7 +27,7 @@ from runners.claims.interleaved import Comparison, Row
 from runners.claims.questions import ratio
 from runners.design.change_limit import ERRORS, ChangeLimit
 from runners.readers import write
-from runners.readers.shares import wilson
+from runners.readers.stacks import wilson
 
 #: Exit codes of `lab compare --fail-on`.
 EXIT_FAILED, EXIT_INCONCLUSIVE = 3, 4
