@@ -18,7 +18,8 @@ binomial (Clopper-Pearson) bounds of the share of requests slower than it, for a
 exclude what the percentile asks (inverted tests: C. Francisco and W. Fuller, 1991, *Quantile estimation with a complex
 survey design*, Annals of Statistics 19). The dependence is taken at each value that is tried, not at the percentile:
 the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at it. A side
-is open where even the slowest request is not excluded.
+is open where even the slowest request is not excluded. scipy's `binomtest` takes whole trials only, and an effective
+number of requests is none, so the bounds come from the regularised incomplete beta function that it uses itself.
 
 What it assumes: what happens in the run is typical, and dependence is short against a fifth of it. One run can't
 tell of an event that it did not see.

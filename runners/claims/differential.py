@@ -1,13 +1,13 @@
 """Two profiles against each other: which frames changed their share of the work, and what that goes with.
 
 Each frame's shares are compared by a normal test whose variances know how the shares vary over time (see
-read/batches.py). Hundreds of frames are asked at once, so the false discovery rate is held at 5 % (Y. Benjamini and Y.
-Hochberg, 1995, *Controlling the false discovery rate*, J. Royal Stat. Soc. B 57; it holds under the positive dependence
-that frames of one stack have: Y. Benjamini and D. Yekutieli, 2001, Ann. Stat. 29). Frames that always stand together in
-a stack have the same shares and are one test, told by the name of the deepest.
+readers/stacks.py). Hundreds of frames are asked at once, so the false discovery rate is held at 5 % (Y. Benjamini and
+Y. Hochberg, 1995, *Controlling the false discovery rate*, J. Royal Stat. Soc. B 57; it holds under the positive
+dependence that frames of one stack have: Y. Benjamini and D. Yekutieli, 2001, Ann. Stat. 29). Frames that always stand
+together in a stack have the same shares and are one test, called by the name of the deepest.
 
-Shares of two profiles always add up to one, so what grows makes the rest shrink. What the work costs a request is told
-beside it: CPU time of the server over answers.
+Shares of two profiles always add up to one, so what grows makes the rest shrink. What the work costs a request stands
+beside it: CPU time of the server over responses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
-from scipy.stats import norm, t
+from scipy.stats import false_discovery_control, norm, t
 
 from runners.analysis import comparable, facts, floors
 from runners.analysis.finding import Anchor, Finding
@@ -119,11 +119,8 @@ def _change(name: str, before: tuple[float, float], after: tuple[float, float]) 
 
 
 def _discoveries(p_values: list[float]) -> list[bool]:
-    """Which hypotheses are rejected with a false discovery rate of at most RATE."""
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    last = max((rank for rank, index in enumerate(order, 1) if p_values[index] <= RATE * rank / len(order)), default=0)
-    rejected = set(order[:last])
-    return [index in rejected for index in range(len(p_values))]
+    """Decide which hypotheses are rejected with a false discovery rate of at most RATE."""
+    return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
 
 
 def cpu_a_request(step: Step) -> Bounded | None:

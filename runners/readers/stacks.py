@@ -164,7 +164,11 @@ UNIT_WEIGHT_EVENTS = ("cpu", "wall", "itimer", "ctimer")
 
 
 def wilson(share: float, samples: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Bounds of a proportion seen as `share` in `samples` trials; NaN without trials."""
+    """Bound a proportion seen as `share` in `samples` trials by Wilson's score; NaN without trials.
+
+    scipy's `binomtest(...).proportion_ci(method="wilson")` was looked at: it takes whole trials only, and an effective
+    number of samples is none.
+    """
     if samples <= 0 or math.isnan(share):
         return math.nan, math.nan
     z = float(norm.ppf(0.5 + confidence / 2))
