@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,16 @@ HEADLINE_CODES = (
     *("H02", "H03", "H08", "O01", "M13"),
     *("M01", "L01", "L02", "P01", "P02", "W04", "M02"),
 )
+
+
+def highlights(missed: Sequence[Finding], findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Choose whatever is wrong, then the first finding of each important rule, a few in all."""
+    wrong = [finding for finding in findings if finding.code in WRONG_CODES]
+    chosen: dict[str, Finding] = {}
+    for finding in (*missed, *findings):
+        if finding.code in HEADLINE_CODES:
+            chosen.setdefault(finding.code, finding)
+    return (*wrong, *(chosen[code] for code in HEADLINE_CODES if code in chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +97,8 @@ class Conclusion:
 
     @property
     def highlights(self) -> tuple[Finding, ...]:
-        """What belongs on the first screen: whatever is wrong, then the first of each important rule, a few in all."""
-        wrong = [finding for finding in self.findings if finding.code in WRONG_CODES]
-        chosen: dict[str, Finding] = {}
-        for finding in (*self.missed, *self.findings):
-            if finding.code in HEADLINE_CODES:
-                chosen.setdefault(finding.code, finding)
-        return (*wrong, *(chosen[code] for code in HEADLINE_CODES if code in chosen))
+        """What belongs on the first screen."""
+        return highlights(self.missed, self.findings)
 
     def as_json(self) -> dict[str, object]:
         """Plain JSON values, as kept in the run folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from runners import report
+from runners.analysis.finding import Finding
 from runners.audit.audit import audit
 from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion
+from runners.claims.conclusion import Conclusion, highlights
 from runners.claims.questions import Asked
 from runners.design.commands import plan_of
 from runners.design.experiment import EXPERIMENTS, Experiment
@@ -23,6 +25,7 @@ from runners.readers.published import ROOT as PUBLISHED
 from runners.readers.published import published
 from runners.readers.reading import archived_content, read_run
 from runners.readers.run import Run
+from runners.readers.severity import Severity
 from runners.report.report import IN_README
 from runners.storage.archive import write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
@@ -89,18 +92,19 @@ def begin(experiment_number: str) -> str:
 
 def readme_findings(folder: RunFolder, link: str) -> str:
     """The README's paragraph on a reference result: its answer and most important findings, in the report's words."""
-    run, conclusion, _ = concluded(folder)
-    machine = run.manifest["machine"]
-    facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(run.manifest)}"
-    findings = "\n".join(f"- {finding.sentence}" for finding in conclusion.highlights[:MOST_IN_README])
-    size = run.manifest["size"]
+    manifest, kept = folder.manifest(), _kept(folder)
+    machine = manifest["machine"]
+    facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(manifest)}"
+    chosen = highlights(*(_findings(kept[part]) for part in ("missed", "findings")))
+    findings = "\n".join(f"- {finding.sentence}" for finding in chosen[:MOST_IN_README])
+    size = manifest["size"]
     picture = ""
-    if alt := PICTURES.get(number := str(run.manifest["experiment"])):
+    if alt := PICTURES.get(number := str(manifest["experiment"])):
         figure = IN_README[number]
         picture = f"\n\n![{alt}]({link.rpartition('/')[0]}/figures/{figure}.png)"
     return (
-        f"**{conclusion.answer}**\n\n{findings}\n\n"
-        f"One run of experiment {run.manifest['experiment']} in the {size} size ({facts}); its [whole report]({link}) "
+        f"**{kept['answer']}**\n\n{findings}\n\n"
+        f"One run of experiment {manifest['experiment']} in the {size} size ({facts}); its [whole report]({link}) "
         f"says how each figure was measured, and which are not to be trusted.{picture}"
     )
 
@@ -123,14 +127,24 @@ def _answer(plan: Experiment, root: Path, link: str) -> str:
     folder = root / plan.number
     if not folder.is_dir():
         return f"No reference result is kept: `lab run {plan.number}`"
-    run, conclusion, _ = concluded(RunFolder.open(folder))
-    report = f"[{run.manifest['size']}, {_day(run.manifest)}]({link}/{plan.number}/report.md)"
-    return f"{_told(conclusion)} {report}".replace("|", "\\|")
+    reference = RunFolder.open(folder)
+    manifest = reference.manifest()
+    report = f"[{manifest['size']}, {_day(manifest)}]({link}/{plan.number}/report.md)"
+    return f"{_short(str(_kept(reference)['answer']))} {report}".replace("|", "\\|")
 
 
-def _told(conclusion: Conclusion) -> str:
+def _kept(folder: RunFolder) -> dict[str, Any]:
+    """What the report of a reference result concluded."""
+    kept: dict[str, Any] = json.loads(folder.conclusions.read_text(encoding="utf-8"))
+    return kept
+
+
+def _findings(kept: Sequence[dict[str, Any]]) -> list[Finding]:
+    return [Finding(each["code"], Severity(each["severity"]), each["sentence"]) for each in kept]
+
+
+def _short(answer: str) -> str:
     """The answer, or where it is long the first of its sentences; what follows stands in the report."""
-    answer = conclusion.answer
     while len(answer) > MOST_CHARACTERS and ". " in answer:
         answer = answer.rpartition(". ")[0] + "."
     return answer
