@@ -118,7 +118,7 @@ def _explained(step: Step, seen: Attribution) -> Finding:
     if near:
         best = min(near, key=lambda share: share.p)
         text += f"; nearest is {best.cause.name}, in {best.spikes} of {len(tail.spikes)} spikes ({p(best)})"
-    remedy = "A longer run tells chance and cause apart." if near else None
+    remedy = "A longer run would separate chance from cause." if near else None
     return _finding("W04", Severity.NOTE, text, evidence, step, remedy)
 
 

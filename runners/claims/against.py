@@ -99,7 +99,7 @@ def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Itera
     if published.duration_s and lengths != [write.seconds(published.duration_s)]:
         yield write.sentence(f"The length: {write.seconds(published.duration_s)} there, {write.listed(lengths)} here")
     yield write.sentence(
-        f"The machine: the published output does not tell it, here it is {_machine(run)}; "
+        f"The machine: the published output does not name it, here it is {_machine(run)}; "
         "so absolute figures can't be compared, shapes and causes can"
     )
 

@@ -214,7 +214,7 @@ def _memory(found: Sequence[Store]) -> Iterator[Finding]:
 def verdict(store: Store, against: Store) -> str:
     """In a few words: is it ahead of the reference, behind it, or can't one see a difference?"""
     if store.subject == against.subject:
-        return "held against"
+        return "baseline"
     parts = []
     for workload in dict.fromkeys([*against.knees, *store.knees]):
         more = gain(store, against, workload)
@@ -231,7 +231,7 @@ def _verdicts(found: Sequence[Store]) -> Iterator[Finding]:
     rest = [store for store in found if store.subject not in (against.subject, CEILING)]
     told = [f"{store.name}: {verdict(store, against)}" for store in rest if store.knees and against.knees]
     if told:
-        text = f"Held against {against.name}: {'; '.join(told)}"
+        text = f"Against {against.name}: {'; '.join(told)}"
         evidence: dict[str, write.Value] = {store.name: verdict(store, against) for store in rest}
         yield Finding("G07", Severity.NOTE, write.sentence(text), evidence, (), TABLE)
 

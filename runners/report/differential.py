@@ -15,10 +15,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FuncFormatter
 
+from runners.analysis import facts
 from runners.analysis.finding import Anchor
 from runners.analysis.profile import EVENT_NAMES
 from runners.claims import differential as told
 from runners.claims.differential import Change
+from runners.readers import write
 from runners.readers.run import Step
 from runners.report import flamegraph, style
 from runners.report.section import Embedded
@@ -49,7 +51,11 @@ class Differential:
 
     @property
     def names(self) -> tuple[str, str]:
-        return name_of(self.first), name_of(self.second)
+        names = name_of(self.first), name_of(self.second)
+        if names[0] != names[1]:
+            return names
+        first, second = (f"{names[0]} at {write.rate(facts.achieved_rps(each))}" for each in (self.first, self.second))
+        return first, second
 
     def graphs(self) -> tuple[Embedded, Embedded]:
         """Both directions."""

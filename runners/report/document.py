@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -43,12 +44,14 @@ from runners.report.turns import sections as turn_sections
 
 MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
 MOST_SHARES = 7
+MOST_NEXT = 5
 FEWEST_SAMPLES = 30  # of a figure
 MOST_BESIDE = 7  # published rates of a table
 MOST_MORE = 3  # findings of a section beside those at the head
 MOST_TEXT = 320  # characters of a check
 MOST_COMMANDS = 6
 EVENT = "cpu"
+PROSE = "figures and prose"
 OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
 #: Where a finding is shown whose own figure the report does not draw, by the first word of its figure's anchor.
 SECTION_OF = {
@@ -142,7 +145,7 @@ def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleRepor
     parts = _limited(parts, left)
     made = Document(
         run, conclusion, conclusion.answers, findings, first, (), "", tuple(parts),
-        tuple(_limits(run, conclusion)), conclusion.next_steps[:5], tuple(_commands(run)),
+        tuple(_limits(run, conclusion)), _next(conclusion.next_steps), tuple(_commands(run)),
         tuple(notices(run, told_otherwise=bool(own))),
     )  # fmt: skip
     checks = (*conclusion.checks, figures_and_prose(made))
@@ -188,6 +191,18 @@ def _findings(conclusion: Conclusion) -> tuple[Told, ...]:
     }
     return tuple(
         Told(answers.get(code, by_code[code][0]), RULES[code], MEANINGS[code], len(by_code[code]) - 1) for code in order
+    )
+
+
+def _next(steps: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What to try next: the first step of each rule, with how many more there are of its kind."""
+    counted = Counter(each.code for each in steps)
+    first = {each.code: each for each in reversed(list(steps))}
+    return tuple(
+        replace(first[code], sentence=f"{first[code].sentence} ({count - 1} more of this kind.)")
+        if count > 1
+        else first[code]
+        for code, count in list(counted.items())[:MOST_NEXT]
     )
 
 
@@ -265,7 +280,8 @@ def _where(run: Run) -> Iterator[Section]:
     graphs = [flamegraph(step, EVENT) for step in ends]
     pages: tuple[Embedded, ...] = ()
     figures: tuple[Shown, ...] = ()
-    if len(graphs) == 2:
+    alike = len({step.record.engine for step in ends}) == 1
+    if len(graphs) == 2 and alike:
         seen = differential(ends[0], ends[1], EVENT)
         anchor = Anchor.differential(ends[1].workload, ends[1].subject)
         figures = (Shown(f"{anchor}-figure", seen.picture(), changed_frames(seen)),)
@@ -274,7 +290,12 @@ def _where(run: Run) -> Iterator[Section]:
         "Flame graphs of the lowest and the highest profiled rate" if _same(ends) else "Flame graphs of two treatments"
     )
     heading = f". {figures[0].picture.get_suptitle()}" if figures else ""
-    text = write.sentence(f"{text}, and their difference{heading}") if len(graphs) == 2 else ""
+    if len(graphs) < 2:
+        text = ""
+    elif alike:
+        text = write.sentence(f"{text}, and their difference{heading}")
+    else:
+        text = write.sentence(f"{text}, whose stores share no code, so their frames are not compared")
     yield Section(
         "where",
         "Where the time goes",
@@ -413,7 +434,8 @@ def _wrong(checks: Iterable[Check], conclusion: Conclusion) -> Iterator[tuple[Ch
                 for each in conclusion.answers
                 if each.answer.finding is not None and set(each.answer.finding.steps) & set(check.steps)
             ]
-            yield replace(check, text=text), write.listed(touched) or ("all" if not check.steps else "none alone")
+            alone = check.steps or check.name == PROSE
+            yield replace(check, text=text), write.listed(touched) or ("none alone" if alone else "all")
 
 
 def _well(checks: Iterable[Check]) -> str:
@@ -442,7 +464,7 @@ def figures_and_prose(made: Document) -> Check:
     text = "numbers in the headings of figures stand in the text"
     if missing:
         text = "not in the text: " + "; ".join(f"{name}: {write.listed(lost)}" for name, lost in missing.items())
-    return Check("figures and prose", not missing, write.sentence(text))
+    return Check(PROSE, not missing, write.sentence(text))
 
 
 def numbers_in(text: str) -> list[str]:

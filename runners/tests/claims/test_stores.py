@@ -81,7 +81,7 @@ def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run, told: C
     found = stores(run)
     against = reference(found)
     said = {store.subject: verdict(store, against) for store in found}
-    assert against.subject == "rocksdb" and said["rocksdb"] == "held against"
+    assert against.subject == "rocksdb" and said["rocksdb"] == "baseline"
     assert said["lsm"] == "PUT ahead" and said["leveldb"] == "PUT inconclusive"
     assert said["noop"] == "stores nothing: PUT ahead"
     more = gain(next(store for store in found if store.subject == "lsm"), against, "put")
