@@ -32,8 +32,7 @@ from runners.bench.fixture import Fixture
 from runners.bench.row import NoFigure, Row
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
-from runners.readers.activity import read_activity
-from runners.readers.stalls import read_stall_log
+from runners.readers.activity import read_activity, read_stall_log
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
 from runners.trial.activity import Activity

@@ -16,7 +16,7 @@ from runners.bench.clients import Clients, Result
 from runners.bench.fixture import fixture
 from runners.bench.row import Row
 from runners.process.cpu_placement import usable_cpus
-from runners.readers.stalls import StallLog, read_stall_log
+from runners.readers.activity import StallLog, read_stall_log
 from runners.targets.lab_server import RunningServer
 from runners.toolchain.tools import TRUEPACE
 from runners.trial.activity import Activity
