@@ -70,6 +70,7 @@ bench-audit: $(READY)
 bench-store: $(READY)
 	@$(BIN)/python -m runners.bench.store $(BENCH) $(ROWS)
 # about 15 minutes; BENCH=--full for 20 comparisons a row, in parts: ROWS="aa-noop aa-lsm planted knee-noop knee-lsm plants"
+# any-python, any-node, any-go: `lab compare` on a worked example, 80 s a comparison, 7 (30 in full) a row
 bench-power: $(READY)
 	@$(BIN)/python -m runners.bench.power $(BENCH) $(ROWS)
 

@@ -21,6 +21,7 @@ from runners.errors import LabError
 
 if TYPE_CHECKING:
     from runners.audit.audit import Audit
+    from runners.claims.gate import Judgement
     from runners.design.change_limit import ChangeLimit
     from runners.storage.run_folder import RunFolder
 
@@ -361,6 +362,52 @@ def load(target: Path | None, as_json: bool, resume: Path | None, parameters: tu
 
 
 @_command(
+    "lab profile --target target.yaml",
+    "lab profile --target target.yaml --rate 2000 --duration 20 --json",
+)
+@click.option("--target", type=_TARGET, required=True, help="The description of a server; `lab init` writes one.")
+@click.option("--workload", help="One of the target's; its first unless given.")
+@click.option("--rate", "rate_rps", type=int, help="Requests a second; 70 % of a closed loop unless given.")
+@click.option("--duration", "duration_s", type=float, help="Seconds, warm-up apart; by the size unless given.")
+@click.option("--connections", type=int)
+@click.option("--size", help="smoke | quick | full")
+@_JSON
+@click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again.")
+def profile(target: Path, as_json: bool, parameters: tuple[str, ...], **named: object) -> None:
+    """Load anybody's server at one rate, then again while its stacks are sampled: shares and a flame graph.
+
+    By what is there: async-profiler for a JVM, py-spy for Python, `pprof` of target.yaml for Go, else perf.
+    """
+    from runners.commands import load_target
+
+    given = _given(parameters, named)
+    given["setting"] = _as_target(target)
+    given.setdefault("profile", "cpu")
+    _told(lambda: load_target(given), as_json)
+
+
+@_command(
+    "lab export data/runs/01-20260101T000000Z-quick-0a1b --format speedscope --output profile.speedscope.json",
+    "lab export data/runs/01-20260101T000000Z-quick-0a1b --format pprof --event alloc --output profile.pb.gz",
+)
+@click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--format", "form", type=click.Choice(("speedscope", "pprof")), required=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write.")
+@click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
+@click.option("--step", help="Whose profile; the run's first profiled step unless given.")
+def export(run_folder: Path, form: str, output: Path, event: str, step: str | None) -> None:
+    """Write a profile of a run as speedscope or pprof reads it."""
+    from runners.commands import exported_profile
+
+    name, content = exported_profile(run_folder, form, event, step)
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        raise click.UsageError(f"--output {output}: {error.strerror}; name a file that can be written") from error
+    click.echo(f"{name}, {event}: written to {output}")
+
+
+@_command(
     'lab knee --engine lsm --objective "p99<=10ms" --minutes 5',
     "lab knee --target target.yaml --workload get",
 )
@@ -420,7 +467,7 @@ def knee(
 @click.option("--connections", type=int)
 @click.option("--minutes", type=float, help="Budget; 10 unless given.")
 @_JSON
-@click.option("--baseline", metavar="REVISION", help="With one --target: a git revision of it, built by its `build`.")
+@click.option("--baseline", metavar="REVISION|RUNS", help="With one --target: a git revision, or a folder of runs.")
 @click.option(
     "--fail-on", "limits", multiple=True, metavar="LIMIT",
     help='Exit 3 where the interval lies beyond it: "p99>+10%", "cpu>+3%"; of p50 p90 p99 cpu throughput errors.',
@@ -463,7 +510,13 @@ def compare(
     Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed; 4 a limit is
     inconclusive, and none failed; 130 interrupted.
     """
-    from runners.commands import compare_files, compare_folders, compare_settings, compare_with_revision
+    from runners.commands import (
+        compare_files,
+        compare_folders,
+        compare_settings,
+        compare_with_revision,
+        compare_with_runs,
+    )
     from runners.design.change_limit import ChangeLimit
 
     judged_by = [ChangeLimit.parse(text) for text in limits]
@@ -500,6 +553,14 @@ def compare(
             raise click.UsageError("--baseline is a revision of one --target, and of nothing else")
         target = targets[0]
         given = _given(parameters, named)
+        if Path(baseline).is_dir():
+            if markdown or form or resume or not judged_by:
+                raise click.UsageError(
+                    "kept runs as a --baseline are judged by --fail-on; of the forms only --json goes"
+                )
+            with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+                judgements = compare_with_runs(given, target, Path(baseline), judged_by, despite)
+            _end(judgements, inconclusive, as_json, {})
         folder = _measured(lambda: compare_with_revision(given, target, baseline, resume), as_json or bool(form))
         _judged(folder, judged_by, inconclusive, as_json, markdown, form)
         return
@@ -609,7 +670,6 @@ def _judged(
     if not (limits or as_json or markdown or form):
         return
     from runners import commands
-    from runners.claims.gate import exit_code
 
     found = commands.judged(folder, limits)
     if markdown is not None:
@@ -619,14 +679,22 @@ def _judged(
             raise click.UsageError(
                 f"--markdown {markdown}: {error.strerror}; name a file that can be written"
             ) from error
-    for each in found.judgements:
-        click.echo(each.sentence, err=as_json or form is not None)
-    if as_json:
-        result = {**commands.as_json(folder), "limits": [each.as_json() for each in found.judgements]}
-        _print_json(result)
-    elif form is not None:
+    if form is not None:
         click.echo(found.as_format(form))
-    sys.exit(exit_code(found.judgements, inconclusive_passes=inconclusive == "pass"))
+    _end(found.judgements, inconclusive, as_json, commands.as_json(folder) if as_json else {}, quiet=form is not None)
+
+
+def _end(
+    judgements: Sequence[Judgement], inconclusive: str, as_json: bool, more: dict[str, object], quiet: bool = False
+) -> NoReturn:
+    """Say what limits say, with `as_json` as JSON beside `more`, and exit with their code."""
+    from runners.claims.gate import exit_code
+
+    for each in judgements:
+        click.echo(each.sentence, err=as_json or quiet)
+    if as_json:
+        _print_json({**more, "limits": [each.as_json() for each in judgements]})
+    sys.exit(exit_code(judgements, inconclusive_passes=inconclusive == "pass"))
 
 
 def _told(measure: Callable[[], RunFolder], as_json: bool) -> None:

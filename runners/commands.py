@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.analysis import facts
+from runners.analysis.comparable import Differs
 from runners.analysis.outputs import as_record, compare_outputs, compared_lines
 from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
@@ -19,7 +20,7 @@ from runners.audit.listing import plain
 from runners.claims import interleaved
 from runners.claims.between import compared, differing, sentences
 from runners.claims.conclusion import Check
-from runners.claims.gate import Judgement, judge
+from runners.claims.gate import Judgement, judge, judge_runs
 from runners.claims.interleaved import Comparison, comparisons
 from runners.design import comparison
 from runners.design.change_limit import ChangeLimit
@@ -36,16 +37,19 @@ from runners.lab import Lab
 from runners.readers import write
 from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
-from runners.readers.run import Step
+from runners.readers.run import Run, Step
 from runners.report.between import comparison_page
 from runners.report.comment import comment
 from runners.report.metrics import FORMATS
 from runners.report.overview import cpu_us
 from runners.report.report import replace_file
 from runners.storage.run_folder import RUNS, RunFolder
+from runners.storage.stacks import encoded, speedscope
 from runners.targets.revision import at_revision
 
 JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
+FEWEST_RUNS, MOST_RUNS = 3, 10  # of a target that is compared with kept runs
+COMPARED_SEE = 0.02
 COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
 
 
@@ -116,6 +120,31 @@ def compare_with_revision(
         return compare_settings({**given, **pair}, resume)
 
 
+def compare_with_runs(
+    given: Mapping[str, object],
+    target: Path,
+    baseline: Path,
+    limits: Sequence[ChangeLimit],
+    despite: Sequence[str] = (),
+) -> tuple[Judgement, ...]:
+    """Load a target as the kept runs of `lab load` in a folder were, as often as they, and judge the change by limits.
+
+    Raises PlanError where there is no such run, or where more than the server differs.
+    """
+    paths = [baseline] if (baseline / "manifest.json").exists() else sorted(baseline.iterdir())
+    kept = [RunFolder(path) for path in paths if (path / "manifest.json").exists()]
+    kept = [run for run in kept if run.manifest().get("experiment") == LOAD.number]
+    kept = [run for run in kept if run.manifest().get("status") == "complete"]
+    if not kept:
+        cause = "it holds no complete run of `lab load`"
+        raise PlanError(f"--baseline {baseline}", cause, "keep some: LAB_RUNS=FOLDER lab load --target …")
+    parameters = {**kept[-1].manifest()["parameters"], **given, "setting": f"{AS_TARGET}{target.resolve()}"}
+    own = [load_target(parameters) for _ in range(min(MOST_RUNS, max(FEWEST_RUNS, len(kept))))]
+    left, right = ([read_run(RunFolder.open(run.path)) for run in side] for side in (kept, own))
+    _refuse_other_conditions(left, right, despite)
+    return judge_runs(compared(left, right, COMPARED_SEE), limits)
+
+
 def compare_settings(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Measure two settings, or targets, by one schedule and write the report, as notebook 09; gives the run's folder.
 
@@ -168,6 +197,28 @@ def judged(folder: RunFolder, limits: Sequence[ChangeLimit]) -> Judged:
     return Judged(found[0], judge(found[0], limits), claims.checks, f"{names[0]} {workload}".strip())
 
 
+def exported_profile(path: Path, form: str, event: str, name: str | None) -> tuple[str, bytes]:
+    """Give the name of a profiled step, and its profile as speedscope or pprof reads it.
+
+    Raises PlanError without one.
+    """
+    run = read_run(RunFolder.open(path))
+    profiled: dict[str, dict[str, int]] = {}
+    for step in run.steps:
+        rows = step.frames["stacks"]
+        for of, stack, count in zip(rows["event"], rows["stack"], rows["count"], strict=True):
+            if of == event:
+                own = profiled.setdefault(step.name, {})
+                own[str(stack)] = own.get(str(stack), 0) + int(count)
+    chosen = name or next(iter(profiled), "")
+    if chosen not in profiled:
+        thing = f"step {name}" if name else str(path)
+        raise PlanError(thing, f"it has no {event} profile", f"one of {', '.join(profiled) or 'none: run lab profile'}")
+    if form == "pprof":
+        return chosen, encoded(profiled[chosen], event)
+    return chosen, json.dumps(speedscope(profiled[chosen], event, chosen)).encode()
+
+
 def as_json(folder: RunFolder) -> dict[str, Any]:
     """What a run found: each load with its rates, percentiles with bounds and validity, and the conclusions."""
     run = read_run(folder)
@@ -216,14 +267,7 @@ def compare_folders(
     for name, times in Counter(str(run.manifest["run"]) for run in (*left, *right)).items():
         if times > 1:
             raise PlanError(f"run {name}", "it is given twice: no run is a repeat of itself", "give each run once")
-    fields = differing(left, right)
-    refused = [differs for differs in fields if differs.field not in despite]
-    if refused:
-        raise PlanError(
-            "these runs",
-            "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused),
-            "measure them alike, or say " + " ".join(f"--despite {differs.field}" for differs in refused),
-        )
+    fields = _refuse_other_conditions(left, right, despite)
     found = compared(left, right, see)
     if not found:
         raise PlanError(
@@ -236,6 +280,19 @@ def compare_folders(
         except OSError as error:
             raise PlanError(f"--output {output}", str(error.strerror), "name a file that can be written") from error
     return list(sentences(found))
+
+
+def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
+    """The fields in which runs differ besides the setting. Raises PlanError for one that was not said to."""
+    fields = differing(left, right)
+    refused = [differs for differs in fields if differs.field not in despite]
+    if refused:
+        raise PlanError(
+            "these runs",
+            "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused),
+            "measure them alike, or say " + " ".join(f"--despite {differs.field}" for differs in refused),
+        )
+    return fields
 
 
 def compare_files(pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool) -> str:

@@ -197,11 +197,14 @@ class Lab(SideBySide, Clusters):
         return target
 
     def load(self, setting: Setting, workload: Workload, rate_rps: float, shape: Shape) -> Step:
-        """One load on a warm server, then the instrument floor at its rate: a request to the lab's own handler."""
-        step = self._series.load(setting, workload, rate_rps, shape)
+        """One load on a warm server, once more profiled where events are asked for, then the instrument floor."""
+        step, *profiled = self._series.load(setting, workload, rate_rps, shape, self.events)
         like = dataclasses.replace(GET, name=workload.name, filled_keys=0, published=None, published_rate_rps=None)
         self.floor(like, Rate(offered_rps(step), "that of the load"), dataclasses.replace(shape, duration_s=None))
         draw(lambda: report.spectrum(step, floor=self._nearest_floor(step)))
+        for note in (each.record.profiler_note for each in profiled):
+            if note:
+                self._progress.say(f"No profile: {note}")
         return step
 
     def plan(self) -> pd.DataFrame:

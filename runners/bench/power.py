@@ -21,7 +21,7 @@ from itertools import chain
 from scipy.stats import binom
 
 from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
-from runners.bench import knee, plants
+from runners.bench import any_server, knee, plants
 from runners.bench.fixture import Fixture, fixture
 from runners.bench.row import NoFigure, Row
 from runners.bench.sharing import reference_server
@@ -144,16 +144,21 @@ ROWS: dict[str, Callable[[Fixture, int], Iterator[Row | NoFigure]]] = {
     "knee-noop": lambda on, repeats: knee.rows(on, "noop", repeats // 2),
     "knee-lsm": lambda on, repeats: knee.rows(on, "lsm", repeats // 2),
     "plants": lambda on, _repeats: plants.rows(on),
+    "any-python": lambda on, repeats: any_server.rows(on, "python", repeats),
+    "any-node": lambda on, repeats: any_server.rows(on, "node", repeats),
+    "any-go": lambda on, repeats: any_server.rows(on, "go", repeats),
 }
+#: Rows that take hours in full and are measured only where they are named.
+NAMED_ONLY = ("any-python", "any-node", "any-go")
 
 
 def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
     parser.add_argument("--full", action="store_true", help="20 comparisons a row instead of 5 (about two hours)")
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all)")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all but any-*)")
     given = parser.parse_args()
-    names = given.rows or list(ROWS)
+    names = given.rows or [name for name in ROWS if name not in NAMED_ONLY]
     if unknown := [name for name in names if name not in ROWS]:
         parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
     repeats = 20 if given.full else 5

@@ -22,6 +22,7 @@ from scipy.stats import t
 
 from runners.analysis.interleaved import ALPHA, FEWEST_STARTS
 from runners.analysis.intervals import Bounded, difference
+from runners.claims.between import Compared
 from runners.claims.comparing import signed
 from runners.claims.interleaved import Comparison, Row
 from runners.claims.questions import ratio
@@ -76,6 +77,28 @@ class Judgement:
 def judge(found: Comparison, limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
     """Judge the first treatment of a comparison by each limit."""
     return tuple(_judged(found, limit) for limit in limits)
+
+
+def judge_runs(found: Sequence[Compared], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
+    """Judge runs that were measured one after the other, by Welch's intervals; one run on a side is no ground."""
+    each = {difference.quantity.name: (difference, pair.single) for pair in found for difference in pair.differences}
+    judgements = []
+    for limit in limits:
+        if limit.quantity not in each:
+            reason = "it is not known: both sides need runs that tell it"
+            judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, Bounded(math.nan), reason))
+            continue
+        seen, single = each[limit.quantity]
+        change = Bounded(seen.share, seen.low, seen.high)
+        said = ratio(change.value, change.low, change.high)
+        if single:
+            reason = f"{said}, but one run on a side shows no spread between runs; keep two or more"
+            judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, change, reason))
+        elif seen.machine:
+            judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, change, f"{said}, but {seen.machine}"))
+        else:
+            judgements.append(Judgement(limit, _outcome(limit, change), change, f"{said}, {seen.rounds} runs of each"))
+    return tuple(judgements)
 
 
 def exit_code(judgements: Sequence[Judgement], *, inconclusive_passes: bool) -> int:

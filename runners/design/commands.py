@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from runners.design.experiment import EXPERIMENTS, ONE_LOAD, Experiment, experiment, setting_of
+from runners.design.experiment import EVENTS, EXPERIMENTS, ONE_LOAD, Experiment, experiment, setting_of
 from runners.design.objective import Objective
 from runners.design.parameter import Parameter
 
@@ -49,6 +49,7 @@ LOAD = Experiment(
         Parameter("setting", "", "the server: target=FILE", read=setting_of),
         Parameter("rate_rps", 0, "offered rate; 0: 70 % of a closed loop", "requests/s", low=0, high=10_000_000),
         Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
+        Parameter("profile", "none", "events, or none", choices=EVENTS, several=True, optional=True),
     ),
     (),
     lambda size: size.load_s() + size.probe_s + size.floor_s,

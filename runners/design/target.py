@@ -104,6 +104,9 @@ class Target(Struct, frozen=True):
         tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="cores it is bound to; absent: as the lab's servers")
     ] = ()
     data: Annotated[str | None, Meta(description="folder that is emptied before each start, below `directory`")] = None
+    pprof: Annotated[
+        UrlPath | None, Meta(description="path of a Go server's own CPU profile, such as /debug/pprof/profile")
+    ] = None
     headers: Annotated[
         dict[str, str | FromEnvironment], Meta(description="headers of each request; {from: NAME} for a secret")
     ] = {}
@@ -137,6 +140,7 @@ url: {plain(url)}
 # ready: {{url: /health, status: 200}}   # or {{port: 8080}}, {{line: "listening"}}; unless given, the port of the url
 # stop_signal: SIGTERM
 # cpus: [0]
+# pprof: /debug/pprof/profile   # of a Go server; others are sampled from outside
 # data: store                # below directory; EMPTIED before each start
 # headers:
 #   Authorization: {{from: NAME, prefix: "Bearer "}}

@@ -20,6 +20,7 @@ from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
 from runners.targets.base import Target
+from runners.trial.profiler import ProfileSpec
 
 Launch = Callable[[Setting], Target]
 
@@ -30,15 +31,27 @@ class Series:
     def __init__(self, folder: RunFolder, campaign: Campaign, size: Size, launch: Launch) -> None:
         self._folder, self._campaign, self._size, self._launch = folder, campaign, size, launch
 
-    def load(self, setting: Setting, workload: Workload, given_rps: float, shape: Shape) -> Step:
-        """One load on a warm server, at the rate that is given, or (0) at a share of what a closed loop reached."""
+    def load(
+        self, setting: Setting, workload: Workload, given_rps: float, shape: Shape, profile: tuple[str, ...] = ()
+    ) -> list[Step]:
+        """One load on a warm server, at the rate that is given, or (0) at a share of what a closed loop reached.
+
+        With events to `profile`, the same once more while they are recorded.
+        """
         name = step_name(workload.name, setting.name)
-        if taken := self._folder.named(name):
-            return read_step(taken[0])
+        names = [name, *([f"{name}-profiled"] if profile else [])]
+        if all(taken := [self._folder.named(each) for each in names]):
+            return [read_step(each[0]) for each in taken]
         server, closed = self._warm(setting, workload, shape)
         rate = choose_rate(None, {setting.name: facts.achieved_rps(closed)}, given_rps)
         self._campaign.say(f"{workload.label}: {rate.rps:,.0f}/s will be offered: {rate.basis}")
-        return self._campaign.step(name, LOAD, server, workload, rate, shape=shape)
+        steps = [self._campaign.step(name, LOAD, server, workload, rate, shape=shape)]
+        if profile:
+            clean = steps[0].record
+            length_s = (clean.warmup_s or 0.0) + (clean.duration_s or 0.0)
+            spec = ProfileSpec.for_load(profile, rate.rps, length_s, self._campaign.server_cpu_share(name))
+            steps.append(self._campaign.step(names[1], LOAD, server, workload, rate, spec, shape))
+        return steps
 
     def _warm(self, setting: Setting, workload: Workload, shape: Shape) -> tuple[Target, Step]:
         """A server that is filled and warm, and what a closed loop reaches on it."""

@@ -52,6 +52,11 @@ class RunningTarget:
         return self.file.target.url.rstrip("/")
 
     @property
+    def pprof_url(self) -> str:
+        """Where a Go server gives its own profile; empty for any other."""
+        return f"{self.url}{self.file.target.pprof}" if self.file.target.pprof else ""
+
+    @property
     def pids(self) -> tuple[int, ...]:
         return (self.child.pid,) if self.child else ()
 

@@ -44,11 +44,12 @@ _COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class ProfileSpec:
-    """What to record. Intervals in nanoseconds of CPU time and in allocated bytes."""
+    """What to record, and for how long. Intervals in nanoseconds of CPU time and in allocated bytes."""
 
     events: tuple[str, ...]
     cpu_interval_ns: int
     alloc_interval_bytes: int
+    length_s: float = 1.0
 
     @classmethod
     def for_load(
@@ -64,6 +65,7 @@ class ProfileSpec:
             events,
             int(max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))),
             int(max(MIN_ALLOC_BYTES, min(MAX_ALLOC_BYTES, alloc_bytes))),
+            duration_s,
         )
 
     def agent_options(self, recording: Path, log: Path) -> str:
@@ -156,6 +158,10 @@ class Profiler:
         self._converter(
             ["-o", "html", *span, *total, "--norm", "--minwidth", "0.05", "--title", title], recording, html
         )
+
+    def flame_graph_of_stacks(self, collapsed: Path, title: str, html: Path) -> None:
+        """Write the flame graph of collapsed stacks, whoever recorded them."""
+        self._converter(["-o", "html", "--minwidth", "0.05", "--title", title], collapsed, html)
 
     def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
         """Write every sample of those events with its time; the converter's own formats add them up over time."""

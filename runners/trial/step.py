@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from runners.process.tree import ProcessClock, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import (
     GeneratorRecord,
-    ProfileRecord,
     StepRecord,
     StoreStatus,
     TargetRecord,
@@ -32,8 +30,9 @@ from runners.targets.group import TargetGroup
 from runners.trial.activity import Activity, IdleThread
 from runners.trial.footprint import processes
 from runners.trial.others import Others
-from runners.trial.profiler import Profiler, ProfileSpec, collapse
+from runners.trial.profiler import Profiler, ProfileSpec
 from runners.trial.recording import Recorder
+from runners.trial.sampler import CPU, JvmSampler, Sampler, sampler_of
 from runners.trial.telemetry import Telemetry
 from runners.trial.witness import StallWitness
 
@@ -172,7 +171,7 @@ def measure_step(
     logs.copy()
     record = replace(
         _record(server, load, instrument, outcome),
-        profiled=profile.events if profile and recorded.note is None else (),
+        profiled=_events_of(recorded, profile) if profile else (),
         store_before=store_status(before),
         cluster_before=before.get("cluster") or {},
         profiler_note=recorded.note,
@@ -200,10 +199,23 @@ def measure_step(
             instrument.recorder.convert(folder.causes_recording, folder.events)
         except MeasureError as broken:
             record = replace(record, events_note=str(broken))
-    if profile is not None and recorded.note is None and instrument.profiler is not None:
+    if profile is not None and recorded.note is None:
         window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
-        record = replace(record, profiler=_convert(folder, instrument.profiler, profile, server.engine, window_ms))
+        record = _converted(record, folder, recorded, profile, window_ms)
     return record
+
+
+def _converted(
+    record: StepRecord, folder: StepFolder, recorded: _Recording, profile: ProfileSpec, window_ms: tuple[int, int]
+) -> StepRecord:
+    """The record with that of the profile; where that can't be read, a note, or of a JVM the error."""
+    assert recorded.sampler is not None
+    try:
+        return replace(record, profiler=recorded.sampler.convert(profile, folder, window_ms))
+    except MeasureError as refusal:
+        if isinstance(recorded.sampler, JvmSampler):
+            raise
+        return replace(record, profiled=(), profiler_note=str(refusal))
 
 
 def statistics(server: Target) -> dict[str, Any]:
@@ -216,9 +228,17 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
     return msgspec.convert(status.get("store") or {}, StoreStatus)
 
 
+def _events_of(recorded: _Recording, profile: ProfileSpec) -> tuple[str, ...]:
+    """What was recorded of what was asked: all of a JVM, of any other server its processor time."""
+    if recorded.sampler is None:
+        return ()
+    return profile.events if isinstance(recorded.sampler, JvmSampler) else (CPU,)
+
+
 @dataclass(slots=True)
 class _Recording:
     note: str | None = None
+    sampler: Sampler | None = None
 
 
 def _watched(
@@ -260,59 +280,19 @@ def _recording(
     if profile is None:
         yield recording
         return
-    if not isinstance(server, Jvm) or profiler is None:
-        recording.note = "this server is not profiled: it is no JVM of the lab"
-        yield recording
-        return
     try:
-        profiler.start(server.pid, profile, folder.recording)
+        sampler = sampler_of(server, profiler)
+        sampler.start(profile, folder)
     except MeasureError as refusal:
         recording.note = str(refusal)
         yield recording
         return
+    recording.sampler = sampler
     try:
         yield recording
     finally:
-        if server.alive():
-            profiler.stop(server.pid)
-
-
-def _convert(
-    folder: StepFolder, profiler: Profiler, profile: ProfileSpec, engine: str, window_ms: tuple[int, int]
-) -> ProfileRecord:
-    """Flame graphs and collapsed stacks of what was recorded, and the recording's own account of itself."""
-    told = profiler.read_back(folder.recording, profile.events)
-    counts = told["events"]
-    settings = told["settings"]
-    assert isinstance(counts, dict)
-    assert isinstance(settings, dict)
-
-    seen = [event for event in profile.events if counts[event]]
-
-    def stacks() -> None:
-        for event in profile.events:
-            folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
-        if seen:
-            profiler.timed_stacks(folder.recording, seen, window_ms, folder.timed_stacks)
-            for event in seen:
-                collapse(folder.timed_stacks, event, folder.collapsed(event))
-
-    def graph(event: str) -> None:
-        title = f"{folder.name}: {event}"
-        profiler.flame_graph(folder.recording, event, title, window_ms, folder.flamegraph(event))
-
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        adding_up = pool.submit(stacks)
-        list(pool.map(graph, seen))
-        adding_up.result()
-    return ProfileRecord(
-        engine=str(told["engine"] or ""),
-        version=str(told["version"] or ""),
-        interval_ns=profile.cpu_interval_ns,
-        alloc_interval_bytes=profile.alloc_interval_bytes,
-        samples=counts,
-        settings=settings,
-    )
+        if server.alive() or not isinstance(sampler, JvmSampler):
+            sampler.stop(folder)
 
 
 def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> StepRecord:

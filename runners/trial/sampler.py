@@ -1,0 +1,338 @@
+"""Sample where any server's processor time goes, by what is there: one interface, the same files.
+
+async-profiler for a JVM, py-spy for Python, the profile that a Go server gives of itself (`pprof` in target.yaml), perf
+for everything else: native code, and Node where it writes a map of its compiled code (`--perf-basic-prof`). All end as
+collapsed stacks and, where samples have times, as timed stacks; shares, flame graphs and differences follow from these.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+from urllib.request import urlopen
+
+import psutil
+
+from runners.errors import MeasureError, ToolError
+from runners.process.supervisor import Child, start
+from runners.process.tree import tree
+from runners.storage.run_folder import StepFolder
+from runners.storage.schema import ProfileRecord
+from runners.storage.stacks import BadProfileError, decoded
+from runners.targets.base import Jvm, Target
+from runners.targets.external import RunningTarget
+from runners.trial.profiler import Profiler, ProfileSpec, collapse
+
+CPU = "cpu"
+MOST_HZ = 999  # of perf and py-spy: more disturbs what is measured
+_END_S, _TIMEOUT_S = 30.0, 120.0
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SAMPLE = re.compile(r"^\S.*?\s+\d+\s+(?P<s>\d+)\.(?P<ns>\d{9}):")
+_FRAME = re.compile(r"^\s+[0-9a-f]+ (?P<name>.+?)(?:\+0x[0-9a-f]+)?$")
+_UNNAMED = re.compile(r"^\[unknown\]$")
+
+
+class Sampler(Protocol):
+    """What records a profile of one server; all but a JVM's record processor time alone."""
+
+    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
+        """Begin to record. Raises MeasureError where it or the kernel refuses."""
+
+    def stop(self, folder: StepFolder) -> None: ...
+    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
+        """Write the stacks of that stretch of wall-clock time. Raises MeasureError."""
+
+
+def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
+    """Choose who can sample a server; `profiler` None: there is no JDK. Raises MeasureError, naming what is missing."""
+    if isinstance(server, Jvm):
+        return _of_jvm(profiler, server.pid)
+    if isinstance(server, RunningTarget) and server.pprof_url:
+        return PprofSampler(server.pprof_url, profiler)
+    processes = {pid: _program(pid) for pid in tree(server.pids)}
+    if not processes:
+        raise MeasureError(f"profile of {server.subject}", "its processes are not known", "let the lab start it")
+    machines = [pid for pid, program in processes.items() if program == "java"]
+    if len(machines) > 1:
+        raise MeasureError(
+            f"profile of {server.subject}", "it is several JVMs, and one is profiled", "profile one alone"
+        )
+    if machines:
+        return _of_jvm(profiler, machines[0])
+    if any(program.startswith("python") for program in processes.values()):
+        return PySpySampler(
+            _tool("py-spy", "run `make` again: the lab's own packages hold it"), server.pids[0], profiler
+        )
+    perf = _tool("perf", "install it (Debian: apt-get install linux-perf), or profile a Go server by `pprof`")
+    return PerfSampler(perf, tuple(processes), profiler)
+
+
+def _of_jvm(profiler: Profiler | None, pid: int) -> JvmSampler:
+    if profiler is None:
+        raise MeasureError("async-profiler", "it needs a JDK, and none was found", "see `lab doctor`")
+    return JvmSampler(profiler, pid)
+
+
+def _program(pid: int) -> str:
+    try:
+        return Path(psutil.Process(pid).exe()).name
+    except (psutil.Error, OSError):
+        return ""
+
+
+def _tool(name: str, remedy: str) -> Path:
+    """A program beside the interpreter, or on PATH. Raises MeasureError with the remedy."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise MeasureError(name, "it was not found, and without it this server can't be profiled", remedy)
+    return Path(found)
+
+
+@dataclass(slots=True)
+class JvmSampler:
+    """async-profiler, attached to a JVM: processor time, allocations and locks."""
+
+    profiler: Profiler
+    pid: int
+
+    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
+        self.profiler.start(self.pid, spec, folder.recording)
+
+    def stop(self, folder: StepFolder) -> None:
+        self.profiler.stop(self.pid)
+
+    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
+        """Flame graphs and collapsed stacks of what was recorded, and the recording's own account of itself."""
+        about = self.profiler.read_back(folder.recording, spec.events)
+        counts, settings = about["events"], about["settings"]
+        assert isinstance(counts, dict)
+        assert isinstance(settings, dict)
+        seen = [event for event in spec.events if counts[event]]
+
+        def stacks() -> None:
+            for event in spec.events:
+                folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
+            if seen:
+                self.profiler.timed_stacks(folder.recording, seen, window_ms, folder.timed_stacks)
+                for event in seen:
+                    collapse(folder.timed_stacks, event, folder.collapsed(event))
+
+        def graph(event: str) -> None:
+            title = f"{folder.name}: {event}"
+            self.profiler.flame_graph(folder.recording, event, title, window_ms, folder.flamegraph(event))
+
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            adding_up = pool.submit(stacks)
+            list(pool.map(graph, seen))
+            adding_up.result()
+        return ProfileRecord(
+            engine=str(about["engine"] or ""),
+            version=str(about["version"] or ""),
+            interval_ns=spec.cpu_interval_ns,
+            alloc_interval_bytes=spec.alloc_interval_bytes,
+            samples=counts,
+            settings=settings,
+        )
+
+
+@dataclass(slots=True)
+class PerfSampler:
+    """Linux perf on all processes of a server, by the processor clock: hardware counters are not needed."""
+
+    perf: Path
+    pids: tuple[int, ...]
+    profiler: Profiler | None
+    _child: Child | None = None
+    _unix_less_monotonic_ns: int = 0
+
+    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
+        command = [
+            str(self.perf), "record", "--quiet", "-e", "cpu-clock", "-F", str(_hz(spec)), "-g", "-k", "CLOCK_MONOTONIC",
+            "-p", ",".join(map(str, self.pids)), "-o", str(_raw(folder, "perf.data").resolve()),
+        ]  # fmt: skip
+        self._unix_less_monotonic_ns = time.time_ns() - time.monotonic_ns()
+        self._child = _started(command, folder)
+
+    def stop(self, folder: StepFolder) -> None:
+        _ended(self._child)
+
+    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
+        data = _raw(folder, "perf.data")
+        command = [str(self.perf), "script", "-i", str(data), "-F", "comm,tid,time,ip,sym", "--ns"]
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
+        if done.returncode != 0:
+            raise MeasureError("perf script", done.stderr.decode(errors="replace").strip()[-300:], "see perf's own log")
+        shift_us = self._unix_less_monotonic_ns // 1000
+        lines = done.stdout.decode(errors="replace").splitlines()
+        samples = [
+            (monotonic_us + shift_us, stack)
+            for monotonic_us, stack in perf_samples(lines)
+            if window_ms[0] <= (monotonic_us + shift_us) / 1000 <= window_ms[1]
+        ]
+        numbers: dict[str, int] = {}
+        with folder.timed_stacks.open("w", encoding="utf-8") as out:
+            for unix_us, stack in samples:
+                if stack not in numbers:
+                    numbers[stack] = len(numbers)
+                    out.write(f"S {numbers[stack]} {stack}\n")
+                out.write(f"E {CPU} {unix_us} {numbers[stack]} 1 1\n")
+        collapse(folder.timed_stacks, CPU, folder.collapsed(CPU))
+        data.unlink(missing_ok=True)  # megabytes, and all that is used of it stands in the stacks
+        return _record(self.profiler, "perf cpu-clock", _version(self.perf), spec, folder, len(samples))
+
+
+@dataclass(slots=True)
+class PySpySampler:
+    """py-spy on a Python server and its children, from outside: threads that run, by the wall clock."""
+
+    py_spy: Path
+    pid: int
+    profiler: Profiler | None
+    _child: Child | None = None
+
+    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
+        command = [
+            str(self.py_spy), "record", "--pid", str(self.pid), "--subprocesses", "--format", "raw", "--rate",
+            str(min(200, _hz(spec))), "--duration", "unlimited", "--output", str(_raw(folder, "py-spy.raw").resolve()),
+        ]  # fmt: skip
+        self._child = _started(command, folder)
+
+    def stop(self, folder: StepFolder) -> None:
+        _ended(self._child)
+
+    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
+        raw = _raw(folder, "py-spy.raw")
+        if not raw.exists():
+            raise MeasureError("py-spy", f"it wrote nothing ({_said(folder)})", "it needs leave to trace the server")
+        counted: dict[str, int] = {}
+        for line in raw.read_text(encoding="utf-8", errors="replace").splitlines():
+            stack, _, count = line.rpartition(" ")
+            if stack and count.isdigit():
+                counted[joined(stack.split(";"))] = counted.get(joined(stack.split(";")), 0) + int(count)
+        raw.unlink()
+        _write(folder, counted)
+        return _record(self.profiler, "py-spy", _version(self.py_spy), spec, folder, sum(counted.values()))
+
+
+@dataclass(slots=True)
+class PprofSampler:
+    """The profile that a Go server records of itself, asked for by its URL while the load runs."""
+
+    url: str
+    profiler: Profiler | None
+    _asking: threading.Thread | None = None
+    _answer: list[bytes] = field(default_factory=list)
+    _refusal: str = "it did not answer"
+
+    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
+        seconds = max(1, round(spec.length_s))
+
+        def ask() -> None:
+            try:
+                with urlopen(f"{self.url}?seconds={seconds}", timeout=seconds + _END_S) as answer:  # noqa: S310 - http(s)
+                    self._answer.append(answer.read())
+            except (OSError, ValueError) as error:
+                self._refusal = str(error)
+
+        self._asking = threading.Thread(target=ask, daemon=True)
+        self._asking.start()
+
+    def stop(self, folder: StepFolder) -> None:
+        if self._asking is not None:
+            self._asking.join(_END_S)
+
+    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
+        if not self._answer:
+            raise MeasureError(f"profile at {self.url}", self._refusal, "see `pprof` in target.yaml")
+        try:
+            counted: dict[str, int] = {}
+            for names, count in decoded(self._answer[0]):
+                stack = joined(names)
+                counted[stack] = counted.get(stack, 0) + count
+        except BadProfileError as error:
+            raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
+        _write(folder, counted)
+        return _record(self.profiler, "pprof", "", spec, folder, sum(counted.values()))
+
+
+def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Read `perf script -F comm,tid,time,ip,sym --ns`: the time of each sample in microseconds, and its stack."""
+    at_us: int | None = None
+    frames: list[str] = []
+    for line in (*lines, ""):
+        if begins := _SAMPLE.match(line):
+            at_us, frames = int(begins["s"]) * 1_000_000 + int(begins["ns"]) // 1000, []
+        elif found := _FRAME.match(line):
+            frames.append(found["name"])
+        elif not line.strip() and at_us is not None:
+            named = [name for name in reversed(frames) if not _UNNAMED.match(name)]
+            yield at_us, joined(named or ["[unknown]"])
+            at_us = None
+
+
+def joined(names: Sequence[str]) -> str:
+    """Frames as one collapsed stack, root first, without what would be read as its form or as markup."""
+    plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
+    return ";".join(name or "[unknown]" for name in plain)
+
+
+def _hz(spec: ProfileSpec) -> int:
+    return max(1, min(MOST_HZ, round(1e9 / spec.cpu_interval_ns)))
+
+
+def _raw(folder: StepFolder, name: str) -> Path:
+    return folder.recording.with_name(name)
+
+
+def _started(command: Sequence[str], folder: StepFolder) -> Child:
+    with _raw(folder, "sampler.log").open("wb") as log:
+        try:
+            child = start(command, stdout=log, stderr=log, stop_signal="SIGINT")
+        except ToolError as error:
+            raise MeasureError(command[0], error.cause, error.remedy) from error
+    if child.wait_up_to(1.0):
+        child.stop()
+        raise MeasureError(Path(command[0]).name, f"it ended at once ({_said(folder)})", "see `lab doctor`")
+    return child
+
+
+def _ended(child: Child | None) -> None:
+    if child is not None:
+        child.interrupt()
+        child.wait_up_to(_END_S)
+        child.stop()
+
+
+def _said(folder: StepFolder) -> str:
+    try:
+        return _raw(folder, "sampler.log").read_text(encoding="utf-8", errors="replace").strip()[-300:]
+    except OSError:
+        return "no log"
+
+
+def _write(folder: StepFolder, counted: dict[str, int]) -> None:
+    text = "".join(f"{stack} {count}\n" for stack, count in counted.items())
+    folder.collapsed(CPU).write_text(text, encoding="utf-8")
+
+
+def _version(tool: Path) -> str:
+    done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=_END_S, check=False)
+    return (done.stdout.strip() or done.stderr.strip()).removeprefix(tool.name).strip()[:80]
+
+
+def _record(
+    profiler: Profiler | None, engine: str, version: str, spec: ProfileSpec, folder: StepFolder, samples: int
+) -> ProfileRecord:
+    if samples and profiler is not None:
+        profiler.flame_graph_of_stacks(folder.collapsed(CPU), f"{folder.name}: {CPU}", folder.flamegraph(CPU))
+    return ProfileRecord(engine=engine, version=version, interval_ns=spec.cpu_interval_ns, samples={CPU: samples})
