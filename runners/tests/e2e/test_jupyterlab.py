@@ -1,0 +1,136 @@
+"""The real JupyterLab in a real browser: experiment 01 is run, seen and interrupted as a person would."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runners.process.ports import in_a_row
+from runners.tests.chromium import CHROMIUM, Page, browser
+from runners.tests.waiting import left_in, until
+from runners.toolchain.tools import NOTEBOOKS, ROOT
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.long,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
+NOTEBOOK = "01_single_connection.ipynb"
+RUN_S = 900.0
+ROW_PX = 16
+OUTPUTS = "[...document.querySelectorAll('.jp-OutputArea-output')]"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Copies of the notebooks, 01 in the smoke size: JupyterLab saves what it has run."""
+    shutil.copytree(NOTEBOOKS, tmp_path / "notebooks", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    path = tmp_path / "notebooks" / NOTEBOOK
+    text = path.read_text(encoding="utf-8")
+    assert 'size = \\"quick\\"' in text
+    path.write_text(text.replace('size = \\"quick\\"', 'size = \\"smoke\\"'), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def lab(root: Path) -> Iterator[str]:
+    """The address of a JupyterLab on these notebooks, whose application scripts of the test may call."""
+    port = in_a_row(1)
+    own = {
+        name: str(root / "jupyter" / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    }
+    env = {**os.environ, **own, "LAB_RUNS": str(root / "runs")}
+    options = [
+        "--no-browser", "--allow-root", "--expose-app-in-browser", f"--ServerApp.port={port}",
+        "--ServerApp.ip=127.0.0.1",
+        "--IdentityProvider.token=", f"--ServerApp.root_dir={root / 'notebooks'}", "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    with (root / "jupyter.log").open("w", encoding="utf-8") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options], cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        said = until(lambda: address in (root / "jupyter.log").read_text(encoding="utf-8"))
+        assert said, (root / "jupyter.log").read_text(encoding="utf-8")
+        yield address
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+        assert left_in(root) == [], "nothing of a kernel is left"
+
+
+def command(page: Page, name: str) -> None:
+    """Carry out one of JupyterLab's commands, as its menus do; not waiting for what it begins."""
+    page.run(f"void jupyterapp.commands.execute({json.dumps(name)})")
+
+
+def opened(page: Page, address: str, notebook: str, cells: int) -> None:
+    """Open a notebook and wait until its kernel is idle."""
+    page.open(f"{address}/lab/workspaces/{notebook.partition('.')[0]}/tree/{notebook}")
+    assert page.holds(f"document.querySelectorAll('.jp-Notebook .jp-Cell').length >= {cells}", 120)
+    assert page.holds("document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'", 120)
+
+
+def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_path: Path) -> None:
+    with browser(tmp_path) as page:
+        opened(page, lab, NOTEBOOK, 5)
+        command(page, "notebook:run-all-cells")
+        assert page.holds(f"{OUTPUTS}.some((each) => / % \\|.*left/.test(each.textContent))", RUN_S), "a bar"
+        live = f"{OUTPUTS}.some((each) => each.querySelector('svg[aria-label^=\"The load so far\"]'))"
+        assert page.holds(live, RUN_S), "a figure of the load that runs"
+        finished = f"{OUTPUTS}.some((each) => each.textContent.includes('report.html:'))"
+        assert page.holds(finished, RUN_S), page.run(
+            f"{OUTPUTS}.map((each) => each.textContent).join('\\n').slice(-3000)"
+        )
+        assert not page.run(live), "it is gone when its load has ended"
+        page.picture(root / "run.png")
+        assert page.run(f"{OUTPUTS}.some((each) => each.querySelector('img[src^=\"data:image/png\"]'))"), "a spectrum"
+
+        frame = "document.querySelector('.jp-OutputArea-output .flame iframe')"
+        assert page.holds(frame), "a flame graph"
+        page.run(f"{frame}.scrollIntoView({{block: 'center'}})")
+        drawn = [number for number, about in page.contexts.items() if _has_graph(page, number)]
+        assert drawn, page.contexts
+        assert page.run("root === levels[0][0]", drawn[0]), "nothing is zoomed yet"
+        # the middle of the first frame of the second row, within the graph's canvas
+        at = (
+            "(() => { const at = canvas.getBoundingClientRect(); const one = levels[1][0]; return ["
+            "at.left + at.width * (one.left + one.width / 2) / root.width, at.top, at.height, inverted] })()"
+        )
+        x, top, height, inverted = page.run(at, drawn[0])
+        left, above = page.run(f"(() => {{ const at = {frame}.getBoundingClientRect(); return [at.left, at.top] }})()")
+        page.click(left + x, above + top + (ROW_PX * 1.5 if inverted else height - ROW_PX * 1.5))
+        assert until(lambda: page.run("root !== levels[0][0]", drawn[0])), "a click zooms"
+
+        (done,) = (json.loads(path.read_text()) for path in (root / "runs").glob("*/manifest.json"))
+        assert done["status"] == "complete" and done["size"] == "smoke"
+
+        command(page, "notebook:run-all-cells")
+        assert until(lambda: len([*(root / "runs").glob("*/steps/*.partial")]) > 0, RUN_S), "the next run measures"
+        command(page, "notebook:interrupt-kernel")
+        assert page.holds(f"{OUTPUTS}.some((each) => each.textContent.includes('KeyboardInterrupt'))", 120)
+        command(page, "kernelmenu:shutdown")
+
+        def statuses() -> list[str]:
+            found = (root / "runs").glob("*/manifest.json")
+            return sorted(json.loads(path.read_text(encoding="utf-8"))["status"] for path in found)
+
+        assert until(lambda: statuses() == ["complete", "interrupted"]), statuses()
+
+
+def _has_graph(page: Page, context: int) -> bool:
+    try:
+        return bool(
+            page.run("typeof levels !== 'undefined' && document.documentElement.dataset.drawn === 'yes'", context)
+        )
+    except AssertionError:
+        return False
