@@ -482,6 +482,7 @@ def knee(
     help="Print the figures in Bencher's metric format, or github-action-benchmark's (customSmallerIsBetter).",
 )  # fmt: skip
 @click.option("--see", type=float, help="Smallest difference of interest, as a share; 0.02 unless given.")
+@click.option("--until", help='End when this is decided, e.g. "p50+-2%": it differs, or is the same within 2 %.')
 @click.option("--size", help="smoke | quick | full")
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
 @click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again.")

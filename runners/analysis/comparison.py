@@ -13,11 +13,8 @@ percentile's own distribution is, which suits both. It is widened by what the hi
 microsecond.
 
 **Looking after each round** would find a difference sooner or later where there is none. So the 5 % are spent over the
-planned rounds (K. Lan and D. DeMets, 1983, *Discrete sequential boundaries for clinical trials*, Biometrika 70, with
-the spending function that resembles O'Brien and Fleming's), the bounds of each look found by numerical integration
-(P. Armitage, C. McPherson and B. Rowe, 1969, JRSS A 132) and turned into those of Student's t by their significance
-level (C. Jennison and B. Turnbull, 2000, *Group Sequential Methods*, section 3.8). The intervals are their repeated
-confidence intervals: valid whenever one stops. Several quantities share the 5 % equally (Bonferroni).
+planned rounds (see analysis.sequential), and the intervals are valid whenever one stops. Several quantities share the
+5 % equally (Bonferroni).
 """
 
 from __future__ import annotations
@@ -27,11 +24,12 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm, t
+
+from runners.analysis.sequential import nominal_levels
 
 ALPHA = 0.05
 POWER = 0.9
@@ -42,7 +40,6 @@ FEWEST_FOR_BOOTSTRAP = 8
 DEEPEST = 0.004  # below this level the resamples are too few, and Student's t stands alone
 RESOLUTION = 0.001  # a histogram of three digits
 LEAST_US = 0.5  # half of the smallest unit
-_GRID = 400
 _UNBOUNDED = 10.0  # in logarithms: such an interval says nothing
 
 Floats = npt.NDArray[np.float64]
@@ -120,11 +117,6 @@ class Difference:
         return max(0, math.ceil(float(needed)) - self.rounds)
 
 
-def spent(part: float, alpha: float) -> float:
-    """What of `alpha` may be spent when `part` (0..1) of the planned rounds is measured."""
-    return float(2 * (1 - norm.cdf(norm.ppf(1 - alpha / 2) / math.sqrt(part)))) if part > 0 else 0.0
-
-
 def looks(planned: int) -> tuple[int, ...]:
     """After which rounds one looks: evenly, the last one at the end of the plan."""
     first = min(max(FEWEST_ROUNDS, math.ceil(planned / 3)), planned)
@@ -132,57 +124,9 @@ def looks(planned: int) -> tuple[int, ...]:
     return tuple(sorted({round(first + (planned - first) * i / max(1, count - 1)) for i in range(count)} | {planned}))
 
 
-@cache
-def levels(planned: int, alpha: float) -> dict[int, float]:
-    """The two-sided significance level of each look, such that all looks together spend `alpha`."""
-    found: dict[int, float] = {}
-    at = looks(planned)
-    density: Floats | None = None
-    grid: Floats | None = None
-    gone, before = 0.0, 0
-    for look in at:
-        step = math.sqrt(look - before)
-        now = spent(look / planned, alpha)
-        wanted = (now - gone) / 2  # in each tail of the sum of standard normal rounds
-        edge = _edge(grid, density, step, wanted, look)
-        found[look] = float(2 * norm.sf(edge / math.sqrt(look)))
-        fresh = np.linspace(-edge, edge, 2 * _GRID + 1)
-        density = _carried(grid, density, step, fresh)
-        grid, gone, before = fresh, now, look
-    return found
-
-
-def _carried(grid: Floats | None, density: Floats | None, step: float, at: Floats) -> Floats:
-    """The density of the sum at the next look, of what has not been stopped before."""
-    if grid is None or density is None:
-        first: Floats = norm.pdf(at / step) / step
-        return first
-    width = grid[1] - grid[0]
-    weights = np.full(len(grid), width)
-    weights[[0, -1]] /= 2
-    result: Floats = norm.pdf((at[:, None] - grid[None, :]) / step) / step @ (density * weights)
-    return result
-
-
-def _edge(grid: Floats | None, density: Floats | None, step: float, wanted: float, look: int) -> float:
-    """Beyond which sum lies `wanted` of what is left, in the upper tail; by bisection."""
-    low, high = 0.0, 12.0 * math.sqrt(look)
-    for _ in range(60):
-        middle = (low + high) / 2
-        if grid is None or density is None:
-            tail = float(norm.sf(middle / step))
-        else:
-            width = grid[1] - grid[0]
-            weights = np.full(len(grid), width)
-            weights[[0, -1]] /= 2
-            tail = float((norm.sf((middle - grid) / step) * density * weights).sum())
-        low, high = (middle, high) if tail > wanted else (low, middle)
-    return (low + high) / 2
-
-
 def level_now(rounds: int, planned: int, alpha: float) -> float:
     """The level of the interval after so many rounds: that of the last look; between looks nothing new is spent."""
-    known = levels(planned, alpha)
+    known = nominal_levels(looks(planned), alpha)
     passed = [look for look in known if look <= rounds]
     return known[passed[-1]] if passed else known[min(known)]
 

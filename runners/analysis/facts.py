@@ -281,6 +281,8 @@ def judge(step: Step) -> Verdict:
     summary = step.frames.get("summary")
     if summary is None or summary.empty or not summary["completed"].iloc[0] > 0:
         return Verdict((*reasons, "no response was recorded"), saturated=False)
+    if step.record.sweep is not None:
+        return Verdict(tuple(reasons), saturated=False)  # each of its steps is judged apart
     row = summary.iloc[0]
     saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < ACHIEVED_SHARE * row["offered_rps"])
     kept_up = row["kept_up"]

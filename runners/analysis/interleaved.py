@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
@@ -30,6 +30,7 @@ from scipy.optimize import brentq
 from scipy.stats import multivariate_t, t
 
 from runners.analysis.intervals import Bounded
+from runners.analysis.sequential import nominal_levels
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.levels import rank
 
@@ -153,9 +154,17 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA) -> float
 
 
 def compare(
-    starts: Sequence[Start], treatments: Sequence[str], baseline: str, margin: float, control: str | None = None
+    starts: Sequence[Start],
+    treatments: Sequence[str],
+    baseline: str,
+    margin: float,
+    control: str | None = None,
+    most_starts: int = 0,
 ) -> Effects:
     """Compare treatments with a baseline on one quantity.
+
+    `most_starts`: where the comparison may end at each start, how many there are at most; intervals are then wider, so
+    that all of them hold at once (see analysis.sequential).
 
     `treatments` names the columns of the starts, baseline and control among them; `margin` is the relative change that
     would matter, for "the same". Starts in which a quantity is not finite for a treatment are left out whole.
@@ -179,6 +188,10 @@ def compare(
         freedom, variance, share = max(1, len(kept[0].left_out) - 1), within, math.nan
     changes = (logs - logs[:, [base]]).mean(axis=0)
 
+    alpha = ALPHA
+    if FEWEST_STARTS <= count <= most_starts:
+        alpha = nominal_levels(tuple(range(FEWEST_STARTS, most_starts + 1)))[count]
+
     def effect(name: str, critical: float) -> Effect:
         change, half = float(changes[treatments.index(name)]), critical * math.sqrt(variance)
         found = Bounded(math.expm1(change), math.expm1(change - half), math.expm1(change + half))
@@ -186,14 +199,32 @@ def compare(
         needed = _needed(change, half, count, margin) if verdict == Verdict.INCONCLUSIVE else None
         return Effect(name, found, verdict, needed)
 
-    shared = critical_value(max(1, len(others)), freedom)
+    shared = critical_value(max(1, len(others)), freedom, alpha)
     return Effects(
         baseline,
         count,
         tuple(effect(name, shared) for name in others),
-        effect(control, critical_value(1, freedom)) if control is not None else None,
+        effect(control, critical_value(1, freedom, alpha)) if control is not None else None,
         share,
     )
+
+
+def without_spill_over(shared: Effects, solo: Effects) -> Effects:
+    """Take an effect from the loads alone where it contradicts that of the shared schedule.
+
+    Two effects contradict each other where they lie further apart than both intervals leave room for: the square root
+    of the sum of the squares of their halves, on the logarithmic scale (both taken for normal and independent). The
+    cause is spill-over: targets that share a core pull each other's response times together.
+    """
+    if min(shared.starts, solo.starts) < FEWEST_STARTS:
+        return shared
+    taken = []
+    for one, other in zip(shared.effects, solo.effects, strict=True):
+        middles = [math.log1p(each.change.value) for each in (one, other)]
+        halves = [math.log1p(each.change.high) - math.log1p(each.change.value) for each in (one, other)]
+        room = math.hypot(*halves)
+        taken.append(other if math.isfinite(room) and abs(middles[0] - middles[1]) > room else one)
+    return replace(shared, effects=tuple(taken))
 
 
 def _verdict(change: Bounded, margin: float) -> Verdict:

@@ -1,22 +1,21 @@
-"""The knee: the highest rate that meets an objective, found with probes that are noisy.
+"""Estimate the knee, the highest rate that meets an objective: where the curve of log(p99 / limit) crosses zero.
 
-A search is a pure function from the probes so far to the next rate or to the answer, so it can be resumed from a run
-folder and tried out on invented servers. It has two parts:
+A search that asks only whether a load met its objective throws away by how much. Here every step tells how far its p99
+lies from the limit, and the steps are short and in random order, so that a burst of stalls spoils one of many and a
+drift of the machine falls on all rates alike. Between steps the server rests at a low rate, so that the queue of one
+does not reach the next. The steps of a ladder, longer and fewer, are taken by the same curve.
 
-1. **Bracket.** Rates are doubled while they meet the objective and halved while they miss it.
-2. **Narrow.** The chance that a probe meets the objective falls with the rate like a logistic curve of unknown place
-   (the knee: the rate at which half of the probes meet it), unknown steepness, and an unknown share of misses that
-   have nothing to do with the rate (a neighbour's noise). All probes together give a posterior over the three; the
-   next rate is the one whose outcome is expected to leave the least entropy on the knee. This is the psi method (L.
-   Kontsevich and C. Tyler, 1999, *Bayesian adaptive estimation of psychometric slope and threshold*, Vision Research
-   39) with a lapse rate; it repeats near the edge by itself, for there a probe tells most. Bisection with a fixed
-   error rate (P. Frazier, S. Henderson and R. Waeber, 2019, *Probabilistic bisection converges almost as quickly as
-   stochastic approximation*, Mathematics of Operations Research 44) needs that error rate, which nobody knows.
-
-The interval is the central 98 % of the posterior, to cover the knee in at least 95 of 100 searches: rates are chosen,
-and a search ends, by what was seen, and where the chance falls slowly a lucky row of probes looks like a sharp edge, so
-that the central 95 % cover fewer (the tests simulate it). It assumes that probes are independent given their rate. A
-probe in which the generator did not keep up is not the server's: it only lowers the ceiling of what can be asked.
+**Model.** With x the logarithm of the rate and y that of p99 / limit (of the percentile that is furthest from its
+limit, or of the shortfall of the achieved rate where that is further), y = g(x) + noise. The curve rises from a floor
+-l below the knee k through zero at k to a ceiling above it, both exponentially over a width w:
+g = -l (1 - exp((x - k) / w)) below, h (1 - exp((k - x) / w)) above, as a queue's response time does near saturation.
+The server of one step is a little faster or slower than the typical one: k differs from step to step by a normal
+deviate of unknown size, integrated out by Gauss-Hermite quadrature. Noise is Student's t with 4 degrees of freedom (K.
+Lange, R. Little and J. Taylor, 1989, *Robust statistical modeling using the t distribution*, JASA 84), and a share of
+the steps, unknown too, lies anywhere above the curve: a stall of the machine makes a step slower and never faster. All
+parameters have a posterior on a grid (k fine, the others coarse); the knee is the median of that of k, its interval the
+central 98 %, which covers the truth in at least 95 of 100 simulated searches (bursts as measured, see the tests).
+scipy's curve_fit was looked at: it has no share of spoilt steps and takes the intervals for normal.
 """
 
 from __future__ import annotations
@@ -25,45 +24,108 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from itertools import product
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
 
-from runners.analysis.knee_posterior import STEP, Floats, Grid, chance, over, posterior
-from runners.analysis.knee_posterior import Probe as Probe
-from runners.analysis.meets import Met, Outcome
+from runners.analysis.intervals import Bounded
+from runners.design.objective import Objective
 
-TAIL = 0.01  # of the posterior, on each side of the 95 % interval
+Floats = npt.NDArray[np.float64]
+
+FREEDOM = 4
+FURTHEST = 3.0  # of y from zero: what lies further tells no more
+PLACES = 400
 NEAR = 1.1  # rates this close are one rate for the ends of the range
-BESIDE = 1.02  # so close to a rate that the generator did not send, twice, nothing is asked again
-ENDS_PROBED = 2
-FEWEST = 8  # probes before an interval is believed
-MOST_INVALID = 3
-
-
-def probe_of(rps: float, met: Met) -> Probe:
-    """A rate and how its load was judged, as a probe."""
-    return Probe(rps, met.outcome, met.late or met.weighed)
+BEYOND = 1.3  # how far outside of the rates that were offered a knee may lie
+FLOORS = (0.5, 1.5, FURTHEST)
+WIDTHS = (0.01, 0.04, 0.2)
+SCALES = (0.15, 0.5)
+#: By how much the capacity of a server may differ from step to step: standard deviation of its logarithm.
+JITTERS = (0.003, 0.015, 0.04, 0.1)
+SPOILT = (0.01, 0.1, 0.3)
+NODES, _WEIGHTS = np.polynomial.hermite.hermgauss(11)
+SHARES = _WEIGHTS / _WEIGHTS.sum()
+TAIL = 0.01
+#: A step in which the witness saw the cores stand still for longer than this share of it says nothing on the server.
+MOST_STALLED = 0.004
+#: What the form of the curve leaves open: near saturation no queue is exactly exponential. Added to both ends.
+FORM = 0.01
+FIRST_SHARES = (0.25, 1.25)  # of what a closed loop reached
+NEXT = (0.02, 0.98)  # of the posterior: between these quantiles the next rates lie
+LEAST_SPAN = 0.06  # of the logarithm of the rate, that a batch covers at least
+FURTHER = 4.0  # how far beyond the rates that were offered a batch looks for a knee that lies there
+LEAST_SHORTFALL = 0.01
+DRAWS = 400  # quantiles of each knee that make a ratio
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """Where to look and how well to know: rates from `low_rps` to `high_rps`, first at `start_rps`.
+class RateStep:
+    """One rate step: offered rate, percentiles by level (infinite where not known), what was achieved and lost of it.
 
-    It ends when the 95 % interval is narrower than `precision` of the knee.
+    `stalled`: share of its time in which the stall witness saw a core stand still.
     """
 
-    start_rps: float
-    low_rps: float = 100.0
-    high_rps: float = 1_000_000.0
-    precision: float = 0.05
+    rps: float
+    latency_us: tuple[tuple[float, float], ...]
+    achieved: float = 1.0
+    lost: float = 0.0
+    stalled: float = 0.0
+
+    def at(self, level: float) -> float:
+        """A percentile in microseconds; that of the next higher level where this one was not kept."""
+        return next((us for own, us in self.latency_us if own >= level), math.inf)
+
+    def missed(self, objective: Objective) -> list[str]:
+        """The parts of an objective that it missed, by name."""
+        parts = ["achieved"] if self.achieved < objective.achieved else []
+        parts += [f"p{level * 100:g}" for level, limit_us in objective.latencies if self.at(level) > limit_us]
+        return [*parts, "errors"] if self.lost > objective.errors else parts
+
+    def excess(self, objective: Objective) -> float:
+        """How far it lies from its objective, by the part that is furthest: log(p99 / limit), or what is missing."""
+        if self.lost > objective.errors:
+            return FURTHEST
+        parts = [
+            math.log(us / limit_us) if (us := self.at(level)) > 0 else -FURTHEST
+            for level, limit_us in objective.latencies
+        ]
+        short = FURTHEST
+        if self.achieved > 0:
+            short = math.log(objective.achieved / self.achieved) / max(LEAST_SHORTFALL, 1 - objective.achieved)
+        return max(-FURTHEST, min(FURTHEST, max([short, *parts])))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The posterior of the knee: `places` are logarithms of rates, `weights` their probabilities."""
+
+    places: Floats
+    weights: Floats
+
+    def quantile(self, share: float) -> float:
+        """The rate below which the knee lies with this probability."""
+        return float(np.exp(np.interp(share, np.cumsum(self.weights), self.places)))
+
+    @property
+    def knee(self) -> Bounded:
+        """The knee with its interval; a side is NaN where the knee may lie beyond all rates that were offered."""
+        low, high = self.quantile(TAIL), self.quantile(1 - TAIL)
+        step = self.places[1] - self.places[0]
+        low = math.nan if math.log(low) < self.places[0] + 2 * step else low
+        high = math.nan if math.log(high) > self.places[-1] - 2 * step else high
+        return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
 
 class Kind(StrEnum):
     FOUND = "found"
-    ABOVE = "above"  # the objective is met up to the highest rate that can be asked
+    ABOVE = "above"  # the objective is met up to the highest rate of interest, or that the generator could send
     BELOW = "below"  # it is missed at the lowest
-    OPEN = "open"  # probes ran out before the knee was between two rates
-    FAILED = "failed"  # probes could not be measured
+    OPEN = "open"  # a side, or both, lies beyond the rates that were offered
+    FAILED = "failed"  # no step could be measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +136,8 @@ class Answer:
     rps: float
     low_rps: float
     high_rps: float
-    precise: bool
-    ceiling_rps: float  # lowest rate that the generator could not send; infinite if it sent all
+    precise: bool = False
+    ceiling_rps: float = math.inf  # lowest rate that the generator could not send; infinite if it sent all
 
     @property
     def width(self) -> float:
@@ -83,145 +145,120 @@ class Answer:
         return self.high_rps / self.low_rps - 1
 
 
-Move = float | Answer
+def estimate(
+    steps: Sequence[RateStep],
+    objective: Objective,
+    precision: float = math.inf,
+    limits_rps: tuple[float, float] = (0.0, math.inf),
+    ceiling_rps: float = math.inf,
+) -> Answer:
+    """Estimate the knee from the steps of one server, and say which of its sides are known.
 
-
-def move(probes: Sequence[Probe], search: Search) -> Move:
-    """The next rate to offer, or the answer."""
-    if _failed(probes):
-        return Answer(Kind.FAILED, math.nan, math.nan, math.nan, False, _ceiling(probes))
-    if probes and probes[-1].outcome == Outcome.GENERATOR and _late_at(probes, probes[-1].rps) == 1:
-        return probes[-1].rps  # once may be chance
-    met, missed, ceiling = _rates(probes, Outcome.MET), _rates(probes, Outcome.MISSED), _ceiling(probes)
-    top = min(search.high_rps, ceiling)
-    if not met and not missed:
-        return _rounded(max(search.low_rps, min(search.start_rps, top / (1 if top == search.high_rps else 2))))
-    if not missed:
-        return _upwards(probes, met, search, ceiling)
-    if not met or min(missed) <= min(met):
-        return _downwards(missed, met, search, ceiling)
-    answer = found(probes, search)
-    if answer.precise or answer.kind == Kind.ABOVE:
-        return answer
-    return _most_informative(probes, search, ceiling)
-
-
-def finish(probes: Sequence[Probe], search: Search) -> Answer:
-    """The answer that these probes allow, though the budget is spent."""
-    following = move(probes, search)
-    if isinstance(following, Answer):
-        return following
-    met, missed = _rates(probes, Outcome.MET), _rates(probes, Outcome.MISSED)
-    if met and missed:
-        return found(probes, search)
-    low, high = max(met, default=math.nan), min(missed, default=math.nan)
-    return Answer(Kind.OPEN, math.nan, low, high, False, _ceiling(probes))
-
-
-def found(probes: Sequence[Probe], search: Search) -> Answer:
-    """The posterior's median and the interval around it."""
-    low, middle, high = _quantiles(probes, search)
-    enough = len(_rates(probes, Outcome.MET)) + len(_rates(probes, Outcome.MISSED)) >= FEWEST
-    ceiling = _ceiling(probes)
-    if middle >= ceiling:
-        return Answer(Kind.ABOVE, math.nan, low, math.nan, enough, ceiling)
-    return Answer(Kind.FOUND, middle, low, high, enough and high / low - 1 <= search.precision, ceiling)
-
-
-def _quantiles(probes: Sequence[Probe], search: Search) -> list[float]:
-    """The ends of the interval and, between them, the posterior's median.
-
-    A place on the grid stands for all around it, so the ends are the outer ones of theirs.
+    Steps in which the machine stood still are left out where others remain. `limits_rps`: the lowest and the highest
+    rate of interest.
     """
-    grid, weights = _posterior(probes, search)
-    places, cumulated = grid.places, np.cumsum(weights.sum(axis=1))
-    shares = ((TAIL, -STEP / 2), (0.5, 0.0), (1 - TAIL, STEP / 2))
-    return [float(np.exp(places[np.searchsorted(cumulated, share)] + outwards)) for share, outwards in shares]
+    nan = math.nan
+    if not steps:
+        return Answer(Kind.FAILED, nan, nan, nan, ceiling_rps=ceiling_rps)
+    steps = undisturbed(steps)[0] or steps
+    knee = curve(steps, objective).knee
+    met = [step.rps for step in steps if step.excess(objective) <= 0]
+    missed = [step.rps for step in steps if step.excess(objective) > 0]
+    # a curve whose steps below mostly miss, or above mostly meet, has the wrong form: there is no knee between them
+    missed_below = sum(rps < knee.low for rps in missed) > sum(rps < knee.low for rps in met)
+    met_above = sum(rps > knee.high for rps in met) > sum(rps > knee.high for rps in missed)
+    lower = bool(missed) and (math.isnan(knee.low) or missed_below)
+    higher = bool(met) and (math.isnan(knee.high) or met_above)
+    if not lower and not higher:
+        precise = knee.high / knee.low - 1 <= precision
+        return Answer(Kind.FOUND, knee.value, knee.low, knee.high, precise, ceiling_rps)
+    if higher and max(met) * NEAR >= min(limits_rps[1], ceiling_rps):
+        return Answer(Kind.ABOVE, nan, max(met), nan, True, ceiling_rps)
+    if lower and min(missed) <= limits_rps[0] * NEAR:
+        return Answer(Kind.BELOW, nan, nan, min(missed), True, ceiling_rps)
+    low, high = (max(met, default=nan) if higher else nan), (min(missed, default=nan) if lower else nan)
+    return Answer(Kind.OPEN, nan, low, high, ceiling_rps=ceiling_rps)
 
 
-def _failed(probes: Sequence[Probe]) -> bool:
-    last = [probe.outcome for probe in probes[-MOST_INVALID:]]
-    return len(last) == MOST_INVALID and set(last) == {Outcome.INVALID}
+def undisturbed(steps: Sequence[RateStep]) -> tuple[list[RateStep], float]:
+    """Leave out the steps in which the machine stood still, by the witness alone; gives the share that is left out."""
+    kept = [step for step in steps if step.stalled <= MOST_STALLED]
+    return kept, 1 - len(kept) / len(steps) if steps else 0.0
 
 
-def _rates(probes: Sequence[Probe], outcome: Outcome) -> list[float]:
-    return [probe.rps for probe in probes if probe.outcome == outcome]
+def curve(steps: Sequence[RateStep], objective: Objective) -> Curve:
+    """Compute the posterior of the knee. Raises ValueError without steps."""
+    return _curve(tuple(steps), objective)
 
 
-def _ceiling(probes: Sequence[Probe]) -> float:
-    """The lowest rate that the generator could not send, twice, and above all that it did send."""
-    sent = max((p.rps for p in probes if p.outcome in (Outcome.MET, Outcome.MISSED)), default=0.0)
-    late = _rates(probes, Outcome.GENERATOR)
-    return min((rps for rps in late if rps > sent and _late_at(probes, rps) > 1), default=math.inf)
+@lru_cache(maxsize=256)
+def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
+    if not steps:
+        raise ValueError("a knee needs steps")
+    rates = np.log([step.rps for step in steps])
+    excess = np.array([step.excess(objective) for step in steps])
+    places = np.linspace(rates.min() - math.log(BEYOND), rates.max() + math.log(BEYOND), PLACES)
+    found = []
+    for floor, width, jitter in product(FLOORS, WIDTHS, JITTERS):
+        # the server of a step is a little faster or slower than the typical one: the curve is moved along the rate
+        apart = rates[None, :, None] - places[:, None, None] - jitter * math.sqrt(2) * NODES[None, None, :]
+        below = floor * np.expm1(np.minimum(apart, 0) / width)
+        above = FURTHEST * -np.expm1(-np.maximum(apart, 0) / width)
+        residual = excess[None, :, None] - (below + above)
+        for scale in SCALES:
+            density = ((_student(residual / scale) / scale) * SHARES).sum(axis=2)
+            higher = (np.where(residual > 0, 1 / (FURTHEST - (below + above) + 1.0), 0.0) * SHARES).sum(axis=2)
+            found += [np.log((1 - spoilt) * density + spoilt * higher).sum(axis=1) for spoilt in SPOILT]
+    total = logsumexp(np.array(found), axis=0)
+    weights = np.exp(total - logsumexp(total))
+    return Curve(places, weights)
 
 
-def _late_at(probes: Sequence[Probe], rps: float) -> int:
-    """How often the generator did not keep up at about this rate."""
-    return sum(rps / NEAR <= late <= rps * NEAR for late in _rates(probes, Outcome.GENERATOR))
+def _student(values: Floats) -> Floats:
+    """The density of Student's t with 4 degrees of freedom."""
+    square = 1 + values**2 / FREEDOM
+    return np.asarray(0.375 / (square * square * np.sqrt(square)))  # a power of 2.5 takes five times as long
 
 
-def _rounded(rps: float) -> float:
-    """Three significant digits: nobody quotes more."""
-    return float(f"{rps:.3g}")
+def first_rates(closed_loop_rps: float, count: int) -> list[float]:
+    """Choose the rates of a first batch: evenly on a logarithmic scale around what a closed loop reached."""
+    low, high = FIRST_SHARES
+    return _spread(low * closed_loop_rps, high * closed_loop_rps, count)
 
 
-def _upwards(probes: Sequence[Probe], met: list[float], search: Search, ceiling: float) -> Move:
-    highest, top = max(met), min(search.high_rps, ceiling)
-    if highest * NEAR >= top:
-        if sum(rps * NEAR >= highest for rps in met) >= ENDS_PROBED:
-            low = min(highest, _quantiles(probes, search)[0])
-            return Answer(Kind.ABOVE, math.nan, low, math.nan, True, ceiling)
-        return highest
-    if ceiling <= 2 * highest:
-        return _rounded(math.sqrt(highest * ceiling))
-    return _rounded(min(2 * highest, search.high_rps))
+def next_rates(
+    steps: Sequence[RateStep], objective: Objective, count: int, low_rps: float = 0.0, high_rps: float = math.inf
+) -> list[float]:
+    """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all that was offered.
+
+    None lies outside of `low_rps` and `high_rps`.
+    """
+    answer = estimate(steps, objective)
+    if answer.kind == Kind.OPEN and math.isnan(answer.low_rps):
+        low, high = answer.high_rps / FURTHER, answer.high_rps
+    elif answer.kind == Kind.OPEN and math.isnan(answer.high_rps):
+        low, high = answer.low_rps, answer.low_rps * math.sqrt(FURTHER)
+    else:
+        found = curve(undisturbed(steps)[0] or steps, objective)
+        low, high = (math.log(found.quantile(share)) for share in NEXT)
+        middle, half = (low + high) / 2, max(high - low, LEAST_SPAN) / 2
+        low, high = math.exp(middle - half), math.exp(middle + half)
+    return _spread(min(max(low, low_rps), high_rps), max(min(high, high_rps), low_rps), count)
 
 
-def _downwards(missed: list[float], met: list[float], search: Search, ceiling: float) -> Move:
-    lowest = min([*missed, *met])
-    if lowest <= search.low_rps * NEAR:
-        at_the_end = [rps for rps in missed if rps <= search.low_rps * NEAR]
-        if len(at_the_end) >= ENDS_PROBED and not met:
-            return Answer(Kind.BELOW, math.nan, math.nan, search.low_rps, True, ceiling)
-        return _rounded(search.low_rps)
-    return _rounded(max(search.low_rps, lowest / 2))
+def _spread(low_rps: float, high_rps: float, count: int) -> list[float]:
+    return [float(f"{rps:.4g}") for rps in np.geomspace(low_rps, high_rps, count)]
 
 
-def _posterior(probes: Sequence[Probe], search: Search) -> tuple[Grid, Floats]:
-    rates = _rates(probes, Outcome.MET) + _rates(probes, Outcome.MISSED)
-    grid = over(rates, search.low_rps / NEAR, search.high_rps * NEAR)
-    return grid, posterior(probes, grid)
+def ratio(of: Curve, against: Curve) -> Bounded:
+    """Compute the ratio of two knees with its interval: all pairs of quantiles of their posteriors.
 
-
-def _entropy(weights: Floats) -> float:
-    marginal = weights.sum(axis=1)
-    total = marginal.sum()
-    share = marginal[marginal > 0] / total
-    return float(-(share * np.log(share)).sum())
-
-
-def _most_informative(probes: Sequence[Probe], search: Search, ceiling: float) -> float:
-    grid, weights = _posterior(probes, search)
-    places, cumulated = grid.places, np.cumsum(weights.sum(axis=1))
-    inside = range(int(np.searchsorted(cumulated, 0.01)), int(np.searchsorted(cumulated, 0.99)) + 1)
-    late = [rps for rps in _rates(probes, Outcome.GENERATOR) if _late_at(probes, rps) > 1]
-    rates = {index: float(np.exp(places[index])) for index in inside[:: max(1, len(inside) // 40)]}
-    candidates = {
-        index: rate
-        for index, rate in rates.items()
-        if rate * NEAR < ceiling and not any(rps / BESIDE < rate < rps * BESIDE for rps in late)
-    }
-    if not candidates:
-        middle = float(np.exp(places[inside[len(inside) // 2]]))
-        return _rounded(ceiling / NEAR if math.isfinite(ceiling) else middle)
-    count = len(places)
-    steps = np.arange(1 - count, count, dtype=np.float64)  # of the grid: how far a knee lies above a rate
-    apart = chance(1.0, STEP * steps)
-    best, least = math.nan, math.inf
-    for index, rate in candidates.items():
-        met = weights * apart[count - 1 - index : 2 * count - 1 - index]
-        share = float(met.sum())
-        expected = share * _entropy(met) + (1 - share) * _entropy(weights - met)
-        if expected < least:
-            best, least = rate, expected
-    return _rounded(best)
+    Where the slices of both lie in random order among each other, a drift of the machine is in both and out of the
+    ratio; the interval takes them for independent, which makes it too wide rather than too narrow.
+    """
+    shares = (np.arange(DRAWS) + 0.5) / DRAWS
+    logs = [np.interp(shares, np.cumsum(each.weights), each.places) for each in (of, against)]
+    low, middle, high = np.quantile(np.subtract.outer(*logs), [TAIL, 0.5, 1 - TAIL])
+    low = -math.inf if math.isnan(of.knee.low) or math.isnan(against.knee.high) else low - FORM
+    high = math.inf if math.isnan(of.knee.high) or math.isnan(against.knee.low) else high + FORM
+    return Bounded(float(np.exp(middle)), float(np.exp(low)), float(np.exp(high)))

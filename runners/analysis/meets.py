@@ -8,6 +8,8 @@ from enum import StrEnum
 import pandas as pd
 
 from runners.analysis import facts
+from runners.analysis.knee import RateStep
+from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
 from runners.readers import write
 from runners.readers.run import Step
@@ -31,14 +33,66 @@ class Outcome(StrEnum):
 class Met:
     """The outcome and the parts of the objective that were missed, in words.
 
-    `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`). `weighed`:
-    missed with such a generator, which alone says nothing on the server; a search weighs it with the others (`knee`).
+    `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`).
     """
 
     outcome: Outcome
     missed: tuple[str, ...] = ()
     late: bool = False
-    weighed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One rate of a ladder or a search: what was measured there, how it was judged, and the step that holds it."""
+
+    rate_step: RateStep
+    met: Met
+    step: Step
+    samples: float
+
+    @property
+    def rps(self) -> float:
+        """The offered rate."""
+        return self.rate_step.rps
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it was judged."""
+        return self.met.outcome
+
+    @property
+    def counts(self) -> bool:
+        """Whether it says something of its server."""
+        return self.outcome in (Outcome.MET, Outcome.MISSED)
+
+
+def points(step: Step, objective: Objective) -> list[Point]:
+    """Judge each rate of a step: one, or each short one of a load whose rate changes."""
+    if step.record.sweep is None:
+        levels = [(level, value.value) for level in LEVELS if (value := facts.at(step, level)) is not None]
+        achieved, lost = facts.held_share(step), lost_share(step, objective)
+        whole = RateStep(facts.offered_rps(step), tuple(levels), achieved if write.known(achieved) else 0.0, lost)
+        return [Point(whole, meets(step, objective), step, facts.samples(step))]
+    if step.record.invalid_reasons:
+        return []
+    kept_up = step.frames["summary"]["kept_up"]
+    late = not kept_up.empty and not pd.isna(kept_up.iloc[0]) and not bool(kept_up.iloc[0])
+    return [_short(row, objective, step, late) for _, row in step.frames["rate_steps"].iterrows()]
+
+
+def _short(row: pd.Series[float], objective: Objective, step: Step, late: bool) -> Point:
+    latencies = tuple((level, float(row[f"p{level * 100:g}_us".replace(".", "")])) for level in LEVELS)
+    found = RateStep(
+        float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"])
+    )
+    missed = []
+    for part in found.missed(objective):
+        values = {"achieved": write.percent(found.achieved), "errors": write.percent(found.lost)}
+        level = next((level for level in LEVELS if part == f"p{level * 100:g}"), None)
+        value = values.get(part) or (write.latency(found.at(level)) if level is not None else "")
+        missed.append(f"{part} {value}")
+    met = Met(Outcome.MISSED if missed else Outcome.MET, tuple(missed), late=late and not missed)
+    return Point(found, met, step, float(row["requests"]))
 
 
 def meets(step: Step, objective: Objective) -> Met:
@@ -53,7 +107,7 @@ def meets(step: Step, objective: Objective) -> Met:
         outcome = _judged(step, objective).outcome if facts.only_late(step) else Outcome.INVALID
         if outcome == Outcome.MET:
             return Met(outcome, late=True)
-        return Met(Outcome.GENERATOR, ("the generator did not keep up",), weighed=outcome == Outcome.MISSED)
+        return Met(Outcome.GENERATOR, ("the generator did not keep up",))
     return _judged(step, objective)
 
 

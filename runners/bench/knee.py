@@ -1,94 +1,152 @@
-"""Rows on the knee of one server by many short steps: how wide is it after a minute, and does it come again?"""
+"""Rows on knees by short rate steps: how wide after a minute, do they come again, do their intervals hold the truth?"""
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import statistics
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+
+from scipy.stats import binom
 
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee_curve import (
-    ShortStep,
-    curve,
-    first_rates,
-    next_rates,
-    steps_of,
-    undisturbed,
-)
+from runners.analysis.knee import Curve, Kind, RateStep, curve, estimate, first_rates, next_rates, ratio, undisturbed
 from runners.bench.fixture import Fixture
+from runners.bench.queue_model import CAPACITY_RPS, simulated_search, true_knee_rps
 from runners.bench.row import Row
+from runners.design.block import BATCH, REST_SHARE, SEARCH_STEP_S
+from runners.design.objective import Objective
+from runners.design.session import Sweep
 from runners.design.workload import SCRIPTS
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
 from runners.readers.activity import read_stall_log
 from runners.readers.columns import frame
+from runners.readers.rate_steps import rate_steps_frame
 from runners.readers.requests_log import read_requests_log
+from runners.storage.schema import SweepRecord
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
 from runners.trial.witness import StallWitness
 
-STEP_S, REST_S = 0.5, 0.5
-BATCHES, BATCH = 4, 15  # a minute in all
-REST_SHARE = 0.2  # of what a closed loop reached
-LIMIT_US = 10_000.0
+SEARCH_S = 60.0
+OBJECTIVE = Objective()
 CONNECTIONS = 16
-WARM_S = 8
+WARM_S = 4
 WIDTH_LIMIT, WITHIN = 0.2, 0.1
+#: Bursts of stalls a second, and the spread of a server's capacity from step to step, that searches are simulated with.
+SIMULATED = ((0.0, 0.0), (0.4, 0.03), (1.0, 0.03))
+COVERED, SURELY = 0.95, 0.98
 _TIMEOUT_S = 60.0
+#: What the generator is told of a server: an address, or a script and what it needs.
+Target = Sequence[str]
 
 
-def batch(on: Fixture, target: Sequence[str], rates: Sequence[float], rest_rps: float) -> list[ShortStep]:
+def batch(on: Fixture, target: Target, sweep: Sweep, connections: int = CONNECTIONS) -> list[RateStep]:
     """Offer the rates one after the other, each followed by a rest, in one load under the stall witness."""
     log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
-    offered = ",".join(f"{rps:.0f},{rest_rps:.0f}" for rps in rates)
-    length_s = len(rates) * (STEP_S + REST_S)
-    flags = ["-t1", f"-c{CONNECTIONS}", "-R", offered, "-d", f"{length_s:g}s", "--requests-log", str(log), *target]
+    offered = ",".join(f"{rps:.0f}" for rps in sweep.parts_rps)
+    flags = [
+        "-t1",
+        f"-c{connections}",
+        "-R",
+        offered,
+        "-d",
+        f"{sweep.length_s:g}s",
+        "--requests-log",
+        str(log),
+        *target,
+    ]
     command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
     with StallWitness(TRUEPACE.with_name("stall-witness")).beside(usable_cpus(), stalls) as watched:
-        subprocess.run(command, capture_output=True, timeout=length_s + _TIMEOUT_S, cwd=ROOT, check=True)
+        subprocess.run(command, capture_output=True, timeout=sweep.length_s + _TIMEOUT_S, cwd=ROOT, check=True)
     requests = read_requests_log(log)
-    seen = read_stall_log(stalls) if watched[0].cpus else None
-    stood = seen.frame(requests.start_unix_us) if seen is not None else frame("stalls", [])
-    return steps_of(requests.frame, stood, rates, STEP_S, STEP_S + REST_S)
+    seen = read_stall_log(stalls).frame(requests.start_unix_us) if watched[0].cpus else frame("stalls")
+    record = SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s)
+    rows = rate_steps_frame(requests.frame, seen, record)
+    columns = [rows[name].tolist() for name in ("offered_rps", "p99_us", "achieved", "lost", "stalled")]
+    return [
+        RateStep(rps, ((0.99, p99_us),), achieved, lost, stalled)
+        for rps, p99_us, achieved, lost, stalled in zip(*columns, strict=True)
+    ]
 
 
-def search(on: Fixture, target: Sequence[str], closed_rps: float, seed: int) -> tuple[Bounded, float]:
-    """Search the knee of a warm server for a minute; gives it and the share of steps left out for the machine."""
+def search(
+    on: Fixture, targets: Mapping[str, Target], seconds: float, seed: int, connections: int = CONNECTIONS
+) -> dict[str, list[RateStep]]:
+    """Search the knees of warm servers, for so many seconds each: batches go to them in random order."""
     chance = random.Random(seed)  # noqa: S311 - an order, no secret
-    steps: list[ShortStep] = []
-    rates = first_rates(closed_rps, BATCH)
-    for _ in range(BATCHES):
-        steps += batch(on, target, chance.sample(rates, len(rates)), REST_SHARE * closed_rps)
-        kept, left_out = undisturbed(steps)
-        found = curve(kept or steps, LIMIT_US)
-        rates = next_rates(found, BATCH)
-    return found.knee, left_out
+    closed_rps = {name: float(on.load(each, 2, connections)["achieved_rps"]) for name, each in targets.items()}
+    rates = {name: first_rates(rps, BATCH) for name, rps in closed_rps.items()}
+    steps: dict[str, list[RateStep]] = {name: [] for name in targets}
+    for _ in range(max(2, round(seconds / Sweep((1.0,) * BATCH, 1.0, SEARCH_STEP_S).length_s))):
+        for name in chance.sample(list(targets), len(targets)):
+            order = tuple(chance.sample(rates[name], BATCH))
+            sweep = Sweep(order, REST_SHARE * closed_rps[name], SEARCH_STEP_S)
+            steps[name] += batch(on, targets[name], sweep, connections)
+            rates[name] = next_rates(steps[name], OBJECTIVE, BATCH)
+    return steps
 
 
-def rows(on: Fixture, engine: str, repeats: int) -> Iterator[Row]:
-    """Search the knee of one engine again and again, on one warm server."""
-    spec = replace(on.spec(f"knee-{engine}"), engine=engine)
+def posterior(steps: Sequence[RateStep]) -> Curve:
+    """The posterior of a knee without the steps in which the machine stood still."""
+    return curve(undisturbed(steps)[0] or steps, OBJECTIVE)
+
+
+def rows(on: Fixture, engine: str, more: Callable[[int], bool]) -> Iterator[Row]:
+    """Search the knees of two processes of one engine again and again: both in one search, then one after the other."""
     found: list[Bounded] = []
-    with on.running(spec) as server:
-        target = [f"{server.url}/v0/entity?id=1"] if engine == "noop" else ["-s", str(SCRIPTS / "put.lua"), server.url]
-        on.load(target, WARM_S, CONNECTIONS)
-        for number in range(repeats):
-            closed_rps = float(on.load(target, 2, CONNECTIONS)["achieved_rps"])
-            began = time.monotonic()
-            knee, left_out = search(on, target, closed_rps, number)
-            found.append(knee)
+    paired, apart = list[Bounded](), list[float]()
+    with ExitStack() as stack:
+        targets = {}
+        for name in ("first", "second"):
+            spec = dataclasses.replace(on.spec(f"knee-{engine}-{name}"), engine=engine)
+            server = stack.enter_context(on.running(spec))
+            put = ["-s", str(SCRIPTS / "put.lua"), server.url]
+            targets[name] = [f"{server.url}/v0/entity?id=1"] if engine == "noop" else put
+            on.load(targets[name], WARM_S, CONNECTIONS)
+        while more(len(paired)):
+            began, number = time.monotonic(), len(paired) + 1
+            steps = search(on, targets, SEARCH_S, number)
+            answers = [estimate(each, OBJECTIVE) for each in steps.values()]
+            found += [Bounded(each.rps, each.low_rps, each.high_rps) for each in answers if each.kind == Kind.FOUND]
+            paired.append(ratio(*(posterior(each) for each in steps.values())))
+            if len(found) > 1:
+                apart.append(found[-1].value / found[0].value)
+            left_out = statistics.fmean(undisturbed(each)[1] for each in steps.values())
+            told = ", ".join(f"{each.rps:,.0f}/s ({each.low_rps:,.0f} to {each.high_rps:,.0f})" for each in answers)
             print(
-                f"  {engine} {number + 1} of {repeats}: {knee.value:,.0f}/s ({knee.low:,.0f} to {knee.high:,.0f}), "
-                f"{left_out:.0%} of the steps left out, closed loop {closed_rps:,.0f}/s, "
-                f"{time.monotonic() - began:.0f} s",
+                f"  {engine} {number}: {told}, ratio {paired[-1].value:.3f} ({paired[-1].low:.3f} to "
+                f"{paired[-1].high:.3f}), {left_out:.0%} of the steps left out, {time.monotonic() - began:.0f} s",
                 flush=True,
             )
+    count = len(found)
+    if not count:
+        return
     middle = statistics.median(each.value for each in found)
     widths = tuple(100 * (each.high / each.low - 1) for each in found)
     within = sum(abs(each.value / middle - 1) <= WITHIN for each in found)
-    yield Row(f"power/knee-{engine}/width-vs-limit", "%", widths, (100 * WIDTH_LIMIT,) * repeats, "<=", 1.0)
-    note = f"median {middle:,.0f}/s"
-    yield Row(f"power/knee-{engine}/within-10%", "searches", (float(within),), (float(repeats),), ">=", 1.0, note)
+    ratios = ", ".join(f"{each.value:.3f}" for each in paired)
+    note = f"{SEARCH_S:g} s a setting; ratios of two alike in one search {ratios}, one after the other "
+    note += ", ".join(f"{each:.3f}" for each in apart)
+    yield Row(f"power/knee-{engine}/width-vs-limit", "%", widths, (100 * WIDTH_LIMIT,) * count, "<=", 1.0, note)
+    note = f"median {middle:,.0f}/s; {2 * len(paired) - count} found none"
+    tried = float(2 * len(paired))
+    yield Row(f"power/knee-{engine}/within-10%", "searches", (float(within),), (tried,), ">=", 1.0, note)
+
+
+def coverage(more: Callable[[int], bool]) -> Iterator[Row]:
+    """Search simulated servers: how often does the interval hold the knee that is true of them?"""
+    truth_rps, held, widths = true_knee_rps(OBJECTIVE), list[bool](), list[float]()
+    while more(len(held) // len(SIMULATED)):
+        for bursts, spread in SIMULATED:
+            knee = posterior(simulated_search(len(held), bursts, spread, OBJECTIVE)).knee
+            held.append(knee.low <= truth_rps <= knee.high)
+            widths.append(100 * (knee.high / knee.low - 1))
+    wanted = float(binom.ppf(1 - SURELY, len(held), COVERED))
+    note = f"of {len(held)} simulated with bursts as measured; median width {statistics.median(widths):.1f} %, "
+    note += f"true knee {truth_rps / CAPACITY_RPS:.2f} of the capacity"
+    yield Row("power/knee/coverage-vs-wanted", "searches", (float(sum(held)),), (wanted,), ">=", 1.0, note)

@@ -1,75 +1,218 @@
-"""`make bench-power`: what a comparison in one schedule can tell, on this machine: false findings and planted effects.
+"""`make bench-power`: what a comparison can find on this machine: false findings, planted effects, smallest difference.
 
-A comparison is three fresh starts of each side, loaded together, request by request (see analysis.interleaved); beside
-it the same seconds are spent one after the other. Sides are two processes of one setting (what is found there is
-false), or a reference server and the same with a few microseconds of work in each request.
+Sides of a comparison are two processes of one setting (what is found there is false), or a server of the generator's
+crate, or of the tests, and the same with something planted. Latency and CPU time are compared by one schedule, request
+by request, throughput by slices in random order (see docs/method.md); beside each, the same seconds are spent one after
+the other. A row makes as many comparisons as its share of the minutes has time for, and its limit follows from that.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
+import contextlib
+import json
+import random
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
+import numpy as np
+import numpy.typing as npt
 from scipy.stats import binom
 
 from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
+from runners.analysis.intervals import Bounded
+from runners.analysis.machine_stalls import outside
 from runners.bench import any_server, knee, plants
+from runners.bench.clients import REFERENCE
 from runners.bench.fixture import Fixture, fixture
 from runners.bench.row import NoFigure, Row
-from runners.bench.sharing import reference_server
 from runners.design.workload import SCRIPTS
-from runners.process.supervisor import pinned
-from runners.readers.requests_log import read_requests_log
+from runners.errors import LabError
+from runners.process.cpu_placement import usable_cpus
+from runners.process.supervisor import pinned, start
+from runners.process.tree import ProcessClock
+from runners.readers.activity import read_stall_log
+from runners.readers.requests_log import RequestsLog, read_requests_log
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
+from runners.trial.witness import StallWitness
 
-RATE_RPS = 3_000  # of both sides together: well below half of one server's capacity
-SECONDS = 6.0  # of load a start
-WARM_S, WARM_RPS = 3, 6_000  # before it, for the compiler
-PLANTED_US = 5.0
-MARGIN = 0.01
-FALSE_SHARE, FOUND_SHARE = 0.05, 0.97
 NAMES = ("baseline", "other")
+P50, P67, CPU, P99, THROUGHPUT = "p50", "p67", "CPU a request", "p99 without stalls", "throughput"
+APART = "one after the other"
+MARGIN = 0.01
+FALSE_SHARE, FOUND_SHARE, SURELY = 0.05, 0.97, 0.98
+WITHIN = 20.0  # per cent of the truth, that the median estimate may be off
+CLOCK_S = 0.25  # between two readings of the processor clocks
+SLICE_S, SLICES, LOOPS = 0.2, 8, 16  # of closed loops on each side, over so many connections
+DELAY_SERVER = ROOT / "runners" / "tests" / "e2e" / "delay_server.py"
+#: What is planted.
+CPU_SHARE, THROUGHPUT_SHARE, P50_US, TAIL_US, TAIL_EACH = 0.06, -0.10, 5.0, 2_000, 33
+WORK_US = 30.0  # of each request to the server that more is planted in
 _TIMEOUT_S = 60.0
-#: A side: starts a fresh process and gives its target, as `--target` takes it.
-Side = Callable[[], AbstractContextManager[str]]
 
 
-def load(on: Fixture, urls: Sequence[str], interleave: str, seed: int, *, warm: bool = False) -> Start:
-    """Load both sides, by request or one after the other, and estimate the medians of their response times."""
-    log = on.folder / "requests.log"
-    rate_rps, seconds = (WARM_RPS, WARM_S) if warm else (RATE_RPS, SECONDS)
-    flags = ["-t1", "-c1", f"-R{rate_rps}", f"-d{seconds:g}s", "--warmup", "1s", "--seed", str(seed)]
-    flags += ["--interleave", interleave, "--requests-log", str(log)]
-    for name, url in zip(NAMES, urls, strict=True):
-        flags += ["--target", f"{name}={url}"]
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that is up: what a load is told of it, and its process."""
+
+    target: str
+    pid: int
+
+
+#: A side: starts a fresh process.
+Side = Callable[[], AbstractContextManager[Running]]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How two sides are compared: `seconds` of load a start, at `rate_rps` for both together."""
+
+    quantity: str
+    starts: int
+    seconds: float
+    warm_s: float = 1.0
+    rate_rps: int = 3_000
+    connections: int = 1
+
+
+@dataclass(slots=True)
+class Budget:
+    """The seconds that a row has, and the most comparisons that it makes."""
+
+    seconds: float
+    most: int
+    full: bool
+    began_s: float = field(default_factory=time.monotonic)
+
+    def left_for(self, done: int, fewest: int = 2) -> bool:
+        """Whether there is time for one more, if it takes as long as those that are done."""
+        elapsed_s = time.monotonic() - self.began_s
+        return done < fewest or (done < self.most and elapsed_s * (done + 1) / done <= self.seconds)
+
+
+@contextmanager
+def spinning(on: Fixture, work_us: float) -> Iterator[Running]:
+    """A server that does nothing but spin for so long on each request."""
+    command = [str(REFERENCE), "--kind", "server", "--work", f"{work_us:.3f}us", "http://127.0.0.1"]
+    child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
+    try:
+        yield Running(child.stdout.readline().decode().strip(), child.pid)
+    finally:
+        child.stop()
+
+
+@contextmanager
+def delaying(on: Fixture, delays_us: Sequence[int]) -> Iterator[Running]:
+    """A server that responds to each request after the next delay of a cycle, and works on others meanwhile."""
+    command = [sys.executable, str(DELAY_SERVER), ",".join(map(str, delays_us))]
+    child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
+    try:
+        yield Running(f"http://127.0.0.1:{child.stdout.readline().decode().strip()}/delayed", child.pid)
+    finally:
+        child.stop()
+
+
+@contextmanager
+def engine(on: Fixture, name: str) -> Iterator[Running]:
+    """A fresh process of an engine: GET of one key where nothing is stored, else PUT of new ones."""
+    spec = replace(on.spec(f"{name}-{time.monotonic_ns()}"), engine=name)
+    with on.running(spec) as server:
+        target = f"{server.url}/v0/entity?id=1" if name == "noop" else f"{server.url},script={SCRIPTS / 'put.lua'}"
+        yield Running(target, server.pid)
+
+
+def shared(on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int) -> dict[str, Start]:
+    """Load both sides, by request or one after the other; gives every quantity of the load."""
+    log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
+    flags = ["-t1", f"-c{design.connections}", f"-R{design.rate_rps}", f"-d{design.seconds:g}s", "--warmup", "0.3s"]
+    flags += ["--seed", str(seed), "--interleave", interleave, "--requests-log", str(log)]
+    flags += chain(*(("--target", f"{name}={side.target}") for name, side in zip(NAMES, sides, strict=True)))
     command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
-    subprocess.run(command, capture_output=True, timeout=seconds + _TIMEOUT_S, cwd=ROOT, check=True)
-    return start_of(read_requests_log(log).frame, NAMES, 0.5)
+    clocks, read = [ProcessClock((side.pid,)) for side in sides], list[tuple[float, ...]]()
+    with StallWitness(TRUEPACE.with_name("stall-witness")).beside(usable_cpus(), stalls) as watched:
+        child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while True:
+                read.append((time.time(), *(clock.read_s() or 0.0 for clock in clocks)))
+                if child.wait_up_to(CLOCK_S):
+                    break
+                if time.time() - read[0][0] > design.seconds + _TIMEOUT_S:
+                    raise TimeoutError("the load did not end")
+        finally:
+            child.stop()
+    requests = read_requests_log(log)
+    found = {P50: start_of(requests.frame, NAMES, 0.5), P67: start_of(requests.frame, NAMES, 2 / 3)}
+    found[CPU] = _cpu(np.array(read), requests)
+    if watched[0].cpus:
+        kept, _ = outside(requests.frame, read_stall_log(stalls).frame(requests.start_unix_us))
+        found[P99] = start_of(kept, NAMES, 0.99)
+    return found
 
 
-def compared(on: Fixture, sides: tuple[Side, Side], seed: int) -> dict[str, Effects]:
-    """Compare two sides over fresh starts: by request, and in the same seconds one after the other."""
-    found: dict[str, list[Start]] = {"request": [], "none": []}
-    for start in range(FEWEST_STARTS):
+def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
+    """CPU time a request of each side, whole and without each block between two readings of the clocks."""
+    frame = requests.frame[requests.frame["fate"] == "completed"]
+    came_s = frame["t_s"].to_numpy(float) + frame["response_us"].to_numpy(float) / 1e6
+    read = read[read[:, 0] >= requests.start_unix_us / 1e6]
+    edges = read[:, 0] - requests.start_unix_us / 1e6
+    counts = np.array([np.histogram(came_s[(frame["target"] == name).to_numpy()], edges)[0] for name in NAMES]).T
+    used_s = np.diff(read[:, 1:], axis=0)
+    total, served = used_s.sum(axis=0), counts.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Start(np.log(total / served * 1e6), np.log((total - used_s) / (served - counts) * 1e6))
+
+
+def closed(on: Fixture, sides: Sequence[Running], interleave: str, seed: int) -> dict[str, Start]:
+    """Load one side at a time in closed loop: slices in random order, or all of one side after the other's."""
+    chance = random.Random(seed)  # noqa: S311 - an order, no secret
+    pairs = [chance.sample((0, 1), 2) for _ in range(SLICES)]
+    order = [side for pair in pairs for side in pair] if interleave != "none" else [0] * SLICES + [1] * SLICES
+    rates: dict[int, list[float]] = {0: [], 1: []}
+    for side in order:
+        rates[side].append(closed_rps(on, sides[side]))
+    table = np.array([rates[0], rates[1]]).T
+    left_out = np.array([np.delete(table, index, axis=0).mean(axis=0) for index in range(SLICES)])
+    return {THROUGHPUT: Start(np.log(table.mean(axis=0)), np.log(left_out))}
+
+
+def closed_rps(on: Fixture, side: Running, seconds: float = SLICE_S) -> float:
+    """What one side reaches in closed loop."""
+    out, (url, _, script) = on.folder / "closed.json", side.target.partition(",script=")
+    flags = ["-t1", f"-c{LOOPS}", f"-d{seconds:g}s", "--json", str(out), *(["-s", script] if script else []), url]
+    command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
+    subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, cwd=ROOT, check=True)
+    return float(json.loads(out.read_text())["achieved_rps"])
+
+
+def measured(on: Fixture, sides: tuple[Side, Side], design: Design, seed: int) -> dict[str, list[dict[str, Start]]]:
+    """Measure fresh starts of both sides, by the design and in the same seconds one after the other."""
+    found: dict[str, list[dict[str, Start]]] = {"request": [], "none": []}
+    for number in range(design.starts):
         with ExitStack() as stack:
-            urls = [stack.enter_context(side()) for side in sides]
-            load(on, urls, "request", seed, warm=True)
+            up = [stack.enter_context(side()) for side in sides]
+            for side in up:
+                closed_rps(on, side, design.warm_s)
+            own = seed * 100 + number
             for interleave, starts in found.items():
-                starts.append(load(on, urls, interleave, seed * FEWEST_STARTS + start))
-    return {interleave: compare(starts, NAMES, "baseline", MARGIN) for interleave, starts in found.items()}
+                if design.quantity == THROUGHPUT:
+                    starts.append(closed(on, up, interleave, own))
+                    continue
+                starts.append(shared(on, up, design, interleave, own))
+                if design.quantity == "":  # all of them
+                    starts[-1] |= closed(on, up, interleave, own)
+    return found
 
 
-def _found(comparison: Effects) -> bool:
-    return comparison.effects[0].verdict in (Verdict.HIGHER, Verdict.LOWER)
+def effects(starts: Sequence[Mapping[str, Start]], quantity: str) -> Effects:
+    """Compare the sides in one quantity."""
+    return compare([start[quantity] for start in starts], NAMES, "baseline", MARGIN)
 
 
 def half_width(comparison: Effects) -> float:
@@ -78,95 +221,222 @@ def half_width(comparison: Effects) -> float:
     return 50 * (change.high - change.low)
 
 
-def _note(kept: dict[str, list[Effects]]) -> str:
-    by_request, apart = (
-        f"{sum(map(_found, each))} found, +-{statistics.median(map(half_width, each)):.2g} %" for each in kept.values()
-    )
-    changes = [100 * each.effects[0].change.value for each in kept["request"]]
-    return (
-        f"of {len(changes)}, p50 {statistics.median(changes):+.2f} % ({min(changes):+.2f} to {max(changes):+.2f}); "
-        f"by request {by_request}; one after the other {apart}"
-    )
+def _decided(comparison: Effects) -> bool:
+    return comparison.effects[0].verdict in (Verdict.HIGHER, Verdict.LOWER)
 
 
-def repeated(on: Fixture, name: str, sides: tuple[Side, Side], repeats: int) -> dict[str, list[Effects]]:
-    """Repeat a comparison, a line each."""
-    kept: dict[str, list[Effects]] = {"request": [], "none": []}
-    for number in range(repeats):
-        began = time.monotonic()
-        for interleave, comparison in compared(on, sides, number + 1).items():
-            kept[interleave].append(comparison)
-        change = kept["request"][-1].effects[0].change
-        print(
-            f"  {name} {number + 1} of {repeats}: {change.value:+.2%} ({change.low:+.2%} to {change.high:+.2%}), "
-            f"{time.monotonic() - began:.0f} s",
-            flush=True,
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The comparisons of a row, and of each what was measured by its design."""
+
+    by_design: list[Effects]
+    apart: list[Effects]
+    starts: list[list[dict[str, Start]]]
+
+    @property
+    def note(self) -> str:
+        """What both ways found, and how wide their intervals were."""
+        changes = [100 * each.effects[0].change.value for each in self.by_design]
+        ways = [
+            f"{sum(map(_decided, each))} found, +-{statistics.median(map(half_width, each)):.2g} %"
+            for each in (self.by_design, self.apart)
+        ]
+        return (
+            f"of {len(changes)}: {statistics.median(changes):+.2f} % ({min(changes):+.2f} to {max(changes):+.2f}); "
+            f"{ways[0]}; {APART} {ways[1]}"
         )
+
+
+def repeated(on: Fixture, name: str, sides: tuple[Side, Side], design: Design, budget: Budget) -> Repeated:
+    """Repeat a comparison while there is time, a line each."""
+    kept, number = Repeated([], [], []), 0
+    while budget.left_for(number):
+        began, number = time.monotonic(), number + 1
+        found = measured(on, sides, design, number)
+        try:
+            both = [effects(found[way], design.quantity) for way in ("request", "none")]
+        except ValueError as error:  # the machine stood still for most of it
+            print(f"  {name} {number}: {error}", flush=True)
+            continue
+        kept.by_design.append(both[0])
+        kept.apart.append(both[1])
+        kept.starts.append(found["request"])
+        change = both[0].effects[0].change
+        print(f"  {name} {number}: {_percent(change)}, {time.monotonic() - began:.0f} s", flush=True)
+    if not kept.by_design:
+        raise ValueError(f"none of {number} comparisons has a finite {design.quantity} of both sides")
     return kept
 
 
-def alike(on: Fixture, engine: str, repeats: int) -> Iterator[Row]:
-    """Two processes of one setting: how often is a difference found?"""
-
-    def side() -> AbstractContextManager[str]:
-        return running(on, engine)
-
-    kept = repeated(on, f"aa-{engine}", (side, side), repeats)
-    false, limit = sum(map(_found, kept["request"])), float(binom.ppf(0.95, repeats, FALSE_SHARE))
-    yield Row(f"power/aa-{engine}/false-vs-limit", "findings", (float(false),), (limit,), "<=", 1.0, _note(kept))
+def _percent(change: Bounded) -> str:
+    return f"{change.value:+.2%} ({change.low:+.2%} to {change.high:+.2%})"
 
 
-@contextmanager
-def running(on: Fixture, engine: str) -> Iterator[str]:
-    """A fresh process of an engine; gives the target: GET of one key where nothing is stored, else PUT of new ones."""
-    spec = replace(on.spec(f"{engine}-{time.monotonic_ns()}"), engine=engine)
-    with on.running(spec) as server:
-        yield f"{server.url}/v0/entity?id=1" if engine == "noop" else f"{server.url},script={SCRIPTS / 'put.lua'}"
+def alike(on: Fixture, name: str, budget: Budget) -> Iterator[Row]:
+    """Two processes of one setting, 20 s: how often is a difference found?"""
+
+    def side() -> AbstractContextManager[Running]:
+        return engine(on, name)
+
+    design = Design(P50, FEWEST_STARTS, 20 / FEWEST_STARTS if budget.full else 2.0, 1.0)
+    kept = repeated(on, f"aa-{name}", (side, side), design, budget)
+    false = sum(map(_decided, kept.by_design))
+    limit = float(binom.ppf(SURELY, len(kept.by_design), FALSE_SHARE))
+    yield Row(f"power/aa-{name}/false-vs-limit", "findings", (float(false),), (limit,), "<=", 1.0, kept.note)
 
 
-def planted(on: Fixture, repeats: int) -> Iterator[Row]:
-    """A few microseconds of work in one of two servers: how often are they found?"""
+def _found(name: str, kept: Repeated, truths: Sequence[float]) -> Iterator[Row]:
+    """How often what was planted is found, and how far the median estimate is from the truth."""
+    sign = Verdict.HIGHER if truths[0] > 0 else Verdict.LOWER
+    hits = sum(each.effects[0].verdict == sign for each in kept.by_design)
+    wanted = float(max(1, binom.ppf(1 - SURELY, len(kept.by_design), FOUND_SHARE)))
+    yield Row(f"power/{name}/found-vs-wanted", "findings", (float(hits),), (wanted,), ">=", 1.0, kept.note)
+    ratios = [each.effects[0].change.value / truth for each, truth in zip(kept.by_design, truths, strict=True)]
+    off = 100 * abs(statistics.median(ratios) - 1)
+    note = f"{100 * statistics.median(truths):+.2f} % planted"
+    yield Row(f"power/{name}/estimate-off-vs-limit", "%", (off,), (WITHIN,), "<=", 1.0, note)
 
-    def side(work_us: float) -> Side:
-        return lambda: reference_server(on.server_cpus, work_us)
 
-    kept = repeated(on, f"planted-{PLANTED_US:g}us", (side(0.0), side(PLANTED_US)), repeats)
-    hits = sum(each.effects[0].verdict == Verdict.HIGHER for each in kept["request"])
-    wanted = math.ceil(binom.ppf(0.05, repeats, FOUND_SHARE))
-    yield Row("power/planted/found-vs-wanted", "findings", (float(hits),), (float(wanted),), ">=", 1.0, _note(kept))
+def _base(starts: Sequence[Mapping[str, Start]], quantity: str) -> float:
+    """The baseline's geometric mean over the starts in which the quantity is finite."""
+    logs = np.array([start[quantity].logs[0] for start in starts])
+    return float(np.exp(logs[np.isfinite(logs)].mean()))
 
 
-#: Rows by name: of a fixture and how many comparisons (or half as many searches) make one.
-ROWS: dict[str, Callable[[Fixture, int], Iterator[Row | NoFigure]]] = {
-    "aa-noop": lambda on, repeats: alike(on, "noop", repeats),
-    "aa-lsm": lambda on, repeats: alike(on, "lsm", repeats),
-    "planted": planted,
-    "knee-noop": lambda on, repeats: knee.rows(on, "noop", repeats // 2),
-    "knee-lsm": lambda on, repeats: knee.rows(on, "lsm", repeats // 2),
-    "plants": lambda on, _repeats: plants.rows(on),
-    "any-python": lambda on, repeats: any_server.rows(on, "python", repeats),
-    "any-node": lambda on, repeats: any_server.rows(on, "node", repeats),
-    "any-go": lambda on, repeats: any_server.rows(on, "go", repeats),
+def _planted(budget: Budget, quantity: str, **more: float) -> Design:
+    return replace(Design(quantity, 6, 10.0 if budget.full else 1.5, 0.3), **more)  # type: ignore[arg-type]
+
+
+def planted_cpu(on: Fixture, budget: Budget) -> Iterator[Row]:
+    """6 % more CPU time a request."""
+    design = _planted(budget, CPU)
+    with spinning(on, WORK_US) as first, spinning(on, WORK_US) as second:
+        base_us = _base([shared(on, (first, second), design, "request", 1)], CPU)
+    more_us = WORK_US + CPU_SHARE * base_us
+    kept = repeated(
+        on, "cpu", (lambda: spinning(on, WORK_US), lambda: spinning(on, more_us)), design, budget
+    )  # fmt: skip
+    yield from _found("planted-cpu+6%", kept, [(more_us - WORK_US) / _base(starts, CPU) for starts in kept.starts])
+
+
+def planted_throughput(on: Fixture, budget: Budget) -> Iterator[Row]:
+    """10 % less throughput in closed loop."""
+    with spinning(on, WORK_US) as server:
+        closed_rps(on, server, 0.3)
+        each_us = 1e6 / statistics.median(closed_rps(on, server) for _ in range(SLICES))
+    more_us = WORK_US + each_us * (1 / (1 + THROUGHPUT_SHARE) - 1)
+    sides: tuple[Side, Side] = (lambda: spinning(on, WORK_US), lambda: spinning(on, more_us))
+    kept = repeated(on, "throughput", sides, _planted(budget, THROUGHPUT), budget)
+    yield from _found("planted-throughput-10%", kept, [THROUGHPUT_SHARE] * len(kept.starts))
+
+
+def planted_median(on: Fixture, budget: Budget) -> Iterator[Row]:
+    """5 us more in each response."""
+    sides: tuple[Side, Side] = (lambda: spinning(on, 0.0), lambda: spinning(on, P50_US))
+    kept = repeated(on, "p50", sides, _planted(budget, P50), budget)
+    yield from _found("planted-p50+5us", kept, [P50_US / _base(starts, P50) for starts in kept.starts])
+
+
+def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
+    """2 ms more in 3 % of the responses: p99 then lies a third of the way down in those."""
+    late = [0] * (TAIL_EACH - 1) + [TAIL_US]
+    sides: tuple[Side, Side] = (lambda: delaying(on, [0]), lambda: delaying(on, late))
+    design = _planted(budget, P99, rate_rps=2_000, connections=8)
+    try:
+        kept = repeated(on, "tail", sides, design, budget)
+    except KeyError:
+        yield NoFigure("power/planted-tail/found-vs-wanted", ">=", 1.0, "the stall witness may not run here")
+        return
+    truths = [(TAIL_US + _base(starts, P67)) / _base(starts, P99) - 1 for starts in kept.starts]
+    yield from _found("planted-3%+2ms", kept, truths)
+
+
+def smallest(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
+    """Two processes of our store: half the width of the interval of each quantity, by one pair and by three starts."""
+
+    def side() -> AbstractContextManager[Running]:
+        return engine(on, "lsm")
+
+    seconds = 60.0 if budget.full else 10.0
+    found = measured(on, (side, side), Design("", FEWEST_STARTS, seconds, 3.0), 1)
+    for what, goals, count in (
+        ("one-pair", {P50: 1.0, CPU: 1.5, P99: 10.0}, 1),
+        (f"{FEWEST_STARTS}-starts", {P50: 3.0, CPU: 3.0, THROUGHPUT: 5.0}, FEWEST_STARTS),
+    ):
+        for quantity, limit in goals.items():
+            widths, apart = [], []
+            for at in range(0, FEWEST_STARTS, count):
+                with contextlib.suppress(KeyError, ValueError):
+                    own, other = (effects(found[way][at : at + count], quantity) for way in ("request", "none"))
+                    widths.append(half_width(own))
+                    apart.append(half_width(other))
+            name = f"power/smallest/{what}/{quantity.replace(' ', '-')}-vs-limit"
+            if widths:
+                note = f"{seconds:g} s a start; {APART} {statistics.median(apart):.2g} %"
+                yield Row(name, "%", tuple(widths), (limit,) * len(widths), "<=", 1.0, note)
+            else:
+                yield NoFigure(name, "<=", 1.0, "no stall witness, or no block without a stall of the machine")
+
+
+#: Rows by name: the seconds of each in the default form, and what makes them. The last ones take what is left.
+ROWS: dict[str, tuple[float, Callable[[Fixture, Budget], Iterator[Row | NoFigure]]]] = {
+    "smallest": (125.0, smallest),
+    "planted-cpu": (55.0, planted_cpu),
+    "planted-throughput": (75.0, planted_throughput),
+    "planted-tail": (55.0, planted_tail),
+    "planted-p50": (55.0, planted_median),
+    "knee": (145.0, lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
+    "coverage": (30.0, lambda _on, budget: knee.coverage(budget.left_for)),
+    "plants": (110.0, lambda on, _budget: plants.rows(on)),
+    "aa-noop": (85.0, lambda on, budget: alike(on, "noop", budget)),
+    "aa-lsm": (85.0, lambda on, budget: alike(on, "lsm", budget)),
+    "any-python": (600.0, lambda on, budget: any_server.rows(on, "python", budget.most)),
+    "any-node": (600.0, lambda on, budget: any_server.rows(on, "node", budget.most)),
+    "any-go": (600.0, lambda on, budget: any_server.rows(on, "go", budget.most)),
 }
 #: Rows that take hours in full and are measured only where they are named.
 NAMED_ONLY = ("any-python", "any-node", "any-go")
+MINUTES, FULL_MINUTES = 14.0, 120.0
+
+
+def _made(
+    name: str, make: Callable[[Fixture, Budget], Iterator[Row | NoFigure]], on: Fixture, budget: Budget
+) -> Iterator[Row | NoFigure]:
+    """The rows of one name; one without a figure where there is no time left, or where it could not be measured."""
+    if budget.seconds <= 0:
+        yield NoFigure(f"power/{name}", ">=", 1.0, "no time was left for it: give more minutes, or ROWS of it alone")
+        return
+    try:
+        yield from make(on, budget)
+    except (LabError, ValueError, OSError, subprocess.SubprocessError) as error:
+        yield NoFigure(f"power/{name}", ">=", 1.0, f"it could not be measured ({error})")
 
 
 def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="20 comparisons a row instead of 5 (about two hours)")
+    parser.add_argument("--full", action="store_true", help="up to 20 comparisons a row, longer ones (two hours)")
+    parser.add_argument(
+        "--minutes", type=float, help=f"for all rows (default {MINUTES:g}, with --full {FULL_MINUTES:g})"
+    )
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all but any-*)")
     given = parser.parse_args()
-    names = given.rows or [name for name in ROWS if name not in NAMED_ONLY]
-    if unknown := [name for name in names if name not in ROWS]:
+    if unknown := [name for name in given.rows if name not in ROWS]:
         parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    repeats = 20 if given.full else 5
+    names = given.rows or [name for name in ROWS if name not in NAMED_ONLY]
+    whole_s = sum(seconds for name, (seconds, _) in ROWS.items() if name not in NAMED_ONLY)
+    all_s = 60 * (given.minutes or (FULL_MINUTES if given.full else MINUTES))
     with fixture() as on:
+        ends_s = time.monotonic() + all_s
         rows: list[Row | NoFigure] = []
-        for row in chain.from_iterable(ROWS[name](on, repeats) for name in names):
-            print(row.line(), flush=True)
-            rows.append(row)
+        for name in names:
+            seconds, make = ROWS[name]
+            left_s = ends_s - time.monotonic()
+            budget = Budget(min(left_s, all_s * seconds / whole_s), 20 if given.full else 5, given.full)
+            for row in _made(name, make, on, budget):
+                print(row.line(), flush=True)
+                rows.append(row)
+            print(f"  {name}: {time.monotonic() - budget.began_s:.0f} s of {budget.seconds:.0f} s", flush=True)
         on.keep("power", rows, disturbances=on.calm.sentence())
     return 0
 

@@ -9,10 +9,9 @@ from runners.analysis.comparison import Difference
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
-from runners.analysis.knee import Answer as KneeAnswer
 from runners.analysis.knee import Kind
 from runners.claims import executions, knee_words, turns
-from runners.claims.climbing import ladders
+from runners.claims.climbing import Ladder, between, ladders
 from runners.claims.questions import Answer, Answering, Evidence, Verdict, more_rounds, number, ratio, verdict_of
 from runners.claims.turns import CARRIED
 from runners.readers import write
@@ -135,17 +134,19 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
     """Is the maximum throughput under the objective of one treatment higher than that of another?"""
 
     def answer(evidence: Evidence) -> Answer | None:
-        pair = [knee(evidence.run, workload, name) for name in (of, against)]
-        if pair[0] is None or pair[1] is None:
+        pair = [searched(evidence.run, workload, name) for name in (of, against)]
+        if pair[0] is None or pair[1] is None or (apart := between(pair[0], pair[1])) is None:
             return None
-        b, a = pair[0], pair[1]
-        low, high = b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1
+        b, a = pair[0].answer, pair[1].answer
+        if b is None or a is None:
+            return None
+        low, high = apart.low - 1, apart.high - 1
         effect = (
-            f"knee {ratio(b.rps / a.rps - 1, low, high)}, {knee_words.rate_interval(b)} against "
+            f"knee {ratio(apart.value - 1, low, high)}, {knee_words.rate_interval(b)} against "
             f"{knee_words.rate_interval(a)}"
         )
         verdict = verdict_of(low, high)
-        needed = "interleaved rounds (lab compare), or longer searches" if verdict == Verdict.INCONCLUSIVE else ""
+        needed = "longer searches, or one search of both" if verdict == Verdict.INCONCLUSIVE else ""
         finding = next(
             (f for f in evidence.all("E02") if {f.evidence["of"], f.evidence["against"]} == {of, against}), None
         )
@@ -154,13 +155,13 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
     return answer
 
 
-def knee(run: Run, workload: str, subject: str) -> KneeAnswer | None:
-    """The knee that a search found of a treatment under a workload, or None."""
+def searched(run: Run, workload: str, subject: str) -> Ladder | None:
+    """The search that found the knee of a treatment under a workload, or None."""
     for ladder in ladders(run):
         first, found = ladder.steps[0], ladder.answer
         named = subject in (first.subject, facts.engine_name(first.subject))
         if named and first.workload == workload and ladder.search is not None and found is not None:
-            return found if found.kind == Kind.FOUND else None
+            return ladder if found.kind == Kind.FOUND else None
     return None
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from runners.analysis import facts
 from runners.analysis.finding import Finding
-from runners.analysis.knee import Answer, Kind, Probe, Search, finish, probe_of
-from runners.analysis.meets import Met, Outcome, meets
+from runners.analysis.intervals import Bounded
+from runners.analysis.knee import Answer, Curve, Kind, curve, estimate, ratio, undisturbed
+from runners.analysis.meets import Outcome, Point, points
 from runners.claims.conclusion import Claims
 from runners.claims.knee_words import asked, together
 from runners.claims.knee_words import rate_interval as rate_interval
@@ -22,7 +22,7 @@ from runners.design.session import RATE_STEP
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
-from runners.storage.schema import LadderBase, LadderRecord
+from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
 MOST_IN_ANSWER = 3  # more ladders than that are told side by side, see executions
 JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
@@ -44,7 +44,7 @@ class Ladder:
     name: str
     steps: tuple[Step, ...]
     objective: Objective | None
-    search: Search | None
+    search: SearchRecord | None
     published: tuple[str, ...] = ()
     base: Base | None = None
 
@@ -59,27 +59,53 @@ class Ladder:
         return f"ladder-{self.name}"
 
     @property
-    def judged(self) -> list[Met]:
-        """Each rate step against the objective, or against the rate alone."""
+    def points(self) -> list[Point]:
+        """Each rate against the objective, or against the rate alone; of a search's loads each short step."""
         objective = self.objective or Objective(latencies=(), errors=1.0)
-        return [meets(step, objective) for step in self.steps]
-
-    @property
-    def probes(self) -> list[Probe]:
-        pairs = zip(self.steps, self.judged, strict=True)
-        return [probe_of(facts.offered_rps(step), met) for step, met in pairs]
+        return [point for step in self.steps for point in points(step, objective)]
 
     @property
     def answer(self) -> Answer | None:
-        """The knee that these rate steps show, or the one found before of which they are shares; else None."""
-        if self.search is not None:
-            return finish(self.probes, self.search)
-        return self.base.knee if self.base else None
+        """The knee that these rates show, or for rates at shares of it the one that was found before; else None."""
+        if self.search is None or self.objective is None:
+            return self.base.knee if self.base else None
+        sent = max((point.rps for point in self.points if point.counts), default=0.0)
+        beyond = [point.rps for point in self.points if point.outcome == Outcome.GENERATOR and point.rps > sent]
+        rated = [point.rate_step for point in self.points if point.counts]
+        limits = (self.search.low_rps, self.search.high_rps)
+        return estimate(rated, self.objective, self.search.precision, limits, min(beyond, default=math.inf))
+
+    @property
+    def with_stalls(self) -> Answer | None:
+        """The knee by all short steps, those in which the machine stood still too; None where none was left out."""
+        rated = [point.rate_step for point in self.points if point.counts]
+        if self.search is None or self.objective is None or not self.left_out:
+            return None
+        return estimate([dataclasses.replace(each, stalled=0.0) for each in rated], self.objective)
+
+    @property
+    def left_out(self) -> float:
+        """The share of the steps that is left out because the machine stood still in them."""
+        return undisturbed([point.rate_step for point in self.points if point.counts])[1]
+
+    @property
+    def curve(self) -> Curve | None:
+        """The posterior of the knee; None without a search or without steps."""
+        rated = [point.rate_step for point in self.points if point.counts]
+        if self.search is None or self.objective is None or not rated:
+            return None
+        return curve(undisturbed(rated)[0] or rated, self.objective)
 
     @property
     def title(self) -> str:
         connections = self.steps[0].record.connections
         return f"{facts.title(self.steps[0])} on {write.connections(connections)}"
+
+
+def between(of: Ladder, against: Ladder) -> Bounded | None:
+    """The ratio of two knees with its interval, from the posteriors of both; None where one was not searched."""
+    curves = of.curve, against.curve
+    return None if curves[0] is None or curves[1] is None else ratio(curves[0], curves[1])
 
 
 def ladders(run: Run) -> list[Ladder]:
@@ -97,7 +123,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
         name,
         tuple(steps),
         Objective.parse(about.objective) if about.objective else None,
-        Search(**msgspec.structs.asdict(about.search)) if about.search else None,
+        about.search,
         about.published,
         _base(about.base),
     )
@@ -109,7 +135,7 @@ def _base(about: LadderBase | None) -> Base | None:
     knee = None
     if about.knee is not None:
         rps, low, high = about.knee
-        knee = Answer(Kind.FOUND, rps, low, high, True, math.inf)
+        knee = Answer(Kind.FOUND, rps, low, high, True)
     return Base(about.rps, about.what, knee)
 
 
@@ -152,8 +178,8 @@ def _findings(ladder: Ladder) -> Iterator[Finding]:
 
 
 def _evidence(ladder: Ladder, answer: Answer) -> dict[str, write.Value]:
-    counted = Counter(probe.outcome.value for probe in ladder.probes)
-    counted["met, late"] = sum(met.late for met in ladder.judged)
+    counted = Counter(point.outcome.value for point in ladder.points)
+    counted["met, late"] = sum(point.met.late for point in ladder.points)
     return {
         "ladder": facts.title(ladder.steps[0]),
         "kind": answer.kind.value,
@@ -166,13 +192,11 @@ def _evidence(ladder: Ladder, answer: Answer) -> dict[str, write.Value]:
 
 
 def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
-    keeps, count = asked(objective), len(ladder.steps)
-    length = write.seconds(ladder.steps[-1].record.duration_s)
-    probes = f"{write.count(count)} probe{'' if count == 1 else 's'} of {length}"
+    keeps, probes = asked(objective), _steps(ladder)
     severity = Severity.NOTE
     if answer.kind == Kind.FOUND:
         severity = Severity.GOOD
-        text = f"{ladder.title} keeps {keeps} up to {rate_interval(answer)}, by {probes}"
+        text = f"{ladder.title} keeps {keeps} up to {rate_interval(answer)}, by {probes}{_without(ladder)}"
     elif answer.kind == Kind.ABOVE:
         why = (
             "the most that the generator could send" if write.known(answer.ceiling_rps) else "the highest rate offered"
@@ -189,52 +213,77 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
         text = f"The knee of {ladder.title} was not found in {probes}: the objective ({keeps}) was {low} and {high}"
     else:
         severity = Severity.ERROR
-        reasons = [reason for met in ladder.judged[-1:] for reason in met.missed]
+        reasons = [facts.why_not(step) for step in ladder.steps[-1:] if not step.valid]
+        reasons = reasons or [reason for point in ladder.points[-1:] for reason in point.met.missed]
         text = f"The knee of {ladder.title} could not be measured: {write.listed(reasons) or 'probes failed'}"
     steps = tuple(step.name for step in ladder.steps)
     return Finding("K01", severity, write.sentence(text), _evidence(ladder, answer), steps, ladder.anchor)
 
 
-def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], list[Step]]:
-    """What was missed in the probes just above the knee, by how many of them, and those probes."""
+def _steps(ladder: Ladder) -> str:
+    """How many rate steps of which length: 64 short steps of 0.5 s."""
+    sweeps = [step.record.sweep for step in ladder.steps if step.record.sweep is not None]
+    length = write.seconds(sweeps[-1].step_s if sweeps else ladder.steps[-1].record.duration_s)
+    return f"{write.several(len(ladder.points) or len(ladder.steps), 'short step' if sweeps else 'probe')} of {length}"
+
+
+def _without(ladder: Ladder) -> str:
+    """What was left out for the machine's stalls, and the knee with it."""
+    every = ladder.with_stalls
+    if every is None:
+        return ""
+    known = rate_interval(every) if every.kind == Kind.FOUND else "no knee"
+    return f"; without the {write.percent(ladder.left_out)} of them in which the machine stood still, with them {known}"
+
+
+def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], int, tuple[str, ...]]:
+    """What the rate steps just above the knee missed and how often, how many steps those are, and their loads."""
     if answer.kind != Kind.FOUND:
-        return Counter(), []
+        return Counter(), 0, ()
     near = [
-        (step, met)
-        for step, met in zip(ladder.steps, ladder.judged, strict=True)
-        if met.outcome == Outcome.MISSED and answer.low_rps <= facts.offered_rps(step) <= JUST_ABOVE * answer.rps
+        point
+        for point in ladder.points
+        if point.outcome == Outcome.MISSED and answer.low_rps <= point.rps <= JUST_ABOVE * answer.rps
     ]
-    return Counter(reason.split(" ")[0] for _, met in near for reason in met.missed), [step for step, _ in near]
+    kinds = Counter(reason.split(" ")[0] for point in near for reason in point.met.missed)
+    return kinds, len(near), tuple(dict.fromkeys(point.step.name for point in near))
 
 
 def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
-    """What was missed in the probes just above the knee."""
-    kinds, near = missed_above(ladder, answer)
-    if not near:
+    """What was missed in the rate steps just above the knee."""
+    kinds, count, names = missed_above(ladder, answer)
+    if not count:
         return None
     parts = [f"{kind} in {write.count(number)}" for kind, number in kinds.most_common()]
-    count = len(near)
     each = "the one probe" if count == 1 else f"the {write.count(count)} probes"
     text = f"Just above the knee of {facts.title(ladder.steps[0])}, {each} that missed the objective missed "
     text += write.listed(parts) if count > 1 else write.listed(kinds)
     evidence: dict[str, write.Value] = {f"missed {kind}": number for kind, number in kinds.items()}
-    names = tuple(step.name for step in near)
     return Finding("K02", Severity.NOTE, write.sentence(text), evidence, names, ladder.anchor)
 
 
 def _generator(ladder: Ladder) -> Finding | None:
-    late = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.GENERATOR]
-    if not late:
-        return None
-    text = (
-        f"The generator did not keep up in {write.count(len(late))} of {write.count(len(ladder.steps))} probes of "
-        f"{facts.title(ladder.steps[0])}, from {write.rate(min(late))} on, and the objective was missed: nobody can "
-        "tell by whose fault"
-    )
-    evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(late)}
-    evidence |= {"of_probes": len(ladder.steps), "lowest_rps": min(late)}
+    late = [point for point in ladder.points if point.outcome == Outcome.GENERATOR]
+    loads = {point.step.name: point.step for point in ladder.points if point.met.late and point.step.record.sweep}
+    evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0])}
     remedy = "Give the generator more cores or threads, or more machines, to look further."
-    names = tuple(s.name for s, p in zip(ladder.steps, ladder.probes, strict=True) if p.outcome == Outcome.GENERATOR)
+    if late:
+        lowest = min(point.rps for point in late)
+        text = (
+            f"The generator did not keep up in {write.count(len(late))} of {write.count(len(ladder.points))} probes of "
+            f"{facts.title(ladder.steps[0])}, from {write.rate(lowest)} on, and the objective was missed: nobody can "
+            "tell by whose fault"
+        )
+        evidence |= {"probes": len(late), "of_probes": len(ladder.points), "lowest_rps": lowest}
+    elif loads:
+        text = (
+            f"The generator was late in {write.count(len(loads))} of {write.several(len(ladder.steps), 'load')} of the "
+            f"search on {facts.title(ladder.steps[0])}: its knee is at least this"
+        )
+        evidence |= {"probes": len(loads), "of_probes": len(ladder.steps)}
+    else:
+        return None
+    names = tuple(dict.fromkeys(point.step.name for point in late)) or tuple(loads)
     return Finding("K03", Severity.WARNING, write.sentence(text), evidence, names, ladder.anchor, remedy)
 
 
@@ -248,14 +297,14 @@ def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
         width, told = float("nan"), "it is not yet between a rate that meets the objective and one that misses it"
     text = f"The budget ended before the knee of {facts.title(ladder.steps[0])} was known as well as asked: {told}"
     remedy = "Give more minutes: lab knee --resume with this run goes on where it ended."
-    evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(ladder.steps)}
+    evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(ladder.points)}
     evidence |= {"width": width, "asked": search.precision}
     return Finding("K04", Severity.NOTE, write.sentence(text), evidence, (), ladder.anchor, remedy)
 
 
 def _fixed(ladder: Ladder) -> Finding:
-    met = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET]
-    missed = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED]
+    met = [point.rps for point in ladder.points if point.outcome == Outcome.MET]
+    missed = [point.rps for point in ladder.points if point.outcome == Outcome.MISSED]
     count = len({*met, *missed})
     if met and not [rps for rps in missed if rps < max(met)]:
         text = f"{ladder.title} {_does(ladder)} {write.rate(max(met))}"
@@ -265,7 +314,7 @@ def _fixed(ladder: Ladder) -> Finding:
         text = f"{ladder.title} {_does(ladder)} {carried}, not in their order"
     elif not missed:
         text = f"{ladder.title}: nothing can be told of the {write.several(len(ladder.rate_steps), 'rate')} offered: "
-        text += write.listed(dict.fromkeys(reason for each in ladder.judged for reason in each.missed))
+        text += write.listed(dict.fromkeys(reason for point in ladder.points for reason in point.met.missed))
     else:
         text = f"{ladder.title} {_does(ladder)} none of the {write.count(count)} rates that tell something"
         if count == 1:

@@ -159,6 +159,8 @@ def signed(share: float) -> str:
 
 def absolute(quantity: Quantity, value: float) -> str:
     """A value in its unit."""
+    if quantity.unit == "count":
+        return f"{value:.3g}"
     unit = {"rps": write.rate, "bytes": write.size}.get(quantity.unit, write.latency)
     return unit(value)
 

@@ -106,10 +106,10 @@ def contradictions(ladder: Ladder) -> list[float]:
     if knee is None or knee.kind != Kind.FOUND:
         return []
     return [
-        probe.rps
-        for probe in ladder.probes
-        if (probe.outcome == Outcome.MISSED and probe.rps < knee.low_rps)
-        or (probe.outcome == Outcome.MET and probe.rps > knee.high_rps)
+        point.rps
+        for point in ladder.points
+        if (point.outcome == Outcome.MISSED and point.rps < knee.low_rps)
+        or (point.outcome == Outcome.MET and point.rps > knee.high_rps)
     ]
 
 

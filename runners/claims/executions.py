@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from runners.analysis import comparable, facts, meets
 from runners.analysis.finding import Finding
 from runners.analysis.knee import Answer, Kind
+from runners.claims import climbing
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
 from runners.claims.knee_words import ranked, rate_interval
@@ -80,8 +81,10 @@ def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
     """Each setting against the first, which is the published one."""
     first, *others = found
     for other in others:
-        a, b = first.answer, other.answer
-        low, high = b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1
+        apart = climbing.between(other.ladder, first.ladder)
+        if apart is None:
+            continue
+        low, high = apart.low - 1, apart.high - 1
         between = f"{write.percent(low)} to {write.percent(high)}"
         if low <= 0 <= high:
             text = (
@@ -93,7 +96,8 @@ def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
             text = f"{workload.upper()}: the knee of {other.name} lies {word} that of {first.name} by "
             text += f"{write.percent(sides[0])} to {write.percent(sides[1])}"
         evidence: dict[str, write.Value] = {"low": low, "high": high, "of": other.name, "against": first.name}
-        remedy = "One search of each, one after the other; lab compare repeats both, interleaved."
+        paired = first.ladder.steps[-1].record.block == other.ladder.steps[-1].record.block
+        remedy = None if paired else "One search of each, one after the other; one search of both pairs them by slices."
         yield Finding("E02", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload), remedy)
 
 

@@ -18,13 +18,23 @@ from runners.analysis import facts, machine_stalls
 from runners.analysis.comparison import QUANTITIES as OF_ROUNDS
 from runners.analysis.comparison import Quantity
 from runners.analysis.finding import Finding
-from runners.analysis.interleaved import Effect, Start, Verdict, carry_over, compare, start_from, start_of
+from runners.analysis.interleaved import (
+    Effect,
+    Start,
+    Verdict,
+    carry_over,
+    compare,
+    start_from,
+    start_of,
+    without_spill_over,
+)
 from runners.claims.comparing import absolute, signed
 from runners.claims.conclusion import Check, Claims
 from runners.claims.questions import Answer, ratio
 from runners.claims.questions import Verdict as Said
 from runners.design.block import MOST_UTILISATION
-from runners.design.session import ALONE, SHARED
+from runners.design.session import ALONE, SHARED, SOLO
+from runners.process.cpu_groups import EQUAL
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
@@ -42,6 +52,13 @@ LEVELS = {
     "service_p99_us": ("service_us", 0.99),
 }
 UNDISTURBED, CPU, THROUGHPUT = "p99_undisturbed_us", "cpu_us", "closed_loop_rps"
+#: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
+COUNTED = {
+    "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
+    "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
+    "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
+    "read_write_calls": Quantity("read_write_calls", "calls to read or write per request", "count"),
+}
 QUANTITIES = {
     each.name: each
     for each in (
@@ -50,6 +67,7 @@ QUANTITIES = {
         Quantity("service_p90_us", "service p90", "us"),
         Quantity("service_p99_us", "service p99", "us"),
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
+        *COUNTED.values(),
     )
 }
 #: So much longer a request may take after one target than after another, before that is said.
@@ -60,8 +78,9 @@ MOST_CARRY_OVER = 0.05
 class Row:
     """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the verdict.
 
-    The values are geometric means over so many `starts`. `starts_needed`: how many would decide it, None where it is
-    decided or can't be said.
+    The values are geometric means over so many `starts`, of the loads alone where there are any. `spill_over`: ratio
+    and verdict are theirs too, as the shared schedule contradicts them. `starts_needed`: how many would decide it, None
+    where it is decided or can't be said.
     """
 
     quantity: Quantity
@@ -75,6 +94,7 @@ class Row:
     treatment_value: float
     starts: int
     starts_needed: int | None = None
+    spill_over: bool = False
 
     @property
     def decided(self) -> bool:
@@ -127,12 +147,14 @@ class Comparison:
     primary: str
     margin: float
     planned: int
+    until: bool
     starts: tuple[int, ...]
     late: tuple[int, ...]
     rows: tuple[Row, ...]
     control: tuple[Row, ...]
     reference: Mapping[str, float]
     left_out: tuple[tuple[int, str], ...]
+    cpu_groups: str
     without_stalls: float
     carried_over: Mapping[str, float]
     utilisation: float
@@ -166,6 +188,12 @@ class Comparison:
         """Whether the control shows no difference in the primary quantity."""
         return not any(row.decided for row in self.control if row.quantity.name == self.primary)
 
+    @property
+    def answered(self) -> bool:
+        """Whether every treatment's primary quantity differs, or is the same within the margin."""
+        rows = [row for row in self.rows if row.quantity.name == self.primary]
+        return bool(rows) and all(row.verdict != Verdict.INCONCLUSIVE for row in rows)
+
     def as_json(self) -> dict[str, object]:
         """The comparison as plain JSON values."""
         return {
@@ -191,12 +219,13 @@ def comparisons(run: Run) -> list[Comparison]:
     blocks: dict[str, list[Step]] = {}
     for step in run.steps:
         about = step.record.interleaved
-        if step.kind in (SHARED, ALONE) and about is not None and about.family == SCHEDULE:
+        if step.kind in (SHARED, ALONE, SOLO) and about is not None and about.family == SCHEDULE:
             blocks.setdefault(about.name, []).append(step)
-    return [_comparison(steps) for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
+    return [comparison(steps) for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
 
 
-def _comparison(steps: Sequence[Step]) -> Comparison:
+def comparison(steps: Sequence[Step]) -> Comparison:
+    """Compare the treatments of one block by the steps of its starts."""
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     shared = {step.record.round or 0: step for step in steps if step.kind == SHARED}
@@ -228,11 +257,23 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
         found = compare(
             [Start(start.logs[: len(compared)], start.left_out[:, : len(compared)]) for start in own],
             compared, about.treatments[0], about.smallest_difference, about.control or None,
+            about.planned_rounds if about.until else 0,
         )  # fmt: skip
         if quantity == about.primary:
             between_starts = found.between_starts
         values = dict(zip(names, means.tolist(), strict=False))
-        rows += [_row(QUANTITIES[quantity], about, effect, values, len(own)) for effect in found.effects]
+        solo = _solo(steps, quantity, usable, compared)
+        if solo:
+            values |= dict(zip(compared, np.exp(np.mean([start.logs for start in solo], axis=0)).tolist(), strict=True))
+            levels = compare(
+                solo, compared, about.treatments[0], about.smallest_difference, about.control or None,
+                about.planned_rounds if about.until else 0,
+            )  # fmt: skip
+            found = without_spill_over(found, levels)
+        rows += [
+            _row(QUANTITIES[quantity], about, effect, values, len(own), effect in levels.effects if solo else False)
+            for effect in found.effects
+        ]
         if found.control is not None:
             control.append(_row(QUANTITIES[quantity], about, found.control, values, len(own)))
         if about.reference in values:
@@ -240,13 +281,30 @@ def _comparison(steps: Sequence[Step]) -> Comparison:
         for index, name in enumerate(compared):
             every[quantity, name] = tuple(math.exp(start.logs[index]) for start in own)
     return Comparison(
-        about.name, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds, tuple(usable),
+        about.name, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds, about.until,
+        tuple(usable),
         tuple(number for number in usable if facts.only_late(shared[number])),
-        tuple(rows), tuple(control), reference, tuple(left_out.items()),
+        tuple(rows), tuple(control), reference, tuple(left_out.items()), about.cpu_groups,
         float(np.mean(left)) if left else math.nan, _carried_over([shared[number] for number in usable]),
         max((_utilisation(shared[number], alone[number]) for number in usable), default=math.nan), between_starts,
         tuple(step.name for step in shared.values()), every, _failed(list(shared.values()), compared), _start_s(steps),
     )  # fmt: skip
+
+
+def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
+    """A percentile of the loads alone, by start; empty unless every treatment has one in each of the starts."""
+    if quantity not in LEVELS:
+        return []
+    column, level = LEVELS[quantity]
+    found: dict[int, dict[str, float]] = defaultdict(dict)
+    for step in steps:
+        about = step.record.interleaved
+        if step.kind == SOLO and about is not None and facts.quotable(step):
+            value = facts.at(step, level, column.removesuffix("_us"))
+            if value is not None and value.value > 0 and facts.samples(step) * (1 - level) >= ENOUGH_BEYOND:
+                found[step.record.round or 0][about.arm] = value.value
+    whole = all(set(names) <= found[number].keys() for number in starts)
+    return [start_from(found[number], names) for number in starts] if whole else []
 
 
 def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[tuple[int, int], ...]]:
@@ -293,6 +351,10 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     }
     if set(names) <= used_us.keys():
         found[CPU] = start_from(used_us, names)
+    for name in COUNTED:
+        counted = {target.name: getattr(target, name) for target in step.record.targets}
+        if all(counted.get(each) and served.get(each) for each in names):
+            found[name] = start_from({each: counted[each] / served[each] for each in names}, names)
     if alone and all(rps > 0 for rps in alone.values()):
         found[THROUGHPUT] = start_from(alone, tuple(alone))
     return found
@@ -309,11 +371,18 @@ def _on_time(step: Step) -> float:
     return percent / 100 if write.known(percent) else 0.0
 
 
-def _row(quantity: Quantity, about: InterleavedRecord, effect: Effect, values: Mapping[str, float], starts: int) -> Row:
+def _row(
+    quantity: Quantity,
+    about: InterleavedRecord,
+    effect: Effect,
+    values: Mapping[str, float],
+    starts: int,
+    spill_over: bool = False,
+) -> Row:
     change, base = effect.change, about.treatments[0]
     return Row(
         quantity, base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high, effect.verdict,
-        values[base], values[effect.treatment], starts, effect.starts_needed,
+        values[base], values[effect.treatment], starts, effect.starts_needed, spill_over,
     )  # fmt: skip
 
 
@@ -364,6 +433,7 @@ def sentence(row: Row, found: Comparison) -> str:
         text = f"{b} and {a} are the same in {label} within {write.percent(found.margin)}: {change}, {pair}"
     else:
         text = f"It is inconclusive whether {b} and {a} differ in {label}: {change}, {pair}"
+    text += "; spill-over: the shared schedule contradicts the loads alone, which count" if row.spill_over else ""
     return f"{text}; {write.several(row.starts, 'start')} of each"
 
 
@@ -427,7 +497,9 @@ def _checks(found: Comparison) -> Iterator[Check]:
     text = f"{len(found.starts)} of {found.planned} planned, each with fresh processes of all"
     if found.left_out:
         text += "; left out: " + "; ".join(f"start {number} ({why})" for number, why in found.left_out)
-    whole = not found.left_out and len(found.starts) >= found.planned
+    ended = found.until and found.answered
+    text += "; it ended when the primary quantity was decided" if ended and len(found.starts) < found.planned else ""
+    whole = not found.left_out and (ended or len(found.starts) >= found.planned)
     yield Check("starts", whole, write.sentence(text), found.steps)
     if found.late:
         numbers = write.listed(f"{number}" for number in found.late)
@@ -441,6 +513,11 @@ def _checks(found: Comparison) -> Iterator[Check]:
     if write.known(found.utilisation):
         text = f"all rates together take {write.percent(found.utilisation)} of what the servers reach"
         yield Check("utilisation", found.utilisation <= MOST_UTILISATION, write.sentence(text), found.steps)
+    if found.cpu_groups:
+        equal = found.cpu_groups == EQUAL
+        text = "each server has a CPU group of equal weight" if equal else found.cpu_groups
+        text += "; what the kernel does in soft interrupts is in nobody's CPU time"
+        yield Check("CPU groups", equal or None, write.sentence(text), found.steps)
     if found.carried_over:
         name, shift = max(found.carried_over.items(), key=lambda each: abs(each[1]))
         text = f"after a request to {name}, service times are {signed(shift)} off; the order is balanced"

@@ -23,32 +23,33 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
         yield from _over_all(found)
         return
     for ladder in found:
-        counted = Counter[Outcome](probe.outcome for probe in ladder.probes)
+        points = ladder.points
+        counted = Counter[Outcome](point.outcome for point in points)
         said = counted[Outcome.MET] + counted[Outcome.MISSED]
-        parts = [f"{write.count(said)} of {write.count(len(ladder.steps))} say something on the server"]
+        parts = [f"{write.count(said)} of {write.count(len(points))} say something on the server"]
         if counted[Outcome.GENERATOR]:
             parts.append(f"in {write.count(counted[Outcome.GENERATOR])} the generator did not keep up")
         if counted[Outcome.INVALID]:
             parts.append(f"{write.count(counted[Outcome.INVALID])} invalid")
-        if bounds := sum(met.late for met in ladder.judged):
+        if bounds := sum(point.met.late for point in points):
             parts.append(f"{write.count(bounds)} met it although the generator was late, so latencies are bounds there")
         name = f"probes, {facts.title(ladder.steps[0])}"
         yield Check(name, said > 0 and not counted[Outcome.INVALID], write.sentence(", ".join(parts)))
-        met = [s for s, p in zip(ladder.steps, ladder.probes, strict=True) if p.outcome == Outcome.MET]
+        met = [point for point in points if point.outcome == Outcome.MET and point.step.record.sweep is None]
         if met and ladder.objective:
             level = ladder.objective.latencies[-1][0]
-            fewest = min(facts.samples(step) * (1 - level) for step in met)
+            fewest = min(point.samples * (1 - level) for point in met)
             text = f"at least {write.count(fewest)} requests beyond {write.level(level)} in each probe that met it"
             yield Check(f"samples, {facts.title(ladder.steps[0])}", fewest >= facts.ENOUGH_BEYOND, write.sentence(text))
 
 
 def _over_all(found: Sequence[Ladder]) -> Iterator[Check]:
-    judged = [(ladder, step, met) for ladder in found for step, met in zip(ladder.steps, ladder.judged, strict=True)]
-    judging = [each for each in judged if each[2].outcome in (Outcome.MET, Outcome.MISSED)]
+    judged = [(ladder, point) for ladder in found for point in ladder.points]
+    judging = [each for each in judged if each[1].counts]
     silent = [ladder for ladder in found if not any(each[0] is ladder for each in judging)]
-    invalid = sum(met.outcome == Outcome.INVALID for _, _, met in judged)
+    invalid = sum(point.outcome == Outcome.INVALID for _, point in judged)
     text = f"{write.count(len(judging))} of {write.count(len(judged))} are evidence on their server"
-    if bounds := sum(met.late for _, _, met in judging):
+    if bounds := sum(point.met.late for _, point in judging):
         text += f", {write.count(bounds)} of them by a bound, for the generator was late"
     text += f"; {write.count(invalid)} invalid" if invalid else ""
     text += (
@@ -56,9 +57,12 @@ def _over_all(found: Sequence[Ladder]) -> Iterator[Check]:
     )
     yield Check(f"probes of {write.count(len(found))} ladders", not silent and not invalid, write.sentence(text))
     beyond = [
-        (facts.samples(step) * (1 - ladder.objective.latencies[-1][0]), ladder)
-        for ladder, step, met in judging
-        if met.outcome == Outcome.MET and ladder.objective and ladder.objective.latencies
+        (point.samples * (1 - ladder.objective.latencies[-1][0]), ladder)
+        for ladder, point in judging
+        if point.outcome == Outcome.MET
+        and not point.step.record.sweep
+        and ladder.objective
+        and ladder.objective.latencies
     ]
     if beyond:
         fewest, ladder = min(beyond, key=lambda each: each[0])

@@ -18,6 +18,9 @@ def line(step: Step) -> str:
         bound = facts.at_most(step, SHOWN_LEVELS[-1])
         most = f"; {write.level(SHOWN_LEVELS[-1])} {facts.written_at_most(bound)}" if bound else ""
         return f"{name}: NOT VALID: {facts.why_not(step)}{most}"
+    if (sweep := step.record.sweep) is not None:
+        low, high = write.rate(min(sweep.rates)), write.rate(max(sweep.rates))
+        return f"{name}: {write.several(len(sweep.rates), 'short step')} from {low} to {high}"
     offered, achieved = facts.offered_rps(step), facts.achieved_rps(step)
     if not write.known(offered):
         many = step.record.connections

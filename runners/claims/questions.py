@@ -120,10 +120,15 @@ class Answered:
 
 
 def answered(questions: Sequence[Asked], evidence: Evidence) -> tuple[Answered, ...]:
-    """Answer each question; one on something that this run did not measure is inconclusive."""
+    """Answer each question; one on something that this run did not measure, or could not, is inconclusive."""
     found = []
+    given = min((len(cpus) for step in evidence.run.steps if (cpus := step.record.server.cpus)), default=0)
     for asked in questions:
         answer = asked.answer(evidence)
+        if 0 < given < (wanted := asked.question.cores):
+            effect = f"not answerable on this machine: its server has {write.several(given, 'core')}"
+            needed = f"{write.count(wanted)} cores for the server, and one for the generator"
+            answer = Answer(Verdict.INCONCLUSIVE, effect, write.DASH, needed, answer.finding if answer else None)
         if answer is None:
             needed = f"{LARGER_SIZE}, or parameters that include it"
             answer = Answer(Verdict.INCONCLUSIVE, "not measured in this run", write.DASH, needed)

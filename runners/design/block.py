@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runners.design.ladder import LIKELY_PUBLISHED, WARM_S, LadderSize, most_again, step_name
+from runners.design.ladder import (
+    AROUND_A_RATE_STEP_S,
+    LIKELY_PUBLISHED,
+    WARM_S,
+    LadderSize,
+    most_again,
+    step_name,
+)
+from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
 from runners.design.rate import Rate
 from runners.design.session import (
@@ -18,32 +26,38 @@ from runners.design.session import (
     PROFILED_RATE_STEP,
     RATE_STEP,
     SHARED,
+    SOLO,
     STALL,
     Fault,
     KillNode,
     Member,
     Session,
     SharedSession,
+    Sweep,
     Trial,
     planned_s,
 )
 from runners.design.setting import Setting
 from runners.design.shape import Shape
-from runners.design.size import AROUND_A_LOAD_S, Size
+from runners.design.size import Size
 from runners.design.workload import GET, Workload
 from runners.errors import PlanError
 
 #: What the labels of these roles say.
 _FAULTY = {STALL: "frozen server", OUTAGE: "a node killed"}
-#: Seconds of a step of a search, and of its warm-up, where nothing else is said.
-SEARCH_STEP_S, SEARCH_WARMUP_S = 5.0, 1.0
-FEWEST_STEPS = 4
+#: Seconds of a short step of a search where nothing else is said, and how many of them are one load.
+SEARCH_STEP_S, BATCH = 0.5, 8
+FEWEST_BATCHES = 2
+#: Between its short steps a server rests at this share of what it reached in a closed loop.
+REST_SHARE = 0.2
+SEARCH_WARMUP_S = 1.0
 #: Of the server's core, all rates of a shared schedule together take no more.
 MOST_UTILISATION = 0.5
 #: Nor more requests a second: at higher rates the servers disturb each other.
 MOST_SHARED_RPS = 8_000.0
 FEWEST_STARTS = 3  # of each treatment, for any verdict
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
+SOLO_WARMUP_S = 0.2
 REFERENCE_TARGET = Setting("noop", "noop")
 
 
@@ -108,15 +122,16 @@ class FixedRate:
         return planned_s((*self.probes(), *self.loads(Rate(1.0, "not known yet"))))
 
 
-def seconds_of_a_search_step(minutes: float, shape: Shape, low_rps: float, high_rps: float) -> float:
-    """How long a step of a search takes. Raises PlanError for a search that can't find anything in that time."""
-    step_s = (shape.duration_s or SEARCH_STEP_S) + (shape.warmup_s or 0.0) + AROUND_A_LOAD_S
-    if minutes * 60 < FEWEST_STEPS * step_s:
-        cause = f"too short for {FEWEST_STEPS} probes of {step_s:.0f} s"
-        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter probes (-p probe_s=2)")
+def seconds_of_a_batch(minutes: float, shape: Shape, low_rps: float, high_rps: float) -> float:
+    """How long one load of a search takes. Raises PlanError for a search that can't find anything in that time."""
+    step_s = shape.duration_s or SEARCH_STEP_S
+    batch_s = Sweep((1.0,) * BATCH, 1.0, step_s).length_s + AROUND_A_RATE_STEP_S
+    if minutes * 60 < FEWEST_BATCHES * batch_s:
+        cause = f"too short for {FEWEST_BATCHES * BATCH} steps of {step_s:g} s with their rests"
+        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter steps (-p probe_s=0.3)")
     if low_rps >= high_rps:
         raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
-    return step_s
+    return batch_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +251,12 @@ class WarmServer:
 
 @dataclass(frozen=True, slots=True)
 class KneeSearch:
-    """Search the highest rate that meets an objective, on one warm server, within `minutes` of rate steps.
+    """Search the highest rate that meets an objective, on one warm server, or on several that are up at once.
 
-    `shape` is that of a step, its length and warm-up included. The search ends when the 95 % interval is narrower than
-    `precision`. Raises PlanError for a budget in which nothing can be found.
+    Each load goes through short steps in random order (see analysis.knee); `shape` has the connections and, as its
+    duration, the seconds of one step. With `others`, loads go to all servers in random order while the others idle, so
+    that the knees of all are of the same minutes; a server has `minutes` of loads. The search ends when each 95 %
+    interval is narrower than `precision`. Raises PlanError for a budget in which nothing can be found.
     """
 
     name: str
@@ -252,9 +269,20 @@ class KneeSearch:
     high_rps: float = 1_000_000.0
     precision: float = 0.05
     questions: tuple[str, ...] = ()
+    others: tuple[WarmServer, ...] = ()
+    seed: int = 1
 
     def __post_init__(self) -> None:
-        seconds_of_a_search_step(self.minutes, self.shape, self.low_rps, self.high_rps)
+        if unknown := sorted({level for level, _ in self.objective.latencies} - set(LEVELS)):
+            cause = f"a short step has no {', '.join(f'p{level * 100:g}' for level in unknown)}"
+            levels = ", ".join(f"p{level * 100:g}" for level in LEVELS)
+            raise PlanError(f"objective {self.objective.text}", cause, f"limit one of {levels}")
+        seconds_of_a_batch(self.minutes, self.shape, self.low_rps, self.high_rps)
+
+    @property
+    def servers(self) -> tuple[WarmServer, ...]:
+        """All servers, the first one first."""
+        return (self.server, *self.others)
 
     @property
     def workload(self) -> Workload:
@@ -262,18 +290,31 @@ class KneeSearch:
         return self.server.workload
 
     @property
-    def step_s(self) -> float:
-        """The seconds that one step is planned to take."""
-        return seconds_of_a_search_step(self.minutes, self.shape, self.low_rps, self.high_rps)
+    def batch_s(self) -> float:
+        """The seconds that one load is planned to take."""
+        return seconds_of_a_batch(self.minutes, self.shape, self.low_rps, self.high_rps)
 
-    def session(self, index: int, rps: float) -> Session:
-        """The rate step of that number."""
-        return self.server.session(_rate_step(self.server, self.server.name, self.shape, index, rps))
+    def warm_up(self, server: WarmServer) -> Session:
+        """The closed loop on a server; the others' are beside the first."""
+        return replace(server.warm_up(self.shape), beside=server != self.server)
+
+    def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
+        """The load of that number, with its rates in an order that the seed and the number give."""
+        order = list(rates)
+        random.Random(f"{self.seed} {server.name} {index}").shuffle(order)  # noqa: S311 - an order, no secret
+        rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
+        sweep = Sweep(tuple(order), rest_rps, self.shape.duration_s or SEARCH_STEP_S)
+        mean_rps = sum(sweep.parts_rps) / len(sweep.parts_rps)
+        rate = Rate(mean_rps, f"the mean of {len(order)} short steps and their rests")
+        shape = replace(self.shape, duration_s=sweep.length_s, warmup_s=0.0)
+        name = step_name(RATE_STEP, server.name, f"{index:03d}")
+        session = server.session(Trial(name, RATE_STEP, server.workload, rate, shape, sweep=sweep))
+        return replace(session, beside=server != self.server)
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the warm-up and of the whole budget, which is the most that a search takes."""
-        return self.server.warm_up(self.shape).planned_s + self.minutes * 60
+        """The seconds of the warm-ups and of the whole budget, which is the most that a search takes."""
+        return planned_s(tuple(map(self.warm_up, self.servers))) + len(self.servers) * self.minutes * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,11 +406,11 @@ def around_the_knee(
     questions: tuple[str, ...] = (),
 ) -> KneeSearch | Ladder:
     """A ladder around the knee as long as a size has time for; a size without shares has the search alone."""
-    probes = Shape(connections, 1, plan.probe_s, plan.probe_warmup_s)
+    steps = Shape(connections, 1, plan.probe_s)
     search = None
     if plan.knee_minutes:
         search = KneeSearch(
-            name, title, server, objective, plan.knee_minutes, probes, precision=plan.precision, questions=questions
+            name, title, server, objective, plan.knee_minutes, steps, precision=plan.precision, questions=questions
         )
         if not plan.shares:
             return search
@@ -397,7 +438,10 @@ class Interleaved:
     A server that does nothing is loaded beside them, and with `control` a second process of the baseline. `shape` is
     that of each start's load, with the connections to each; `rate_rps` is offered to each treatment, 0: so much that
     all together take half of the core, or MOST_SHARED_RPS in all. `primary` is the quantity that decides, `margin` the
-    relative change that would matter. Raises PlanError for treatments that can't be compared.
+    relative change that would matter. With `until`, the block ends as soon as the primary quantity of each treatment is
+    known to differ or to be the same within the margin, and `starts` are the most that it makes (see
+    analysis.sequential). With `solo`, each treatment is loaded alone at the rate too, for its level. Raises PlanError
+    for treatments that can't be compared.
     """
 
     name: str
@@ -414,6 +458,8 @@ class Interleaved:
     control: bool = True
     interleave: str = "request"
     seed: int = 1
+    until: bool = False
+    solo: bool = True
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -470,9 +516,9 @@ class Interleaved:
         for each in self._members:
             idle = replace(GET if foreign else self.workload, filled_keys=0)
             workload = idle if each == self.reference else self.workload
-            members.append(
-                Member(each, workload, Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone))
-            )
+            loop = Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone)
+            solo = Trial(step_name(name, SOLO, each.name), SOLO, workload, rate, replace(alone, warmup_s=SOLO_WARMUP_S))
+            members.append(Member(each, workload, loop, solo if self.solo and each != self.reference else None))
         random.Random(f"{self.seed} {number}").shuffle(members)  # noqa: S311 - an order, no secret
         load = Trial(name, SHARED, self.workload, Rate(rate.rps * len(members), rate.basis), self.shape)
         seed, reference = self.seed * 1_000 + number, self.reference.name if self.reference else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from runners.design.block import SEARCH_STEP_S
 from runners.design.experiment import EVENTS, EXPERIMENTS, ONE_LOAD, Experiment, experiment, setting_of
 from runners.design.objective import Objective
 from runners.design.parameter import Parameter
@@ -29,7 +30,7 @@ KNEE = Experiment(
         Parameter("low_rps", 100, "lowest rate of interest", "requests/s", low=1, high=1_000_000),
         Parameter("high_rps", 1_000_000, "highest rate of interest", "requests/s", low=1, high=10_000_000),
         Parameter("precision", 0.05, "width of the interval to stop at, as a share of the knee", low=0.005, high=1.0),
-        Parameter("probe_s", 5.0, "length of one probe, without its warm-up", "s", low=0.5, high=600),
+        Parameter("probe_s", SEARCH_STEP_S, "length of one short step", "s", low=0.1, high=600),
     ),
     (),
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,8 +19,33 @@ from runners.errors import PlanError
 
 BLOCK = "compare"
 #: Minutes of all starts together: in the smoke size as many as tell anything at all.
-MINUTES = {"smoke": 1.7, "quick": 5.5, "full": 60.0}
+MINUTES = {"smoke": 1.95, "quick": 5.5, "full": 60.0}
 GENERATOR = "truepace"
+#: Quantities that may decide, by the names that a user gives them.
+PRIMARIES = {
+    "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",
+    "cpu": "cpu_us", "throughput": "closed_loop_rps",
+}  # fmt: skip
+UNTIL_FORM = "p50+-2% (of p50, p90, p99, service-p50, service-p99, cpu, throughput)"
+_UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When a comparison ends: its primary quantity, and the margin within which two are the same."""
+
+    primary: str
+    margin: float
+
+    @classmethod
+    def parse(cls, text: str) -> Until | None:
+        """Read `p50+-2%`; None for an empty text. Raises PlanError."""
+        if not text:
+            return None
+        found = _UNTIL.fullmatch(text.strip().lower().replace(" ", ""))
+        if found is None or found[1] not in PRIMARIES or not 0 < float(found[2]) < 100:
+            raise PlanError(f"until {text!r}", "it can't be read", f"write it like {UNTIL_FORM}")
+        return cls(PRIMARIES[found[1]], float(found[2]) / 100)
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
@@ -66,11 +92,16 @@ def block(asked: Mapping[str, Value], a: Setting, b: Setting) -> Interleaved:
         b = replace(b, name=f"{b.name[:34]}-again")
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["repeat_s"]), SEARCH_WARMUP_S)
     size = SIZES[str(asked["size"])]
-    title = f"{workload.label} of {a.name} and {b.name} by one schedule"
+    until = Until.parse(str(asked["until"]))
+    decides = until or Until(PRIMARIES["p50"], float(asked["see"]))
+    name = next(name for name, primary in PRIMARIES.items() if primary == decides.primary)
+    title = f"{workload.label} of {a.name} and {b.name} by one schedule; primary quantity {name}, margin "
+    title += f"{100 * decides.margin:g} %"
     first = target_of(str(asked["a"]))
     planned = Interleaved(
         BLOCK, title, (a, b), a.name, workload, size, shape, rate_rps=float(asked["rate_rps"]),
-        margin=float(asked["see"]), control=first is None or first.repeatable,
+        primary=decides.primary, margin=decides.margin, until=until is not None,
+        control=first is None or first.repeatable,
         questions=("p50_us", "p99_us", "cpu_us", "closed_loop_rps"),
     )  # fmt: skip
     return planned.within(float(asked["minutes"]) or MINUTES[size.name])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.design import ablations, engine, report_3, report_4, report_5, stores
+from runners.design.comparison import Until
 from runners.design.parameter import Parameter, Value
 from runners.design.setting import Setting
 from runners.design.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
@@ -124,6 +125,7 @@ SETTINGS_9 = (
     ),
     Parameter("minutes", 0.0, "budget of all starts; 0: what the size has for it", "minutes", low=0, high=600),
     Parameter("see", 0.02, "smallest difference of interest, as a share", low=0.001, high=1.0),
+    Parameter("until", "", "end when this is decided, such as p50+-2%; empty: after all starts", read=Until.parse),
     Parameter("repeat_s", 5.0, "length of the load of a start, without its warm-up", "s", low=0.5, high=600),
 )
 

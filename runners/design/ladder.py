@@ -22,6 +22,7 @@ AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.6, 1.5
 class LadderSize:
     """One size. `knee_minutes` 0: no search, the rates are shares of what a closed loop reached.
 
+    `probe_s` are the seconds of a short step of the search, `probe_warmup_s` those before each longer step at a rate.
     `shares` are the rates, `profiled` those that are measured once more with the profiler, None: each of them. Of the
     published rates that are within reach at most `published` are offered too, those nearest to the knee, for
     `published_s`: what is compared with a published run lasts as long as that did.
@@ -59,8 +60,8 @@ def most_again(steps: int) -> int:
 
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
-    "quick": LadderSize(0.45, 2.0, 0.5, (0.4, 0.7, 0.9, 1.2), None, 2.2, precision=0.15, published=2),
-    "full": LadderSize(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
+    "quick": LadderSize(0.45, 0.5, 0.5, (0.4, 0.7, 0.9, 1.2), None, 2.2, precision=0.15, published=2),
+    "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
 }
 
 

@@ -11,6 +11,8 @@ FORM = "p99<=10ms,achieved>=99%,errors=0 (percentiles with us, ms or s; any of t
 _LATENCY = re.compile(r"p(?P<level>\d{1,2}(?:\.\d{1,4})?)<=(?P<value>\d+(?:\.\d+)?)(?P<unit>us|ms|s)")
 _ACHIEVED = re.compile(r"achieved>=(?P<percent>\d{1,3}(?:\.\d+)?)%")
 _ERRORS = re.compile(r"errors(?:<=|=)(?P<percent>\d{1,3}(?:\.\d+)?)(?P<unit>%?)")
+#: Percentiles that short rate steps are kept by.
+SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 

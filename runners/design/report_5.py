@@ -29,8 +29,8 @@ AROUND_A_TURN_S, START_S, PROFILED_S = 0.3, 2.2, 12.0
 
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": LadderSize(0.23, 1.0, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
-    "full": LadderSize(10, 10.0, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
+    "quick": LadderSize(0.23, 0.4, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
+    "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
 }
 #: Share of the knee at which latency and profile are taken in depth, well below it.
 STEADY_SHARE = 0.6

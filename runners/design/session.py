@@ -21,8 +21,8 @@ PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round
 STALL, OUTAGE = "stall", "outage"
 #: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
-#: Roles of an interleaved block: the load that all share, and the closed loop on one server alone.
-SHARED, ALONE = "shared", "alone"
+#: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
+SHARED, ALONE, SOLO = "shared", "alone", "solo"
 #: Seconds to start a server, and around a short closed loop on one that is up.
 START_S, AROUND_A_LOOP_S = 1.0, 1.0
 #: Seconds around a trial of a role, where it is on a server that is up already.
@@ -71,11 +71,39 @@ class ClosedLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Sweep:
+    """Short rate steps of one load, in this order: each for `step_s`, then a rest of half as long at `rest_rps`.
+
+    What a step leaves in the queue is worked off in its rest, so that it does not reach the next.
+    """
+
+    rates: tuple[float, ...]
+    rest_rps: float
+    step_s: float
+
+    @property
+    def rest_s(self) -> float:
+        """The seconds of a rest."""
+        return self.step_s / 2
+
+    @property
+    def length_s(self) -> float:
+        """The seconds of all steps with their rests."""
+        return len(self.rates) * (self.step_s + self.rest_s)
+
+    @property
+    def parts_rps(self) -> tuple[float, ...]:
+        """The rates of parts of equal length, half a step each."""
+        return tuple(part for rps in self.rates for part in (rps, rps, self.rest_rps))
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One load: what is sent, at which rate (None: closed loop), for how long, and which events are profiled.
 
     `generator` and `label` where they are not the run's generator and the treatment's name with that of the workload.
-    A trial of the role FILL must write the number of keys that its shape has as requests.
+    A trial of the role FILL must write the number of keys that its shape has as requests. With `sweep`, the rate goes
+    through its steps, and `rate` is the mean of them.
     """
 
     name: str
@@ -89,6 +117,7 @@ class Trial:
     round: int | None = None
     faults: tuple[Fault, ...] = ()
     loop: ClosedLoop | None = None
+    sweep: Sweep | None = None
 
     @property
     def length_s(self) -> float:
@@ -110,7 +139,8 @@ class Session:
 
     `restart`: the server is started again on what the fill left, so that the data has been through the disk.
     `warm_up`: the closed loop that warms the server after the fill. Sessions in a row that differ in their trials alone
-    share one warm server; the first has the warm-up itself as its trial.
+    share one warm server; the first has the warm-up itself as its trial. `beside`: the warm servers of sessions before
+    stay up, idle.
     """
 
     treatment: Setting
@@ -118,6 +148,7 @@ class Session:
     fill: Workload | None = None
     restart: bool = False
     warm_up: Trial | None = None
+    beside: bool = False
 
     @property
     def planned_s(self) -> float:
@@ -134,11 +165,15 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a shared schedule, and its closed loop before the load."""
+    """One server of a shared schedule, its closed loop before the load, and its load at the same rate alone.
+
+    `solo` None: of the server that does nothing, whose level nobody asks for.
+    """
 
     treatment: Setting
     workload: Workload
     alone: Trial
+    solo: Trial | None = None
 
     @property
     def name(self) -> str:
@@ -169,8 +204,9 @@ class SharedSession:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """The closed loops, then the load."""
-        return (*(each.alone for each in self.members), self.load)
+        """The closed loops, the loads alone, then the load of all."""
+        solos = (each.solo for each in self.members if each.solo is not None)
+        return (*(each.alone for each in self.members), *solos, self.load)
 
     @property
     def planned_s(self) -> float:

@@ -36,8 +36,8 @@ PROFILED = (STORES["rocksdb"], STORES["lsm"])
 PROFILED_SHARE = 0.7
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": LadderSize(0.185, 0.6, 0.15, (), (), 1.5, precision=0.15),
-    "full": LadderSize(6, 10.0, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0),
+    "quick": LadderSize(0.185, 0.3, 0.15, (), (), 1.5, precision=0.15),
+    "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0),
 }
 #: Warm-up and length of the loads at one rate, in seconds, and of their floors, whose whole seconds tell what the
 #: instrument resolves.

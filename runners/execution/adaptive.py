@@ -6,24 +6,22 @@ steps alone, so that a block whose first steps are read back from the run folder
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-
-from msgspec.structs import asdict
+import random
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from runners.analysis import facts
-from runners.analysis.knee import Answer, Kind, Probe, Search, finish, move, probe_of
-from runners.analysis.meets import Met, Outcome, meets
-from runners.design.block import KneeSearch, Ladder
-from runners.design.ladder import most_again, nearest, nearest_to_shares, step_rates
+from runners.analysis import knee as knees
+from runners.analysis.knee import Answer, Kind, RateStep
+from runners.analysis.meets import Outcome, meets, points
+from runners.claims.knee_words import rate_interval
+from runners.design.block import BATCH, KneeSearch, Ladder, WarmServer
+from runners.design.ladder import AROUND_A_RATE_STEP_S, most_again, nearest, nearest_to_shares, step_rates
 from runners.design.objective import Objective
 from runners.design.session import Session, SharedSession
-from runners.design.size import AROUND_A_LOAD_S
-from runners.errors import MeasureError
 from runners.readers.run import Step
 from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 
-START_SHARE = 0.5  # of what a closed loop reached: a first rate that most servers keep
 AGAIN = "again"
 
 
@@ -46,8 +44,10 @@ Say = Callable[[str], None]
 
 
 def search(block: KneeSearch, say: Say) -> Requests:
-    """Ask for the steps of a search. Raises MeasureError where the budget has no time for any."""
-    (closed,) = yield Request(block.server.warm_up(block.shape))
+    """Ask for the closed loop on each server, then for the loads of the search."""
+    closed = {}
+    for server in block.servers:
+        (closed[server],) = yield Request(block.warm_up(server))
     yield from _search(block, closed, say)
 
 
@@ -59,7 +59,7 @@ def ladder(block: Ladder, say: Say) -> Requests:
     about = LadderRecord(name=block.ladder, published=names)
     rates, base_rps = list(block.rates), max(block.rates, default=0.0)
     if block.shares:
-        knee = (yield from _search(block.search, closed, say)) if block.search else None
+        knee = (yield from _search(block.search, {block.server: closed}, say))[0] if block.search else None
         base = _base(knee, closed)
         base_rps = base.rps
         rates = step_rates(
@@ -78,31 +78,64 @@ def ladder(block: Ladder, say: Say) -> Requests:
         yield Request(block.profiled_session(rps), about)
 
 
-def _search(block: KneeSearch, closed: Step, say: Say) -> Generator[Request, list[Step], Answer]:
-    limits = {"low_rps": block.low_rps, "high_rps": block.high_rps, "precision": block.precision}
-    record = SearchRecord(start_rps=float(f"{START_SHARE * facts.achieved_rps(closed):.3g}"), **limits)
-    about = LadderRecord(
-        name=block.server.name, objective=block.objective.text, search=record, minutes=block.minutes
+@dataclass(slots=True)
+class _Sought:
+    """One server of a search: what was measured on it, and the rates of its next load; none once it is known."""
+
+    server: WarmServer
+    closed_rps: float
+    rates: list[float]
+    loads: list[Step] = field(default_factory=list)
+    steps: list[RateStep] = field(default_factory=list)
+    answer: Answer | None = None
+
+    def next_load_fits(self, block: KneeSearch) -> bool:
+        """Whether its knee is not known yet, and the budget has time for one more load."""
+        known = self.answer is not None and self.answer.precise
+        return not known and _spent_s(self.loads) + block.batch_s <= block.minutes * 60
+
+    def take(self, block: KneeSearch, load: Step) -> None:
+        """Take in a load, estimate the knee, and choose the next rates by it."""
+        self.loads.append(load)
+        self.steps += [each.rate_step for each in points(load, block.objective)]
+        if not self.steps:
+            return
+        self.rates = knees.next_rates(self.steps, block.objective, BATCH, block.low_rps, block.high_rps)
+        limits = (block.low_rps, block.high_rps)
+        self.answer = knees.estimate(self.steps, block.objective, block.precision, limits)
+
+
+def _search(
+    block: KneeSearch, closed: Mapping[WarmServer, Step], say: Say
+) -> Generator[Request, list[Step], list[Answer]]:
+    """Ask for loads on each server in random order, round by round, until each knee is known or the budget spent."""
+    record = SearchRecord(
+        start_rps=0.0, low_rps=block.low_rps, high_rps=block.high_rps, precision=block.precision
     )  # fmt: skip
-    wanted, probes, steps = Search(**asdict(record)), list[Probe](), list[Step]()
-    while True:
-        following = move(probes, wanted)
-        if isinstance(following, Answer):
-            return following
-        if _spent_s(steps) + block.step_s > block.minutes * 60:
-            if not steps:
-                raise MeasureError(f"knee of {about.name}", "no probe was measured", "give more minutes")
-            return finish(probes, wanted)
-        steps += yield Request(block.session(len(steps) + 1, following), about)
-        met = meets(steps[-1], block.objective)
-        probes.append(probe_of(facts.offered_rps(steps[-1]), met))
-        say(f"  probe {len(steps)}: {following:,.0f}/s {_verb(met)}".rstrip())
+    chance = random.Random(block.seed)  # noqa: S311 - an order, no secret
+    sought = []
+    for server, step in closed.items():
+        reached_rps = facts.achieved_rps(step)
+        rates = [min(max(rps, block.low_rps), block.high_rps) for rps in knees.first_rates(reached_rps, BATCH)]
+        sought.append(_Sought(server, reached_rps, rates))
+    while under_way := [each for each in sought if each.next_load_fits(block)]:
+        for each in chance.sample(under_way, len(under_way)):
+            about = LadderRecord(
+                name=each.server.name, objective=block.objective.text, search=record, minutes=block.minutes
+            )  # fmt: skip
+            index = len(each.loads) + 1
+            (load,) = yield Request(block.session(each.server, index, each.rates, each.closed_rps), about)
+            each.take(block, load)
+            found = each.answer
+            text = rate_interval(found) if found is not None and found.kind == Kind.FOUND else "no knee yet"
+            say(f"  load {index} of {each.server.name}: {text}")
+    return [each.answer or knees.estimate((), block.objective) for each in sought]
 
 
 def _spent_s(steps: Sequence[Step]) -> float:
     """What these steps took."""
     us = sum(step.record.ended_unix_us - step.record.started_unix_us for step in steps)
-    return us / 1e6 + AROUND_A_LOAD_S / 2 * len(steps)
+    return us / 1e6 + AROUND_A_RATE_STEP_S * len(steps)
 
 
 def _base(knee: Answer | None, closed: Step) -> LadderBase:
@@ -112,14 +145,3 @@ def _base(knee: Answer | None, closed: Step) -> LadderBase:
         return LadderBase(what="closed loop", rps=facts.achieved_rps(closed))
     interval = (knee.rps, knee.low_rps, knee.high_rps) if knee.kind == Kind.FOUND else None
     return LadderBase(what="knee", rps=sides[0], knee=interval)
-
-
-def _verb(met: Met) -> str:
-    """An outcome as a verb, and what was missed."""
-    verb = {
-        Outcome.MET: "meets it",
-        Outcome.MISSED: "misses it:",
-        Outcome.GENERATOR: "says nothing:",
-        Outcome.INVALID: "is not valid:",
-    }[met.outcome]
-    return f"{verb} {'; '.join(met.missed)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.design import comparison
-from runners.design.block import SEARCH_WARMUP_S, seconds_of_a_search_step
+from runners.design.block import seconds_of_a_batch
 from runners.design.commands import COMPARE, KNEE, TARGET_COMPARE
 from runners.design.experiment import setting_of
 from runners.design.parameter import Value
@@ -18,8 +18,5 @@ def affordable(number: str, asked: Mapping[str, Value]) -> None:
         comparison.block(asked, setting_of(str(asked["a"])), setting_of(str(asked["b"])))
     if number == KNEE.number:
         low_rps, high_rps = float(asked["low_rps"]), float(asked["high_rps"])
-        seconds_of_a_search_step(float(asked["minutes"]), _shape(asked, "probe_s"), low_rps, high_rps)
-
-
-def _shape(asked: Mapping[str, Value], length: str) -> Shape:
-    return Shape(int(asked["connections"]), int(asked["threads"]), float(asked[length]), SEARCH_WARMUP_S)
+        shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
+        seconds_of_a_batch(float(asked["minutes"]), shape, low_rps, high_rps)

@@ -14,6 +14,7 @@ from runners.analysis.facts import judge
 from runners.claims.progress import line, writes_rps
 from runners.design.experiment import AROUND_A_LOAD_S
 from runners.design.rate import Rate
+from runners.design.session import Sweep
 from runners.design.shape import Shape
 from runners.design.size import Size
 from runners.design.workload import FILL, Workload
@@ -26,7 +27,7 @@ from runners.generators.load import Generator, LoadSpec, planned_s
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
-from runners.storage.schema import FillRecord, StepRecord, write_record
+from runners.storage.schema import FillRecord, StepRecord, SweepRecord, write_record
 from runners.targets.base import Target
 from runners.toolchain.tools import TRUEPACE
 from runners.toolchain.workshop import Workshop
@@ -104,11 +105,13 @@ class Campaign:
         more: Mapping[str, object] | None = None,
         generator: str = "",
         beside: Callable[[float], Happening | None] = lambda _lead_s: None,
+        sweep: Sweep | None = None,
     ) -> Step:
         """Measure one step and keep it, with the fields `more` of its record. `rate` None: closed loop.
 
         `generator` is another than the run's; `beside` gives, from the seconds for which a load is sent before it is
-        recorded, what happens meanwhile. Says so when the step is not valid.
+        recorded, what happens meanwhile. With `sweep` the rate goes through its short steps. Says so when the step is
+        not valid.
         """
         warmup_s, duration_s = self._size.times_s(kind, open_loop=rate is not None)
         load = LoadSpec(
@@ -121,9 +124,12 @@ class Campaign:
             shape.threads,
             shape.requests,
             workload.arguments,
+            parts_rps=sweep.parts_rps if sweep else (),
         )
         label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
         extra = {"label": label, "role": kind, "workload": workload.name, "rate_basis": rate.basis if rate else ""}
+        if sweep is not None:
+            more = {**(more or {}), "sweep": SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s)}
         sender = self._sender(generator)
         during = beside(sender.lead_s(load)) or NOTHING
         try:
@@ -171,7 +177,7 @@ class Campaign:
         second; `after` when the load is over, for what is only known then.
         """
         instrument = self._for(str(extra.get("role")), profile)
-        if load.targets:  # ours alone can share a schedule
+        if load.targets or load.parts_rps:  # ours alone can share a schedule, or change its rate
             generator = _generator(self._shop, "truepace")
         if generator:
             instrument = dataclasses.replace(instrument, generator=generator)
@@ -214,6 +220,8 @@ class Campaign:
         verdict = judge(step)
         judged = replace(step.record, valid=verdict.valid, invalid_reasons=verdict.reasons, saturated=verdict.saturated)
         store_frames(step)
+        if record.sweep is not None:
+            folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
         final = self._folder.commit_step(folder, judged)
         return dataclasses.replace(step, folder=final, record=judged)
 

@@ -46,12 +46,12 @@ class Executor:
     def __init__(self, folder: RunFolder, campaign: Campaign, launch: Launch, progress: Progress) -> None:
         self._folder, self._campaign, self._launch, self._progress = folder, campaign, launch, progress
         self._earlier = {step.name: step for step in folder.steps()}
-        self._warm: tuple[Session, Target] | None = None
+        self._warm: list[tuple[Session, Target]] = []
         self._absent: set[str] = set()
 
     def run(self, block: Block) -> list[Step]:
         """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
-        requests, steps, self._warm = self._requests(block), list[Step](), None
+        requests, steps, self._warm = self._requests(block), list[Step](), []
         try:
             request = next(requests)
             while True:
@@ -146,7 +146,7 @@ class Executor:
 
     def _started(self, session: Session) -> Target:
         """The server of a session, filled where it asks for that."""
-        server = self._launch(session.treatment)
+        server = self._launch(session.treatment, beside=session.beside)
         if session.fill is not None:
             self._campaign.fill(server, session.fill)
             if session.restart:
@@ -154,12 +154,14 @@ class Executor:
         return server
 
     def _on_warm_server(self, block: Block, session: Session, warming: Trial, more: Mapping[str, object]) -> list[Step]:
-        """Measure on the warm server of the sessions before; it is started and warmed where it is not up, or died.
+        """Measure on the warm server of sessions before; it is started and warmed where it is not up, or died.
 
         The warm-up that a block begins with is a step of it, from which its first rate follows; a later one is not.
         """
         like, first = replace(session, trials=()), session.trials == (warming,)
-        if first or self._warm is None or self._warm[0] != like or not self._warm[1].alive():
+        server = next((each for of, each in self._warm if of == like and each.alive()), None)
+        if first or server is None:
+            self._warm = [(of, each) for of, each in self._warm if session.beside and of != like]
             server, whole_s = self._started(session), warming.shape.duration_s or 0.0
             name, role = (warming.name, warming.role) if first else (f"re-{warming.name}", KIND)
             loops = Shape(warming.shape.connections, warming.shape.threads)
@@ -169,10 +171,9 @@ class Executor:
             )  # fmt: skip
             if not facts.achieved_rps(step) > 0:
                 raise MeasureError(f"warm-up of {session.treatment.name}", facts.why_not(step), "see the server's log")
-            self._warm = (like, server)
+            self._warm.append((like, server))
             if first:
                 return [step]
-        server = self._warm[1]
         return [self._trial(block, server, trial, more) for trial in session.trials]
 
     def _trial(self, block: Block, server: Target, trial: Trial, more: Mapping[str, object]) -> Step:
@@ -192,6 +193,7 @@ class Executor:
             return self._campaign.step(
                 trial.name, trial.role, server, trial.workload, trial.rate, spec, trial.shape, {**more, **about},
                 trial.generator, lambda lead_s: happening(trial, server, lead_s, (block.name, block.title)),
+                trial.sweep,
             )  # fmt: skip
 
         return self._filled(measured, server, trial) if trial.role == FILL else measured()

@@ -8,9 +8,10 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from runners.analysis import facts
+from runners.claims.interleaved import comparison, headline
 from runners.claims.progress import line
-from runners.design.block import Interleaved
-from runners.design.session import ALONE, SharedSession
+from runners.design.block import FEWEST_STARTS, Interleaved
+from runners.design.session import SharedSession
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.errors import MeasureError
@@ -18,6 +19,7 @@ from runners.execution.adaptive import Request, Requests
 from runners.execution.campaign import Campaign
 from runners.execution.warming import let_rest, warm_up
 from runners.generators.load import LoadSpec, LoadTarget
+from runners.process.cpu_groups import equal_groups
 from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import SCHEDULE, InterleavedRecord
@@ -45,16 +47,22 @@ def starts(block: Interleaved, say: Callable[[str], None]) -> Requests:
         family=SCHEDULE, name=block.name, treatments=tuple(each.name for each in block.ordered),
         planned_rounds=block.starts, smallest_difference=block.margin, seed=block.seed, rate_rps=rate.rps,
         rate_basis=rate.basis, control=block.control_setting.name if block.control_setting else "",
-        reference=block.reference.name if block.reference else "", primary=block.primary,
+        reference=block.reference.name if block.reference else "", primary=block.primary, until=block.until,
     )  # fmt: skip
+    measured = list[Step]()
     for number in range(1, block.starts + 1):
-        yield Request(block.start(number, rate), interleaved=about)
+        measured += yield Request(block.start(number, rate), interleaved=about)
+        if block.until and number >= FEWEST_STARTS:
+            found = comparison(measured)
+            say(headline(found))
+            if found.answered:
+                return
 
 
 def measure(
     campaign: Campaign, launch: Launch, session: SharedSession, about: InterleavedRecord, more: Mapping[str, object]
 ) -> list[Step]:
-    """Start all servers, warm each, load each alone in a closed loop, then all by one schedule."""
+    """Start all servers, warm each, load each alone in a closed loop and at the rate, then all by one schedule."""
     servers: dict[str, Target] = {}
     for member in session.members:
         servers[member.name] = launch(member.treatment, beside=bool(servers))
@@ -67,13 +75,18 @@ def measure(
         let_rest(server, warm_up(campaign, name, server, member.workload, loops, session.warm_s, more=own))
     more = {**more, "round": session.number}
     steps = []
-    for member in session.members:
+    for trial, member in [
+        *((each.alone, each) for each in session.members),
+        *((each.solo, each) for each in session.members if each.solo is not None),
+    ]:
         arm = {**more, "interleaved": replace(about, arm=member.name)}
-        alone, server = member.alone, servers[member.name]
-        step = campaign.step(alone.name, ALONE, server, alone.workload, None, shape=alone.shape, more=arm)
+        server = servers[member.name]
+        step = campaign.step(trial.name, trial.role, server, trial.workload, trial.rate, shape=trial.shape, more=arm)
         let_rest(server, step)
         steps.append(step)
-    return [*steps, _shared(campaign, session, servers, {**more, "interleaved": about})]
+    with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
+        shared = _shared(campaign, session, servers, {**more, "interleaved": replace(about, cpu_groups=groups)})
+    return [*steps, shared]
 
 
 def _shared(

@@ -23,7 +23,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     hand_over = Interleaved(
         "hand-over", "a request on the selector, and handed over to a pool that the selector waits for",
         (report_3.EXECUTIONS["selector"], report_3.EXECUTIONS["blocking-one"]), "selector", report_3.put(size.name),
-        size, Shape(1, 1, report_3.REPEAT_S[size.name], SEARCH_WARMUP_S), primary="cpu_us",
+        size, Shape(1, 1, report_3.REPEAT_S[size.name], SEARCH_WARMUP_S), primary="cpu_us", solo=False,
         questions=("hand-over", "median"),
     )  # fmt: skip
     return (hand_over.within(report_3.COMPARED_MINUTES[size.name]),)
@@ -87,11 +87,16 @@ def queues(evidence: Evidence) -> Answer | None:
 
 QUESTIONS = (
     Asked(
-        Question("pool", "Does a pool behind one selector carry more than handling on the selector?", "yes, 2.5 times"),
+        Question(
+            "pool",
+            "Does a pool behind one selector carry more than handling on the selector?",
+            "yes, 2.5 times",
+            cores=2,
+        ),
         answering.knees_apart("put", "blocking-one", "selector"),
     ),
     Asked(
-        Question("selectors", "Do more selectors carry more?", "yes: 55 000/s in place of 40 000/s"),
+        Question("selectors", "Do more selectors carry more?", "yes: 55 000/s in place of 40 000/s", cores=2),
         answering.knees_apart("put", "blocking-many", "blocking-one"),
     ),
     Asked(

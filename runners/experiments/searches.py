@@ -9,7 +9,7 @@ from runners.analysis import facts, floors
 from runners.claims import rate_steps
 from runners.claims.climbing import Ladder, ladder_of
 from runners.design import block, report_3
-from runners.design.block import SEARCH_STEP_S, SEARCH_WARMUP_S, KneeSearch, WarmServer, around_the_knee
+from runners.design.block import SEARCH_STEP_S, KneeSearch, WarmServer, around_the_knee
 from runners.design.experiment import setting_of
 from runners.design.ladder import LadderSize
 from runners.design.objective import Objective
@@ -75,11 +75,11 @@ class Searches:
     ) -> Ladder:
         """Search the highest rate that meets an objective, such as `p99<=10ms,achieved>=99%,errors=0`.
 
-        It ends when the 95 % interval is narrower than `precision`, or after `minutes`. An interrupted search goes on
-        from the probes that the run folder holds.
+        Its loads go through short steps of `probe_s` in random order. It ends when the 95 % interval is narrower than
+        `precision`, or after `minutes`. An interrupted search goes on from the loads that the run folder holds.
         """
         server = WarmServer(_read(setting), workload, self.size)
-        shape = Shape(connections, threads, probe_s, SEARCH_WARMUP_S)
+        shape = Shape(connections, threads, probe_s)
         return self._measure_ladder(
             KneeSearch(
                 server.name, f"the knee of {server.name}", server, Objective.parse(objective), minutes, shape,

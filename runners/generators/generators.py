@@ -40,9 +40,11 @@ def _target(target: LoadTarget) -> list[str]:
     return ["--target", f"{target.name}={target.url},weight={digits(target.weight)}{script}"]
 
 
-def _one_server(name: str, spec: LoadSpec) -> None:
+def _one_rate_and_server(name: str, spec: LoadSpec) -> None:
     if spec.targets:
         raise MeasureError(name, "it can't share one schedule over several targets", _OURS)
+    if spec.parts_rps:
+        raise MeasureError(name, "it can't change its rate within a load", _OURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class Truepace:
         return spec.warmup_s
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        rate = ["-R", digits(spec.rate_rps)] if spec.rate_rps is not None else []
+        rates = spec.parts_rps or ((spec.rate_rps,) if spec.rate_rps is not None else ())
+        rate = ["-R", ",".join(map(digits, rates))] if rates else []
         warmup = ["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []
         count = ["-n", str(spec.requests)] if spec.requests is not None else []
         log = ["--requests-log", shown(files.requests)] if files.requests is not None else []
@@ -91,7 +94,7 @@ class Wrk2:
         return max(spec.warmup_s, calibration_s)
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        _one_server("wrk2", spec)
+        _one_rate_and_server("wrk2", spec)
         if spec.requests is not None:
             raise MeasureError("wrk2", "it can't stop after a number of requests", _OURS)
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
@@ -117,7 +120,7 @@ class Wrk:
         return 0.0
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        _one_server("wrk", spec)
+        _one_rate_and_server("wrk", spec)
         if spec.rate_rps is not None:
             cause = f"it sends in closed loop and can't hold a rate ({spec.rate_rps:g}/s was asked for)"
             raise MeasureError("wrk", cause, f"{_OURS} or wrk2, or ask for a closed loop")
@@ -151,7 +154,7 @@ class Reference:
         return spec.warmup_s
 
     def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        _one_server(f"reference client {self.kind}", spec)
+        _one_rate_and_server(f"reference client {self.kind}", spec)
         for asked, cause in (
             (spec.rate_rps is None, "it can't send in closed loop"),
             (spec.script is not None, "it sends one fixed request and runs no script"),

@@ -42,7 +42,8 @@ class LoadSpec:
     `script` None: GET `url`, the same again and again. `targets` share one schedule in place of `url` and `script`:
     each request goes to one of them, in an order that `seed` gives and that is balanced for the predecessor (or, with
     `interleave` "slice=100ms", each slice of time);
-    `rate_rps` is then that of all together and `connections` those to each.
+    `rate_rps` is then that of all together and `connections` those to each. `parts_rps` are the rates of as many parts
+    of equal length, and `rate_rps` is their mean.
     """
 
     url: str
@@ -57,6 +58,7 @@ class LoadSpec:
     targets: tuple[LoadTarget, ...] = ()
     seed: int = 1
     interleave: str = "request"
+    parts_rps: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -69,3 +70,34 @@ def _used_s(pid: int) -> float | None:
         times = psutil.Process(pid).cpu_times()
         return float(times.user + times.system)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What the kernel counted of a server: context switches by its own will and by force, and calls to read or write.
+
+    None where /proc does not say. Receiving from and sending to a socket by calls of their own (recv, send) are no
+    calls to read or write.
+    """
+
+    voluntary_switches: int | None = None
+    forced_switches: int | None = None
+    read_write_calls: int | None = None
+
+
+def activity(roots: Collection[int]) -> Activity:
+    """Sum up the counters of a server's processes and of all that they started, by their threads that are alive."""
+    switches, calls = [0, 0], 0
+    known = [False, False]
+    for pid in tree(roots):
+        for status in Path(f"/proc/{pid}/task").glob("*/status"):
+            with contextlib.suppress(OSError, ValueError):
+                last = status.read_text(encoding="ascii", errors="replace").splitlines()[-2:]
+                own = [int(line.rpartition(":")[2]) for line in last if "ctxt_switches" in line]
+                if len(own) == 2:
+                    switches, known[0] = [a + b for a, b in zip(switches, own, strict=True)], True
+        with contextlib.suppress(OSError, ValueError):
+            lines = Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()
+            calls += sum(int(line.rpartition(":")[2]) for line in lines if line.startswith(("syscr", "syscw")))
+            known[1] = True
+    return Activity(switches[0] if known[0] else None, switches[1] if known[0] else None, calls if known[1] else None)

@@ -17,7 +17,8 @@ from runners.readers.columns import COLUMNS, complete, frame
 from runners.readers.errors import ReadError
 from runners.readers.hdr_log import HdrLog, read_hdr_log, read_slices
 from runners.readers.load_json import LoadReport, read_load_json
-from runners.readers.requests_log import requests_frame
+from runners.readers.rate_steps import rate_steps_frame
+from runners.readers.requests_log import read_requests_log, requests_frame
 from runners.readers.run import Run, Step
 from runners.readers.stacks import frames_frame, read_collapsed, read_timed_stacks, shares_frame
 from runners.readers.wrk_console import find_reports
@@ -151,13 +152,22 @@ class _Reader:
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
             "stalls": (self.folder.stalls, lambda path: read_stall_log(path).frame(start_us, elapsed_s)),
             "requests": (self.folder.requests, requests_frame),
+            "rate_steps": (self.folder.requests, lambda path: self._rate_steps(path, start_us, elapsed_s)),
             "samples": (self.folder.timed_stacks, lambda path: read_timed_stacks(path, start_us)),
         }
+        sources.pop("rate_steps" if self.record.sweep is None else "requests")
         return {
             name: self.tried(lambda read=read, path=path: read(path), frame(name))  # type: ignore[misc]
             for name, (path, read) in sources.items()
             if path.exists()
         }
+
+    def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
+        """The figures of each short step, from its requests and from what the witness saw."""
+        assert self.record.sweep is not None, "only such a load is asked"
+        watched = self.folder.stalls
+        stalls = read_stall_log(watched).frame(start_us, elapsed_s) if watched.exists() else frame("stalls")
+        return rate_steps_frame(read_requests_log(path).frame, stalls, self.record.sweep)
 
     def _latency(self, load: LoadReport | None, log: HdrLog | None) -> dict[str, pd.DataFrame]:
         frames: dict[str, pd.DataFrame] = {"summary": frame("summary")}

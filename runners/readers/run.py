@@ -45,8 +45,12 @@ class Step:
       it was late); the core may have stood still since the wake-up before.
     - ``targets``: of a load on several servers, one row each: `target`, `offered_rps`, `achieved_rps`, `scheduled`,
       `completed`, `served` (responses of the warm-up too) and `non_2xx`.
-    - ``requests``: of such a load, one row a request: `t_s` (intended start), `target`, `predecessor` (target of the
-      request before; missing where the order does not go by request), `response_us`, `service_us`, `fate`.
+    - ``rate_steps``: of a load whose rate changes, one row a step: `t_s` (start), `length_s`, `offered_rps`,
+      `requests`, `achieved` (share that had its response in time), `lost` (share that failed or was refused), `stalled`
+      (share of its time in which the witness saw a core stand still), `p50_us`, `p90_us`, `p99_us`, `p999_us`.
+    - ``requests``: of a load on several servers, one row a request: `t_s` (intended start), `target`, `predecessor`
+      (target of the request before; missing where the order does not go by request), `response_us`, `service_us`,
+      `fate`.
     - ``samples``: the profiler's samples by fiftieths of a second: `event`, `t_s`, `stack` (as in ``stacks``),
       `samples`, `weight` (bytes for alloc, ns for lock).
     - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s` (counters as read), `server_rss_bytes`, `steal_share`,

@@ -38,10 +38,10 @@ def title(ladder: Ladder) -> str:
     """The result."""
     answer = ladder.answer
     if answer is None:
-        met = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET]
-        if not any(probe.outcome in (Outcome.MET, Outcome.MISSED) for probe in ladder.probes):
+        met = [point.rps for point in ladder.points if point.outcome == Outcome.MET]
+        if not any(point.counts for point in ladder.points):
             return f"{ladder.title}: nothing can be told, the generator was late or the loads failed"
-        missed = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED]
+        missed = [point.rps for point in ladder.points if point.outcome == Outcome.MISSED]
         verb = "meets the objective at" if ladder.objective else "holds"
         if met and any(rps < max(met) for rps in missed):
             return f"{ladder.title}: {verb} {len(set(met))} of {len({*met, *missed})} rates, not in their order"
@@ -54,23 +54,26 @@ def title(ladder: Ladder) -> str:
 
 
 def data(ladder: Ladder) -> pd.DataFrame:
-    """A row a rate step, as drawn."""
+    """A row a rate, as drawn."""
     rows = []
-    for step, met in zip(ladder.steps, ladder.judged, strict=True):
+    for point in ladder.points:
         row: dict[str, object] = {
-            "step": step.name,
-            "offered_rps": facts.offered_rps(step),
-            "achieved_rps": facts.achieved_rps(step),
-            "outcome": met.outcome.value,
-            "generator_late": met.late,
-            "missed": "; ".join(met.missed),
-            "samples": facts.samples(step),
+            "step": point.step.name,
+            "offered_rps": point.rps,
+            "achieved_rps": point.rps * point.rate_step.achieved,
+            "outcome": point.outcome.value,
+            "generator_late": point.met.late,
+            "missed": "; ".join(point.met.missed),
+            "samples": point.samples,
+            "machine_stalled": point.rate_step.stalled,
         }
         for level, _, _ in LEVELS:
-            value = facts.at(step, level)
-            row[f"p{level * 100:g}_us"] = value.value if value else math.nan
+            value = point.rate_step.at(level)
+            row[f"p{level * 100:g}_us"] = value if math.isfinite(value) else math.nan
         rows.append(row)
-    return pd.DataFrame(rows)
+    columns = ["step", "offered_rps", "achieved_rps", "outcome", "generator_late", "missed", "samples"]
+    names = [*columns, "machine_stalled", *(f"p{level * 100:g}_us" for level, _, _ in LEVELS)]
+    return pd.DataFrame(rows, columns=names)
 
 
 @style.styled
@@ -82,7 +85,7 @@ def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None =
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     rows = data(found)
-    judged = found.judged
+    judged = [point.met for point in found.points]
     there = _published_rows(published)
     rates = [*rows["offered_rps"], *there["rate_rps"]]
     _latencies(above, found, rows, judged, there, floor)
@@ -284,22 +287,22 @@ def _width(ladder: Ladder) -> str:
 
 
 def _missed(ladder: Ladder) -> str:
-    kinds, near = climbing.missed_above(ladder, ladder.answer) if ladder.answer else (Counter[str](), [])
+    kinds, near, _ = climbing.missed_above(ladder, ladder.answer) if ladder.answer else (Counter[str](), 0, ())
     if not near:
         return numbers.NONE
-    if len(near) == 1:
+    if near == 1:
         return ", ".join(kinds)
-    return ", ".join(f"{kind} in {numbers.count(n)} of {numbers.count(len(near))}" for kind, n in kinds.most_common())
+    return ", ".join(f"{kind} in {numbers.count(n)} of {numbers.count(near)}" for kind, n in kinds.most_common())
 
 
 def _judging(ladder: Ladder) -> str:
-    said = sum(met.outcome in (Outcome.MET, Outcome.MISSED) for met in ladder.judged)
-    return f"{numbers.count(said)} of {numbers.count(len(ladder.steps))}"
+    points = ladder.points
+    return f"{numbers.count(sum(point.counts for point in points))} of {numbers.count(len(points))}"
 
 
 def _generator(ladder: Ladder) -> str:
-    bounds = sum(met.late for met in ladder.judged)
-    silent = [probe.rps for probe in ladder.probes if probe.outcome == Outcome.GENERATOR]
+    bounds = sum(point.met.late for point in ladder.points)
+    silent = [point.rps for point in ladder.points if point.outcome == Outcome.GENERATOR]
     parts = [f"late in {numbers.count(bounds)} that met it"] if bounds else []
     if silent:
         parts.append(f"late in {numbers.count(len(silent))} that missed it, from {numbers.rate(min(silent))} on")
@@ -308,8 +311,8 @@ def _generator(ladder: Ladder) -> str:
 
 def _rates(ladder: Ladder) -> str:
     """Which of the fixed rates are carried, in short (rule K05 says it in full)."""
-    met = {probe.rps for probe in ladder.probes if probe.outcome == Outcome.MET}
-    missed = {probe.rps for probe in ladder.probes if probe.outcome == Outcome.MISSED}
+    met = {point.rps for point in ladder.points if point.outcome == Outcome.MET}
+    missed = {point.rps for point in ladder.points if point.outcome == Outcome.MISSED}
     if not met and not missed:
         return "nothing can be told"
     if not met:
@@ -357,7 +360,7 @@ def knee_data(found: Sequence[Knee]) -> pd.DataFrame:
             "rps": knee.answer.rps,
             "low_rps": knee.answer.low_rps,
             "high_rps": knee.answer.high_rps,
-            "probes": len(knee.ladder.steps),
+            "probes": len(knee.ladder.points),
         }
         for knee in found
     ]

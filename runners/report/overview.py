@@ -35,7 +35,10 @@ def points(run: Run) -> pd.DataFrame:
     """
     columns = ["step", "treatment", "workload", "throughput_rps", "p99_us", "unresolved"]
     paired = pd.DataFrame(_interleaved(run), columns=columns)
-    alone = pd.DataFrame([_row(run, s, facts.achieved_rps(s)) for s in run.steps if s.kind in ALONE], columns=columns)
+    alone = pd.DataFrame(
+        [_row(run, s, facts.achieved_rps(s)) for s in run.steps if s.kind in ALONE and s.record.sweep is None],
+        columns=columns,
+    )
     found = [frame.dropna(subset=["throughput_rps", "p99_us"]) for frame in (paired, alone)]
     return max(found, key=lambda rows: rows["treatment"].nunique())
 

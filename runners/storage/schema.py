@@ -86,6 +86,15 @@ class WitnessRecord(Struct, frozen=True):
     note: str | None = None
 
 
+class SweepRecord(Struct, frozen=True):
+    """The short rate steps of one load: each for `step_s`, then a rest for `rest_s` at `rest_rps`."""
+
+    rates: tuple[float, ...]
+    rest_rps: float
+    step_s: float
+    rest_s: float
+
+
 class SearchRecord(Struct, frozen=True):
     """The limits of a knee search."""
 
@@ -118,7 +127,9 @@ class InterleavedRecord(Struct, frozen=True):
     """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
 
     Where one schedule is shared, `control` is the second process of the baseline, `reference` the server that does
-    nothing, and `arm` the one that was loaded alone.
+    nothing, and `arm` the one that was loaded alone. `until`: it may end at each start, once the primary quantity is
+    decided; `planned_rounds` are then the most. `cpu_groups`: "equal" where each server had a CPU group of equal
+    weight, else why not.
     """
 
     family: str
@@ -134,18 +145,25 @@ class InterleavedRecord(Struct, frozen=True):
     control: str = ""
     reference: str = ""
     primary: str = ""
+    until: bool = False
+    cpu_groups: str = ""
 
 
 class TargetRecord(Struct, frozen=True):
     """One of the servers that shared the schedule of a load.
 
-    `cpu_s` is the processor time of its processes while the generator ran, with all that they started.
+    `cpu_s` is the processor time of its processes while the generator ran, with all that they started; likewise its
+    context switches, its calls to read or write, and what its JVM allocated. None: not known here.
     """
 
     name: str
     engine: str = ""
     weight: float = 1.0
     cpu_s: float | None = None
+    voluntary_switches: int | None = None
+    forced_switches: int | None = None
+    read_write_calls: int | None = None
+    allocated_bytes: int | None = None
     server: ServerRecord = ServerRecord()
 
 
@@ -250,6 +268,7 @@ class StepRecord(Struct, frozen=True):
     others: tuple[OtherProcess, ...] = ()
     witness: WitnessRecord | None = None
     ladder: LadderRecord | None = None
+    sweep: SweepRecord | None = None
     interleaved: InterleavedRecord | None = None
     targets: tuple[TargetRecord, ...] = ()
     loop: LoopRecord = LoopRecord()

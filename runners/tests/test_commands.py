@@ -24,7 +24,7 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"minutes": 0.3, "probe_s": 10}, "too short for 4 probes"),
+        ({"minutes": 0.3, "probe_s": 10}, "too short for 16 steps"),
         ({"low_rps": 5_000, "high_rps": 4_000}, "there is no rate between them"),
         ({"setting": "engine=postgres"}, "it names no engine that there is"),
         ({"objective": "fast"}, "objective"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,10 +14,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from runners.errors import LabError, MeasureError
+from runners.errors import LabError, MeasureError, ServerError
 from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
 from runners.process.cpu_placement import usable_cpus
-from runners.process.tree import ProcessClock, tree
+from runners.process.tree import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import (
     GeneratorRecord,
@@ -70,35 +71,54 @@ class _LogSlices:
                     shutil.copyfileobj(log, out)
 
 
-class _Clocks:
-    """Processor time of each server that shares a load, read in pairs around it; nothing of a single server."""
+class _Counters:
+    """What each server that shares a load used and did, read in pairs around it; nothing of a single server."""
 
     def __init__(self, server: Target) -> None:
         self._members = server.members if isinstance(server, TargetGroup) else {}
         self._clocks = {name: ProcessClock(each.pids) for name, each in self._members.items()}
         self._before_s: dict[str, float | None] = {}
+        self._before: dict[str, dict[str, int | None]] = {}
 
     def begin(self) -> None:
+        self._before = {name: self._counted(each) for name, each in self._members.items()}
         self._before_s = self.tick()
 
     def tick(self) -> dict[str, float | None]:
-        """Read all; in between too, as a process that ends can't be read afterwards."""
+        """Read the clocks of all; in between too, as a process that ends can't be read afterwards."""
         return {name: clock.read_s() for name, clock in self._clocks.items()}
 
     def end(self, load: LoadSpec) -> tuple[TargetRecord, ...]:
         """What each server used since `begin`, in the order of the load's targets."""
-        after_s, weights = self.tick(), {each.name: each.weight for each in load.targets}
+        after_s = self.tick()
         return tuple(
             TargetRecord(
-                name=name,
-                engine=self._members[name].engine,
-                weight=weight,
-                cpu_s=None if (used := after_s[name]) is None else used - (self._before_s[name] or 0.0),
-                server=self._members[name].record(),
+                name=target.name,
+                engine=self._members[target.name].engine,
+                weight=target.weight,
+                cpu_s=None if (used := after_s[target.name]) is None else used - (self._before_s[target.name] or 0.0),
+                server=self._members[target.name].record(),
+                **self._since(target.name),
             )
-            for name, weight in weights.items()
-            if name in self._members
+            for target in load.targets
+            if target.name in self._members
         )
+
+    def _since(self, name: str) -> dict[str, int | None]:
+        """By how much each counter of a server rose."""
+        after, before = self._counted(self._members[name]), self._before[name]
+        return {
+            key: value - start
+            for key, value in after.items()
+            if value is not None and (start := before[key]) is not None and value >= start
+        }
+
+    @staticmethod
+    def _counted(server: Target) -> dict[str, int | None]:
+        found: dict[str, int | None] = dataclasses.asdict(activity(server.pids))
+        with contextlib.suppress(ServerError):
+            found["allocated_bytes"] = server.status().get("allocated_bytes")
+        return {"allocated_bytes": None} | found
 
 
 def measure_step(
@@ -132,7 +152,7 @@ def measure_step(
     def look() -> None:
         generator_pid, elapsed_s = now
         telemetry.sample(generator_pid)
-        clocks.tick()
+        counters.tick()
         show(elapsed_s)
 
     def watch(generator_pid: int, elapsed_s: float) -> bool:
@@ -146,8 +166,8 @@ def measure_step(
             looking.ask()
         return server.alive()
 
-    others, clocks = Others(tree(server.pids)), _Clocks(server)
-    requests = folder.requests if load.targets else None
+    others, counters = Others(tree(server.pids)), _Counters(server)
+    requests = folder.requests if load.targets or load.parts_rps else None
     files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices, requests)
     with (
         _events(folder, server, instrument.recorder) as events,
@@ -157,7 +177,7 @@ def measure_step(
         IdleThread(look) as looking,
         _watched(folder, instrument.witness) as watched,
     ):
-        clocks.begin()
+        counters.begin()
         try:
             outcome = run_load(
                 instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
@@ -166,7 +186,7 @@ def measure_step(
             if server.ended_within(_ENDING_S):
                 raise server.death() from refusal
             raise
-    targets = clocks.end(load)
+    targets = counters.end(load)
     busiest = others.busiest()
     logs.copy()
     record = replace(

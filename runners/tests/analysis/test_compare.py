@@ -17,9 +17,9 @@ from runners.analysis.comparison import (
     Difference,
     Verdict,
     differences,
-    levels,
     looks,
 )
+from runners.analysis.sequential import nominal_levels
 from runners.claims.comparing import said
 from runners.tests.counts import allowed, rounds
 
@@ -80,7 +80,7 @@ def test_all_looks_together_spend_the_error_that_is_allowed(planned: int) -> Non
     from scipy.stats import norm
 
     crossed = np.zeros(count, bool)
-    for look, level in levels(planned, ALPHA).items():
+    for look, level in nominal_levels(looks(planned), ALPHA).items():
         crossed |= np.abs(walks[:, look - 1]) / math.sqrt(look) > norm.ppf(1 - level / 2)
     assert crossed.mean() == pytest.approx(ALPHA, abs=4 * math.sqrt(ALPHA / count))
 

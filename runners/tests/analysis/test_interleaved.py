@@ -20,6 +20,7 @@ from runners.analysis.interleaved import (
     critical_value,
     start_from,
     start_of,
+    without_spill_over,
 )
 
 TREATMENTS = ("base", "again", "other")
@@ -133,3 +134,20 @@ def test_a_predecessor_that_slows_the_next_request_is_found() -> None:
     found = carry_over(frame)
     assert found["other"] > 0.08 > 0 > found["base"]
     assert found["other"] - found["base"] == pytest.approx(0.2, abs=0.06)
+
+
+def test_an_effect_that_the_loads_alone_contradict_is_taken_from_them() -> None:
+    random = np.random.default_rng(4)
+
+    def starts(change: float, spread: float) -> list[Start]:
+        logs = [random.normal(0, 0.1) + random.normal(0, spread, 3) + np.array([0, 0, change]) for _ in range(4)]
+        return [Start(each, np.empty((0, 3))) for each in logs]
+
+    names = ("a", "a-control", "b")
+    shared = compare(starts(0.1, 0.002), names, "a", 0.02, "a-control")
+    alone = compare(starts(0.3, 0.01), names, "a", 0.02, "a-control")
+    vague = compare(starts(0.3, 0.3), names, "a", 0.02, "a-control")
+    assert without_spill_over(shared, alone).effects == alone.effects
+    assert without_spill_over(shared, vague) == shared, "loads that say little contradict nothing"
+    one = compare(starts(0.3, 0.01)[:1], names, "a", 0.02, "a-control")
+    assert without_spill_over(shared, one) == shared

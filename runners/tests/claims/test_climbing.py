@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from runners.analysis import facts
 from runners.analysis.facts import NOT_KEPT_UP
-from runners.analysis.knee import Kind, finish
+from runners.analysis.knee import Kind
 from runners.analysis.meets import Outcome, meets
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
@@ -42,7 +42,7 @@ def test_a_late_generator_is_named_and_its_probes_are_not_the_servers(tmp_path: 
     run = read_run(make_ladder(tmp_path, (1_000.0, 1_800.0, 1_900.0, 1_900.0), late=(1_900.0,)))
     (ladder,) = ladders(run)
     assert ladder.answer is not None and ladder.answer.ceiling_rps == 1_900
-    assert [probe.late for probe in ladder.probes] == [False, False, True, True], "a search weighs them"
+    assert [point.counts for point in ladder.points] == [True, True, False, False]
     found = {finding.code: finding for finding in conclude(run, {}).findings}
     assert "2 of 4" in found["K03"].sentence
 
@@ -51,11 +51,9 @@ def test_what_is_met_although_the_generator_was_late_is_met_and_its_latency_a_bo
     rates = (1_000.0, 2_000.0, 4_000.0, 2_800.0)
     run = read_run(make_ladder(tmp_path, rates, late=(2_000.0, 4_000.0), late_us=900.0))
     (ladder,) = ladders(run)
-    assert [met.outcome for met in ladder.judged] == [Outcome.MET, Outcome.MET, Outcome.MISSED, Outcome.MISSED]
-    assert [met.late for met in ladder.judged] == [False, True, False, False]
+    assert [point.outcome for point in ladder.points] == [Outcome.MET, Outcome.MET, Outcome.MISSED, Outcome.MISSED]
+    assert [point.met.late for point in ladder.points] == [False, True, False, False]
     assert ladder.answer is not None and ladder.answer.kind == Kind.FOUND and ladder.search is not None
-    on_time = [probe for probe in ladder.probes if not probe.late]
-    assert len(on_time) == 3 and ladder.answer.rps > finish(on_time, ladder.search).rps, "what was met late counts"
     conclusion = conclude(run, {})
     assert [check.text for check in conclusion.checks if "1 met it although" in check.text]
     assert "K03" not in {finding.code for finding in conclusion.findings}
@@ -105,7 +103,7 @@ def test_many_ladders_share_their_checks_and_the_silent_one_is_named(tmp_path: P
         make_ladder(tmp_path, (800.0, 1_400.0), name=f"put-{name}", subject=name, into=folder)
     make_ladder(tmp_path, (800.0,), name="put-d", subject="d", into=folder, late=(800.0,))
     checks = {check.name: check for check in conclude(read_run(folder), {}).checks}
-    assert "6 of 7 say something" in checks["probes of 4 ladders"].text and checks["probes of 4 ladders"].ok is False
+    assert "6 of 7 are evidence" in checks["probes of 4 ladders"].text and checks["probes of 4 ladders"].ok is False
     assert "nothing at all is known of d PUT" in checks["probes of 4 ladders"].text
     assert checks["samples of the probes"].ok is not None
     assert not [name for name in checks if name.startswith(("probes, ", "samples, "))]

@@ -11,7 +11,7 @@ from runners.analysis.finding import Finding
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
 from runners.claims.stores import gain, reference, stores, verdict
-from runners.design.block import seconds_of_a_search_step
+from runners.design.block import seconds_of_a_batch
 from runners.design.experiment import EXPERIMENTS
 from runners.design.shape import Shape
 from runners.design.size import SIZES
@@ -136,8 +136,8 @@ def test_the_plan_fits_and_its_stores_are_known() -> None:
         plan = LADDERS[size]
         assert plan.shares or plan.knee_minutes
         if plan.knee_minutes:  # a search that has the time for its probes
-            probe = Shape(64, 1, plan.probe_s, plan.probe_warmup_s)
-            assert seconds_of_a_search_step(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
+            probe = Shape(64, 1, plan.probe_s)
+            assert seconds_of_a_batch(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
     assert EXPERIMENTS["06"].planned_s(SIZES["quick"]) <= QUICK_S
     assert set(PROFILED) <= set(STORES.values())
     memory_full = settings("memory", "full")[0]

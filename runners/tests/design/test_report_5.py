@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.design import report_5
-from runners.design.block import seconds_of_a_search_step
+from runners.design.block import seconds_of_a_batch
 from runners.design.experiment import EXPERIMENTS
 from runners.design.shape import Shape
 from runners.design.size import SIZES
@@ -64,8 +64,8 @@ def test_the_plan_fits_its_size() -> None:
     assert EXPERIMENTS["05"].planned_s(SIZES["quick"]) <= QUICK_S
     for size in ("quick", "full"):
         plan = report_5.LADDERS[size]
-        probe = Shape(report_5.CONNECTIONS, 1, plan.probe_s, plan.probe_warmup_s)
-        assert seconds_of_a_search_step(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
+        probe = Shape(report_5.CONNECTIONS, 1, plan.probe_s)
+        assert seconds_of_a_batch(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
         assert all(sizes[size].rounds >= FEWEST_ROUNDS for sizes in report_5.TURNS.values())
     for outage in report_5.OUTAGE_TIMES.values():
         assert 0 < outage.kill_at_s < outage.launch_at_s < outage.load_s

@@ -100,7 +100,7 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
 @pytest.mark.long
 def test_a_knee_is_found(tmp_path: Path) -> None:
     path = _copied("python", tmp_path / "it")
-    short = ("-p", "probe_s=1", "-p", "precision=0.5", "--minutes", "0.4", "--connections", "4", "--size", "smoke")
+    short = ("-p", "probe_s=0.5", "-p", "precision=0.5", "--minutes", "0.4", "--connections", "4", "--size", "smoke")
     done = lab("knee", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -117,7 +117,7 @@ def test_a_sleep_in_each_request_fails_a_limit_against_the_revision_before_it(tm
     server = path.parent / "server.py"
     text = server.read_text(encoding="utf-8").replace("import sys", "import sys\nimport time")
     server.write_text(text.replace("def do_GET(self) -> None:", "def do_GET(self) -> None:\n        time.sleep(0.01)"))
-    short = ("--size", "smoke", "--minutes", "1.1", "--connections", "2", "-p", "repeat_s=1", "-p", "rate_rps=50")
+    short = ("--size", "smoke", "--minutes", "1.5", "--connections", "2", "-p", "repeat_s=1", "-p", "rate_rps=50")
     limits = ("--fail-on", "p50>+10%", "--fail-on", "errors>+1%", "--inconclusive", "pass")
     comment = tmp_path / "comment.md"
     done = lab(

@@ -16,7 +16,7 @@ from runners.tests.waiting import LIMIT_S, left_in, working_in
 pytestmark = pytest.mark.e2e
 KNEE = (
     *("knee", "--engine", "noop", "--size", "smoke", "--minutes", "0.3", "--connections", "4"),
-    *("-p", "probe_s=1", "-p", "high_rps=4000", "-p", "precision=0.5"),
+    *("-p", "probe_s=0.3", "-p", "precision=0.005"),
 )
 INTERRUPTED = 130
 
@@ -42,7 +42,7 @@ def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: sig
     told = []
     for line in process.stdout:
         told.append(line)
-        if "probe 2:" in line:
+        if "load 2 of put-noop" in line:
             break
     assert working_in(tmp_path), "".join(told)
     process.send_signal(number)

@@ -11,7 +11,7 @@ import pytest
 
 from runners.analysis.meets import Outcome
 from runners.claims.climbing import Ladder as Measured
-from runners.claims.climbing import ladder_of, ladders
+from runners.claims.climbing import between, ladder_of, ladders
 from runners.design.block import KneeSearch, Ladder, WarmServer, around_the_knee
 from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import LADDERS, LadderSize
@@ -33,8 +33,9 @@ from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
 from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Server
 
-SHAPE = Shape(4, 1, 1.0, 0.0)
+SHAPE = Shape(4, 1, 0.5, 0.0)
 KNEE_RPS = 2_000.0
+SLACK = 1.03  # within half a second, a queue may grow by the objective's 10 ms
 LATE = Server(KNEE_RPS, 20_000.0, kept_up=False)
 
 
@@ -42,8 +43,8 @@ def server(workload: Workload = PUT) -> WarmServer:
     return WarmServer(Setting.of("lsm"), workload, SIZE)
 
 
-def search(minutes: float = 5.0, workload: Workload = PUT) -> KneeSearch:
-    return KneeSearch("knee", "t", server(workload), Objective(), minutes, SHAPE, 100.0, 100_000.0, 0.2)
+def search(minutes: float = 0.7, workload: Workload = PUT, precision: float = 0.0) -> KneeSearch:
+    return KneeSearch("knee", "t", server(workload), Objective(), minutes, SHAPE, 100.0, 100_000.0, precision)
 
 
 def given(*rates: float, workload: Workload = PUT) -> Ladder:
@@ -111,7 +112,7 @@ def offered(steps: list[Step]) -> list[float | None]:
 def test_the_knee_of_an_invented_server_is_found_on_one_warm_server(bench: Bench) -> None:
     steps = bench.session().run(search())
     found = measured(steps).answer
-    assert found is not None and found.low_rps <= KNEE_RPS <= found.high_rps
+    assert found is not None and found.low_rps / SLACK <= KNEE_RPS <= found.high_rps * SLACK
     assert len(bench.machine.launched) == 1
     assert [step.name for step in steps[:3]] == ["probe-put-lsm", "rate-step-put-lsm-001", "rate-step-put-lsm-002"]
     assert {step.record.block for step in steps} == {"knee"} and all(step.record.specification for step in steps)
@@ -129,7 +130,7 @@ def test_a_search_that_was_killed_goes_on_where_it_would_have_gone(tmp_path: Pat
     assert not set(bench.machine.measured) & set(first) and bench.machine.measured[0] == "re-probe-put-lsm"
     assert {name: bench.steps()[name] for name in kept} == kept
     found = measured(steps).answer
-    assert found is not None and found.low_rps <= KNEE_RPS <= found.high_rps
+    assert found is not None and found.low_rps / SLACK <= KNEE_RPS <= found.high_rps * SLACK
 
 
 def test_a_search_that_was_killed_twice_measures_no_step_twice(bench: Bench) -> None:
@@ -140,7 +141,7 @@ def test_a_search_that_was_killed_twice_measures_no_step_twice(bench: Bench) -> 
     assert {name: at for name, at in bench.steps().items() if name in kept and name.startswith("rate-step-")} == {
         name: at for name, at in kept.items() if name.startswith("rate-step-")
     }
-    assert read_step(*bench.folder.named("rate-step-put-lsm-005")).record.block == "knee"
+    assert read_step(*bench.folder.named("rate-step-put-lsm-003")).record.block == "knee"
 
 
 def test_a_search_that_is_done_measures_nothing_more_and_is_taken_off_the_plan(bench: Bench) -> None:
@@ -150,9 +151,8 @@ def test_a_search_that_is_done_measures_nothing_more_and_is_taken_off_the_plan(b
     assert [step.record for step in again] == [step.record for step in before]
     assert not bench.machine.measured and not bench.machine.launched
     bench.progress.at("now", 0.0)
-    own_s = search().server.warm_up(SHAPE).planned_s + sum(
-        search().session(1, 1.0).planned_s for step in before if step.kind == RATE_STEP
-    )
+    loads = sum(step.kind == RATE_STEP for step in before)
+    own_s = search().server.warm_up(SHAPE).planned_s + loads * search().batch_s
     assert memory.events[-1].total_s == pytest.approx(1_000.0 - own_s)
 
 
@@ -167,19 +167,21 @@ def test_who_searches_again_has_it_measured_again_and_no_older_step_counts(bench
 
 
 def test_a_search_ends_with_its_budget_and_goes_on_with_a_larger_one(bench: Bench) -> None:
-    steps = bench.session().run(search(0.25))  # a step counts a second and one around it
-    assert search(0.25).step_s == 3.0 and len(offered(steps)) == 7
+    steps = bench.session().run(search(0.25))  # a load counts six seconds and some around it
+    assert len(offered(steps)) == 2
     more = bench.session().run(search(0.5))
-    assert offered(more)[:7] == offered(steps) and len(offered(more)) > 7
+    assert offered(more)[:2] == offered(steps) and len(offered(more)) == 4
     assert not {step.name for step in steps} & set(bench.machine.measured)
 
 
 def test_a_search_is_planned_with_its_budget_and_refused_without_one() -> None:
-    assert search().planned_s == 5.0 * 60 + search().server.warm_up(SHAPE).planned_s
+    assert search().planned_s == 0.7 * 60 + search().server.warm_up(SHAPE).planned_s
     filled_s = search(workload=GET).planned_s - search().planned_s
     assert filled_s == pytest.approx(GET.fill_s())
-    with pytest.raises(PlanError, match=r"0\.5 minutes: too short for 4 probes of \d+ s"):
-        dataclasses.replace(search(), minutes=0.5, shape=Shape(4, 1, 20.0, 1.0))
+    with pytest.raises(PlanError, match=r"0\.5 minutes: too short for 16 steps of 20 s"):
+        dataclasses.replace(search(), minutes=0.5, shape=Shape(4, 1, 20.0))
+    with pytest.raises(PlanError, match=r"a short step has no p99\.99"):
+        dataclasses.replace(search(), objective=Objective.parse("p99.99<=10ms"))
     with pytest.raises(PlanError, match="no rate between them"):
         dataclasses.replace(search(), low_rps=200_000.0)
 
@@ -197,6 +199,23 @@ def test_a_server_that_died_between_steps_is_started_and_warmed_again(bench: Ben
         "probe-put-lsm": 1, "re-probe-put-lsm": 1,
     }  # fmt: skip
     assert read_step(*bench.folder.named("re-probe-put-lsm")).kind == "warm-up"
+
+
+def test_a_search_that_knows_its_knee_as_well_as_asked_ends_before_its_budget(bench: Bench) -> None:
+    found = measured(bench.session().run(search(5.0, precision=0.2)))
+    assert len(found.steps) < 6 and found.answer is not None and found.answer.precise and found.answer.width <= 0.2
+
+
+def test_several_servers_of_one_search_are_up_at_once_and_loaded_in_random_order(bench: Bench) -> None:
+    bench.machine.servers["memory"] = Server(1.5 * KNEE_RPS)
+    other = dataclasses.replace(server(), treatment=Setting.of("memory"))
+    steps = bench.session().run(dataclasses.replace(search(), others=(other,)))
+    assert len(bench.machine.launched) == 2 and all(each.alive() for each in bench.machine.launched)
+    names = [step.subject for step in steps if step.kind == RATE_STEP]
+    assert {frozenset(names[at : at + 2]) for at in range(0, len(names), 2)} == {frozenset({"lsm", "memory"})}
+    assert len({tuple(names[at : at + 2]) for at in range(0, len(names), 2)}) == 2, "not always in one order"
+    apart = between(*(measured(steps, f"put-{name}") for name in ("memory", "lsm")))
+    assert apart is not None and apart.low <= 1.5 <= apart.high and apart.high / apart.low < 1.3
 
 
 def test_a_ladder_measures_only_the_rates_that_are_missing(bench: Bench) -> None:
@@ -220,7 +239,7 @@ def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within
     steps = bench.session().run(around(plan, (("near", 1_234.0), ("far", 9_999.0)), ("cpu",)))
     found = measured(steps, "put-lsm-rates")
     assert found.base is not None and found.base.knee is not None
-    assert found.base.knee.low_rps <= KNEE_RPS <= found.base.knee.high_rps
+    assert found.base.knee.low_rps / SLACK <= KNEE_RPS <= found.base.knee.high_rps * SLACK
     rates = [step.record.offered_rps or 0.0 for step in found.steps]
     assert rates == sorted(rates) and 1_234.0 in rates and 9_999.0 not in rates and len(rates) == 4
     recorded_s = {step.record.offered_rps: step.record.duration_s for step in found.steps}
@@ -255,12 +274,15 @@ def test_a_ladder_without_a_search_takes_shares_of_the_closed_loop(bench: Bench)
     assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
 
 
-def test_a_search_that_says_nothing_leaves_the_closed_loop_as_the_base(bench: Bench) -> None:
-    bench.machine.servers["lsm"] = LATE
-    steps = bench.session().run(around(LadderSize(1.0, 1.0, 0.0, (0.5,), (), 1.0)))
+def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(bench: Bench) -> None:
+    bench.machine.servers["lsm"] = Server(KNEE_RPS, 20_000.0)
+    steps = bench.session().run(around(LadderSize(0.5, 0.5, 0.0, (0.5,), (), 1.0)))
     found = measured(steps, "put-lsm-rates")
-    assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
-    assert [step.record.offered_rps for step in found.rate_steps] == [pytest.approx(found.base.rps / 2, rel=0.01)]
+    assert found.base is not None and found.base.knee is None
+    lowest = min(point.rps for point in measured(steps, "put-lsm").points)
+    assert found.base.rps == lowest and [step.record.offered_rps for step in found.rate_steps] == [
+        pytest.approx(lowest / 2, rel=0.01)
+    ]
     assert len(bench.machine.launched) == 1
 
 
@@ -280,13 +302,13 @@ def test_steps_at_which_the_generator_was_late_are_offered_once_more_up_to_a_thi
     bench.machine.before = calm_down
     found = measured(executor.run(around(LadderSize(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0))))
     assert bench.machine.measured[-2:] == ["rate-step-put-lsm-rates-001-again", "rate-step-put-lsm-rates-002-again"]
-    assert [met.outcome for met in found.judged] == [Outcome.GENERATOR] * 4 + [Outcome.MET] * 2, "the first are kept"
+    assert [point.outcome for point in found.points] == [Outcome.GENERATOR] * 4 + [Outcome.MET] * 2
     assert [step.valid for step in found.rate_steps] == [True, True, False, False]
 
 
 def test_a_step_that_misses_its_objective_is_not_offered_again(bench: Bench) -> None:
     found = measured(bench.session().run(given(500, 9_000)))
-    assert [met.outcome for met in found.judged] == [Outcome.MET, Outcome.MISSED]
+    assert [point.outcome for point in found.points] == [Outcome.MET, Outcome.MISSED]
     assert not [name for name in bench.machine.measured if name.endswith("-again")]
 
 

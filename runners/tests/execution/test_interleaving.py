@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from runners.analysis.interleaved import Verdict
 from runners.claims.conclude import conclude
+from runners.claims.conclusion import Claims
 from runners.claims.interleaved import CPU, THROUGHPUT, analyse, comparisons
-from runners.design.block import MOST_UTILISATION, Interleaved
+from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, Interleaved
 from runners.design.rate import Rate
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
@@ -170,3 +171,33 @@ def test_a_budget_gives_the_number_of_starts_and_too_small_a_one_is_refused() ->
 def test_what_can_not_be_compared_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(PlanError):
         block(**changes)
+
+
+def test_a_block_with_until_ends_with_the_start_that_decides_it_and_says_so(bench: Bench) -> None:
+    steps = bench.session().run(block(until=True, starts=8))
+    (found,) = comparisons(read_run(bench.folder))
+    assert found.answered and FEWEST_STARTS <= len(found.starts) < 8
+    assert len([step for step in steps if step.kind == SHARED]) == len(found.starts)
+    checks = {check.name: check for check in (analyse(read_run(bench.folder)) or Claims()).checks}
+    assert checks["starts"].ok and "it ended when the primary quantity was decided" in checks["starts"].text
+    launched = len(bench.machine.launched)
+    again = bench.session().run(block(until=True, starts=8))
+    assert [step.name for step in again] == [step.name for step in steps] and not bench.machine.launched, launched
+
+
+def test_the_interval_of_a_block_that_may_end_early_is_wider_than_that_of_a_fixed_number_of_starts(
+    bench: Bench,
+) -> None:
+    bench.session().run(block())
+    run = read_run(bench.folder)
+    (fixed,) = comparisons(run)
+    steps = [
+        dataclasses.replace(step, record=replace(step.record, interleaved=replace(about, until=True, planned_rounds=9)))
+        if (about := step.record.interleaved) is not None
+        else step
+        for step in run.steps
+    ]
+    (early,) = comparisons(dataclasses.replace(run, steps=tuple(steps)))
+    one, other = fixed.row("p50_us"), early.row("p50_us")
+    assert one is not None and other is not None
+    assert other.low < one.low and other.high > one.high and other.ratio == one.ratio

@@ -1,5 +1,7 @@
 package lab.server;
 
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -74,6 +76,9 @@ final class Instance {
         store.put("disk_bytes", stats.diskBytes());
         status.put("store", store);
         status.put("requests", requests.get());
+        if (ManagementFactory.getThreadMXBean() instanceof ThreadMXBean threads) {
+            status.put("allocated_bytes", threads.getTotalThreadAllocatedBytes());
+        }
         if (cluster != null) {
             status.put("cluster", cluster.status());
         }
