@@ -25,14 +25,11 @@ from runners.claims.interleaved import Comparison, comparisons
 from runners.design import comparison
 from runners.design.change_limit import ChangeLimit
 from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, TARGET_COMPARE
-from runners.design.comparison import workload_of
-from runners.design.experiment import setting_of
 from runners.design.parameter import validate
-from runners.design.shape import Shape
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import PlanError
-from runners.execution.budget import affordable
 from runners.execution.resume import of_plan
+from runners.experiments.registry import blocks_of
 from runners.lab import Lab
 from runners.readers import write
 from runners.readers.outputs import find_in
@@ -69,11 +66,9 @@ def load_target(given: Mapping[str, object], resume: Path | None = None) -> RunF
     asked = validate(LOAD.parameters, parameters)  # all of it is checked before anything is built or opened
     if not _is_target(asked["setting"]):
         raise PlanError("lab load", "no target was given", "give --target target.yaml; `lab init` writes one")
-    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["duration_s"]) or None)
-    workload = workload_of(str(asked["workload"]), [str(asked["setting"])])
     lab = Lab.begin(LOAD.number, resume=resume, **parameters)
     try:
-        lab.load(setting_of(str(asked["setting"])), workload, float(asked["rate_rps"]), shape)
+        lab.run("load")
         print(repr(lab.conclude()))
     finally:
         lab.close()
@@ -85,22 +80,10 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
     parameters = _resumed(KNEE.number, given, resume)
     plan = "target-knee" if _is_target(parameters.get("setting")) else KNEE.number
     asked = validate(COMMANDS[plan].parameters, parameters)  # all of it is checked before anything is built or opened
-    affordable(KNEE.number, asked)
-    workload = workload_of(str(asked["workload"]), [str(asked["setting"])])
+    blocks_of(KNEE.number, asked)
     lab = Lab.begin(plan, resume=resume, **parameters)
     try:
-        lab.knee(
-            str(asked["setting"]),
-            workload,
-            str(asked["objective"]),
-            float(asked["minutes"]),
-            connections=int(asked["connections"]),
-            threads=int(asked["threads"]),
-            probe_s=float(asked["probe_s"]),
-            low_rps=float(asked["low_rps"]),
-            high_rps=float(asked["high_rps"]),
-            precision=float(asked["precision"]),
-        )
+        lab.run("knee")
         print(repr(lab.conclude()))
     finally:
         lab.close()
@@ -157,7 +140,7 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     asked = validate(
         COMMANDS.get(plan, COMPARE).parameters, parameters
     )  # all of it, before anything is built or opened
-    affordable(COMPARE.number, asked)
+    blocks_of(COMPARE.number, asked)
     lab = Lab.begin(plan, resume=resume, **parameters)
     try:
         lab.run(comparison.BLOCK)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,39 +13,34 @@ from typing import Any
 import pandas as pd
 
 from runners import report
+from runners.analysis import floors
 from runners.analysis.changes import judge as judge_sentinel
 from runners.analysis.facts import offered_rps
-from runners.claims.climbing import Ladder
-from runners.design import ablations, report_3, report_4, report_5, stores
-from runners.design.block import FaultInjection, FixedRate, FixedTrials, Interleaved
+from runners.claims import rate_steps
+from runners.claims.climbing import ladder_of
+from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Ladder
 from runners.design.commands import plan_of
 from runners.design.experiment import REPORT_S, Experiment
-from runners.design.parameter import Value, listed, validate
+from runners.design.parameter import Value, validate
 from runners.design.rate import Rate
-from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, ROUND, STALL
+from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL
 from runners.design.setting import Setting
-from runners.design.shape import Shape
 from runners.design.size import NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES
 from runners.design.target import TargetFile, foreign, read_target
-from runners.design.workload import GET, PUT, WORKLOADS, Workload
+from runners.design.workload import GET
 from runners.errors import PlanError
-from runners.execution.budget import affordable
 from runners.execution.campaign import Campaign
 from runners.execution.executor import Executor
-from runners.execution.finished import Finished
 from runners.execution.progress import Progress, sink
 from runners.execution.resume import continued
-from runners.execution.series import Series
 from runners.execution.servers import NOOP, Servers
-from runners.experiments.clusters import Clusters
 from runners.experiments.past import Past
 from runners.experiments.registry import blocks_of, planned_s, questions_of
-from runners.experiments.side_by_side import SideBySide
 from runners.readers import write
 from runners.readers.history import sentinel_history
 from runners.readers.published import published
-from runners.readers.reading import read_run
-from runners.readers.run import Run, Step
+from runners.readers.reading import read_run, read_step
+from runners.readers.run import Step
 from runners.report.flamegraph import flamegraphs
 from runners.report.notebook import Concluded, draw, in_notebook
 from runners.report.references import write_report
@@ -55,25 +51,7 @@ from runners.toolchain import workshop
 from runners.toolchain.build import git_state
 from runners.trial import machine
 
-__all__ = [
-    "GET",
-    "PUT",
-    "WORKLOADS",
-    "Lab",
-    "Ladder",
-    "Past",
-    "Run",
-    "Setting",
-    "Step",
-    "Workload",
-    "ablations",
-    "published",
-    "report",
-    "report_3",
-    "report_4",
-    "report_5",
-    "stores",
-]  # fmt: skip
+__all__ = ["Lab", "Past", "published", "report"]
 
 #: Frames of a flame graph that a notebook leaves out, as a share of the whole: the executed notebook keeps each graph.
 DRAWN_FRAME_SHARE = 0.001
@@ -81,7 +59,7 @@ DRAWN_FRAME_SHARE = 0.001
 _FIGURES = {ROUND: report.floors, STALL: report.stall, LOOP: report.loop_rates, OUTAGE: report.outage}
 
 
-class Lab(SideBySide, Clusters):
+class Lab:
     """One run: its plan, its folder, and the server that is up now."""
 
     _current: Lab | None = None
@@ -92,17 +70,13 @@ class Lab(SideBySide, Clusters):
         self.experiment, self.parameters, self.folder = plan, parameters, folder
         self.blocks = {block.name: block for block in blocks_of(plan.number, parameters)}
         self.size = SIZES[str(parameters["size"])]
-        self.engines = listed(parameters.get("engines", parameters.get("engine", "")))
-        self.events = listed(parameters.get("profile", ""))
         self._shop, self._progress = shop, bar
         server_cpus, generator_cpus = machine.pinning()
         self._servers = Servers(shop, folder, parameters, server_cpus)
         self._campaign = Campaign(
             shop, str(parameters.get("generator", "truepace")), generator_cpus, self.size, folder, bar
         )
-        self._series = Series(folder, self._campaign, self.size, self._launched)
         self._targets: dict[Path, TargetFile] = {}
-        self._finished = Finished(folder, bar)
         self._executor = Executor(folder, self._campaign, self._launched, bar)
 
     @classmethod
@@ -115,7 +89,7 @@ class Lab(SideBySide, Clusters):
         """
         plan = plan_of(number)
         checked = validate(plan.parameters, parameters)
-        affordable(plan.number, checked)
+        blocks_of(plan.number, checked)  # refuses what can't be measured, before anything is built
         if cls._current is not None:
             cls._current.close()
         size = SIZES[str(checked["size"])]
@@ -196,17 +170,6 @@ class Lab(SideBySide, Clusters):
             self._progress.say(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
         return target
 
-    def load(self, setting: Setting, workload: Workload, rate_rps: float, shape: Shape) -> Step:
-        """One load on a warm server, once more profiled where events are asked for, then the instrument floor."""
-        step, *profiled = self._series.load(setting, workload, rate_rps, shape, self.events)
-        like = dataclasses.replace(GET, name=workload.name, filled_keys=0, published=None, published_rate_rps=None)
-        self.floor(like, Rate(offered_rps(step), "that of the load"), dataclasses.replace(shape, duration_s=None))
-        draw(lambda: report.spectrum(step, floor=self._nearest_floor(step)))
-        for note in (each.record.profiler_note for each in profiled):
-            if note:
-                self._progress.say(f"No profile: {note}")
-        return step
-
     def plan(self) -> pd.DataFrame:
         """The blocks of the experiment: what each measures, how long that is planned to take, and what it answers."""
         rows = [
@@ -216,43 +179,61 @@ class Lab(SideBySide, Clusters):
         return pd.DataFrame(rows, columns=["block", "what it measures", "minutes", "questions"]).set_index("block")
 
     def run(self, name: str) -> list[Step]:
-        """Measure a block of the experiment, and draw its figure. Raises PlanError for a block that there is not."""
-        if name not in self.blocks:
+        """Measure a block, or those that a pattern such as `put-*` names, and draw the figure of each.
+
+        A pattern may name none in a size that has no time for them. Raises PlanError for a name that no block has.
+        """
+        blocks = [block for known, block in self.blocks.items() if fnmatchcase(known, name)]
+        if not blocks and not set(name) & set("*?["):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
-        block = self.blocks[name]
-        steps = self._executor.run(block)
+        measured = []
+        for block in blocks:
+            steps = self._executor.run(block)
+            self._draw(block, steps)
+            measured += steps
+        return measured
+
+    def _draw(self, block: Block, steps: list[Step]) -> None:
+        """Draw what these steps of a block show."""
         if isinstance(block, Interleaved):
             draw(lambda: report.interleaved(steps, read_run(self.folder)))
-            return steps
-        if isinstance(block, FixedTrials | FaultInjection):
+        elif isinstance(block, KneeSearch | Ladder):
+            self._draw_ladder(block, steps)
+        elif isinstance(block, FixedRate):
+            clean = [step for step in steps if step.kind == LOAD and not step.profiled]
+            if probes := [step for step in steps if step.kind == PROBE]:
+                draw(lambda: report.probes(probes, offered_rps(clean[0]), block.workload.published_rate_rps))
+            reference = published(block.workload.published) if block.workload.published else None
+            draw(lambda: report.spectrum(*clean, published=reference, floor=self._nearest_floor(clean[0])))
+            for step in steps:
+                if any(step.record.profiler.samples.values()):
+                    draw(partial(_flamegraph, step))
+            for note in (step.record.profiler_note for step in steps):
+                if note:
+                    self._progress.say(f"No profile: {note}")
+            profiled = [step for step in steps if step.profiled]
+            if len(profiled) > 1 and "cpu" in block.profile:
+                draw(lambda: report.differential(profiled[0], profiled[-1]))
+        else:
             for role, figure in _FIGURES.items():
                 if shown := [step for step in steps if step.kind == role and not step.profiled]:
                     draw(partial(figure, shown))
-            return steps
-        if not isinstance(block, FixedRate):
-            self._drawn(block, steps)
-            return steps
-        clean = [step for step in steps if step.kind == LOAD and not step.profiled]
-        if probes := [step for step in steps if step.kind == PROBE]:
-            draw(lambda: report.probes(probes, offered_rps(clean[0]), block.workload.published_rate_rps))
-        reference = published(block.workload.published) if block.workload.published else None
-        draw(lambda: report.spectrum(*clean, published=reference, floor=self._nearest_floor(clean[0])))
-        for step in steps:
-            if any(step.record.profiler.samples.values()):
-                draw(partial(_flamegraph, step))
-        return steps
 
-    def floor(self, workload: Workload, rate: Rate, shape: Shape | None = None) -> Step:
-        """The instrument floor: the same load against a handler that does nothing; how long, by the run's size."""
-        shape = shape or Shape(int(self.parameters.get("connections", 1)))
-        name = f"floor-{workload.name}"
+    def _draw_ladder(self, block: KneeSearch | Ladder, steps: Sequence[Step]) -> None:
+        """Draw the ladder that these steps are, with what was published for it, and what the profiler saw by rate."""
+        name = block.server.name if isinstance(block, KneeSearch) else block.ladder
+        measured = [step for step in steps if step.kind == RATE_STEP and step.record.ladder is not None]
+        found = ladder_of(name, [step for step in measured if step.record.ladder and step.record.ladder.name == name])
+        names = [output for output, _ in block.published] if isinstance(block, Ladder) else []
+        outputs = [output for _, output in rate_steps.named(names)]
+        draw(lambda: report.ladder(found, outputs, self._nearest_floor(found.steps[0])))
+        if profiled := [step for step in steps if step.kind == PROFILED_RATE_STEP]:
+            draw(lambda: report.by_rate(profiled, block.workload.name))
 
-        def measure() -> Step:
-            return self._campaign.step(name, "floor", self._idle(NOOP), workload, rate, shape=shape)
-
-        step = self._finished.once(name, measure)
-        draw(lambda: report.spectrum(step))
-        return step
+    def _nearest_floor(self, load: Step) -> Step | None:
+        """What this run has read of the instrument itself nearest to a load; read back, as a run may go on later."""
+        kept = [each for each in self.folder.steps() if each.name.startswith((f"{floors.KIND}-", SENTINEL))]
+        return floors.nearest([read_step(each) for each in kept], load)
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""

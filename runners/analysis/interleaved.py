@@ -126,8 +126,8 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
 
 
 def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Start:
-    """Take a quantity that is read once a start, such as CPU time a request, by treatment."""
-    logs = np.log([quantity[name] for name in treatments])
+    """Take a quantity that is read once a start, such as CPU time a request, by treatment; NaN where one is not."""
+    logs = np.log([quantity.get(name, math.nan) for name in treatments])
     return Start(logs, np.empty((0, len(treatments))))
 
 
@@ -139,11 +139,14 @@ def _log_percentile(values: Floats, level: float) -> float:
 
 
 @cache
-def critical_value(treatments: int, freedom: int, alpha: float = ALPHA) -> float:
-    """Compute Dunnett's two-sided critical value for treatments of equal size against one baseline."""
+def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlation: float = 0.5) -> float:
+    """Compute Dunnett's two-sided critical value for treatments against one baseline.
+
+    `correlation` is that of two effects: a half where every start has all of them, less in an incomplete block design.
+    """
     if treatments == 1:
         return float(t.ppf(1 - alpha / 2, freedom))
-    shape = np.full((treatments, treatments), 0.5) + 0.5 * np.eye(treatments)
+    shape = np.full((treatments, treatments), correlation) + (1 - correlation) * np.eye(treatments)
     joint = multivariate_t(np.zeros(treatments), shape, df=freedom, seed=1)
 
     def missed(value: float) -> float:
@@ -151,6 +154,15 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA) -> float
         return float(joint.cdf(side, lower_limit=-side, random_state=1)) - (1 - alpha)
 
     return float(brentq(missed, t.ppf(1 - alpha / 2, freedom), t.ppf(1 - alpha / (2 * treatments), freedom) * 1.05))
+
+
+def usable(starts: Sequence[Start], base: int) -> list[Start]:
+    """Keep the starts that tell of the baseline and of another treatment, and in which none is infinite."""
+    return [
+        start
+        for start in starts
+        if np.isfinite(start.logs[base]) and np.isfinite(start.logs).sum() > 1 and not np.isinf(start.logs).any()
+    ]
 
 
 def compare(
@@ -161,50 +173,58 @@ def compare(
     control: str | None = None,
     most_starts: int = 0,
 ) -> Effects:
-    """Compare treatments with a baseline on one quantity.
+    """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
     `most_starts`: where the comparison may end at each start, how many there are at most; intervals are then wider, so
     that all of them hold at once (see analysis.sequential).
 
     `treatments` names the columns of the starts, baseline and control among them; `margin` is the relative change that
-    would matter, for "the same". Starts in which a quantity is not finite for a treatment are left out whole.
-    Raises ValueError where no start is left.
+    would matter, for "the same". A treatment that was not in a start is NaN there (an incomplete block design); starts
+    in which a quantity is infinite for a treatment are left out whole. Raises ValueError where no start is left.
     """
-    kept = [start for start in starts if np.isfinite(start.logs).all()]
+    base = treatments.index(baseline)
+    kept = usable(starts, base)
     if not kept:
-        raise ValueError("no start has a finite value of every treatment")
+        raise ValueError("no start has a finite value of the baseline and of another treatment")
     logs = np.array([start.logs for start in kept])
-    base, count, columns = treatments.index(baseline), len(kept), len(treatments)
-    others = [name for name in treatments if name not in (baseline, control)]
-    pairs = [[start.variance(index, base) for index in range(columns) if index != base] for start in kept]
-    within = float(np.mean(pairs)) / count
-    if count > 1:
-        residual = logs - logs.mean(axis=0) - logs.mean(axis=1, keepdims=True) + logs.mean()
-        freedom = (count - 1) * (columns - 1)
-        between = 2 * float(np.sum(residual**2)) / freedom / count
-        variance = max(between, within) if math.isfinite(within) else between
-        share = max(0.0, 1 - within / variance) if variance > 0 and math.isfinite(within) else math.nan
-    else:
-        freedom, variance, share = max(1, len(kept[0].left_out) - 1), within, math.nan
-    changes = (logs - logs[:, [base]]).mean(axis=0)
+    known = np.isfinite(logs)
+    there = [index for index in range(len(treatments)) if index != base and known[:, index].any()]
+    count = {index: int(known[:, index].sum()) for index in there}
+    changes, inverse, between = _fitted(logs, known, there)
+    within = float(
+        np.mean([kept[row].variance(index, base) for row in range(len(kept)) for index in there if known[row, index]])
+    )
+    freedom = int(known.sum()) - len(kept) - len(there)
+    variances = {}
+    for place, index in enumerate(there):
+        requests = within / count[index]
+        starts_alone = between * inverse[place, place] if freedom > 0 else math.nan
+        found = [value for value in (requests, starts_alone) if math.isfinite(value)]
+        variances[index] = max(found, default=math.nan)
+    share = math.nan
+    if freedom > 0 and math.isfinite(within) and (whole := variances[there[0]]) > 0:
+        share = max(0.0, 1 - within / count[there[0]] / whole)
+    freedom = freedom if freedom > 0 else max(1, len(kept[0].left_out) - 1)
+    others = [index for index in there if treatments[index] != control]
 
     alpha = ALPHA
-    if FEWEST_STARTS <= count <= most_starts:
-        alpha = nominal_levels(tuple(range(FEWEST_STARTS, most_starts + 1)))[count]
+    if FEWEST_STARTS <= len(kept) <= most_starts:
+        alpha = nominal_levels(tuple(range(FEWEST_STARTS, most_starts + 1)))[len(kept)]
 
-    def effect(name: str, critical: float) -> Effect:
-        change, half = float(changes[treatments.index(name)]), critical * math.sqrt(variance)
+    def effect(index: int, critical: float) -> Effect:
+        change, half = float(changes[there.index(index)]), critical * math.sqrt(variances[index])
         found = Bounded(math.expm1(change), math.expm1(change - half), math.expm1(change + half))
-        verdict = _verdict(found, margin) if count >= FEWEST_STARTS else Verdict.INCONCLUSIVE
-        needed = _needed(change, half, count, margin) if verdict == Verdict.INCONCLUSIVE else None
-        return Effect(name, found, verdict, needed)
+        verdict = _verdict(found, margin) if count[index] >= FEWEST_STARTS else Verdict.INCONCLUSIVE
+        needed = _needed(change, half, count[index], margin) if verdict == Verdict.INCONCLUSIVE else None
+        return Effect(treatments[index], found, verdict, needed)
 
-    shared = critical_value(max(1, len(others)), freedom, alpha)
+    shared = critical_value(max(1, len(others)), freedom, alpha, _least_correlation(inverse, there, others))
+    own = treatments.index(control) if control is not None else -1
     return Effects(
         baseline,
-        count,
-        tuple(effect(name, shared) for name in others),
-        effect(control, critical_value(1, freedom, alpha)) if control is not None else None,
+        len(kept),
+        tuple(effect(index, shared) for index in others),
+        effect(own, critical_value(1, freedom, alpha)) if own in there else None,
         share,
     )
 
@@ -225,6 +245,30 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
         room = math.hypot(*halves)
         taken.append(other if math.isfinite(room) and abs(middles[0] - middles[1]) > room else one)
     return replace(shared, effects=tuple(taken))
+
+
+def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
+    """Fit start + treatment: each treatment's effect, their covariance for a variance of one, and the residual's."""
+    row, column = np.nonzero(known)
+    design = np.zeros((len(row), len(logs) + len(there)))
+    design[np.arange(len(row)), row] = 1
+    for place, index in enumerate(there):
+        design[column == index, len(logs) + place] = 1
+    inverse: Floats = np.asarray(np.linalg.pinv(design.T @ design), float)
+    values = logs[row, column]
+    fitted = inverse @ design.T @ values
+    freedom = len(row) - design.shape[1]
+    between = float(np.sum((values - design @ fitted) ** 2)) / freedom if freedom > 0 else math.nan
+    return fitted[len(logs) :], inverse[len(logs) :, len(logs) :], between
+
+
+def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[int]) -> float:
+    """The least correlation of two effects, by which the critical value is the largest (Slepian's inequality)."""
+    places = [there.index(index) for index in others]
+    found = [
+        inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b
+    ]  # fmt: skip
+    return round(max(0.0, min(found, default=0.5)), 6)
 
 
 def _verdict(change: Bounded, margin: float) -> Verdict:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runners.analysis import facts, profile
-from runners.analysis.comparison import Difference
-from runners.analysis.finding import Anchor, Finding
+from runners.analysis.finding import Anchor
 from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.knee import Kind
-from runners.claims import executions, knee_words, turns
+from runners.claims import executions, knee_words
 from runners.claims.climbing import Ladder, between, ladders
-from runners.claims.questions import Answer, Answering, Evidence, Verdict, more_rounds, number, ratio, verdict_of
-from runners.claims.turns import CARRIED
+from runners.claims.questions import Answer, Answering, Evidence, Verdict, number, ratio, verdict_of
 from runners.readers import write
 from runners.readers.run import Run
 
 MOST = 0.5
 CHANCE = 0.05
-QUANTITIES_OF_A_TURN = 4
 
 
 def carries_published(workloads: Sequence[str]) -> Answering:
@@ -163,30 +160,6 @@ def searched(run: Run, workload: str, subject: str) -> Ladder | None:
         if named and first.workload == workload and ladder.search is not None and found is not None:
             return ladder if found.kind == Kind.FOUND else None
     return None
-
-
-def treatment(group: str, baseline: str, name: str, code: str = "H01") -> Answering:
-    """Does a treatment raise the closed-loop throughput above the baseline's, in interleaved rounds?"""
-
-    def answer(evidence: Evidence) -> Answer | None:
-        found = turns.group(evidence.run, group)
-        if found is None or not {baseline, name} <= set(found.settings):
-            return None
-        each = turns.of(found.against(baseline, name), CARRIED)
-        return of_turns(each, evidence.first(code), f"turns-{group}")
-
-    return answer
-
-
-def of_turns(each: Difference | None, finding: Finding | None, figure: str) -> Answer | None:
-    """Answer by one quantity of a treatment, from the rounds that hold it of both."""
-    if each is None:
-        return None
-    effect = f"throughput {ratio(each.share, each.low, each.high)}, {write.rate(each.b)} against {write.rate(each.a)}"
-    verdict = turns.verdict(each)
-    found = verdict_of(each.low, each.high, see=each.see) if verdict.value != "unseen" else Verdict.INCONCLUSIVE
-    needed = more_rounds(each, QUANTITIES_OF_A_TURN) if found == Verdict.INCONCLUSIVE else ""
-    return Answer(found, effect, f"{write.several(each.rounds, 'interleaved round')}", needed, finding, figure)
 
 
 def published_timer(codes: Sequence[str]) -> Answering:

@@ -20,7 +20,6 @@ from runners.readers.severity import Severity
 STEAL_LIMIT = 0.01  # of all cores
 FOREIGN_LIMIT_CORES = 0.25
 LOAD_PER_CORE_LIMIT = 0.5
-TURN, TURN_PROFILED = "turn", "turn-profiled"
 #: Steps with these in their metadata are the matter of an analyser of their own, also when they are not valid.
 NOTHING_TO_LOOK_AT = "No step to look at."
 

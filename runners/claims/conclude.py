@@ -14,7 +14,6 @@ from runners.claims import (
     climbing,
     closed_loop,
     cluster,
-    comparing,
     differential,
     executions,
     history,
@@ -28,7 +27,7 @@ from runners.claims.conclusion import Check, Claims, Conclusion
 from runners.claims.cross_checks import cross_checks
 from runners.claims.next_steps import next_steps
 from runners.claims.questions import Asked, Evidence, answered
-from runners.design.session import RATE_STEP, SHARED
+from runners.design.session import RATE_STEP, SHARED, SOLO
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
@@ -44,7 +43,6 @@ ANALYSERS: tuple[Analyser, ...] = (
     executions.analyse,
     climbing.analyse,
     rate_steps.analyse,
-    comparing.analyse,
     interleaved.analyse,
     stores.analyse,
     ablations.analyse,
@@ -104,7 +102,7 @@ def _checks(run: Run, claimed: list[Claims], asked: bool) -> tuple[Check, ...]:
 
 def _tells_itself(run: Run) -> bool:
     """Whether this run is a ladder or a comparison: it is not asked for loads."""
-    return any(step.kind in (RATE_STEP, comparing.REPEAT, SHARED) for step in run.steps)
+    return any(step.kind in (RATE_STEP, SOLO, SHARED) for step in run.steps)
 
 
 def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:

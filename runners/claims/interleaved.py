@@ -1,13 +1,14 @@
-"""Say what treatments that shared one schedule differ in: each quantity's ratio to the baseline, with its interval.
+"""Say what interleaved treatments differ in: each quantity's ratio to the baseline, with its interval.
 
-Each start has fresh processes of all treatments and is one randomised block (see analysis.interleaved). Response and
-service times are those of one shared load; throughput is that of a closed loop on each server alone, in the same start.
+Each start has fresh processes of its treatments and is one randomised block (see analysis.interleaved). By request,
+response and service times are those of one shared load, throughput that of a closed loop on each server alone in the
+same start; by slices, throughput is that of each server's slices. Runs of earlier labs had rounds in place of starts,
+in which one treatment was loaded after the other.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,11 +27,12 @@ from runners.analysis.interleaved import (
     compare,
     start_from,
     start_of,
+    usable,
     without_spill_over,
 )
-from runners.claims.comparing import absolute, signed
+from runners.claims.comparing import absolute, of_step, signed
 from runners.claims.conclusion import Check, Claims
-from runners.claims.questions import Answer, ratio
+from runners.claims.questions import Answer, Answering, Evidence, ratio
 from runners.claims.questions import Verdict as Said
 from runners.design.block import MOST_UTILISATION
 from runners.design.session import ALONE, SHARED, SOLO
@@ -39,7 +41,7 @@ from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
-from runners.storage.schema import SCHEDULE, InterleavedRecord
+from runners.storage.schema import InterleavedRecord
 
 #: Percentiles of one load: the column of the requests, and the level.
 LEVELS = {
@@ -59,6 +61,9 @@ COUNTED = {
     "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
     "read_write_calls": Quantity("read_write_calls", "calls to read or write per request", "count"),
 }
+MEMORY, DISK = "rss_bytes", "disk_bytes"
+#: Of loads that were measured one after the other.
+OF_ROUNDS_ALONE = ("p50_us", "p90_us", "p99_us", "p999_us", CPU)
 QUANTITIES = {
     each.name: each
     for each in (
@@ -68,8 +73,15 @@ QUANTITIES = {
         Quantity("service_p99_us", "service p99", "us"),
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
         *COUNTED.values(),
+        Quantity(MEMORY, "memory", "bytes"),
+        Quantity(DISK, "room on the disk", "bytes"),
     )
 }
+#: How a start offered its load: requests or slices of one schedule, or rounds of loads one after the other.
+REQUESTS, SLICES, ROUNDS = "requests", "slices", "rounds"
+#: Comparisons told one by one in a headline; more are counted by what came out.
+MOST_TOLD = 3
+LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
 #: So much longer a request may take after one target than after another, before that is said.
 MOST_CARRY_OVER = 0.05
 
@@ -131,18 +143,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What one block of interleaved trials found.
+    """What one block of interleaved trials found; `form`: REQUESTS, SLICES or ROUNDS.
 
     `control`: the baseline's second process against its first, a row a quantity. `reference`: the values of the server
     that does nothing. `late`: starts in which the generator was; `left_out`: those that could not be used, and why.
     `without_stalls`: the share of time that the percentile without the machine's stalls leaves out. `carried_over`: by
     how much a request takes longer or shorter after each target. `between_starts`: the share of the primary quantity's
     variance that lies between starts, not between requests. `values`: by quantity and treatment, baseline and control
-    included, the value in each start. `failed`: by treatment, requests that ended and those of them that failed
-    in each start, starts that were left out too. `start_s`: what one start takes.
+    included, the value in each start, NaN where it was in none. `failed`: by treatment, requests that ended and those
+    of them that failed in each start, starts that were left out too. `start_s`: what one start takes.
     """
 
     name: str
+    form: str
     baseline: str
     primary: str
     margin: float
@@ -168,7 +181,11 @@ class Comparison:
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
         """By quantity and treatment, the ratio to the baseline in each start."""
         return {
-            (quantity, name): tuple(map(operator.truediv, own, self.values[quantity, self.baseline]))
+            (quantity, name): tuple(
+                value / base
+                for value, base in zip(own, self.values[quantity, self.baseline], strict=True)
+                if math.isfinite(value)
+            )
             for (quantity, name), own in self.values.items()
             if name != self.baseline
         }
@@ -177,6 +194,16 @@ class Comparison:
     def treatments(self) -> tuple[str, ...]:
         """What is compared with the baseline."""
         return tuple(dict.fromkeys(row.treatment for row in self.rows))
+
+    @property
+    def unit(self) -> str:
+        """What was repeated."""
+        return "round" if self.form == ROUNDS else "start"
+
+    def costs(self, treatment: str) -> list[Row]:
+        """What a treatment is worse in beside the primary quantity, by more than a trifle."""
+        rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
+        return [row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST]
 
     def row(self, quantity: str, treatment: str | None = None) -> Row | None:
         """The row of a quantity, of the first treatment unless one is named."""
@@ -219,9 +246,9 @@ def comparisons(run: Run) -> list[Comparison]:
     blocks: dict[str, list[Step]] = {}
     for step in run.steps:
         about = step.record.interleaved
-        if step.kind in (SHARED, ALONE, SOLO) and about is not None and about.family == SCHEDULE:
+        if step.kind in (SHARED, ALONE, SOLO) and about is not None:
             blocks.setdefault(about.name, []).append(step)
-    return [comparison(steps) for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
+    return [comparison(steps) for steps in blocks.values() if any(step.kind in (SHARED, SOLO) for step in steps)]
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:
@@ -230,64 +257,76 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     assert about is not None
     shared = {step.record.round or 0: step for step in steps if step.kind == SHARED}
     alone: dict[int, dict[str, float]] = defaultdict(dict)
+    solo: dict[int, dict[str, Step]] = defaultdict(dict)
     for step in steps:
-        if step.kind == ALONE and step.record.interleaved is not None:
-            alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
-    bad = {number: step for number, step in shared.items() if not (facts.quotable(step) or facts.only_late(step))}
+        if step.kind in (ALONE, SOLO) and step.record.interleaved is not None:
+            number, arm = step.record.round or 0, step.record.interleaved.arm
+            if step.kind == SOLO:
+                solo[number][arm] = step
+            elif step.valid:
+                alone[number][arm] = facts.achieved_rps(step)
+    bad = {number: step for number, step in shared.items() if not (facts.quotable(step) or _partly(step))}
     left_out = {number: facts.why_not(step) for number, step in bad.items()}
-    usable = [number for number in sorted(shared) if number not in left_out]
+    # a start whose load of all is not there yet was interrupted; rounds of an earlier lab have no such load
+    usable_ones = [number for number in sorted(shared or {*alone, *solo}) if number not in left_out]
+    form = ROUNDS if not shared else SLICES if any(_in_slices(step) for step in shared.values()) else REQUESTS
     compared = (*about.treatments, *([about.control] if about.control else []))
     names = (*compared, *([about.reference] if about.reference else []))
     starts: dict[str, list[Start]] = defaultdict(list)
     left: list[float] = []
-    for number in usable:
-        step = shared[number]
-        for quantity, start in _starts(step, names, {n: alone[number].get(n, math.nan) for n in names}).items():
+    for number in usable_ones:
+        if (start_step := shared.get(number)) is None:
+            found_in = _of_round(solo[number], names, alone[number])
+        else:
+            found_in = _starts(start_step, names, alone[number])
+            if machine_stalls.watched(start_step) and not start_step.frames["requests"].empty:
+                stalls = machine_stalls.stalls_of(start_step)
+                left.append(machine_stalls.outside(start_step.frames["requests"], stalls)[1])
+        for quantity, start in found_in.items():
             starts[quantity].append(start)
-        if machine_stalls.watched(step):
-            left.append(machine_stalls.outside(step.frames["requests"], machine_stalls.stalls_of(step))[1])
     rows, control, reference = [], [], dict[str, float]()
     every: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
-        own = [start for start in starts[quantity] if np.isfinite(start.logs[: len(compared)]).all()]
+        whole = [(start, _cut(start, len(compared))) for start in starts[quantity]]
+        own = [cut for _, cut in whole if usable([cut], 0)]
         if not own:
             continue
-        means = np.exp(np.mean([start.logs for start in own], axis=0))
-        found = compare(
-            [Start(start.logs[: len(compared)], start.left_out[:, : len(compared)]) for start in own],
-            compared, about.treatments[0], about.smallest_difference, about.control or None,
-            about.planned_rounds if about.until else 0,
-        )  # fmt: skip
+        against = compared, about.treatments[0], about.smallest_difference, about.control or None
+        most_starts = about.planned_rounds if about.until else 0
+        found = compare(own, *against, most_starts)
         if quantity == about.primary:
             between_starts = found.between_starts
-        values = dict(zip(names, means.tolist(), strict=False))
-        solo = _solo(steps, quantity, usable, compared)
-        if solo:
-            values |= dict(zip(compared, np.exp(np.mean([start.logs for start in solo], axis=0)).tolist(), strict=True))
-            levels = compare(
-                solo, compared, about.treatments[0], about.smallest_difference, about.control or None,
-                about.planned_rounds if about.until else 0,
-            )  # fmt: skip
-            found = without_spill_over(found, levels)
+        logs = np.array([start.logs for start in own])
+        base_value = math.exp(float(logs[:, 0].mean()))
+        count = dict(zip(compared, np.isfinite(logs).sum(axis=0).tolist(), strict=True))
+        levels = _solo(steps, quantity, usable_ones, compared) if form == REQUESTS else []
+        spilt: tuple[Effect, ...] = ()
+        if levels:
+            base_value = math.exp(float(np.mean([start.logs[0] for start in levels])))
+            of_levels = compare(levels, *against, most_starts)
+            found = without_spill_over(found, of_levels)
+            spilt = of_levels.effects
         rows += [
-            _row(QUANTITIES[quantity], about, effect, values, len(own), effect in levels.effects if solo else False)
-            for effect in found.effects
+            _row(QUANTITIES[quantity], about, each, base_value, count[each.treatment], each in spilt)
+            for each in found.effects
         ]
         if found.control is not None:
-            control.append(_row(QUANTITIES[quantity], about, found.control, values, len(own)))
-        if about.reference in values:
-            reference[quantity] = values[about.reference]
+            control.append(_row(QUANTITIES[quantity], about, found.control, base_value, count[about.control]))
+        if about.reference:
+            reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start, cut in whole if usable([cut], 0)])))
         for index, name in enumerate(compared):
-            every[quantity, name] = tuple(math.exp(start.logs[index]) for start in own)
+            every[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
     return Comparison(
-        about.name, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds, about.until,
-        tuple(usable),
-        tuple(number for number in usable if facts.only_late(shared[number])),
+        about.name, form, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds,
+        about.until, tuple(usable_ones),
+        tuple(n for n in usable_ones if n in shared and facts.only_late(shared[n])),
         tuple(rows), tuple(control), reference, tuple(left_out.items()), about.cpu_groups,
-        float(np.mean(left)) if left else math.nan, _carried_over([shared[number] for number in usable]),
-        max((_utilisation(shared[number], alone[number]) for number in usable), default=math.nan), between_starts,
-        tuple(step.name for step in shared.values()), every, _failed(list(shared.values()), compared), _start_s(steps),
+        float(np.mean(left)) if left else math.nan,
+        _carried_over([shared[number] for number in usable_ones if number in shared]),
+        max((_utilisation(shared[n], alone[n]) for n in usable_ones if n in shared), default=math.nan),
+        between_starts, tuple(step.name for step in steps if step.kind == (SOLO if form == ROUNDS else SHARED)), every,
+        _failed(list(shared.values()), compared), _start_s(steps),
     )  # fmt: skip
 
 
@@ -305,6 +344,20 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
                 found[step.record.round or 0][about.arm] = value.value
     whole = all(set(names) <= found[number].keys() for number in starts)
     return [start_from(found[number], names) for number in starts] if whole else []
+
+
+def _cut(start: Start, treatments: int) -> Start:
+    """A start without the server that does nothing, which is the last."""
+    return Start(start.logs[:treatments], start.left_out[:, :treatments])
+
+
+def _in_slices(step: Step) -> bool:
+    return step.record.offered_rps is None
+
+
+def _partly(step: Step) -> bool:
+    """Whether a load tells something though it is not valid: its generator was late, or it was a closed loop."""
+    return facts.only_late(step) or (_in_slices(step) and step.valid)
 
 
 def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[tuple[int, int], ...]]:
@@ -332,9 +385,10 @@ def _start_s(steps: Sequence[Step]) -> float:
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Every quantity that one start tells, by its name."""
-    requests, on_time = step.frames["requests"], _on_time(step)
-    fewest = int(requests["target"].value_counts().reindex(list(names), fill_value=0).min())
+    """Every quantity that one start tells, by its name; NaN of treatments that were not in it."""
+    requests, on_time, targets = step.frames["requests"], _on_time(step), step.frames["targets"]
+    present = [name for name in names if name in set(targets["target"])]
+    fewest = int(requests["target"].value_counts().reindex(present, fill_value=0).min())
     found = {
         name: start_of(requests, names, level, column)
         for name, (column, level) in LEVELS.items()
@@ -343,21 +397,51 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     if machine_stalls.watched(step) and "p99_us" in found:
         kept, _ = machine_stalls.outside(requests, machine_stalls.stalls_of(step))
         found[UNDISTURBED] = start_of(kept, names, 0.99)
-    served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
-    used_us = {
-        target.name: target.cpu_s / served[target.name] * 1e6
-        for target in step.record.targets
-        if target.cpu_s and served.get(target.name)
+    served = dict(zip(targets["target"], targets["served"], strict=True))
+    used = {
+        each.name: each.cpu_s / served[each.name] * 1e6
+        for each in step.record.targets
+        if each.cpu_s and served.get(each.name)
     }
-    if set(names) <= used_us.keys():
-        found[CPU] = start_from(used_us, names)
-    for name in COUNTED:
-        counted = {target.name: getattr(target, name) for target in step.record.targets}
-        if all(counted.get(each) and served.get(each) for each in names):
-            found[name] = start_from({each: counted[each] / served[each] for each in names}, names)
-    if alone and all(rps > 0 for rps in alone.values()):
-        found[THROUGHPUT] = start_from(alone, tuple(alone))
-    return found
+    if _in_slices(step):
+        alone = dict(zip(targets["target"], targets["achieved_rps"], strict=True))
+    counted = {
+        quantity: {
+            each.name: value / served[each.name]
+            for each in step.record.targets
+            if (value := getattr(each, quantity)) and served.get(each.name)
+        }
+        for quantity in COUNTED
+    }
+    values_of: dict[str, Mapping[str, float]] = {
+        CPU: used,
+        **counted,
+        THROUGHPUT: alone,
+        MEMORY: {each.name: float(each.rss_bytes) for each in step.record.targets if each.rss_bytes},
+        DISK: {each.name: each.disk_bytes for each in step.record.targets if each.disk_bytes},
+    }
+    read = {name: start_from(values, names) for name, values in values_of.items() if _of_all(values, present)}
+    return {**found, **read}
+
+
+def _of_all(values: Mapping[str, float], names: Sequence[str]) -> bool:
+    return bool(names) and all(values.get(name, 0.0) > 0 for name in names)
+
+
+def _of_round(solo: Mapping[str, Step], names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
+    """Every quantity of a round of an earlier lab; NaN of treatments whose load can't be quoted."""
+    values: dict[str, dict[str, float]] = defaultdict(dict)
+    values[THROUGHPUT] |= {name: rps for name, rps in alone.items() if rps > 0}
+    for name, step in solo.items():
+        process, store = step.record.process_after, step.record.store_after
+        read = {quantity: value for quantity, value in of_step(step).items() if quantity in OF_ROUNDS_ALONE}
+        read = read if facts.quotable(step) else {}
+        read |= {MEMORY: float(process.rss_anon_bytes or 0), DISK: float(store.disk_bytes or 0)}
+        for quantity, value in read.items():
+            # what a load has written depends on how much was offered; what lies there after the same fill does not
+            if value > 0 and (quantity != DISK or step.workload != "put"):
+                values[quantity][name] = value
+    return {quantity: start_from(each, names) for quantity, each in values.items() if len(each) > 1}
 
 
 def _on_time(step: Step) -> float:
@@ -372,17 +456,13 @@ def _on_time(step: Step) -> float:
 
 
 def _row(
-    quantity: Quantity,
-    about: InterleavedRecord,
-    effect: Effect,
-    values: Mapping[str, float],
-    starts: int,
+    quantity: Quantity, about: InterleavedRecord, effect: Effect, base_value: float, starts: int,
     spill_over: bool = False,
-) -> Row:
+) -> Row:  # fmt: skip
     change, base = effect.change, about.treatments[0]
     return Row(
         quantity, base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high, effect.verdict,
-        values[base], values[effect.treatment], starts, effect.starts_needed, spill_over,
+        base_value, base_value * (1 + change.value), starts, effect.starts_needed, spill_over,
     )  # fmt: skip
 
 
@@ -409,7 +489,31 @@ def analyse(run: Run) -> Claims | None:
         return None
     findings = tuple(finding for each in found for finding in _findings(each))
     checks = tuple(check for each in found for check in _checks(each))
-    return Claims(" ".join(headline(each) for each in found), findings, checks=checks)
+    told = [row for each in found for row in each.rows if row.quantity.name == each.primary]
+    answer = " ".join(headline(each) for each in found) if len(told) <= MOST_TOLD else _counted(told)
+    return Claims(answer, findings, checks=checks)
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    """Many treatments by what came out: which gain, which lose, and how many are undecided."""
+    gains, losses = ([row for row in rows if row.decided and row.better is good] for good in (True, False))
+    parts = [
+        f"{what}: {write.listed(_short(row) for row in some)}"
+        for what, some in (("Gains", gains), ("Losses", losses))
+        if some
+    ]
+    same = sum(row.verdict == Verdict.SAME for row in rows)
+    rest = len(rows) - len(gains) - len(losses) - same
+    for count, text in ((same, "the same as its baseline"), (rest, "inconclusive against its baseline")):
+        if count:
+            verb = "is" if count == 1 else "are"
+            parts.append(f"{write.count(count)} of {write.several(len(rows), 'treatment')} {verb} {text}")
+    return " ".join(write.sentence(part) for part in parts)
+
+
+def _short(row: Row) -> str:
+    name = facts.engine_name(row.treatment)
+    return f"{name}, {row.quantity.label} {ratio(row.ratio - 1, row.low - 1, row.high - 1)}"
 
 
 def headline(found: Comparison) -> str:
@@ -434,7 +538,7 @@ def sentence(row: Row, found: Comparison) -> str:
     else:
         text = f"It is inconclusive whether {b} and {a} differ in {label}: {change}, {pair}"
     text += "; spill-over: the shared schedule contradicts the loads alone, which count" if row.spill_over else ""
-    return f"{text}; {write.several(row.starts, 'start')} of each"
+    return f"{text}; {write.several(row.starts, found.unit)} of each"
 
 
 def _findings(found: Comparison) -> Iterator[Finding]:
@@ -459,12 +563,12 @@ def _findings(found: Comparison) -> Iterator[Finding]:
 def _remedy(row: Row, found: Comparison) -> str | None:
     if row.verdict != Verdict.INCONCLUSIVE or row.quantity.name != found.primary or row.starts_needed is None:
         return None
-    return f"About {write.several(row.starts_needed, 'start')} would decide it, if they vary as these."
+    return f"About {write.several(row.starts_needed, found.unit)} would decide it, if they vary as these."
 
 
 def _evidence(row: Row, found: Comparison) -> dict[str, write.Value]:
     evidence = {key: value for key, value in row.as_json().items() if key not in ("unit", "lower_is_better")}
-    return {**evidence, "margin": found.margin}  # type: ignore[dict-item]
+    return {**evidence, "margin": found.margin, "block": found.name, "form": found.form}  # type: ignore[dict-item]
 
 
 def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:
@@ -473,20 +577,37 @@ def finding_on(findings: Sequence[Finding], quantity: str) -> Finding | None:
     return next(own, None)
 
 
-def answer_of(finding: Finding, *, above: bool = False) -> Answer:
-    """Answer whether two treatments differ in a quantity, or (above) the treatment lies above the baseline in it."""
+def differs(
+    blocks: Sequence[str], treatment: str, quantity: str, yes: Sequence[Verdict] = (Verdict.HIGHER,)
+) -> Answering:
+    """Does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        wanted = {"quantity": quantity, "treatment": treatment}
+        for finding in evidence.findings:
+            own = finding.evidence
+            if own.get("block") in blocks and all(own.get(key) == value for key, value in wanted.items()):
+                return answer_of(finding, yes)
+        return None
+
+    return answer
+
+
+def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdict.LOWER)) -> Answer:
+    """Answer whether a treatment differs from the baseline in a quantity, in one of these ways."""
     evidence = finding.evidence
     verdict = Verdict(str(evidence["verdict"]))
-    said = Said.YES if verdict == Verdict.HIGHER or (verdict == Verdict.LOWER and not above) else Said.NO
-    said = Said.INCONCLUSIVE if verdict == Verdict.INCONCLUSIVE else said
+    said = Said.YES if verdict in yes else Said.INCONCLUSIVE if verdict == Verdict.INCONCLUSIVE else Said.NO
     quantity = QUANTITIES[str(evidence["quantity"])]
     share, low, high = (_number(evidence[name]) - 1 for name in ("ratio", "low", "high"))
     values = [absolute(quantity, _number(evidence[name])) for name in ("treatment_value", "baseline_value")]
     effect = f"{quantity.label} {ratio(share, low, high)}, {values[0]} against {values[1]}"
-    needed = evidence.get("starts_needed")
-    takes = f"about {write.several(int(needed), 'start')}" if isinstance(needed, int) else "a quieter machine"
-    starts = f"{write.several(_number(evidence['starts']), 'start')} of each, one schedule"
-    return Answer(said, effect, starts, takes if said == Said.INCONCLUSIVE else "", finding)
+    needed, form = evidence.get("starts_needed"), str(evidence["form"])
+    unit = "round" if form == ROUNDS else "start"
+    takes = f"about {write.several(int(needed), unit)}" if isinstance(needed, int) else "a quieter machine"
+    told = f"{write.several(_number(evidence['starts']), unit)} of each"
+    told += "" if form == ROUNDS else f", by {'request' if form == REQUESTS else 'slices'}"
+    return Answer(said, effect, told, takes if said == Said.INCONCLUSIVE else "", finding)
 
 
 def _number(value: object) -> float:
@@ -494,13 +615,14 @@ def _number(value: object) -> float:
 
 
 def _checks(found: Comparison) -> Iterator[Check]:
-    text = f"{len(found.starts)} of {found.planned} planned, each with fresh processes of all"
+    text = f"{len(found.starts)} of {found.planned} planned"
+    text += ", each with fresh processes" if found.form != ROUNDS else ""
     if found.left_out:
         text += "; left out: " + "; ".join(f"start {number} ({why})" for number, why in found.left_out)
     ended = found.until and found.answered
     text += "; it ended when the primary quantity was decided" if ended and len(found.starts) < found.planned else ""
     whole = not found.left_out and (ended or len(found.starts) >= found.planned)
-    yield Check("starts", whole, write.sentence(text), found.steps)
+    yield Check(f"{found.unit}s, {found.name}", whole, write.sentence(text), found.steps)
     if found.late:
         numbers = write.listed(f"{number}" for number in found.late)
         text = f"it was late in start {numbers}: there, response times stand up to the percentile that it kept up to"

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from runners.analysis import comparison
-from runners.analysis.comparison import Difference
 from runners.analysis.finding import Finding
-from runners.claims.comparing import COUNTED, absolute, signed
+from runners.claims.comparing import signed
 from runners.design.question import Question
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
@@ -146,35 +144,6 @@ def verdict_of(low: float, high: float, *, see: float = 0.0, above: bool = True)
     if low > 0 and not (see and high < see):
         return Verdict.YES
     return Verdict.NO if high < max(see, 0.0) or high <= 0 else Verdict.INCONCLUSIVE
-
-
-def of_difference(
-    each: Difference | None, quantities: int, *, above: bool, finding: Finding | None = None, figure: str | None = None
-) -> Answer | None:
-    """Answer whether treatment B is above (or below) A in one quantity, from interleaved rounds."""
-    if each is None:
-        return None
-    effect = f"{each.quantity.label} {ratio(each.share, each.low, each.high)}"
-    effect += f", {absolute(each.quantity, each.b)} against {absolute(each.quantity, each.a)}"
-    confidence = f"{each.rounds} interleaved round{'' if each.rounds == 1 else 's'}"
-    if each.machine:
-        needed = f"a quieter machine: {each.machine}"
-        return Answer(Verdict.INCONCLUSIVE, effect, confidence, needed, finding, figure)
-    verdict = verdict_of(each.low, each.high, see=each.see, above=above)
-    if each.rounds < comparison.FEWEST_ROUNDS:
-        verdict = Verdict.INCONCLUSIVE
-    needed = more_rounds(each, quantities) if verdict == Verdict.INCONCLUSIVE else ""
-    return Answer(verdict, effect, confidence, needed, finding, figure)
-
-
-def more_rounds(each: Difference, quantities: int) -> str:
-    """What an undecided comparison would take."""
-    more = each.more_rounds(quantities) if math.isfinite(each.spread) else 0
-    if not more:
-        return LARGER_SIZE
-    if more > COUNTED:
-        return f"more than {write.count(COUNTED)} rounds as noisy as these; a quieter machine"
-    return f"about {write.several(more, 'more round')} to show {write.percent(each.see)}"
 
 
 def ratio(share: float, low: float, high: float) -> str:

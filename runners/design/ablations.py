@@ -1,20 +1,23 @@
 """What the authors of the reports proposed for the LSM store and its server, one switch at a time.
 
 Every switch starts from the store as reports 4 and 5 had it: no log, no merging, no Bloom filter, no cache, a flush at
-one mebibyte. The first setting of a switch is that store, the others differ from it in this one thing.
+one mebibyte. The first setting of a switch is that store, the others differ from it in this one thing; those of `reads`
+in one thing or in two, a factorial design.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from runners.design.block import Interleaved
 from runners.design.setting import Setting
-from runners.design.size import AROUND_A_LOAD_S, WARM_UP_S, Size
+from runners.design.shape import Shape
+from runners.design.size import SIZES, Size, Starts
 from runners.design.workload import SCRIPTS, Workload
 
 VALUE_BYTES = 1_200
-KEYS = {"smoke": 2_000, "quick": 30_000, "full": 300_000}
+KEYS = {"smoke": 2_000, "quick": 20_000, "full": 300_000}
 REWRITES = 2
 HOT_SHARE, HOT_PERCENT = 100, 90  # a hundredth of the keys gets nine of ten requests
 MIB = 1 << 20
@@ -33,48 +36,53 @@ SENT = {
     "get-half": "GET of which every other key is absent",
     "get-hot": "GET of which nine in ten ask for a hundredth of the keys",
 }
-STORE, REQUEST, MACHINE = "store", "request", "machine"
+#: A slice of a closed loop on one server.
+SLICE_S = 0.1
+THROUGHPUT = "closed_loop_rps"
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
     """One thing that can be had or not. `what` says what it does, `gain` is the quantity that it is about.
 
-    `workload` names what is sent, `group` where in the notebook it stands. `buys` says what a setting gives that no
-    quantity shows, by its name. `fault` is a setting that is broken, and shown to be instead of compared.
+    `workload` names what is sent, `questions` what it answers. `buys` says what a setting gives that no quantity shows,
+    by its name.
     """
 
     name: str
     title: str
     what: str
-    group: str
     workload: str
     gain: str
     settings: tuple[Setting, ...]
+    questions: tuple[str, ...] = ()
     buys: tuple[tuple[str, str], ...] = ()
-    fault: Setting | None = None
+
+    def block(self, size: str, connections: int) -> Interleaved:
+        """Its settings compared: throughput by slices, CPU time and latency by request."""
+        plan, slices = STARTS[size], self.gain == THROUGHPUT
+        load_s = plan.server_s * (len(self.settings) + 1) if slices else plan.load_s
+        return Interleaved(
+            self.name, f"{self.title}: {self.what}; {SENT[self.workload]}", self.settings, self.settings[0].name,
+            workload(self.workload, size), sized(size), Shape(connections, 1, load_s, plan.warmup_s),
+            starts=plan.count, primary=self.gain, margin=MARGINS[self.gain], slice_s=SLICE_S if slices else 0.0,
+            questions=self.questions,
+        )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """How the rounds of one size are taken: how many, and the seconds of each repeat."""
-
-    count: int
-    closed_s: float
-    warmup_s: float
-    load_s: float
-    see: float
-
-    def repeat_s(self) -> float:
-        """About how long one repeat takes, with its server's start."""
-        return self.closed_s + self.warmup_s + self.load_s + AROUND_A_LOAD_S
-
-
-ROUNDS = {
-    "smoke": Rounds(4, 0.5, 0.2, 0.7, 0.10),
-    "quick": Rounds(4, 1.6, 0.3, 1.2, 0.05),
-    "full": Rounds(15, 5.0, 1.0, 10.0, 0.02),
+STARTS = {
+    "smoke": Starts(3, 0.2, 1.0, 0.5),
+    "quick": Starts(3, 0.5, 6.0, 3.0),
+    "full": Starts(5, 1.0, 15.0, 10.0),
 }
+#: Relative changes that would matter, as the table of questions has them.
+MARGINS = {THROUGHPUT: 0.05, "cpu_us": 0.03, "p99_undisturbed_us": 0.1}
+
+
+def sized(size: str) -> Size:
+    """The lengths of a size, shorter where the loads of this experiment are."""
+    warmup_s, duration_s, floor_s, probe_s = LOADS_S[size]
+    return replace(SIZES[size], warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s)
 
 
 def _setting(name: str, more: dict[str, str] | None = None, jvm: tuple[str, ...] = ()) -> Setting:
@@ -93,87 +101,95 @@ def _collector(name: str, flag: str) -> Setting:
     return _setting(f"collector-{name}", jvm=(f"-XX:+Use{flag}",))
 
 
+_COMPACTION, _BLOOM = "--compaction", "--bloom-bits-per-key"
 SWITCHES = {
     switch.name: switch
     for switch in (
         Switch(
-            "compaction", "Compaction", "tables are merged in the background", STORE, "get", "closed_loop_rps",
-            _values("compaction", "--compaction", [(mode, mode) for mode in ("off", "size-tiered", "leveled")]),
+            "reads", "Compaction and Bloom filters", "each alone, and both together", "get-half", THROUGHPUT,
+            (
+                _setting("reads-published"), _setting("reads-size-tiered", {_COMPACTION: "size-tiered"}),
+                _setting("reads-leveled", {_COMPACTION: "leveled"}), _setting("reads-bloom", {_BLOOM: "10"}),
+                _setting("reads-size-tiered-bloom", {_COMPACTION: "size-tiered", _BLOOM: "10"}),
+            ),
+            ("size-tiered", "leveled", "bloom", "costs"),
         ),
         Switch(
-            "bloom", "Bloom filters", "a filter of ten bits a key tells which tables need not be searched", STORE,
-            "get-half", "closed_loop_rps", _values("bloom", "--bloom-bits-per-key", [("off", "0"), ("10-bits", "10")]),
+            "compaction", "Compaction", "tables are merged in the background", "get", THROUGHPUT,
+            _values("compaction", _COMPACTION, [(mode, mode) for mode in ("off", "size-tiered", "leveled")]),
+            ("costs",),
         ),
         Switch(
-            "cache", "Row cache", "values that are asked for often are kept on the heap", STORE, "get-hot",
-            "closed_loop_rps", _values("cache", "--cache-bytes", [("off", "0"), ("32m", str(32 * MIB))]),
+            "bloom", "Bloom filters", "a filter of ten bits a key tells which tables need not be searched", "get-half",
+            THROUGHPUT, _values("bloom", _BLOOM, [("off", "0"), ("10-bits", "10")]), ("costs",),
         ),
         Switch(
-            "flush", "Flush threshold", "the size at which what is in memory becomes a table", STORE, "put",
-            "closed_loop_rps",
+            "cache", "Row cache", "values that are asked for often are kept on the heap", "get-hot", THROUGHPUT,
+            _values("cache", "--cache-bytes", [("off", "0"), ("32m", str(32 * MIB))]), ("costs",),
+        ),
+        Switch(
+            "flush", "Flush threshold", "the size at which what is in memory becomes a table", "put", THROUGHPUT,
             _values(
                 "flush", "--flush-threshold-bytes",
                 [("1m", str(MIB)), ("64k", str(64 << 10)), ("16m", str(16 * MIB)), ("128m", str(128 * MIB))],
             ),
+            ("costs",),
         ),
         Switch(
-            "wal", "Log", "each write is logged before it is answered", STORE, "put", "closed_loop_rps",
+            "wal", "Log", "each write is logged before it is answered", "put", THROUGHPUT,
             _values("wal", "--wal", [(mode, mode) for mode in ("off", "buffered", "sync")]),
+            ("wal-buffered", "wal-sync", "costs"),
             (
                 ("wal-buffered", "a killed process loses nothing that was answered"),
                 ("wal-sync", "a machine without power loses nothing that was answered"),
             ),
         ),
         Switch(
-            "keys", "Bytes instead of Strings", "keys stay bytes from the socket to the store", REQUEST, "get",
-            "cpu_us", _way("keys", "string-keys"),
+            "keys", "Bytes instead of Strings", "keys stay bytes from the socket to the store", "get", "cpu_us",
+            _way("keys", "string-keys"), ("costs",),
         ),
         Switch(
-            "copies", "Fewer copies", "a value is copied once, from where it lies to its answer", REQUEST, "get",
-            "cpu_us", _way("copies", "copied-values"),
+            "copies", "Fewer copies", "a value is copied once, from where it lies to its answer", "get", "cpu_us",
+            _way("copies", "copied-values"), ("costs",),
         ),
         Switch(
-            "response", "Shared Response", "answers without a body are made once, as bytes", REQUEST, "put", "cpu_us",
-            _way("response", "new-response"), fault=_setting("response-shared", {"--as-published": "shared-response"}),
+            "response", "Shared Response", "answers without a body are made once, as bytes", "put", "cpu_us",
+            _way("response", "new-response"), ("response", "costs"),
         ),
         Switch(
-            "collector", "Garbage collector", "which collector the JVM runs", MACHINE, "put", "p99_us",
+            "collector", "Garbage collector", "which collector the JVM runs", "put", "p99_undisturbed_us",
             (
                 _collector("g1", "G1GC"), _collector("serial", "SerialGC"), _collector("parallel", "ParallelGC"),
                 _collector("z", "ZGC"),
             ),
+            ("costs",),
         ),
     )
 }  # fmt: skip
+#: A response object that all requests share: it is broken, and shown to be instead of compared.
+SHARED_RESPONSE = _setting("response-shared", {"--as-published": "shared-response"})
+RESPONSES = 1_000
 #: The published store and the one with every switch on, which are profiled at the end.
-TOGETHER = Switch(
-    "together", "All together", "every switch of the store at once", STORE, "get", "closed_loop_rps",
-    (
-        _setting("lsm-as-published"),
-        _setting(
-            "lsm-all-on",
-            {
-                "--wal": "buffered", "--compaction": "size-tiered", "--bloom-bits-per-key": "10",
-                "--cache-bytes": str(32 * MIB), "--flush-threshold-bytes": str(64 * MIB),
-            },
-        ),
+TOGETHER = (
+    _setting("lsm-as-published"),
+    _setting(
+        "lsm-all-on",
+        {
+            "--wal": "buffered", _COMPACTION: "size-tiered", _BLOOM: "10", "--cache-bytes": str(32 * MIB),
+            "--flush-threshold-bytes": str(64 * MIB),
+        },
     ),
 )  # fmt: skip
-#: Warm-up, length and floor of the loads at the end, in seconds; the floor tells by whole seconds what it resolves.
-LOADS_S = {"smoke": (0.3, 1.0, 1.0), "quick": (0.5, 2.5, 5.0), "full": (10.0, 120.0, 60.0)}
+#: Warm-up and length of the loads at the end, of their floor, and of a closed loop before, in seconds.
+LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.5), "quick": (2.0, 3.0, 4.0, 2.0), "full": (10.0, 120.0, 60.0, 10.0)}
 #: What fits the time of a size; the full one takes all.
-FIT, FITTING = "fit", {
-    "smoke": ("bloom", "response"),
-    "quick": ("compaction", "bloom", "wal", "response"),
-    "full": tuple(SWITCHES),
-}  # fmt: skip
-_AROUND_A_FILL_S = 2.0  # in which its server starts; for the progress only
+FIT, FITTING = "fit", {"smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "full": tuple(SWITCHES)}
 
 
-def chosen(names: str, size: str, group: str | None = None) -> list[Switch]:
-    """The switches of a comma-separated list, or those that fit the size; of one group, if one is given."""
+def chosen(names: str, size: str) -> list[Switch]:
+    """The switches of a comma-separated list, or those that fit the size."""
     wanted = FITTING[size] if FIT in names.split(",") else tuple(names.split(","))
-    return [switch for switch in (SWITCHES[name] for name in wanted) if group in (None, switch.group)]
+    return [SWITCHES[name] for name in wanted]
 
 
 def workload(name: str, size: str) -> Workload:
@@ -189,23 +205,3 @@ def workload(name: str, size: str) -> Workload:
     return Workload(
         name, SCRIPTS / script, filled_keys=keys, filled_value_bytes=VALUE_BYTES, arguments=arguments, rewrites=REWRITES
     )
-
-
-def planned_s(size: Size) -> float:
-    """About how long the switches that fit a size take."""
-    rounds, seconds = ROUNDS[size.name], 0.0
-    for switch in chosen(FIT, size.name):
-        many = len(switch.settings)
-        seconds += many * rounds.count * rounds.repeat_s() + many * (rounds.closed_s + AROUND_A_LOAD_S)
-        if switch.workload != "put":
-            seconds += many * _fill_s(size)
-        if switch.fault is not None:
-            seconds += rounds.load_s + 2 * AROUND_A_LOAD_S
-    warmup_s, load_s, floor_s = LOADS_S[size.name]
-    loads = 4 * (warmup_s + load_s + AROUND_A_LOAD_S) + warmup_s + floor_s + AROUND_A_LOAD_S
-    fills = 2 * (_fill_s(size) + rounds.closed_s + AROUND_A_LOAD_S)
-    return seconds + loads + fills + 2 * WARM_UP_S[size.name]
-
-
-def _fill_s(size: Size) -> float:
-    return workload("get", size.name).fill_s() + _AROUND_A_FILL_S

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runners.design.ladder import (
@@ -77,6 +77,7 @@ class FixedRate:
     size: Size
     rate_rps: float = 0.0
     connections: int = 1
+    threads: int = 1
     profile: tuple[str, ...] = ()
     cold: Workload | None = None
     questions: tuple[str, ...] = ()
@@ -97,7 +98,7 @@ class FixedRate:
 
     def loads(self, rate: Rate) -> tuple[Session, ...]:
         """The floor, then the loads of each treatment, all at this rate."""
-        floor = Trial(f"{FLOOR}-{self.workload.name}", FLOOR, self.workload, rate, self._shape(FLOOR))
+        floor = Trial(f"{FLOOR}-{self.workload.name}", FLOOR, self._idle, rate, self._shape(FLOOR))
         return (Session(REFERENCE_TARGET, (floor,)), *(self._loads(each, rate) for each in self.treatments))
 
     def _loads(self, treatment: Setting, rate: Rate) -> Session:
@@ -109,12 +110,18 @@ class FixedRate:
             trials = (Trial(f"{self.cold.name}-{treatment.name}", LOAD, self.cold, rate, shape), *trials)
         return Session(treatment, trials, self._fill(), restart=bool(self.workload.filled_keys))
 
+    @property
+    def _idle(self) -> Workload:
+        """What the server that does nothing is sent: the same, but not what only somebody else's server knows."""
+        foreign = any(each.target is not None for each in self.treatments)
+        return replace(GET, name=self.workload.name, filled_keys=0) if foreign else self.workload
+
     def _fill(self) -> Workload | None:
         return self.workload if self.workload.filled_keys else None
 
     def _shape(self, role: str, *, open_loop: bool = True) -> Shape:
         warmup_s, duration_s = self.size.times_s(role, open_loop)
-        return Shape(self.connections, 1, duration_s, warmup_s)
+        return Shape(self.connections, self.threads, duration_s, warmup_s)
 
     @property
     def planned_s(self) -> float:
@@ -138,7 +145,8 @@ def seconds_of_a_batch(minutes: float, shape: Shape, low_rps: float, high_rps: f
 class FixedTrials:
     """Measure sessions that are known beforehand, in their order.
 
-    What this machine can't measure for want of a JDK or of a generator is left out.
+    For what no other block is: several generators on one server, closed loops of other JDKs, a server with a fault that
+    is built in. What this machine can't measure for want of a JDK or of a generator is left out.
     """
 
     name: str
@@ -321,8 +329,9 @@ class KneeSearch:
 class Ladder:
     """Offer several rates one after the other to one warm server.
 
-    The rates are given in `rates`, or are `shares` of a base: the knee that `search` finds on the same server before,
-    or without one what the closed loop of the warm-up reached. `published` names outputs, each with its rate: of those
+    The rates are given in `rates`, or are those that a block before this one offered (`like`), or are `shares` of a
+    base: the knee that `search` finds on the same server before, or without one what the closed loop of the warm-up
+    reached. `published` names outputs, each with its rate: of those
     within reach the `most_published` nearest to the base are offered too, for `published_s`. The steps nearest to the
     shares in `profiled` (None: all) are measured once more while `profile` is recorded. Steps at which the generator
     was late are offered once more, up to a third of them. Raises PlanError for rates that can't be offered.
@@ -335,6 +344,7 @@ class Ladder:
     rates: tuple[float, ...] = ()
     search: KneeSearch | None = None
     shares: tuple[float, ...] = ()
+    like: Ladder | KneeSearch | None = None
     objective: Objective | None = None
     published: tuple[tuple[str, float], ...] = ()
     most_published: int = 99
@@ -344,7 +354,7 @@ class Ladder:
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.shares and (not self.rates or min(self.rates) <= 0):
+        if not self.shares and self.like is None and (not self.rates or min(self.rates) <= 0):
             raise PlanError(f"rates {list(self.rates)}", "a ladder needs rates above zero", "give some")
 
     @property
@@ -377,6 +387,14 @@ class Ladder:
 
         How many published rates are within reach is only known when the base is: about LIKELY_PUBLISHED are planned.
         """
+        if isinstance(self.like, Ladder):
+            return self.server.warm_up(self.shape).planned_s + self.like.steps_s
+        before_s = self.search.planned_s if self.search else self.server.warm_up(self.shape).planned_s
+        return before_s + self.steps_s
+
+    @property
+    def steps_s(self) -> float:
+        """The seconds of the steps alone."""
         count = len(self.shares or self.rates)
         within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
         longer = replace(self.shape, duration_s=self.published_s or self.shape.duration_s)
@@ -385,8 +403,7 @@ class Ladder:
         )
         profiled = (count + within if self.profiled is None else len(self.profiled)) if self.profile else 0
         profiled_s = profiled * self.profiled_session(1.0).planned_s if profiled else 0.0
-        before_s = self.search.planned_s if self.search else self.server.warm_up(self.shape).planned_s
-        return before_s + (count + most_again(count)) * own_s + within * published_s + profiled_s
+        return (count + most_again(count)) * own_s + within * published_s + profiled_s
 
 
 def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: float, *more: str) -> Trial:
@@ -433,13 +450,17 @@ def around_the_knee(
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """Compare treatments by one schedule that they share, over several fresh starts of each (see docs/method.md).
+    """Compare treatments that are up at once, over several fresh starts of each (see docs/method.md).
 
-    A server that does nothing is loaded beside them, and with `control` a second process of the baseline. `shape` is
-    that of each start's load, with the connections to each; `rate_rps` is offered to each treatment, 0: so much that
-    all together take half of the core, or MOST_SHARED_RPS in all. `primary` is the quantity that decides, `margin` the
-    relative change that would matter. With `until`, the block ends as soon as the primary quantity of each treatment is
-    known to differ or to be the same within the margin, and `starts` are the most that it makes (see
+    Each request goes to one of them, at a rate; or with `slice_s` one of them is loaded in closed loop while the others
+    are idle, for so long, in a random order: latency and CPU time are compared by request, throughput by slices.
+
+    With `control` a second process of the baseline is one of them, by request also a server that does nothing. `shape`
+    is that of each start's load, with the connections to each; `rate_rps` is offered to each treatment, 0: so much that
+    all together take half of the core, or MOST_SHARED_RPS in all. `at_once`: so many treatments share a start with the
+    baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that decides, `margin`
+    the relative change that would matter. With `until`, the block ends as soon as the primary quantity of each
+    treatment is known to differ or to be the same within the margin, and `starts` are the most that it makes (see
     analysis.sequential). With `solo`, each treatment is loaded alone at the rate too, for its level. Raises PlanError
     for treatments that can't be compared.
     """
@@ -456,7 +477,8 @@ class Interleaved:
     primary: str = "p50_us"
     margin: float = 0.02
     control: bool = True
-    interleave: str = "request"
+    slice_s: float = 0.0
+    at_once: int = 0
     seed: int = 1
     until: bool = False
     solo: bool = True
@@ -483,51 +505,68 @@ class Interleaved:
 
     @property
     def reference(self) -> Setting | None:
-        """The server that does nothing, unless it is one of the treatments."""
-        return None if any(each.name == REFERENCE_TARGET.name for each in self.treatments) else REFERENCE_TARGET
+        """The server that does nothing, unless it is one of the treatments; none in closed loop."""
+        known = self.slice_s > 0 or any(each.name == REFERENCE_TARGET.name for each in self.treatments)
+        return None if known else REFERENCE_TARGET
 
     def probes(self) -> tuple[Session, ...]:
-        """A closed loop on each treatment, warm; none where the rate is given."""
-        if self.rate_rps > 0:
+        """A closed loop on each treatment, warm; none where the rate is given, or none is needed."""
+        if self.rate_rps > 0 or self.slice_s > 0:
             return ()
         return tuple(WarmServer(each, self.workload, self.size).warm_up(self.shape) for each in self.ordered)
 
-    def rate(self, capacity_rps: Mapping[str, float]) -> Rate:
-        """The rate of each treatment, from what each reached in a closed loop."""
+    def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
+        """The rate of each treatment, from what each reached in a closed loop; None for a closed loop."""
+        if self.slice_s > 0:
+            return None
         if self.rate_rps > 0:
             return Rate(self.rate_rps, "given")
         reached = [*capacity_rps.values(), *([capacity_rps[self.baseline]] if self.control_setting else [])]
         idle = 1 / max(reached) if self.reference else 0.0  # it reaches no less than any that does something
         utilised_s = sum(1 / rps for rps in reached) + idle
-        rps = min(MOST_UTILISATION / utilised_s, MOST_SHARED_RPS / len(self._members))
+        rps = min(MOST_UTILISATION / utilised_s, MOST_SHARED_RPS / len(self._members(self.ordered)))
         return Rate(float(f"{rps:.2g}"), f"all together take at most {MOST_UTILISATION:.0%} of the core")
 
-    @property
-    def _members(self) -> tuple[Setting, ...]:
-        return (*self.ordered, *(each for each in (self.control_setting, self.reference) if each is not None))
+    def _members(self, treatments: tuple[Setting, ...]) -> tuple[Setting, ...]:
+        return (*treatments, *(each for each in (self.control_setting, self.reference) if each is not None))
 
-    def start(self, number: int, rate: Rate) -> SharedSession:
-        """A start of all, in an order that the seed and its number give."""
+    def sessions(self, rate: Rate | None) -> Iterator[SharedSession]:
+        """Every start: each treatment is in `starts` of them, and the baseline in all."""
+        first, *others = self.ordered
+        most, number = self.at_once or len(others), 0
+        for turn in range(self.starts):
+            chosen = list(others)
+            if most < len(others):
+                random.Random(f"{self.seed} {turn} groups").shuffle(chosen)  # noqa: S311 - an order, no secret
+            for at in range(0, len(chosen), most):
+                number += 1
+                yield self._start(number, (first, *chosen[at : at + most]), rate)
+
+    def _start(self, number: int, treatments: tuple[Setting, ...], rate: Rate | None) -> SharedSession:
+        """A start of these treatments, in an order that the seed and its number give."""
         name = step_name(self.name, f"{number:02d}")
-        alone_s = min(MOST_ALONE_S, self.size.probe_s)
-        alone = Shape(self.shape.connections, self.shape.threads, alone_s, 0.0)
+        alone = Shape(self.shape.connections, self.shape.threads, min(MOST_ALONE_S, self.size.probe_s), 0.0)
         foreign = any(each.target is not None for each in self.treatments)
         members = []
-        for each in self._members:
+        for each in self._members(treatments):
             idle = replace(GET if foreign else self.workload, filled_keys=0)
             workload = idle if each == self.reference else self.workload
-            loop = Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone)
-            solo = Trial(step_name(name, SOLO, each.name), SOLO, workload, rate, replace(alone, warmup_s=SOLO_WARMUP_S))
-            members.append(Member(each, workload, loop, solo if self.solo and each != self.reference else None))
+            loop = Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone) if rate else None
+            solo = None
+            if rate and self.solo and each != self.reference:
+                shape = replace(alone, warmup_s=SOLO_WARMUP_S)
+                solo = Trial(step_name(name, SOLO, each.name), SOLO, workload, rate, shape)
+            members.append(Member(each, workload, loop, solo))
         random.Random(f"{self.seed} {number}").shuffle(members)  # noqa: S311 - an order, no secret
-        load = Trial(name, SHARED, self.workload, Rate(rate.rps * len(members), rate.basis), self.shape)
+        whole = Rate(rate.rps * len(members), rate.basis) if rate else None
+        load = Trial(name, SHARED, self.workload, whole, self.shape)
         seed, reference = self.seed * 1_000 + number, self.reference.name if self.reference else ""
         warm_s = min(MOST_WARM_S, self.size.probe_s)
-        return SharedSession(number, tuple(members), load, warm_s, seed, self.interleave, reference)
+        return SharedSession(number, tuple(members), load, warm_s, seed, self.slice_s, reference)
 
     def within(self, minutes: float) -> Interleaved:
         """As many starts as fit into a budget. Raises PlanError when they are too few for a verdict."""
-        start_s = self.start(1, Rate(1.0, "not known yet")).planned_s
+        start_s = self._starts_s / self.starts
         starts = int((minutes * 60 - planned_s(self.probes())) // start_s)
         if starts < FEWEST_STARTS:
             cause = f"too short for {FEWEST_STARTS} starts of {start_s:.0f} s"
@@ -535,9 +574,13 @@ class Interleaved:
         return replace(self, starts=starts)
 
     @property
+    def _starts_s(self) -> float:
+        return planned_s(tuple(self.sessions(None if self.slice_s else Rate(1.0, "not known yet"))))
+
+    @property
     def planned_s(self) -> float:
         """The seconds of the probes and of every start."""
-        return planned_s(self.probes()) + self.starts * self.start(1, Rate(1.0, "not known yet")).planned_s
+        return planned_s(self.probes()) + self._starts_s
 
 
 #: One member of it per type of block.

@@ -53,7 +53,6 @@ LOAD = Experiment(
         Parameter("profile", "none", "events, or none", choices=EVENTS, several=True, optional=True),
     ),
     (),
-    lambda size: size.load_s() + size.probe_s + size.floor_s,
 )
 COMMANDS = {
     "knee": KNEE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runners.design import ablations, engine, report_3, report_4, report_5, stores
@@ -11,7 +11,7 @@ from runners.design.comparison import Until
 from runners.design.parameter import Parameter, Value
 from runners.design.setting import Setting
 from runners.design.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
-from runners.design.size import SIZES, Size
+from runners.design.size import SIZES
 from runners.design.target import target_of
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
 from runners.errors import PlanError
@@ -140,8 +140,6 @@ class Experiment:
     published: str
     parameters: tuple[Parameter, ...]
     workloads: tuple[Workload, ...]
-    #: Of an experiment whose notebook calls its drivers itself: how long they take.
-    own_planned_s: Callable[[Size], float] | None = None
 
     @property
     def measures(self) -> bool:
@@ -151,10 +149,6 @@ class Experiment:
     def size_of(self, parameters: Mapping[str, Value]) -> str:
         """What a run folder's name says of the size; an experiment that measures nothing has none."""
         return str(parameters.get("size", "all"))
-
-    def planned_s(self, size: Size) -> float:
-        """About how long a run takes whose notebook calls its drivers itself."""
-        return (self.own_planned_s(size) if self.own_planned_s is not None else 0.0) + REPORT_S
 
     def rerun_command(self, parameters: Mapping[str, Value]) -> str:
         """The line that makes this run again: what differs from the defaults is spelled out."""
@@ -203,7 +197,6 @@ EXPERIMENTS = {
             "report-3",
             LADDER_3,
             (),
-            lambda size: report_3.planned_s(size, len(_WAYS) + len(GET_WAYS)),
         ),
         Experiment(
             "04",
@@ -220,7 +213,6 @@ EXPERIMENTS = {
             "report-5",
             LADDER_5,
             (),
-            report_5.planned_s,
         ),
         Experiment(
             "06",
@@ -229,7 +221,6 @@ EXPERIMENTS = {
             "",
             STORES_6,
             (),
-            stores.planned_s,
         ),
         Experiment(
             "07",
@@ -238,7 +229,6 @@ EXPERIMENTS = {
             "",
             SWITCHES_7,
             (),
-            ablations.planned_s,
         ),
         Experiment(
             "08",

@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runners.design.size import AROUND_A_LOAD_S
-
 #: Published rates up to here above the knee are offered too; further up a step only tells the length of its queue.
 MOST_SHARE = 1.3
 _SAME = 0.02  # rates this close are one rate step
@@ -37,20 +35,6 @@ class LadderSize:
     precision: float = 0.05
     published: int = 99
     published_s: float | None = None  # None: as the others
-
-    def length_s(self, published: bool) -> float:
-        """Seconds that a rate step is recorded for."""
-        return self.step_s if self.published_s is None or not published else self.published_s
-
-    def planned_s(self) -> float:
-        """About how long one search with its ladder takes."""
-        again = most_again(len(self.shares))  # none without rates: a search repeats by itself
-        published = min(self.published, LIKELY_PUBLISHED) if self.shares else 0
-        around_s = self.probe_warmup_s + AROUND_A_RATE_STEP_S
-        steps = (len(self.shares) + again) * (self.step_s + around_s) + published * (self.length_s(True) + around_s)
-        profiled = len(self.shares) + published if self.profiled is None else len(self.profiled)
-        profiled_s = profiled * (self.step_s + self.probe_warmup_s + AROUND_A_PROFILE_S)
-        return self.knee_minutes * 60 + steps + profiled_s + WARM_S + AROUND_A_LOAD_S
 
 
 def most_again(steps: int) -> int:

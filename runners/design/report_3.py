@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runners.design.ladder import AROUND_A_RATE_STEP_S, WARM_S, LadderSize, most_again
+from runners.design.ladder import LadderSize
 from runners.design.setting import Setting
-from runners.design.size import Size
 from runners.design.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "leveldb"
@@ -18,7 +17,7 @@ CONNECTIONS = 64
 COMPARED_MINUTES = {"smoke": 1.4, "quick": 2.8, "full": 15.0}
 REPEAT_S = {"smoke": 0.5, "quick": 2.0, "full": 5.0}
 POOL = "pool"
-#: Offered to a pool, as shares of its knee: once below it, once beyond it.
+#: Offered to a pool, as shares of what it reaches in closed loop: once what fits, once what does not.
 OVERLOAD_SHARES = (0.8, 1.5)
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
@@ -28,7 +27,7 @@ LADDERS = {
 
 
 def _execution(name: str, *flags: str) -> Setting:
-    return Setting(name, ENGINE, flags)
+    return Setting(name, ENGINE, flags, all_cores=True)
 
 
 #: As the report says, then what one-nio does by default, then the ways that do not block a selector.
@@ -45,8 +44,6 @@ EXECUTIONS = {
 #: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
 _QUEUES = (("array", 16), ("array", 1_024), ("lifo", 1_024), ("linked", 1_024))
 _TRIED = {"smoke": 1, "quick": 3, "full": len(_QUEUES)}
-#: Seconds to start a server, beside its warm-up.
-_START_S = 2.0
 _OUTPUTS = (
     "one-selector-put-20000", "one-selector-put-40000", "one-selector-put-60000", "selectors-put-53000",
     "selectors-put-55000", "selectors-put-60000", "selectors-put-65000", "one-selector-get-15000",
@@ -66,14 +63,6 @@ def queues(size: str) -> list[Setting]:
         _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
         for kind, length in _QUEUES[: _TRIED[size]]
     ]
-
-
-def planned_s(size: Size, climbed: int) -> float:
-    """About how long a run with so many climbs takes."""
-    climb, rate_steps = LADDERS[size.name], len(OVERLOAD_SHARES)
-    rate_step_s = climb.step_s + climb.probe_warmup_s + AROUND_A_RATE_STEP_S
-    overload_s = _START_S + WARM_S + (rate_steps + most_again(rate_steps)) * rate_step_s
-    return climbed * climb.planned_s() + len(queues(size.name)) * overload_s
 
 
 def _published(kind: str, outputs: Sequence[str] = _OUTPUTS) -> tuple[str, ...]:

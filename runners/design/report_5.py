@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from runners.design.ladder import AROUND_A_RATE_STEP_S, LIKELY_PUBLISHED, WARM_S, LadderSize, most_again
+from runners.design.block import Interleaved
+from runners.design.ladder import LadderSize
 from runners.design.setting import Setting
-from runners.design.size import WARM_UP_S, Size
+from runners.design.shape import Shape
+from runners.design.size import SIZES, Size, Starts
 from runners.design.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "lsm"
@@ -16,7 +18,6 @@ VALUE_BYTES = 25
 #: Ids that the report wrote, from 0 on; GET asked for random ones of them.
 PUBLISHED_KEYS = 3_710_000
 KEYS = {"smoke": 2_000, "quick": 12_000, "full": PUBLISHED_KEYS}
-PUBLISHED_RPS = 12_000  # at which the report compares its two pools
 #: Threads of a node's pool, before and after. The report does not tell its number of cores.
 OLD_THREADS, NEW_THREADS = 20, 6
 THREADS_A_CORE = 2
@@ -24,44 +25,21 @@ QUEUE = 128
 #: Replicated, a request of the first node is two calls; the blocking client has room for QUEUE of them.
 REPLICATED_CONNECTIONS = 60
 
-#: Seconds beside the loads, for progress: around the two of a turn, to start a cluster, for the profiles of two.
-AROUND_A_TURN_S, START_S, PROFILED_S = 0.3, 2.2, 12.0
-
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
     "quick": LadderSize(0.23, 0.4, 0.3, (0.4, 0.7, 1.0), (), 1.5, precision=0.15, published=1),
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (), 60.0),
 }
-#: Share of the knee at which latency and profile are taken in depth, well below it.
-STEADY_SHARE = 0.6
-
-
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """Interleaved rounds of settings whose servers all run: in each a closed loop, then a load at one rate for all.
-
-    A server is warmed up by a closed loop of `warm_s`, then by at most `rehearsals` turns that do not count: a load at
-    a rate is other code to it than a closed loop. Rounds end early where they last `overtime` times the planned time,
-    which counts no load that is taken again.
-    """
-
-    rounds: int
-    warm_s: float
-    rehearsals: int
-    closed_s: float
-    warmup_s: float
-    load_s: float
-    overtime: float = 1.25
-
-    def bound_s(self, settings: int) -> float:
-        """When a slow machine ends its rounds with what there is."""
-        return self.overtime * self.planned_s(settings)
-
-    def planned_s(self, settings: int) -> float:
-        """About how long they take."""
-        turn_s = self.closed_s + self.warmup_s + self.load_s + AROUND_A_TURN_S
-        rehearsal_s = 2 * self.closed_s + AROUND_A_TURN_S
-        return settings * (START_S + self.warm_s + self.rehearsals * rehearsal_s + self.rounds * turn_s)
+#: Of each size, the warm-up of a server before its starts are compared, and the lengths of the loads in depth.
+LOADS_S = {"smoke": (0.5, 2.0, 2.0, 0.6), "quick": (1.0, 4.0, 5.0, 2.0), "full": (15.0, 60.0, 60.0, 10.0)}
+STARTS = {
+    "smoke": Starts(3, 0.1, 0.5, 0.6),
+    "quick": Starts(3, 0.4, 2.5, 2.5),
+    "full": Starts(6, 2.0, 15.0, 15.0),
+}
+#: A slice of a closed loop on one cluster; two treatments are up beside the baseline and its control, four JVMs.
+SLICE_S, AT_ONCE = 0.1, 2
+MARGIN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +53,11 @@ class Outage:
     launch_at_s: float
 
 
-#: Of the settings of each group. A change of the report may be small and takes more rounds than a waiting thread.
-TURNS = {
-    "changes": {
-        "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
-        "quick": Turns(6, 1.2, 2, 0.4, 0.2, 0.6, overtime=1.1),
-        "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
-    },
-    "replication": {
-        "smoke": Turns(2, 0.6, 1, 0.4, 0.1, 0.6),
-        "quick": Turns(4, 1.2, 2, 0.4, 0.2, 0.6),
-        "full": Turns(12, 10.0, 3, 5.0, 2.0, 15.0),
-    },
-}
 OUTAGE_TIMES = {
     "smoke": Outage(1.0, 0.3, 6.0, 1.5, 3.0),
     "quick": Outage(2.0, 0.5, 6.0, 1.5, 3.0),
     "full": Outage(10.0, 2.0, 60.0, 15.0, 30.0),
 }
-#: Warm-up and length of the load that is looked at in depth, in seconds.
-STEADY_S = {"smoke": (0.5, 2.0), "quick": (1.0, 5.0), "full": (15.0, 60.0)}
-
 #: The offered rate with a dying node, of what a closed loop reached: one that two nodes keep too.
 OUTAGE_SHARE = 0.5
 
@@ -104,7 +66,7 @@ OLD, NEW = "all-old", "all-new"
 CHANGES = (OLD, "fewer-threads", "no-lock", "murmur3", NEW)
 #: How many of three replicas must have answered, and whether a thread of the node waits for each.
 REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
-COPIES = {"smoke": REPLICATED[:2], "quick": REPLICATED, "full": REPLICATED}
+COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), "full": ("2of3", "3of3")}
 SHARDED = "sharded"
 #: What loses a node: keys on one node each, then copies of which two or all must answer. Each node is a process.
 OUTAGES = {
@@ -114,16 +76,23 @@ OUTAGES = {
 }
 
 
-def planned_s(size: Size) -> float:
-    """About how long a run takes, without the deaths and its report."""
-    climb = LADDERS[size.name]
-    rate_steps = len(climb.shares) + min(climb.published, LIKELY_PUBLISHED)
-    rate_step_s = climb.step_s + climb.probe_warmup_s + AROUND_A_RATE_STEP_S
-    rate_steps_s = START_S + WARM_S + (rate_steps + most_again(rate_steps)) * rate_step_s
-    in_depth_s = 3 * (sum(STEADY_S[size.name]) + 2.0) + WARM_UP_S[size.name]
-    settings = {"changes": len(CHANGES), "replication": len(COPIES[size.name])}
-    interleaved_s = sum(TURNS[group][size.name].planned_s(count) for group, count in settings.items())
-    return 2 * (climb.planned_s() + rate_steps_s) + in_depth_s + interleaved_s + PROFILED_S
+def sized(size: str) -> Size:
+    """The lengths of a size, as this experiment has time for them."""
+    warmup_s, duration_s, floor_s, probe_s = LOADS_S[size]
+    return replace(SIZES[size], warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s)
+
+
+def compared(
+    name: str, title: str, settings: tuple[Setting, ...], size: str, connections: int, questions: tuple[str, ...]
+) -> Interleaved:
+    """Clusters compared in closed loop by slices, the first of them the baseline."""
+    plan = STARTS[size]
+    servers = min(len(settings), 1 + AT_ONCE) + 1
+    return Interleaved(
+        name, title, settings, settings[0].name, put(size), sized(size),
+        Shape(connections, 1, plan.server_s * servers, plan.warmup_s), starts=plan.count, primary="closed_loop_rps",
+        margin=MARGIN, slice_s=SLICE_S, at_once=AT_ONCE, questions=questions,
+    )  # fmt: skip
 
 
 def threads(cores: int) -> tuple[int, int]:
@@ -142,7 +111,7 @@ def sharded(name: str, cores: int) -> Setting:
     hashing = "rendezvous" if name in ("murmur3", NEW) else "objects-hash"
     lock = () if name in ("no-lock", NEW) else ("--client-lock",)
     flags = (*_node(pool), "--replication-from=1", "--client=one-nio", f"--peer-threads={pool}", *lock)
-    return Setting(name, ENGINE, (*flags, f"--hashing={hashing}"), nodes=NODES)
+    return Setting(name, ENGINE, (*flags, f"--hashing={hashing}"), nodes=NODES, all_cores=True)
 
 
 def replicated(name: str, cores: int) -> Setting:
@@ -150,7 +119,7 @@ def replicated(name: str, cores: int) -> Setting:
     client, _, acks = name.partition("-")
     pool = threads(cores)[1]
     between = ("--client=one-nio", f"--peer-threads={pool}") if client == "blocking" else ("--client=pipelined",)
-    return Setting(name, ENGINE, (*_node(pool), *_acks(acks), *between), nodes=NODES)
+    return Setting(name, ENGINE, (*_node(pool), *_acks(acks), *between), nodes=NODES, all_cores=True)
 
 
 def setting(name: str, cores: int) -> Setting:
@@ -169,6 +138,7 @@ def apart(name: str, cores: int) -> Setting:
         ENGINE,
         tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", "--wal"))),
         processes=NODES,
+        all_cores=True,
     )
 
 

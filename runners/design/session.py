@@ -19,6 +19,8 @@ from runners.design.workload import Workload
 PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
 #: Roles of the trials of a fault injection, by what happens.
 STALL, OUTAGE = "stall", "outage"
+#: Role of a load on a server with a fault that is built in.
+FAULT = "fault"
 #: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
@@ -138,6 +140,7 @@ class Session:
     """One server and the trials that share it. `fill`: the workload whose keys are written first.
 
     `restart`: the server is started again on what the fill left, so that the data has been through the disk.
+    `heads`: so many responses are read one by one before, from a server of their own, and their heads kept.
     `warm_up`: the closed loop that warms the server after the fill. Sessions in a row that differ in their trials alone
     share one warm server; the first has the warm-up itself as its trial. `beside`: the warm servers of sessions before
     stay up, idle.
@@ -149,6 +152,7 @@ class Session:
     restart: bool = False
     warm_up: Trial | None = None
     beside: bool = False
+    heads: int = 0
 
     @property
     def planned_s(self) -> float:
@@ -167,12 +171,12 @@ class Session:
 class Member:
     """One server of a shared schedule, its closed loop before the load, and its load at the same rate alone.
 
-    `solo` None: of the server that does nothing, whose level nobody asks for.
+    `alone` None: the load itself is a closed loop. `solo` None: nobody asks for the level of this server.
     """
 
     treatment: Setting
     workload: Workload
-    alone: Trial
+    alone: Trial | None = None
     solo: Trial | None = None
 
     @property
@@ -185,8 +189,10 @@ class Member:
 class SharedSession:
     """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
 
-    `load` has the rate of all together; its connections are those to each. `reference` names the member that does
-    nothing. It has the same rate: at a quarter of it, its caches were cold and its median above that of a store.
+    `load` has the rate of all together, None for a closed loop; its connections are those to each. `slice_s`: for so
+    long one of them is loaded while the others are idle; 0: each request goes to one of them. `reference` names the
+    member that does nothing. It has the same rate: at a quarter of it, its caches were cold and its median above that
+    of a store.
     """
 
     number: int
@@ -194,7 +200,7 @@ class SharedSession:
     load: Trial
     warm_s: float
     seed: int
-    interleave: str
+    slice_s: float
     reference: str
 
     @property
@@ -205,8 +211,9 @@ class SharedSession:
     @property
     def trials(self) -> tuple[Trial, ...]:
         """The closed loops, the loads alone, then the load of all."""
+        loops = (each.alone for each in self.members if each.alone is not None)
         solos = (each.solo for each in self.members if each.solo is not None)
-        return (*(each.alone for each in self.members), *solos, self.load)
+        return (*loops, *solos, self.load)
 
     @property
     def planned_s(self) -> float:

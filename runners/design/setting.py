@@ -23,8 +23,9 @@ class Setting:
     `jdk` for the JDK's own in the program of report 2, which also runs on JDK 17. `name` is what steps, figures and
     sentences call it, in small letters (`pool`, `lsm-wal-sync`); `server_flags` and `jvm_flags` go to the server as
     they are; `heap_mb` 0: as the run's parameter says. `nodes`, which its flags start in the one JVM, need as many
-    ports in a row; `processes` is the number of nodes where each is a JVM of its own. `target` is the description of a
-    server that is none of the lab's. Raises PlanError for a name that can't be a folder's, or a front that is not
+    ports in a row; `processes` is the number of nodes where each is a JVM of its own. `all_cores`: it is not kept to
+    the server's core, for what shows in parallel alone; the generator takes what is left. `target` is the description
+    of a server that is none of the lab's. Raises PlanError for a name that can't be a folder's, or a front that is not
     known.
     """
 
@@ -37,6 +38,7 @@ class Setting:
     front: str = ONE_NIO
     nodes: int = 1
     processes: int = 1
+    all_cores: bool = False
     target: Path | None = None
 
     def __post_init__(self) -> None:

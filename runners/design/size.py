@@ -8,8 +8,6 @@ from dataclasses import dataclass
 AROUND_A_LOAD_S = 2.0
 #: A warm-up is made of closed loops of so many seconds, and takes at most so many times what is planned for it.
 BURST_S, WARM_BOUND = 2.0, 1.6
-#: Planned for the warm-up of a server whose one load is looked at in depth, by size.
-WARM_UP_S = {"smoke": 1.0, "quick": 5.0, "full": 15.0}
 #: A fixed small load before each campaign, the same in every size and experiment, so that runs can be set beside each
 #: other: it tells a machine that is not as usual.
 SENTINEL = "sentinel"
@@ -30,15 +28,25 @@ class Size:
     probe_s: float
     floor_s: float
 
-    def load_s(self) -> float:
-        return self.warmup_s + self.duration_s
-
     def times_s(self, kind: str, open_loop: bool) -> tuple[float, float]:
         """Warm-up and measured seconds of a step of this kind (load, probe, floor, sentinel)."""
         if kind == SENTINEL:
             return SENTINEL_WARMUP_S, SENTINEL_S
         duration_s = {"probe": self.probe_s, "floor": self.floor_s}.get(kind, self.duration_s)
         return self.warmup_s if open_loop else 0.0, duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Fresh starts of treatments that are compared: how many, and the seconds of their loads.
+
+    `load_s` is that of a load by request, `server_s` each server's share of one by slices.
+    """
+
+    count: int
+    warmup_s: float
+    load_s: float
+    server_s: float
 
 
 SIZES = {

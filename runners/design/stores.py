@@ -7,16 +7,14 @@ import dataclasses
 from runners.design.engine import ENGINES
 from runners.design.ladder import LadderSize
 from runners.design.setting import Setting
-from runners.design.size import AROUND_A_LOAD_S, Size
+from runners.design.size import SIZES, Size
 from runners.design.workload import SCRIPTS, Workload, random_gets
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.
-KEYS = {"smoke": 2_000, "quick": 30_000, "full": 860_000}
+KEYS = {"smoke": 2_000, "quick": 16_000, "full": 860_000}
 #: How often the fill writes each key again, so that there is something to merge and to drop.
 REWRITES = 2
-#: About how fast the stores take them in the mean (measured on two cores, 35 000/s; files 11 000/s).
-FILL_RPS = 30_000
 #: A store on the heap needs one that holds the whole of it.
 MEMORY_HEAP_MB = {"full": 4_096}
 STORES = {
@@ -31,20 +29,23 @@ STORES = {
 REFERENCE = "rocksdb"
 #: What a store could carry if storing took no time.
 CEILING = "noop"
-#: Two stores whose profiles are set against each other, at one rate: this share of the lower knee.
+#: Two stores whose profiles are set against each other, at one rate.
 PROFILED = (STORES["rocksdb"], STORES["lsm"])
-PROFILED_SHARE = 0.7
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
     "quick": LadderSize(0.185, 0.3, 0.15, (), (), 1.5, precision=0.15),
     "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0),
 }
-#: Warm-up and length of the loads at one rate, in seconds, and of their floors, whose whole seconds tell what the
-#: instrument resolves.
-LOADS_S = {"smoke": (0.3, 1.0), "quick": (0.5, 2.5), "full": (10.0, 120.0)}
-FLOOR_S = {"smoke": 1.0, "quick": 4.0, "full": 60.0}
-#: Planned for the warm-up of the server of such a load.
-WARM_UP_S = {"smoke": 1.0, "quick": 3.0, "full": 15.0}
+#: Of the loads at one rate, in seconds: warm-up and length, their floor, and a closed loop before.
+LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.7), "quick": (0.5, 2.0, 3.5, 1.0), "full": (15.0, 120.0, 60.0, 15.0)}
+
+
+def sized(size: str) -> Size:
+    """The lengths of a size, as this experiment has time for them."""
+    warmup_s, duration_s, floor_s, probe_s = LOADS_S[size]
+    return dataclasses.replace(
+        SIZES[size], warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s
+    )  # fmt: skip
 
 
 def settings(names: str, size: str) -> list[Setting]:
@@ -62,12 +63,3 @@ def put(size: str) -> Workload:
 def get(size: str) -> Workload:
     """GET of random keys that are all there, in a store where each was written several times."""
     return random_gets(KEYS[size], VALUE_BYTES, rewrites=REWRITES)
-
-
-def planned_s(size: Size) -> float:
-    """About how long all stores take."""
-    climbs = 2 * len(STORES) * LADDERS[size.name].planned_s()
-    load_s = sum(LOADS_S[size.name]) + AROUND_A_LOAD_S
-    loads = 2 * len(PROFILED) * (WARM_UP_S[size.name] + 2 * load_s)
-    floors = 2 * (LOADS_S[size.name][0] + FLOOR_S[size.name] + AROUND_A_LOAD_S)
-    return climbs + (len(STORES) + len(PROFILED)) * get(size.name).fill_s(FILL_RPS) + loads + floors

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, cast
 
 from runners.analysis import facts
-from runners.design.block import Block, FaultInjection, FixedRate, FixedTrials, Interleaved, KneeSearch
+from runners.design.block import Block, FaultInjection, FixedRate, FixedTrials, Interleaved, KneeSearch, Ladder
 from runners.design.rate import choose_rate
-from runners.design.session import FILL, Session, SharedSession, Trial
+from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Trial
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.errors import MeasureError
@@ -23,8 +23,10 @@ from runners.readers import write
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
-from runners.storage.schema import FillRecord, read_record
+from runners.storage.schema import FaultRecord, FillRecord, read_record
 from runners.targets.base import Target
+from runners.targets.lab_server import RunningServer
+from runners.trial.answers import heads
 from runners.trial.profiler import ProfileSpec
 
 FILL_TRIES = 3
@@ -74,7 +76,19 @@ class Executor:
         say = self._campaign.say
         if isinstance(block, Interleaved):
             return interleaving.starts(block, say)
-        return adaptive.search(block, say) if isinstance(block, KneeSearch) else adaptive.ladder(block, say)
+        if isinstance(block, KneeSearch):
+            return adaptive.search(block, say)
+        return adaptive.ladder(block if block.like is None else self._at_rates_of(block, block.like.name), say)
+
+    def _at_rates_of(self, block: Ladder, like: str) -> Ladder:
+        """The ladder with the rates that a block of this run offered: those around its knee, if it searched one."""
+        steps = [read_step(folder) for folder in self._folder.steps()]
+        steps = [step for step in steps if step.kind == RATE_STEP and step.record.block == like]
+        around = [step for step in steps if step.record.ladder is not None and step.record.ladder.base is not None]
+        rates = tuple(sorted({facts.offered_rps(step) for step in around or steps}))
+        if not rates:
+            raise MeasureError(f"rates of {block.name}", f"block {like} has measured none", f"run {like} before")
+        return replace(block, rates=rates)
 
     def _retire(self, block: Block, steps: list[Step]) -> None:
         """Set rate steps aside that this block measured before and no longer has: they would count to its ladder."""
@@ -135,12 +149,17 @@ class Executor:
 
     def _measured(self, block: Block, request: Request) -> list[Step]:
         session = request.session
-        more = {"block": block.name, "specification": session.specification, "ladder": request.ladder}
+        more: dict[str, object] = {
+            "block": block.name, "specification": session.specification, "ladder": request.ladder
+        }  # fmt: skip
         if isinstance(session, SharedSession):
             assert request.interleaved is not None, "what is shared belongs to an interleaved block"
             return interleaving.measure(self._campaign, self._launch, session, request.interleaved, more)
         if session.warm_up is not None:
             return self._on_warm_server(block, session, session.warm_up, more)
+        if session.heads:
+            asked = cast("RunningServer", self._launch(session.treatment))
+            more |= {"fault": FaultRecord(switch=block.name, heads=tuple(heads(asked, session.heads)))}
         server = self._started(session)
         return [self._trial(block, server, trial, more) for trial in session.trials]
 

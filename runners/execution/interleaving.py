@@ -22,7 +22,7 @@ from runners.generators.load import LoadSpec, LoadTarget
 from runners.process.cpu_groups import equal_groups
 from runners.readers import write
 from runners.readers.run import Step
-from runners.storage.schema import SCHEDULE, InterleavedRecord
+from runners.storage.schema import InterleavedRecord
 from runners.targets.base import Target
 from runners.targets.group import TargetGroup
 
@@ -42,17 +42,20 @@ def starts(block: Interleaved, say: Callable[[str], None]) -> Requests:
             raise MeasureError(f"probe of {session.treatment.name}", facts.why_not(probe), "see the server's log")
         capacity_rps[session.treatment.name] = facts.achieved_rps(probe)
     rate = block.rate(capacity_rps)
-    say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered to each: {rate.basis}")
+    if rate is not None:
+        say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered to each: {rate.basis}")
+    sessions = tuple(block.sessions(rate))
     about = InterleavedRecord(
-        family=SCHEDULE, name=block.name, treatments=tuple(each.name for each in block.ordered),
-        planned_rounds=block.starts, smallest_difference=block.margin, seed=block.seed, rate_rps=rate.rps,
-        rate_basis=rate.basis, control=block.control_setting.name if block.control_setting else "",
+        name=block.name, treatments=tuple(each.name for each in block.ordered),
+        planned_rounds=len(sessions), smallest_difference=block.margin, seed=block.seed,
+        rate_rps=rate.rps if rate else 0.0, rate_basis=rate.basis if rate else "",
+        control=block.control_setting.name if block.control_setting else "",
         reference=block.reference.name if block.reference else "", primary=block.primary, until=block.until,
     )  # fmt: skip
     measured = list[Step]()
-    for number in range(1, block.starts + 1):
-        measured += yield Request(block.start(number, rate), interleaved=about)
-        if block.until and number >= FEWEST_STARTS:
+    for start in sessions:
+        measured += yield Request(start, interleaved=about)
+        if block.until and start.number >= FEWEST_STARTS:
             found = comparison(measured)
             say(headline(found))
             if found.answered:
@@ -75,10 +78,11 @@ def measure(
         let_rest(server, warm_up(campaign, name, server, member.workload, loops, session.warm_s, more=own))
     more = {**more, "round": session.number}
     steps = []
-    for trial, member in [
-        *((each.alone, each) for each in session.members),
+    trials = [
+        *((each.alone, each) for each in session.members if each.alone is not None),
         *((each.solo, each) for each in session.members if each.solo is not None),
-    ]:
+    ]
+    for trial, member in trials:
         arm = {**more, "interleaved": replace(about, arm=member.name)}
         server = servers[member.name]
         step = campaign.step(trial.name, trial.role, server, trial.workload, trial.rate, shape=trial.shape, more=arm)
@@ -93,19 +97,20 @@ def _shared(
     campaign: Campaign, session: SharedSession, servers: Mapping[str, Target], more: Mapping[str, object]
 ) -> Step:
     trial = session.load
-    assert trial.rate is not None, "a schedule has a rate"
     load = LoadSpec(
-        "", None, trial.rate.rps, trial.shape.duration_s or 0.0, trial.shape.warmup_s or 0.0, trial.shape.connections,
+        "", None, trial.rate.rps if trial.rate else None, trial.shape.duration_s or 0.0,
+        trial.shape.warmup_s or 0.0, trial.shape.connections,
         trial.shape.threads, script_arguments=trial.workload.arguments,
         targets=tuple(
             LoadTarget(each.name, servers[each.name].url, each.workload.script)
             for each in session.members
         ),
-        seed=session.seed, interleave=session.interleave,
+        seed=session.seed, slice_s=session.slice_s,
     )  # fmt: skip
     group = TargetGroup(write.listed(each.name for each in session.compared), servers)
     label = f"{group.subject} {trial.workload.label}, start {session.number}"
-    extra = {"label": label, "role": trial.role, "workload": trial.workload.name, "rate_basis": trial.rate.basis}
+    about_rate = trial.rate.basis if trial.rate else ""
+    extra = {"label": label, "role": trial.role, "workload": trial.workload.name, "rate_basis": about_rate}
     step = campaign.measured(trial.name, {**extra, **more}, group, load)
     campaign.say(line(step))
     return step

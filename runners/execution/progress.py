@@ -25,6 +25,8 @@ from runners.execution.live import Moment, drawing
 ADDRESS = "LAB_PROGRESS"
 LINE_EVERY_S = 10.0
 _KILLED_EXIT = 143
+#: So long is waited for what a kernel that has ended said last.
+SHOWN_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +248,14 @@ def listening(shown_in: Sink) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         address = str(Path(folder) / "progress")
         listener = Listener(address, "AF_UNIX")
-        threading.Thread(target=_serve, args=(listener, shown_in), daemon=True).start()
+        serving = threading.Thread(target=_serve, args=(listener, shown_in), daemon=True)
+        serving.start()
         try:
             yield address
         finally:
+            with contextlib.suppress(OSError):
+                Client(address, "AF_UNIX").close()  # ends the wait for a kernel that never came
+            serving.join(SHOWN_WITHIN_S)  # what the kernel said before it ended is shown
             listener.close()
             shown_in.close()
 

@@ -121,7 +121,7 @@ class Servers:
             heap_mb=setting.heap_mb or int(self._parameters["heap_mb"]),
             selectors=int(self._parameters.get("selectors", 0)),
             port=in_a_row(setting.nodes) if setting.nodes > 1 and not port else port,
-            cpus=self.cpus,
+            cpus=None if setting.all_cores else self.cpus,
             taskset=machine.taskset(),
             server_flags=setting.server_flags,
             more_jvm_flags=setting.jvm_flags,

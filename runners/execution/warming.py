@@ -10,12 +10,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 
 from runners.analysis.steady_state import not_warm
-from runners.design.rate import Rate
 from runners.design.shape import Shape
 from runners.design.size import BURST_S, WARM_BOUND
 from runners.design.workload import Workload
@@ -60,38 +59,6 @@ def warm_up(
             if not not_warm(step) or left_s < 0 or not server.alive():
                 return step
             _await_compiler(server, left_s)
-
-
-def rehearsal(
-    campaign: Campaign,
-    name: str,
-    server: Target,
-    workload: Workload,
-    rate: Rate | None,
-    shape: Shape,
-    length_s: float,
-    kind: str = KIND,
-    more: Mapping[str, object] | None = None,
-) -> Step:
-    """One more load of a warm-up, at a rate or (None) as a closed loop: the two are different code to a server.
-
-    For servers that are warmed beside each other, within `all_compiling_anywhere`.
-    """
-    whole = dataclasses.replace(shape, duration_s=length_s, warmup_s=0.0)
-    return campaign.step(
-        name, kind, server, workload, rate, shape=whole, more={**(more or {}), **_compiler_noted(server)}
-    )
-
-
-@contextlib.contextmanager
-def all_compiling_anywhere(servers: Collection[Target]) -> Iterator[None]:
-    """For a while, the compilers of several servers may use every core; it ends when they have nothing left to do."""
-    with contextlib.ExitStack() as freed:
-        for server in servers:
-            freed.enter_context(_compiler_freed(server))
-        yield
-        for server in servers:
-            _await_compiler(server, REST_S)
 
 
 def let_rest(server: Target, step: Step) -> None:

@@ -3,50 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from runners.analysis import facts, meets
 from runners.claims import answering, executions, interleaved
-from runners.claims.comparing import repeats_of
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, of_difference
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import report_3
-from runners.design.block import SEARCH_WARMUP_S, Block, Interleaved
-from runners.design.parameter import Value
+from runners.design.block import SEARCH_WARMUP_S, Block, Interleaved, Ladder, WarmServer, around_the_knee
+from runners.design.ladder import step_name
+from runners.design.objective import Objective
+from runners.design.parameter import Value, listed
 from runners.design.question import Question
 from runners.design.shape import Shape
 from runners.design.size import SIZES
 from runners.readers import write
+from runners.readers.published import with_rates
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The hand-over on one connection, where a pool can't help and all that it adds is seen."""
-    size = SIZES[str(asked["size"])]
+    """The hand-over on one connection, the knee of each way to run a request, and pools with more than fits."""
+    size, connections = SIZES[str(asked["size"])], int(asked["connections"])
+    plan, put, get = report_3.LADDERS[size.name], report_3.put(size.name), report_3.get(size.name)
+    # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it
+    ways = tuple(replace(report_3.EXECUTIONS[name], all_cores=False) for name in ("selector", "blocking-one"))
     hand_over = Interleaved(
-        "hand-over", "a request on the selector, and handed over to a pool that the selector waits for",
-        (report_3.EXECUTIONS["selector"], report_3.EXECUTIONS["blocking-one"]), "selector", report_3.put(size.name),
-        size, Shape(1, 1, report_3.REPEAT_S[size.name], SEARCH_WARMUP_S), primary="cpu_us", solo=False,
-        questions=("hand-over", "median"),
+        "hand-over", "a request on the selector, and handed over to a pool that the selector waits for", ways,
+        "selector", put, size, Shape(1, 1, report_3.REPEAT_S[size.name], SEARCH_WARMUP_S), primary="cpu_us",
+        margin=0.03, solo=False, questions=("hand-over", "median"),
     )  # fmt: skip
-    return (hand_over.within(report_3.COMPARED_MINUTES[size.name]),)
-
-
-def selector_against_pool(quantity: str) -> Answering:
-    """Does handing a request over raise a quantity, against running it on the selector?"""
-
-    def answer(evidence: Evidence) -> Answer | None:
-        by_schedule = interleaved.finding_on(evidence.findings, quantity)
-        if by_schedule is not None:
-            return interleaved.answer_of(by_schedule, above=True)
-        repeats = repeats_of(list(evidence.run.steps))
-        if repeats is None:
-            return None
-        each = next((one for one in repeats.found if one.quantity.name == quantity), None)
-        finding = next(
-            (f for c in ("C01", "C02", "W05") for f in evidence.all(c) if f.evidence.get("quantity") == quantity), None
+    knees = [
+        around_the_knee(
+            step_name(workload.name, setting.name), f"{workload.label} by {setting.name}: the knee, rates around it",
+            WarmServer(setting, workload, size), plan, Objective.parse(f"p99<={asked['p99_ms']:f}ms"), connections,
+            with_rates(workload.published_rates), listed(asked["profile"]), questions,
         )
-        # names are (selector, blocking-one): the second is above where the hand-over costs something
-        return of_difference(each, len(repeats.found), above=True, finding=finding)
+        for workload, names, questions in (
+            (put, asked["put_executions"], ("pool", "selectors", "virtual", "beyond")),
+            (get, asked["get_executions"], ("get",)),
+        )
+        for setting in report_3.executions(str(names))
+    ]  # fmt: skip
+    queues = [
+        Ladder(
+            setting.name, f"{setting.name}: less and more than fits", WarmServer(setting, put, size),
+            Shape(connections, 1, plan.step_s, plan.probe_warmup_s), shares=report_3.OVERLOAD_SHARES,
+            questions=("queue",),
+        )
+        for setting in report_3.queues(size.name)
+    ]  # fmt: skip
+    return (hand_over.within(report_3.COMPARED_MINUTES[size.name]), *knees, *queues)
 
-    return answer
+
+def handed_over(quantity: str) -> Answering:
+    """Does handing a request over raise a quantity, against running it on the selector?"""
+    return interleaved.differs(("hand-over", "compare"), "blocking-one", quantity)
 
 
 def longer_queue(evidence: Evidence) -> Answer | None:
@@ -101,9 +111,9 @@ QUESTIONS = (
     ),
     Asked(
         Question("hand-over", "Does the hand-over cost CPU time?", "yes: 27 % of the rate on one connection"),
-        selector_against_pool("cpu_us"),
+        handed_over("cpu_us"),
     ),
-    Asked(Question("median", "Does the hand-over cost latency in the median?"), selector_against_pool("p50_us")),
+    Asked(Question("median", "Does the hand-over cost latency in the median?"), handed_over("p50_us")),
     Asked(
         Question("get", "Does the selector alone carry more GET?"),
         answering.knees_apart("get", "selector", "blocking-one"),

@@ -21,9 +21,8 @@ from runners.design.question import Question
 from runners.design.setting import Setting
 from runners.design.size import SIZES
 from runners.design.workload import Workload
-from runners.experiments.searches import outputs_with_rates
 from runners.readers import write
-from runners.readers.published import outputs
+from runners.readers.published import outputs, with_rates
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -40,7 +39,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             LADDERS[size.name],
             objective,
             connections,
-            outputs_with_rates(workload),
+            with_rates(workload.published_rates),
             profile,
             ("rates", "shares", "45k", "beyond"),
         )

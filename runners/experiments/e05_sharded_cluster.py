@@ -5,58 +5,83 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis import facts, outages
-from runners.claims import answering, cluster, turns
-from runners.claims.answering import of_turns, treatment
+from runners.claims import answering
+from runners.claims.interleaved import THROUGHPUT, differs
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
-from runners.claims.turns import CARRIED
 from runners.design import report_5
-from runners.design.block import Block, FaultInjection
-from runners.design.parameter import Value
+from runners.design.block import Block, FaultInjection, FixedRate, Ladder, WarmServer, around_the_knee
+from runners.design.objective import Objective
+from runners.design.parameter import Value, listed
 from runners.design.question import Question
 from runners.design.report_5 import NEW, OLD
 from runners.design.session import KillNode
 from runners.design.shape import Shape
+from runners.design.size import SIZES
 from runners.process.cpu_placement import usable_cpus
 from runners.readers import write
-from runners.trial.machine import pinning
-
-
-def server_cores() -> int:
-    """Count the cores that a server may use here."""
-    return len(pinning()[0] or usable_cpus())
+from runners.readers.published import with_rates
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """A load on three processes of which the last is killed and started again, for each way to keep the keys."""
-    size = str(asked["size"])
-    times, workload = report_5.OUTAGE_TIMES[size], report_5.put(size)
-    return tuple(
-        FaultInjection(
-            f"{name}-death",
-            f"{name}: one of three nodes is killed under load, and started again",
-            report_5.apart(name, server_cores()),
-            workload,
-            (KillNode(report_5.NODES, times.kill_at_s, times.launch_at_s),),
-            Shape(int(asked["connections"]), 1, times.load_s, times.warmup_s),
-            warm_up_s=times.warm_s,
-            share=report_5.OUTAGE_SHARE,
-            questions=(f"{'sharded' if name == report_5.SHARDED else 'copies'}-death",),
+    """PUT and GET by rate after the changes and before, both in depth, each change alone, copies, and a dying node."""
+    name, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
+    settings = {each: report_5.setting(each, cores) for each in (*report_5.CHANGES, *report_5.REPLICATED)}
+    size, plan = SIZES[name], report_5.LADDERS[name]
+    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
+    ladders: list[Block] = []
+    for workload in (report_5.put(name), report_5.get(name)):
+        after = around_the_knee(
+            workload.name, f"{workload.label} after the changes: the knee, and rates around it",
+            WarmServer(settings[NEW], workload, size), plan, objective, connections,
+            with_rates(workload.published_rates), questions=("medians",),
+        )  # fmt: skip
+        before = Ladder(
+            f"{workload.name}-before", f"{workload.label} before the changes, at the same rates",
+            WarmServer(settings[OLD], workload, size), Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
+            like=after, questions=("three-changes",),
+        )  # fmt: skip
+        ladders += [after, before]
+    in_depth = FixedRate(
+        "in-depth", "PUT before and after the changes at one rate, with profiles", (settings[OLD], settings[NEW]),
+        report_5.put(name), report_5.sized(name), connections=connections, profile=listed(asked["profile"]),
+        questions=("spread", "waits"),
+    )  # fmt: skip
+    changes = report_5.compared(
+        "changes", "the report's three changes, each alone and all at once",
+        tuple(settings[each] for each in report_5.CHANGES), name, connections,
+        ("three-changes", "lock", "threads", "hash"),
+    )  # fmt: skip
+    copies = [
+        report_5.compared(
+            f"replication-{acks}", f"a client that waits and one that does not, {acks.replace('of', ' of ')} copies",
+            (settings[f"blocking-{acks}"], settings[f"async-{acks}"]), name,
+            min(connections, report_5.REPLICATED_CONNECTIONS), (f"async-{acks}",),
         )
-        for name in report_5.OUTAGES[size]
+        for acks in report_5.COPIES[name]
+    ]  # fmt: skip
+    return (
+        *ladders,
+        in_depth,
+        changes,
+        *copies,
+        *(_death(each, name, connections, cores) for each in report_5.OUTAGES[name]),
     )
 
 
-def asynchronous(acks: str) -> Answering:
-    """Does the asynchronous client raise throughput when this many copies must respond?"""
-
-    def answer(evidence: Evidence) -> Answer | None:
-        group = turns.group(evidence.run, cluster.REPLICATION)
-        if group is None or not {f"blocking-{acks}", f"async-{acks}"} <= set(group.settings):
-            return None
-        each = turns.of(group.against(f"blocking-{acks}", f"async-{acks}"), CARRIED)
-        return of_turns(each, evidence.first("H04", acks=acks), cluster.anchor(cluster.REPLICATION))
-
-    return answer
+def _death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
+    """A load on three processes of which the last is killed and started again."""
+    times = report_5.OUTAGE_TIMES[size]
+    return FaultInjection(
+        f"{name}-death",
+        f"{name}: one of three nodes is killed under load, and started again",
+        report_5.apart(name, cores),
+        report_5.put(size),
+        (KillNode(report_5.NODES, times.kill_at_s, times.launch_at_s),),
+        Shape(connections, 1, times.load_s, times.warmup_s),
+        warm_up_s=times.warm_s,
+        share=report_5.OUTAGE_SHARE,
+        questions=(f"{'sharded' if name == report_5.SHARDED else 'copies'}-death",),
+    )
 
 
 def fails(subject: str) -> Answering:
@@ -104,22 +129,27 @@ def lock_waits(evidence: Evidence) -> Answer | None:
     return Answer(verdict, effect, "one profiled load each", needed, finding)
 
 
+def changed(name: str) -> Answering:
+    """Does a change raise throughput above that of the state before?"""
+    return differs(("changes",), name, THROUGHPUT)
+
+
 QUESTIONS = (
     Asked(
         Question(
             "three-changes", "Do the report's three changes together raise throughput?", "yes; it names two of them"
         ),
-        treatment(cluster.CHANGES, OLD, NEW),
+        changed(NEW),
     ),
     Asked(
         Question("lock", "Does removing the lock around the client help alone?", "yes"),
-        treatment(cluster.CHANGES, OLD, "no-lock"),
+        changed("no-lock"),
     ),
     Asked(
         Question("threads", "Does the smaller pool help alone?", "yes, 20 to 6"),
-        treatment(cluster.CHANGES, OLD, "fewer-threads"),
+        changed("fewer-threads"),
     ),
-    Asked(Question("hash", "Does murmur3 help alone?", "not named"), treatment(cluster.CHANGES, OLD, "murmur3")),
+    Asked(Question("hash", "Does murmur3 help alone?", "not named"), changed("murmur3")),
     Asked(Question("spread", "Did the old hash spread the keys over the nodes?", "taken as such"), spreads),
     Asked(Question("waits", "Do threads wait for the lock around the client?", "yes"), lock_waits),
     Asked(
@@ -128,9 +158,12 @@ QUESTIONS = (
     ),
     Asked(
         Question("async-2of3", "Does an asynchronous client help when 2 of 3 copies must respond?"),
-        asynchronous("2of3"),
+        differs(("replication-2of3",), "async-2of3", THROUGHPUT),
     ),
-    Asked(Question("async-3of3", "Does it help when all 3 must?"), asynchronous("3of3")),
+    Asked(
+        Question("async-3of3", "Does it help when all 3 must?"),
+        differs(("replication-3of3",), "async-3of3", THROUGHPUT),
+    ),
     Asked(Question("sharded-death", "Do requests fail while one of three shards is dead?"), fails("sharded")),
     Asked(Question("copies-death", "Do they fail with three copies of which two must respond?"), fails("async-2of3")),
 )

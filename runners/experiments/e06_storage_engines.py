@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runners.analysis import facts
 from runners.claims import answering
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
+from runners.design import stores
+from runners.design.block import Block, FixedRate, WarmServer, around_the_knee
+from runners.design.ladder import step_name
+from runners.design.objective import Objective
+from runners.design.parameter import Value, listed
 from runners.design.question import Question
+from runners.design.size import SIZES
 from runners.readers import write
 
 LSM, ROCKSDB, LEVELDB, NOOP = "lsm", "rocksdb", "leveldb", "noop"
+
+
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """The knee of each store, PUT and then GET; then two of them at one rate, with profiles."""
+    size, connections = str(asked["size"]), int(asked["connections"])
+    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
+    chosen, found = stores.settings(str(asked["stores"]), size), list[Block]()
+    for workload, questions in (
+        (stores.put(size), ("put", "leveldb", "nothing", "files", "tuned", "memory")),
+        (stores.get(size), ("get", "written", "room", "memory")),
+    ):
+        found += [
+            around_the_knee(
+                step_name(workload.name, setting.name), f"{workload.label} of {setting.name}: the knee",
+                WarmServer(setting, workload, SIZES[size]), stores.LADDERS[size], objective, connections,
+                questions=questions,
+            )
+            for setting in chosen
+        ]  # fmt: skip
+    for workload in (stores.put(size), stores.get(size)):
+        if profiled := tuple(each for each in stores.PROFILED if each in chosen):
+            found.append(
+                FixedRate(
+                    f"profiled-{workload.name}", f"{workload.label} of two stores at one rate, with profiles", profiled,
+                    workload, stores.sized(size), connections=connections, profile=listed(asked["profile"]),
+                    questions=("median",),
+                )
+            )  # fmt: skip
+    return tuple(found)
 
 
 def less(code: str, of: str, against: str, what: str) -> Answering:

@@ -1,27 +1,58 @@
-"""Measure what the authors proposed for the LSM store, one switch at a time."""
+"""Measure what the authors proposed for the LSM store, one switch at a time, and those of reads together too."""
 
 from __future__ import annotations
 
-from runners.claims.ablations import ablations, better, verdict
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, of_difference
+from collections.abc import Mapping
+
+from runners.analysis.interleaved import Verdict as Found
+from runners.claims import interleaved
+from runners.claims.interleaved import differs
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, ratio
+from runners.design import ablations
+from runners.design.ablations import RESPONSES, SHARED_RESPONSE, THROUGHPUT, TOGETHER
+from runners.design.block import Block, FixedRate, FixedTrials
+from runners.design.parameter import Value, listed
 from runners.design.question import Question
+from runners.design.session import FAULT, Session, Trial
+from runners.design.shape import Shape
 from runners.readers import write
 
-RESPONSE = 20_000  # bytes of a head that grew beyond what a client takes
+FREE = (Found.HIGHER, Found.SAME)
 
 
-def gains(switch: str, setting: str) -> Answering:
-    """Does a setting of a switch gain in the quantity that the switch is about, against the published one?"""
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """Each switch, the response that breaks its client, and the store with every switch on beside the published one."""
+    size, connections = str(asked["size"]), int(asked["connections"])
+    switches = ablations.chosen(str(asked["switches"]), size)
+    length_s = max(1.0, ablations.STARTS[size].load_s / 2)
+    broken = Trial("fault-response-shared", FAULT, ablations.workload("put", size), None, Shape(1, 1, length_s))
+    fault = FixedTrials(
+        "response-shared", "one response object for all requests, response by response",
+        (Session(SHARED_RESPONSE, (broken,), heads=RESPONSES),), ("shared",),
+    )  # fmt: skip
+    together = FixedRate(
+        "together", "the published store and every switch on, at one rate, with profiles", TOGETHER,
+        ablations.workload("get", size), ablations.sized(size), connections=connections,
+        profile=listed(asked["profile"]), questions=("costs",),
+    )  # fmt: skip
+    shown = (fault,) if any(each.name == "response" for each in switches) else ()
+    return (*(each.block(size, connections) for each in switches), *shown, together)
+
+
+def either(*answers: Answering) -> Answering:
+    """The first of several that a run can answer."""
 
     def answer(evidence: Evidence) -> Answer | None:
-        found = next((each for each in ablations(evidence.run) if each.switch.name == switch), None)
-        row = next((each for each in found.rows if each.name == f"{switch}-{setting}"), None) if found else None
-        if found is None or row is None or row.gain is None:
-            return None
-        above = not row.gain.quantity.lower_is_better
-        return of_difference(row.gain, len(row.found), above=above, figure=found.anchor)
+        return next((found for each in answers if (found := each(evidence)) is not None), None)
 
     return answer
+
+
+def of_reads(setting: str, alone: str) -> Answering:
+    """Does a setting raise GET throughput, in the factorial design or alone?"""
+    return either(
+        differs(("reads",), f"reads-{setting}", THROUGHPUT), differs(("compaction", "bloom"), alone, THROUGHPUT)
+    )
 
 
 def shared_response(evidence: Evidence) -> Answer | None:
@@ -37,28 +68,44 @@ def shared_response(evidence: Evidence) -> Answer | None:
 
 def costs_anything(evidence: Evidence) -> Answer | None:
     """Does any switch that gains cost something else?"""
-    rows = [row for each in ablations(evidence.run) for row in each.rows]
-    if not rows:
-        return None
-    costly = [f"{row.name}: {verdict(row)}" for row in rows if row.worse and row.gain is not None and better(row.gain)]
-    effect = write.listed(costly) or "none that gains is worse in another quantity"
-    return Answer(Verdict.YES if costly else Verdict.NO, effect, f"{len(rows)} treatments", figure="ablations-table")
+    gains = [
+        (found, row)
+        for found in interleaved.comparisons(evidence.run)
+        for row in found.rows
+        if row.quantity.name == found.primary and row.better
+    ]
+    if not gains:
+        needed = "more starts: no treatment is seen to gain"
+        return Answer(Verdict.INCONCLUSIVE, "no treatment is seen to gain", "every switch of this run", needed)
+    parts = [
+        f"{row.treatment} {worse.quantity.label} {ratio(worse.ratio - 1, worse.low - 1, worse.high - 1)}"
+        for found, row in gains
+        for worse in found.costs(row.treatment)
+    ]
+    effect = write.listed(parts) or "none that gains is worse in another quantity"
+    figure = interleaved.anchor(gains[0][0].name)
+    told = f"{write.several(len(gains), 'treatment')} that {'gains' if len(gains) == 1 else 'gain'}"
+    return Answer(Verdict.YES if parts else Verdict.NO, effect, told, figure=figure)
 
 
 QUESTIONS = (
     Asked(
         Question("size-tiered", "Does size-tiered compaction raise GET throughput?", "proposed (4)"),
-        gains("compaction", "size-tiered"),
+        of_reads("size-tiered", "compaction-size-tiered"),
     ),
-    Asked(Question("leveled", "Does leveled compaction?", "proposed (4)"), gains("compaction", "leveled")),
+    Asked(Question("leveled", "Does leveled compaction?", "proposed (4)"), of_reads("leveled", "compaction-leveled")),
     Asked(
         Question("bloom", "Do Bloom filters raise it where every other key is absent?", "proposed (4)"),
-        gains("bloom", "10-bits"),
+        of_reads("bloom", "bloom-10-bits"),
     ),
-    Asked(Question("wal-buffered", "Is a buffered log free for PUT throughput or better?"), gains("wal", "buffered")),
-    Asked(Question("wal-sync", "Is a log that is forced to disk?"), gains("wal", "sync")),
     Asked(
-        Question("response", "Does a prepared response save CPU time?", "proposed (1, 4)"), gains("response", "direct")
+        Question("wal-buffered", "Is a buffered log free for PUT throughput or better?"),
+        differs(("wal",), "wal-buffered", THROUGHPUT, FREE),
+    ),
+    Asked(Question("wal-sync", "Is a log that is forced to disk?"), differs(("wal",), "wal-sync", THROUGHPUT, FREE)),
+    Asked(
+        Question("response", "Does a prepared response save CPU time?", "proposed (1, 4)"),
+        differs(("response",), "response-direct", "cpu_us", (Found.LOWER,)),
     ),
     Asked(
         Question("shared", "Can one response object be shared by all requests?", "it breaks the client (4)"),

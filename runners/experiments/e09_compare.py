@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from runners.analysis.comparison import QUANTITIES, Quantity
 from runners.claims import interleaved
-from runners.claims.comparing import ANCHOR, repeats_of
-from runners.claims.questions import Answer, Asked, Evidence, of_difference
+from runners.claims.questions import Answer, Asked, Evidence
 from runners.design import comparison
 from runners.design.block import Block
 from runners.design.experiment import setting_of
@@ -24,15 +23,8 @@ def differs(quantity: Quantity) -> Asked:
     """Do the two treatments differ in a quantity?"""
 
     def answer(evidence: Evidence) -> Answer | None:
-        by_schedule = interleaved.finding_on(evidence.findings, quantity.name)
-        if by_schedule is not None:
-            return interleaved.answer_of(by_schedule)
-        repeats = repeats_of(list(evidence.run.steps))  # of a run before treatments shared a schedule
-        each = next((e for e in repeats.found if e.quantity.name == quantity.name), None) if repeats else None
-        if repeats is None or each is None:
-            return None
-        finding = next((f for f in evidence.findings if f.evidence.get("quantity") == quantity.name), None)
-        return of_difference(each, len(repeats.found), above=not each.high < 0, finding=finding, figure=ANCHOR)
+        finding = interleaved.finding_on(evidence.findings, quantity.name)
+        return interleaved.answer_of(finding) if finding is not None else None
 
     return Asked(Question(quantity.name, f"Do the two treatments differ in {quantity.label}?"), answer)
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 from runners.claims.questions import Asked
 from runners.design.block import Block
-from runners.design.commands import COMPARE, TARGET_COMPARE
+from runners.design.commands import COMPARE, KNEE, LOAD, TARGET_COMPARE
 from runners.design.experiment import REPORT_S, Experiment
 from runners.design.parameter import Value
-from runners.design.size import SIZES
 from runners.experiments import (
     e00_instrument,
     e01_single_connection,
@@ -21,6 +20,7 @@ from runners.experiments import (
     e07_ablations,
     e08_history,
     e09_compare,
+    one_load,
 )
 
 QUESTIONS: dict[str, tuple[Asked, ...]] = {
@@ -50,19 +50,20 @@ BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
     "03": e03_executor_and_selectors.blocks,
     "04": e04_lsm_rate_ladder.blocks,
     "05": e05_sharded_cluster.blocks,
+    "06": e06_storage_engines.blocks,
+    "07": e07_ablations.blocks,
     COMPARE.number: e09_compare.blocks,
     TARGET_COMPARE.number: e09_compare.blocks,
+    KNEE.number: one_load.knee,
+    LOAD.number: one_load.load,
 }
 
 
 def blocks_of(number: str, asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The blocks of an experiment; none of one whose notebook calls its drivers itself."""
+    """The blocks of an experiment or a command; none of one that measures nothing."""
     return BLOCKS[number](asked) if number in BLOCKS else ()
 
 
 def planned_s(experiment: Experiment, asked: Mapping[str, Value]) -> float:
-    """How long a run is planned to take: the sum over its trials, and what drivers of its own say."""
-    blocks = blocks_of(experiment.number, asked)
-    if not blocks and (minutes := float(asked.get("minutes", 0))):
-        return minutes * 60 + REPORT_S
-    return sum(block.planned_s for block in blocks) + experiment.planned_s(SIZES[str(asked["size"])])
+    """How long a run is planned to take: the sum over its trials."""
+    return sum(block.planned_s for block in blocks_of(experiment.number, asked)) + REPORT_S

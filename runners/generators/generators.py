@@ -65,7 +65,8 @@ class Truepace:
         count = ["-n", str(spec.requests)] if spec.requests is not None else []
         log = ["--requests-log", shown(files.requests)] if files.requests is not None else []
         shared = [word for target in spec.targets for word in _target(target)]
-        what = ["--seed", str(spec.seed), "--interleave", spec.interleave, *shared] if shared else _scripted(spec)
+        interleave = f"slice={digits(spec.slice_s * 1_000)}ms" if spec.slice_s else "request"
+        what = ["--seed", str(spec.seed), "--interleave", interleave, *shared] if shared else _scripted(spec)
         return [
             shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),

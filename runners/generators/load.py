@@ -40,10 +40,9 @@ class LoadSpec:
     """What to send. `rate_rps` None: closed loop. `requests`: stop after so many, `duration_s` is then a bound.
 
     `script` None: GET `url`, the same again and again. `targets` share one schedule in place of `url` and `script`:
-    each request goes to one of them, in an order that `seed` gives and that is balanced for the predecessor (or, with
-    `interleave` "slice=100ms", each slice of time);
-    `rate_rps` is then that of all together and `connections` those to each. `parts_rps` are the rates of as many parts
-    of equal length, and `rate_rps` is their mean.
+    each request goes to one of them, in an order that `seed` gives and that is balanced for the predecessor, or with
+    `slice_s` each slice of so many seconds; `rate_rps` is then that of all together and `connections` those to each.
+    `parts_rps` are the rates of as many parts of equal length, and `rate_rps` is their mean.
     """
 
     url: str
@@ -57,7 +56,7 @@ class LoadSpec:
     script_arguments: tuple[str, ...] = ()
     targets: tuple[LoadTarget, ...] = ()
     seed: int = 1
-    interleave: str = "request"
+    slice_s: float = 0.0
     parts_rps: tuple[float, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -57,6 +58,11 @@ def rate(name: str, root: Path = ROOT) -> float | None:
     """The offered rate of an output as it was published, where the output or the index tells it."""
     (found,) = outputs(name, root)
     return found.offered_rps
+
+
+def with_rates(names: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    """Those of these outputs whose rate is known, each with it."""
+    return tuple((name, rps) for name in names if (rps := rate(name)))
 
 
 def published_of(report: str, root: Path = ROOT) -> dict[str, ConsoleReport]:

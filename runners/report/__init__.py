@@ -5,10 +5,9 @@ A notebook calls `report.spectrum(put, published=..., floor=...)`, `report.timel
 holds them, so within this package a module's other names are imported from its full path.
 """
 
-from runners.report.ablations import ablation
 from runners.report.closed_loop import loop_curves, loop_rates, probes
-from runners.report.cluster import arrows, outage
-from runners.report.comparison import difference, interleaved
+from runners.report.cluster import outage
+from runners.report.comparison import interleaved
 from runners.report.differential import differential
 from runners.report.flamegraph import flamegraph
 from runners.report.history import history
@@ -19,16 +18,12 @@ from runners.report.report import render
 from runners.report.shares import by_rate
 from runners.report.spectrum import spectrum
 from runners.report.timeline import causes, timeline
-from runners.report.turns import turns
 
 __all__ = [
-    "ablation",
-    "arrows",
     "by_rate",
     "causes",
     "checks",
     "conclusion",
-    "difference",
     "differential",
     "flamegraph",
     "floors",
@@ -44,5 +39,4 @@ __all__ = [
     "staircase",
     "stall",
     "timeline",
-    "turns",
 ]

@@ -13,8 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from runners.analysis import facts, floors
 from runners.analysis import outages as told
 from runners.analysis.outages import Outage
-from runners.claims import cluster, turns
-from runners.claims.climbing import Ladder
+from runners.claims import cluster
 from runners.claims.conclusion import Conclusion
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -164,8 +163,9 @@ KEYS_TEXT = (
 
 def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
     """The section of a run whose status tells where requests were served; None for any other."""
-    nodes, group = cluster.topology(run), turns.group(run, cluster.CHANGES)
-    if nodes is None or group is None:
+    loads = cluster.clusters(run)
+    nodes = cluster.topology(loads)
+    if nodes is None:
         return None
     rows = tuple(
         (
@@ -173,7 +173,7 @@ def keys_section(run: Run, conclusion: Conclusion) -> Section | None:
             numbers.share(one.share), numbers.share(one.expected), numbers.latency(one.call_p50_us),
             numbers.latency(one.call_p99_us), numbers.count(one.failed_calls),
         )
-        for one in cluster.of_group(group)
+        for one in cluster.by_treatment(loads)
     )  # fmt: skip
     head = (
         "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
@@ -210,44 +210,3 @@ def client_lock_section(run: Run, conclusion: Conclusion) -> Section | None:
     told = tuple(finding for finding in conclusion.findings if finding.figure == cluster.LOCK_ANCHOR)
     table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
     return Section(cluster.LOCK_ANCHOR, "The lock around the client", LOCK_TEXT, told, (), (table,))
-
-
-ARROW = " → "
-ARROW_LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0)
-ARROWS_NOTE = (
-    "One load a cell, so without intervals; those that differ in rounds are above. ≤: the generator was late, which is "
-    "in the figure. Where less than the rate was answered, a response time is the length of a queue and is not shown."
-)
-
-
-def arrow_cell(step: Step | None, level: float) -> str:
-    """A percentile, or in one word why there is none."""
-    if step is None:
-        return numbers.NONE
-    if bound := facts.at_most(step, level):
-        return f"≤ {numbers.latency(bound.value)}"
-    value = facts.quoted(step, level)
-    if value is None:
-        return "saturated" if facts.is_saturated(step) else numbers.NONE
-    return ("≥ " if value.at_least else "") + numbers.latency(value.value)
-
-
-def _pair(before: Step | None, after: Step, level: float) -> str:
-    """Both sides of an arrow; a dash where neither tells."""
-    sides = (arrow_cell(before, level), arrow_cell(after, level))
-    return numbers.NONE if sides == (numbers.NONE, numbers.NONE) else ARROW.join(sides)
-
-
-def arrows(after: Ladder, before: Ladder) -> Table:
-    """Percentiles of two ladders over the same rates, a column a rate."""
-    old = {round(facts.offered_rps(step)): step for step in before.rate_steps}
-    steps = after.rate_steps
-    head = ["percentile"]
-    for step in steps:
-        rate = facts.offered_rps(step)
-        of = f" ({numbers.share(rate / after.base.rps)} of the {after.base.what})" if after.base else ""
-        head.append(f"{numbers.rate(rate)}{of}")
-    pairs = [(old.get(round(facts.offered_rps(step))), step) for step in steps]
-    rows = [(write.level(level), *(_pair(*pair, level) for pair in pairs)) for level in ARROW_LEVELS]
-    caption = f"{after.steps[0].workload.upper()} here, before{ARROW}after"
-    return Table(caption, tuple(head), tuple(rows), ARROWS_NOTE)

@@ -12,9 +12,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from runners.analysis import facts
 from runners.analysis.comparison import Difference, Verdict
-from runners.claims.comparing import ANCHOR, Repeats, absolute, repeats_of, signed
+from runners.claims.comparing import absolute, signed
 from runners.claims.conclusion import Conclusion
-from runners.claims.interleaved import Comparison, Row, anchor, comparisons
+from runners.claims.interleaved import REQUESTS, ROUNDS, SLICES, Comparison, Row, anchor, comparisons
 from runners.claims.questions import ratio
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -27,39 +27,13 @@ MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end, with 
 TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
 
 
-def title(repeats: Repeats, found: list[Difference]) -> str:
-    """The result: what differs beyond its interval."""
-    a, b = (facts.engine_name(name) for name in repeats.names)
-    decided = [each for each in found if each.verdict in (Verdict.LOWER, Verdict.HIGHER)]
-    parts = [f"{each.quantity.label} {ratio(each.share, each.low, each.high)}" for each in decided[:3]]
-    return f"{b} against {a}: {', '.join(parts) or 'no difference is decided'}"
-
-
-def data(repeats: Repeats) -> pd.DataFrame:
-    """A row a round and quantity."""
-    rows = []
-    for each in repeats.found:
-        name = each.quantity.name
-        for number, a, b in zip(repeats.rounds, repeats.values["a"][name], repeats.values["b"][name], strict=True):
-            rows.append({"round": number, "quantity": name, "a": a, "b": b, "difference": b / a - 1})
-    return pd.DataFrame(rows, columns=["round", "quantity", "a", "b", "difference"])
-
-
-def difference(repeats: Repeats) -> style.Picture:
-    """Draw each quantity as a line: rounds as dots, the interval as a bar, B against A in percent."""
-    found = repeats.found
-    a, b = (facts.engine_name(name) for name in repeats.names)
-    note = f"{b} against {a}: diamonds and bars are the geometric mean of the rounds and its interval, dots the rounds"
-    return drawn(found, data(repeats), title(repeats, found), note)
-
-
 @style.styled
 def drawn(
     found: Sequence[Difference], dots: pd.DataFrame, heading: str, note: str, *, judged: bool = True
 ) -> style.Picture:
     """Draw differences as ratios on a logarithmic axis, on which half and double are equally far from the same.
 
-    `dots` as `data` gives them, or none; not `judged`: no colour says better or worse.
+    `dots`: a row a round, `quantity` and `difference`, or none; not `judged`: no colour says better or worse.
     """
     figure = style.Picture(8.4, 1.7 + 0.55 * max(1, len(found)))
     axes = figure.add_subplot()
@@ -136,29 +110,27 @@ def _colour(each: Difference) -> str:
     return BETTER if better else WORSE
 
 
-def difference_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """The comparison of a run, or None."""
-    repeats = repeats_of(list(run.steps))
-    if repeats is None:
-        return None
-    return Section(
-        "comparison-of-settings",
-        "The difference",
-        text=(
-            "Each round starts both servers anew on empty stores, warms them in a closed loop and offers both the same "
-            "rate, in a random order. What differs between rounds is what a difference has to exceed."
-        ),
-        findings=tuple(finding for finding in conclusion.findings if finding.figure == ANCHOR),
-        figures=(Shown(ANCHOR, difference(repeats), data(repeats)),) if repeats.found else (),
-    )
-
-
-INTERLEAVED_TEXT = (
-    "Each start has fresh servers of all treatments, up at once. One schedule offers each request to one of them, in a "
-    "balanced random order, so that what disturbs the machine disturbs all alike; a second process of the baseline is "
-    "the control. Throughput is that of a closed loop on each server alone. Intervals are over starts; the primary "
-    "quantity keeps its error rate, the others stand beside it."
+TEXTS = {
+    REQUESTS: (
+        "Each start has fresh servers of all treatments, up at once. One schedule offers each request to one of them, "
+        "in a balanced random order, so that what disturbs the machine disturbs all alike; a second process of the "
+        "baseline is the control. Throughput is that of a closed loop on each server alone."
+    ),
+    SLICES: (
+        "Each start has fresh servers, up at once. One of them is loaded in closed loop while the others are idle, for "
+        "a tenth of a second, then another, in a random order; a second process of the baseline is the control. CPU "
+        "time is all that a server's process used, in the slices of others too."
+    ),
+    ROUNDS: (
+        "In each round every treatment was loaded, one after the other in a random order: in closed loop, then at one "
+        "rate for all. The machine's stalls fall on one and not on the other, which widens the intervals of tails."
+    ),
+}
+INTERVALS = (
+    "Intervals are over {unit}s, with the variance of all treatments and Dunnett's bounds; the primary quantity keeps "
+    "its error rate, the others stand beside it."
 )
+FORMS = {REQUESTS: "by request", SLICES: "by slices", ROUNDS: "by rounds"}
 
 
 def interleaved_data(found: Comparison) -> pd.DataFrame:
@@ -247,7 +219,8 @@ def interleaved_table(found: Comparison) -> Table:
         note += f" Of the variance of the primary quantity {part} lies between starts, the rest between requests."
     if write.known(found.without_stalls):
         note += f" Without the machine's stalls {write.percent(found.without_stalls)} of the time is left out."
-    return Table(f"{write.several(len(found.starts), 'start')} of each", head, tuple(rows), note)
+    title = f"{found.name}: {write.several(len(found.starts), found.unit)}"
+    return Table(title, head, tuple(rows), note)
 
 
 def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
@@ -259,8 +232,8 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
             figures = (Shown(place, interleaved_picture(found), interleaved_data(found)),)
             yield Section(
                 f"{place}-section",
-                "Treatments by one schedule",
-                INTERLEAVED_TEXT,
+                f"Treatments {FORMS[found.form]}: {found.name}",
+                f"{TEXTS[found.form]} {INTERVALS.format(unit=found.unit)}",
                 findings,
                 figures,
                 tables=(interleaved_table(found),),

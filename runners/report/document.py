@@ -26,7 +26,7 @@ from runners.report import numbers, overview, style, tables
 from runners.report.ablations import sections as ablation_sections
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.cluster import client_lock_section, keys_section, outage_section
-from runners.report.comparison import difference_section, interleaved_sections
+from runners.report.comparison import interleaved_sections
 from runners.report.differential import data as changed_frames
 from runners.report.differential import differential
 from runners.report.flamegraph import FlameGraph, flamegraph
@@ -40,7 +40,6 @@ from runners.report.stores import sections as store_sections
 from runners.report.tables import Table
 from runners.report.timeline import causes, timeline
 from runners.report.timeline import causes_data as data
-from runners.report.turns import sections as turn_sections
 
 MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
 MOST_SHARES = 7
@@ -525,14 +524,12 @@ Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
 
 #: In the order in which the sections stand in a report.
 BUILDERS: tuple[Builder, ...] = (
-    turn_sections,
+    interleaved_sections,
     outage_section,
     knee_sections,
     ladder_section,
     client_lock_section,
     keys_section,
-    difference_section,
-    interleaved_sections,
     store_sections,
     ablation_sections,
     *INSTRUMENT,

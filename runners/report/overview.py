@@ -12,8 +12,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
 from runners.analysis import facts, floors, profile
-from runners.claims import ablations, comparing, turns
+from runners.claims import comparing
 from runners.claims.climbing import ladders
+from runners.design.session import ALONE, SOLO
 from runners.readers.run import Run, Step
 from runners.report import numbers, style
 from runners.report.section import Shown
@@ -23,8 +24,7 @@ TAIL = 0.99
 MOST_BARS = 14
 LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-INTERLEAVED = ((turns.CLOSED, turns.TURN), (comparing.CLOSED, comparing.REPEAT), (ablations.CLOSED, ablations.REPEAT))
-ALONE = ("load", "rate-step", "round", "loop")
+OF_ONE = ("load", "rate-step", "round", "loop")
 
 
 def points(run: Run) -> pd.DataFrame:
@@ -36,7 +36,7 @@ def points(run: Run) -> pd.DataFrame:
     columns = ["step", "treatment", "workload", "throughput_rps", "p99_us", "unresolved"]
     paired = pd.DataFrame(_interleaved(run), columns=columns)
     alone = pd.DataFrame(
-        [_row(run, s, facts.achieved_rps(s)) for s in run.steps if s.kind in ALONE and s.record.sweep is None],
+        [_row(run, s, facts.achieved_rps(s)) for s in run.steps if s.kind in OF_ONE and s.record.sweep is None],
         columns=columns,
     )
     found = [frame.dropna(subset=["throughput_rps", "p99_us"]) for frame in (paired, alone)]
@@ -44,19 +44,18 @@ def points(run: Run) -> pd.DataFrame:
 
 
 def _interleaved(run: Run) -> list[tuple[object, ...]]:
+    closed = {_place(step): step for step in run.steps if step.kind == ALONE}
     rows = []
-    for closed_kind, kind in dict.fromkeys(INTERLEAVED):
-        closed = {_place(step): step for step in run.steps if step.kind == closed_kind}
-        for step in (step for step in run.steps if step.kind == kind):
-            beside = closed.get(_place(step))
-            if beside is not None and beside.valid:
-                rows.append(_row(run, step, facts.achieved_rps(beside)))
+    for step in (step for step in run.steps if step.kind == SOLO):
+        beside = closed.get(_place(step))
+        if beside is not None and beside.valid:
+            rows.append(_row(run, step, facts.achieved_rps(beside)))
     return rows
 
 
 def _place(step: Step) -> tuple[str, str]:
     block = step.record.interleaved
-    return step.subject, str((block.family, block.name, block.arm, step.record.round) if block is not None else ())
+    return step.subject, str((block.name, block.arm, step.record.round) if block is not None else ())
 
 
 def _row(run: Run, step: Step, throughput_rps: float) -> tuple[object, ...]:

@@ -122,22 +122,6 @@ class RunFolder:
     def name(self) -> str:
         return self.path.name
 
-    @property
-    def _finished(self) -> Path:
-        """The words of its notebook that are finished, as JSON; see `runners.execution.finished`."""
-        return self.path / "finished.json"
-
-    def finished_words(self) -> dict[str, dict[str, Any]]:
-        """Each finished word of the notebook and what it gave; none where nothing is written, or nothing readable."""
-        try:
-            told = json.loads(self._finished.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return {key: entry for key, entry in told.items() if isinstance(entry, dict)} if isinstance(told, dict) else {}
-
-    def write_finished_words(self, told: dict[str, dict[str, Any]]) -> None:
-        write_json(self._finished, told)
-
     def write_frame(self, name: str, frame: pd.DataFrame) -> None:
         """Store a frame of the run as a whole, as Parquet."""
         (self.path / "frames").mkdir(exist_ok=True)

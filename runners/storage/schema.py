@@ -7,10 +7,8 @@ from typing import Any
 
 import msgspec
 
+from runners.design.ablations import SWITCHES
 from runners.storage.step_folder import StepFolder, StoreError, write_json
-
-COMPARISON, ABLATION, CLUSTER = "comparison", "ablation", "cluster"
-SCHEDULE = "schedule"  # of treatments that shared one schedule, request by request
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -126,13 +124,11 @@ class LadderRecord(Struct, frozen=True):
 class InterleavedRecord(Struct, frozen=True):
     """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
 
-    Where one schedule is shared, `control` is the second process of the baseline, `reference` the server that does
-    nothing, and `arm` the one that was loaded alone. `until`: it may end at each start, once the primary quantity is
-    decided; `planned_rounds` are then the most. `cpu_groups`: "equal" where each server had a CPU group of equal
-    weight, else why not.
+    `control` is the second process of the baseline, `reference` the server that does nothing, and `arm` the one that
+    was loaded alone. `until`: it may end at each start, once the primary quantity is decided; `planned_rounds` are then
+    the most. `cpu_groups`: "equal" where each server had a CPU group of equal weight, else why not.
     """
 
-    family: str
     name: str = ""
     treatments: tuple[str, ...] = ()
     arm: str = ""
@@ -141,7 +137,6 @@ class InterleavedRecord(Struct, frozen=True):
     seed: int = 0
     rate_rps: float = 0.0
     rate_basis: str = ""
-    again: int = 0
     control: str = ""
     reference: str = ""
     primary: str = ""
@@ -153,7 +148,8 @@ class TargetRecord(Struct, frozen=True):
     """One of the servers that shared the schedule of a load.
 
     `cpu_s` is the processor time of its processes while the generator ran, with all that they started; likewise its
-    context switches, its calls to read or write, and what its JVM allocated. None: not known here.
+    context switches, its calls to read or write, and what its JVM allocated. `rss_bytes` is the memory of their own and
+    `disk_bytes` what the store takes, both at the end. None: not known here.
     """
 
     name: str
@@ -164,6 +160,8 @@ class TargetRecord(Struct, frozen=True):
     forced_switches: int | None = None
     read_write_calls: int | None = None
     allocated_bytes: int | None = None
+    rss_bytes: int | None = None
+    disk_bytes: float | None = None
     server: ServerRecord = ServerRecord()
 
 
@@ -281,8 +279,7 @@ class StepRecord(Struct, frozen=True):
     @property
     def own_section(self) -> bool:
         """Whether a section of its own judges the trial, so that the list of loads need not."""
-        shown = self.interleaved is not None and self.interleaved.family != COMPARISON
-        return shown or self.fault is not None or self.outage is not None
+        return self.interleaved is not None or self.fault is not None or self.outage is not None
 
 
 #: Names of step/1 and what they are now.
@@ -294,7 +291,7 @@ _FILL = ("keys", "given_bytes", "live_bytes", "settled_s", "data_bytes")
 
 def record_of(document: Mapping[str, Any]) -> StepRecord:
     """Convert step.json of any version. Raises StoreError where a field has a value that it can't have."""
-    told = dict(document) if document.get("schema") == "step/2" else _converted(document)
+    told = _present(document) if document.get("schema") == "step/2" else _converted(document)
     told["role"] = _ROLES.get(str(told.get("role") or ""), told.get("role"))
     try:
         return msgspec.convert({key: value for key, value in told.items() if value is not None}, StepRecord)
@@ -313,25 +310,52 @@ def _converted(old: Mapping[str, Any]) -> dict[str, Any]:
         part = {key: value for key in keys if (value := told.pop(key, None)) is not None}
         if part:
             told[name] = part
-    for key in ("compare", "ablation", "turn"):
-        if (about := told.get(key)) and about.get("round") is not None:
-            told["round"] = about["round"]
-    if about := told.pop("compare", None):
-        told["interleaved"] = _interleaved(COMPARISON, about, "compare", (about["a"], about["b"]), about["side"])
-    if about := told.pop("ablation", None):
-        told["interleaved"] = _interleaved(ABLATION, about, about["switch"], (), about.get("value") or "")
-    if about := told.pop("turn", None):
-        told["interleaved"] = _interleaved(CLUSTER, about, about["group"], about["settings"], "")
+    told["role"] = _ROLES_OF_ROUNDS.get(told.get("role", ""), told.get("role", ""))
+    for key in _ROUNDS:
+        if about := told.pop(key, None):
+            told["round"] = about.get("round")
+            told["interleaved"] = _interleaved(key, about, str(told.get("treatment", "")))
     return told
 
 
-def _interleaved(
-    family: str, about: Mapping[str, Any], name: str, treatments: tuple[str, ...], arm: str
-) -> dict[str, Any]:
-    kept = ("seed", "rate_rps", "rate_basis", "again")
-    told = {key: about[key] for key in kept if about.get(key) is not None}
-    told |= {"family": family, "name": name, "treatments": treatments, "arm": arm}
-    return told | {"planned_rounds": about.get("planned") or 0, "smallest_difference": about.get("see") or 0.0}
+def _present(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of step/2, of which early ones named the kind of their rounds."""
+    told, about = dict(document), dict(document.get("interleaved") or {})
+    kind = _FAMILIES.get(about.get("family", ""))
+    if kind is not None:
+        named = [*about.get("treatments", ()), "", ""]
+        a, b = named[:2]
+        about |= {"planned": about.get("planned_rounds"), "see": about.get("smallest_difference"), "a": a, "b": b}
+        about |= {"side": about.get("arm"), "switch": about["name"], "group": about["name"]}
+        about["settings"] = about.get("treatments", ())
+        told["role"] = _ROLES_OF_ROUNDS.get(told.get("role", ""), told.get("role", ""))
+        told["interleaved"] = _interleaved(kind, about, str(told.get("treatment", "")))
+    return told
+
+
+_FAMILIES = {"comparison": "compare", "ablation": "ablation", "cluster": "turn"}
+#: Kinds of rounds in step/1: of two settings compared, of a switch, of a group of clusters.
+_ROUNDS = ("compare", "ablation", "turn")
+_ROLES_OF_ROUNDS = {"repeat-closed": "alone", "turn-closed": "alone", "repeat": "solo", "turn": "solo"}
+
+
+def _interleaved(kind: str, about: Mapping[str, Any], treatment: str) -> dict[str, Any]:
+    """The block that a load in rounds belongs to, with the treatments that it was compared with."""
+    kept = {key: about[key] for key in ("seed", "rate_rps", "rate_basis") if about.get(key) is not None}
+    kept |= {"planned_rounds": about.get("planned") or 0, "smallest_difference": about.get("see") or 0.05}
+    if kind == "compare":
+        a, b = (about["a"], about["b"]) if about["a"] != about["b"] else (f"{about['a']} (A)", f"{about['b']} (B)")
+        kept |= {"name": kind, "treatments": (a, b), "primary": "p50_us"}
+        return kept | {"arm": a if about["side"] == "a" else b}
+    if kind == "ablation":
+        switch = SWITCHES[about["switch"]]
+        names = tuple(each.name for each in switch.settings)
+        return kept | {"name": switch.name, "treatments": names, "primary": switch.gain, "arm": treatment}
+    names, group = tuple(about["settings"]), str(about["group"])
+    if group == "replication":  # a client that waits against one that does not, for each number of copies
+        copies = treatment.partition("-")[2]
+        names, group = tuple(name for name in names if name.endswith(f"-{copies}")), f"{group}-{copies}"
+    return kept | {"name": group, "treatments": names, "primary": "closed_loop_rps", "arm": treatment}
 
 
 def to_document(record: StepRecord) -> dict[str, Any]:

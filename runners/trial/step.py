@@ -97,6 +97,8 @@ class _Counters:
                 engine=self._members[target.name].engine,
                 weight=target.weight,
                 cpu_s=None if (used := after_s[target.name]) is None else used - (self._before_s[target.name] or 0.0),
+                rss_bytes=processes(tree(self._members[target.name].pids)).rss_anon_bytes,
+                disk_bytes=self._disk_bytes(self._members[target.name]),
                 server=self._members[target.name].record(),
                 **self._since(target.name),
             )
@@ -119,6 +121,10 @@ class _Counters:
         with contextlib.suppress(ServerError):
             found["allocated_bytes"] = server.status().get("allocated_bytes")
         return {"allocated_bytes": None} | found
+
+    @staticmethod
+    def _disk_bytes(server: Target) -> float | None:
+        return store_status(server.status()).disk_bytes if server.alive() else None
 
 
 def measure_step(
@@ -167,7 +173,9 @@ def measure_step(
         return server.alive()
 
     others, counters = Others(tree(server.pids)), _Counters(server)
-    requests = folder.requests if load.targets or load.parts_rps else None
+    # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
+    logged = load.parts_rps or (load.targets and load.rate_rps is not None)
+    requests = folder.requests if logged else None
     files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices, requests)
     with (
         _events(folder, server, instrument.recorder) as events,

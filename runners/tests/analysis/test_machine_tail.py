@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from msgspec.structs import replace
 
 from runners.analysis import machine_tail
 from runners.analysis.profile import cost
-from runners.claims import turns
 from runners.claims.answer import engines_apart
 from runners.claims.between import compared
-from runners.claims.comparing import REPEAT, analyse
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
 from runners.claims.differential import Pair
 from runners.claims.differential import _measured as measured
 from runners.claims.rules import RULES
 from runners.readers.columns import frame
-from runners.readers.run import Run, Step
-from runners.storage.schema import CLUSTER, InterleavedRecord
+from runners.readers.run import Step
 from runners.tests.fixtures.history import Span, history
 from runners.tests.report import steps
 
@@ -103,43 +98,6 @@ def test_neither_two_profiles_nor_the_profilers_cost_are_told_by_a_tail_of_the_m
     parts, evidence = measured(Pair(calm, stolen, (calm, stolen)))
     assert any(part.startswith("p99 not compared (CPU steal explains") for part in parts)
     assert "p99 change_us" not in evidence and "p50 change_us" in evidence
-
-
-def rounds(folder: Path, stolen: int, of: int = 6) -> Run:
-    """Repeats of two settings, the second slower, with steal in so many of its rounds."""
-    about = {"a": "one", "b": "two", "planned": of, "see": 0.02}
-    made = []
-    for number in range(1, of + 1):
-        for side, slower in (("a", 1.0), ("b", 3.0)):
-            stalls = STALLS if side == "b" and number <= stolen else []
-            slower = 1.0 if stalls else slower
-            compare = {**about, "round": number, "side": side}
-            meta: dict[str, Any] = {"name": f"r{number}-{side}", "kind": REPEAT, "compare": compare}
-            seed = 2 * number + (side == "b")
-            made.append(load(folder, f"setting-{side}", stalls, slower=slower, seed=seed, **meta))
-    return steps.run(folder, made)
-
-
-def test_repeats_are_compared_unless_most_of_a_sides_tails_are_the_machines(tmp_path: Path) -> None:
-    few, most = analyse(rounds(tmp_path, stolen=1)), analyse(rounds(tmp_path, stolen=5))
-    assert few is not None and most is not None
-    assert not any(finding.code == "W05" for finding in few.findings)
-    (why,) = (finding for finding in most.findings if finding.code == "W05" and "p99 of" in finding.sentence)
-    assert "in 5 of 6 measurements of two the machine (CPU steal) explains most of the tail" in why.sentence
-    assert not any("p99 lower" in f.sentence or "p99 higher" in f.sentence for f in most.findings)
-    assert most.answer == why.sentence
-
-
-def test_settings_that_were_interleaved_keep_to_the_same_rule(tmp_path: Path) -> None:
-    made = []
-    for step in rounds(tmp_path, stolen=6).steps:
-        about = InterleavedRecord(
-            family=CLUSTER, name="changes", treatments=("setting-a", "setting-b"), planned_rounds=6
-        )
-        made.append(dataclasses.replace(step, record=replace(step.record, role=turns.TURN, interleaved=about)))
-    (group,) = turns.groups(made)
-    found = turns.of(group.against("setting-a", "setting-b"), turns.TAIL)
-    assert found is not None and turns.told(found).startswith("not compared (in 6 of 6 measurements of setting-b")
 
 
 def test_two_runs_keep_to_the_same_rule(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def test_too_few_seconds_tell_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["quick", "full"])
 def test_floors_last_long_enough_to_tell(size: str) -> None:
-    for floor_s in (SIZES[size].floor_s, ablations.LOADS_S[size][2], stores.FLOOR_S[size], report_5.STEADY_S[size][1]):
-        assert floor_s > FEWEST_REPEATS
+    for sized in (ablations.sized, stores.sized, report_5.sized):
+        assert sized(size).floor_s > FEWEST_REPEATS < SIZES[size].floor_s
 
 
 def test_the_load_before_a_campaign_lasts_long_enough_in_every_size() -> None:

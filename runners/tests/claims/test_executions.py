@@ -104,7 +104,7 @@ def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> No
                 probe = Shape(1, 1, plan.probe_s)
                 assert seconds_of_a_batch(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
         asked = validate(EXPERIMENTS["03"].parameters, {"size": size})
-        (hand_over,) = blocks_of("03", asked)
+        hand_over, *_ = blocks_of("03", asked)
         assert isinstance(hand_over, Interleaved) and hand_over.starts >= FEWEST_STARTS
         assert size != "quick" or planned_s(EXPERIMENTS["03"], asked) <= QUICK_S
     assert next(iter(EXECUTIONS)) == "blocking-one" and OVERLOAD_SHARES[0] < 1 < OVERLOAD_SHARES[1]

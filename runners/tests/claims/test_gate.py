@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runners.analysis.interleaved import Verdict
 from runners.claims.conclusion import Check
 from runners.claims.gate import Outcome, errors, exit_code, judge
-from runners.claims.interleaved import QUANTITIES, Comparison, Row
+from runners.claims.interleaved import QUANTITIES, REQUESTS, Comparison, Row
 from runners.design.change_limit import ChangeLimit
 from runners.report.comment import comment, picture
 from runners.report.metrics import bencher, benchmark_action
@@ -40,8 +40,9 @@ def compared(*rows: Row, control: tuple[Row, ...] = (), **changes: Any) -> Compa
     }
     failed: Mapping[str, tuple[tuple[int, int], ...]] = {"old": ((1_000, 0),) * 4, "new": ((1_000, 0),) * 4}
     whole: dict[str, Any] = {
-        "name": "compare", "baseline": "old", "primary": "p50_us", "margin": 0.02, "planned": 4,
-        "starts": (1, 2, 3, 4), "late": (), "rows": rows, "control": control, "reference": {}, "left_out": (),
+        "name": "compare", "form": REQUESTS, "baseline": "old", "primary": "p50_us", "margin": 0.02, "planned": 4,
+        "until": False, "starts": (1, 2, 3, 4), "late": (), "rows": rows, "control": control, "reference": {},
+        "left_out": (), "cpu_groups": "equal",
         "without_stalls": math.nan, "carried_over": {}, "utilisation": 0.4, "between_starts": math.nan, "steps": (),
         "values": values, "failed": failed, "start_s": 30.0, **changes,
     }  # fmt: skip

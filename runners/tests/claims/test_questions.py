@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from runners.analysis.comparison import QUANTITIES, Difference
 from runners.analysis.finding import Finding
 from runners.claims.questions import (
     Answer,
@@ -14,7 +13,6 @@ from runners.claims.questions import (
     Evidence,
     Verdict,
     answered,
-    of_difference,
     ratio,
     verdict_of,
 )
@@ -26,12 +24,7 @@ from runners.report.references import concluded
 from runners.storage.run_folder import REFERENCE, RunFolder
 from runners.tests.tiers import in_short
 
-RATE = next(each for each in QUANTITIES if each.name == "closed_loop_rps")
 KEPT = sorted(path.name for path in REFERENCE.iterdir() if path.is_dir())
-
-
-def difference(low: float, high: float, rounds: int = 8, machine: str = "") -> Difference:
-    return Difference(RATE, 100.0, 110.0, 0.1, low, high, rounds, 0.1, 0.05, machine)
 
 
 @pytest.mark.parametrize(
@@ -53,20 +46,6 @@ def test_the_verdict_is_taken_from_the_interval(
     low: float, high: float, see: float, above: bool, verdict: Verdict
 ) -> None:
     assert verdict_of(low, high, see=see, above=above) == verdict
-
-
-def test_an_inconclusive_difference_says_what_it_would_take() -> None:
-    answer = of_difference(difference(-0.1, 0.3), 4, above=True)
-    assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE
-    assert "more rounds to show 5.00" in answer.needed
-    decided = of_difference(difference(0.1, 0.3), 4, above=True)
-    assert decided is not None and decided.verdict == Verdict.YES and not decided.needed
-
-
-def test_a_difference_that_the_machine_made_or_too_few_rounds_is_inconclusive() -> None:
-    for each in (difference(0.1, 0.3, machine="steal explains it"), difference(0.1, 0.3, rounds=2)):
-        answer = of_difference(each, 4, above=True)
-        assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE and answer.needed
 
 
 def test_a_wide_ratio_is_told_by_its_nearer_bound() -> None:

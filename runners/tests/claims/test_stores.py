@@ -13,10 +13,12 @@ from runners.claims.conclusion import Conclusion
 from runners.claims.stores import gain, reference, stores, verdict
 from runners.design.block import seconds_of_a_batch
 from runners.design.experiment import EXPERIMENTS
+from runners.design.parameter import validate
 from runners.design.shape import Shape
 from runners.design.size import SIZES
 from runners.design.stores import KEYS, LADDERS, PROFILED, STORES, get, put, settings
 from runners.design.workload import Workload
+from runners.experiments.registry import planned_s
 from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
@@ -138,7 +140,7 @@ def test_the_plan_fits_and_its_stores_are_known() -> None:
         if plan.knee_minutes:  # a search that has the time for its probes
             probe = Shape(64, 1, plan.probe_s)
             assert seconds_of_a_batch(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
-    assert EXPERIMENTS["06"].planned_s(SIZES["quick"]) <= QUICK_S
+    assert planned_s(EXPERIMENTS["06"], validate(EXPERIMENTS["06"].parameters, {})) <= QUICK_S
     assert set(PROFILED) <= set(STORES.values())
     memory_full = settings("memory", "full")[0]
     assert memory_full.heap_mb * 2**20 > 2 * KEYS["full"] * 1_200 and settings("memory", "quick")[0].heap_mb == 0

@@ -5,15 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.analysis.comparison import FEWEST_ROUNDS
 from runners.design import report_5
-from runners.design.block import seconds_of_a_batch
+from runners.design.block import FEWEST_STARTS, seconds_of_a_batch
 from runners.design.experiment import EXPERIMENTS
+from runners.design.parameter import validate
 from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.experiments.registry import planned_s
 from runners.readers.published import outputs
 
-QUICK_S = 360.0
+QUICK_S = 600.0
 
 
 @given(st.integers(1, 256))
@@ -61,11 +61,11 @@ def test_each_published_rate_is_one_column_at_its_rate() -> None:
 
 
 def test_the_plan_fits_its_size() -> None:
-    assert EXPERIMENTS["05"].planned_s(SIZES["quick"]) <= QUICK_S
+    assert planned_s(EXPERIMENTS["05"], validate(EXPERIMENTS["05"].parameters, {})) <= QUICK_S
     for size in ("quick", "full"):
         plan = report_5.LADDERS[size]
         probe = Shape(report_5.CONNECTIONS, 1, plan.probe_s)
         assert seconds_of_a_batch(plan.knee_minutes, probe, 100.0, 1e6) < plan.knee_minutes * 60
-        assert all(sizes[size].rounds >= FEWEST_ROUNDS for sizes in report_5.TURNS.values())
+        assert report_5.STARTS[size].count >= FEWEST_STARTS
     for outage in report_5.OUTAGE_TIMES.values():
         assert 0 < outage.kill_at_s < outage.launch_at_s < outage.load_s

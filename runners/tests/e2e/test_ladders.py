@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from runners.analysis import outages
-from runners.claims import cluster, turns
-from runners.claims.ablations import ablations
-from runners.claims.interleaved import comparisons
+from runners.claims import cluster
+from runners.claims.interleaved import SLICES, comparisons
 from runners.claims.stores import stores
 from runners.design import report_5
 from runners.design.block import FEWEST_STARTS
@@ -25,7 +24,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long]
 @pytest.mark.parametrize(
     ("number", "ladders"),
     [
-        ("03", {"put-blocking-one-rates", "put-virtual-rates", "get-selector-rates", "put-queue-lifo-1024"}),
+        ("03", {"put-blocking-one-rates", "put-virtual-rates", "get-selector-rates", "put-queue-array-16-rates"}),
         ("04", {"put-lsm-rates", "put-small-lsm-rates", "get-lsm-rates"}),
         ("05", {"put-all-new-rates", "put-all-old", "get-all-new-rates", "get-all-old"}),
     ],
@@ -51,16 +50,18 @@ def test_a_ladder_experiment_runs_to_its_report(number: str, ladders: set[str], 
 
 def _is_a_cluster(run: Run, report: str) -> None:
     """Every part of experiment 05 is there, and what the node passed on is what the hashes say."""
-    (changes, copies) = turns.groups(run.steps)
-    assert changes.settings == report_5.CHANGES and copies.settings == report_5.COPIES["smoke"]
-    for one in cluster.of_group(changes):
+    (changes, copies) = comparisons(run)
+    assert (changes.baseline, *changes.treatments) == report_5.CHANGES and changes.form == copies.form == SLICES
+    assert (copies.baseline, copies.treatments) == ("blocking-2of3", ("async-2of3",))
+    clusters = [step for step in run.steps if step.subject in report_5.CHANGES and step.record.cluster_after]
+    for one in cluster.by_treatment(clusters):
         assert one.share == pytest.approx(one.expected, abs=0.05), one.name
     waits = {one.step.subject: one.client_s for one in cluster.of_run(run)}
     assert waits[report_5.OLD] > 0 and waits[report_5.NEW] == 0
     died = {each.name: each for each in outages.outages(run.steps)}
     assert set(died) == set(report_5.OUTAGES["smoke"])
     assert died[report_5.SHARDED].failed("between")[0] > 0
-    for title in ("before and after", "Where the keys lie", "The lock around the client", "A node dies"):
+    for title in ("Where the keys lie", "The lock around the client", "A node dies"):
         assert title in report
 
 
@@ -82,19 +83,21 @@ def test_the_stores_run_side_by_side_to_their_report(tmp_path: Path) -> None:
     assert "All in one table" in report and "What is written, and what it takes" in report
 
 
-def test_switches_run_in_rounds_to_their_verdicts(tmp_path: Path) -> None:
+def test_switches_run_to_their_verdicts(tmp_path: Path) -> None:
     done = lab("run", "07", "--size", "smoke", runs=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.iterdir()
     folder = RunFolder.open(path)
     run = read_run(folder)
-    assert {found.switch.name for found in ablations(run)} == {"bloom", "response"}
-    assert all(len(row.rounds["closed_loop_rps"]) >= 4 for found in ablations(run) for row in found.rows)
+    found = {each.name: each for each in comparisons(run)}
+    assert set(found) == {"reads", "response"} and found["reads"].form == SLICES
+    assert len(found["reads"].treatments) == 4 and found["reads"].row("closed_loop_rps") is not None
+    assert found["response"].row("cpu_us") is not None and found["response"].control
     (fault,) = run.find(kind="fault")
     heads = fault.record.fault.heads if fault.record.fault else ()
     assert len(heads) > 100 and heads[99]["bytes"] > 10 * heads[0]["bytes"]
     report = folder.report_md.read_text()
-    assert "All in one table" in report and "Responses of one connection" in report
+    assert "Treatments by slices" in report and "Responses of one connection" in report
     assert not list(folder.path.glob("servers/*/data"))
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from runners.analysis.interleaved import Verdict
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Claims
-from runners.claims.interleaved import CPU, THROUGHPUT, analyse, comparisons
+from runners.claims.interleaved import CPU, SLICES, THROUGHPUT, analyse, comparisons
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, Interleaved
 from runners.design.rate import Rate
 from runners.design.session import ALONE, SHARED
@@ -83,20 +83,55 @@ def test_each_start_has_fresh_servers_of_all_that_are_up_at_once(bench: Bench) -
 
 def test_the_order_is_that_of_the_seed_and_differs_between_starts() -> None:
     rate = Rate(100.0, "given")
-    orders = [[each.name for each in block(seed=7).start(number, rate).members] for number in range(1, 9)]
-    assert orders == [[each.name for each in block(seed=7).start(number, rate).members] for number in range(1, 9)]
-    assert len({tuple(order) for order in orders}) > 1
-    assert orders != [[each.name for each in block(seed=8).start(number, rate).members] for number in range(1, 9)]
+
+    def orders(seed: int) -> list[list[str]]:
+        return [[each.name for each in start.members] for start in block(seed=seed, starts=8).sessions(rate)]
+
+    assert orders(7) == orders(7) != orders(8)
+    assert len({tuple(order) for order in orders(7)}) > 1
 
 
 def test_all_rates_together_take_half_of_the_core_at_most() -> None:
     reached = {"lsm": 2_000.0, "rocksdb": 1_000.0}
     rate = block().rate(reached)
+    assert rate is not None
     used = rate.rps * (1 / 2_000 + 1 / 1_000 + 1 / 2_000 + 1 / 2_000)
     assert 0.45 <= used <= MOST_UTILISATION + 0.01
-    assert block(rate_rps=300.0).rate({}).rps == 300.0 and not block(rate_rps=300.0).probes()
-    assert block().start(1, Rate(100.0, "given")).load.rate == Rate(400.0, "given")
-    assert block(control=False).start(1, Rate(100.0, "given")).load.rate == Rate(300.0, "given")
+    assert block(rate_rps=300.0).rate({}) == Rate(300.0, "given") and not block(rate_rps=300.0).probes()
+    assert next(block().sessions(Rate(100.0, "given"))).load.rate == Rate(400.0, "given")
+    assert next(block(control=False).sessions(Rate(100.0, "given"))).load.rate == Rate(300.0, "given")
+
+
+def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(bench: Bench) -> None:
+    steps = bench.session().run(block(slice_s=0.1, primary=THROUGHPUT, margin=0.05))
+    assert [step.kind for step in steps] == [SHARED] * 3 and all(step.record.offered_rps is None for step in steps)
+    assert [len(step.record.targets) for step in steps] == [3] * 3
+    (found,) = comparisons(read_run(bench.folder))
+    assert found.form == SLICES
+    row = found.row(THROUGHPUT)
+    assert row is not None and row.verdict == Verdict.LOWER and not row.better
+    assert row.ratio == pytest.approx(0.8, rel=0.05)
+    used = found.row(CPU)
+    assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1)
+    assert found.row("p50_us") is None and found.trusted
+
+
+def test_an_incomplete_design_has_the_baseline_and_its_control_in_every_start(bench: Bench) -> None:
+    treatments = tuple(Setting.of(name) for name in ("lsm", "rocksdb", "memory", "leveldb"))
+    asked = block(treatments=treatments, slice_s=0.1, primary=THROUGHPUT, at_once=2, starts=3)
+    sessions = list(asked.sessions(None))
+    names = [{each.name for each in session.members} for session in sessions]
+    assert len(sessions) == 6 and all({"lsm", "lsm-control"} < each and len(each) <= 4 for each in names)
+    for name in ("rocksdb", "memory", "leveldb"):
+        assert sum(name in each for each in names) == 3
+    assert len({frozenset(each) for each in names}) > 2, "who shares a start changes"
+    bench.machine.servers |= {"memory": Server(24_000.0, 80.0), "leveldb": Server(10_000.0, 200.0)}
+    bench.session().run(asked)
+    (found,) = comparisons(read_run(bench.folder))
+    for name, planted in (("rocksdb", 0.8), ("memory", 1.2), ("leveldb", 0.5)):
+        row = found.row(THROUGHPUT, name)
+        assert row is not None and row.starts == 3 and row.decided, name
+        assert row.ratio == pytest.approx(planted, rel=0.05), name
 
 
 def test_what_an_earlier_session_measured_is_read_back_start_by_start(bench: Bench) -> None:
@@ -154,7 +189,7 @@ def test_a_start_that_is_not_valid_is_left_out_and_said(bench: Bench) -> None:
     ]
     claims = analyse(dataclasses.replace(run, steps=tuple(steps)))
     assert claims is not None
-    (check,) = (each for each in claims.checks if each.name == "starts")
+    (check,) = (each for each in claims.checks if each.name == "starts, compare")
     assert check.ok is False and "start 2 (the server died" in check.text
 
 
@@ -179,7 +214,8 @@ def test_a_block_with_until_ends_with_the_start_that_decides_it_and_says_so(benc
     assert found.answered and FEWEST_STARTS <= len(found.starts) < 8
     assert len([step for step in steps if step.kind == SHARED]) == len(found.starts)
     checks = {check.name: check for check in (analyse(read_run(bench.folder)) or Claims()).checks}
-    assert checks["starts"].ok and "it ended when the primary quantity was decided" in checks["starts"].text
+    check = checks[f"starts, {found.name}"]
+    assert check.ok and "it ended when the primary quantity was decided" in check.text
     launched = len(bench.machine.launched)
     again = bench.session().run(block(until=True, starts=8))
     assert [step.name for step in again] == [step.name for step in steps] and not bench.machine.launched, launched

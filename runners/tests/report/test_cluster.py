@@ -11,29 +11,16 @@ from msgspec.structs import replace
 
 from runners import report
 from runners.analysis import outages
-from runners.claims import climbing, cluster, turns
-from runners.claims.cluster import REPLICATION
+from runners.claims import cluster
 from runners.claims.conclude import conclude
 from runners.design.report_5 import NEW, OLD
+from runners.design.session import LOAD
 from runners.readers.columns import frame
-from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report import render
-from runners.report.cluster import ARROW, ARROW_LEVELS, arrows, tenths
 from runners.report.cluster import table as outage_table
-from runners.tests.fixtures.fake_turns import expected, group_of, outage_of, run_of, turn_of
-from runners.tests.fixtures.ladder_run import make_ladder
-
-BASE = {"what": "knee", "rps": 2_000.0, "knee": [2_000.0, 1_950.0, 2_050.0]}
-RATES = (800.0, 1_400.0, 1_800.0)
-OLD_KNEE = 1_000.0
-
-
-def _ladders(root: Path) -> tuple[climbing.Ladder, climbing.Ladder]:
-    folder = make_ladder(root, RATES, searched=False, name=f"put-{NEW}-rates", subject=NEW, base=BASE)
-    make_ladder(root, RATES, searched=False, name=f"put-{OLD}", subject=OLD, knee_rps=OLD_KNEE, into=folder)
-    found = {ladder.steps[0].subject: ladder for ladder in climbing.ladders(read_run(folder))}
-    return found[NEW], found[OLD]
+from runners.report.cluster import tenths
+from runners.tests.fixtures.fake_clusters import expected, group_of, outage_of, round_of, run_of
 
 
 def _lock_profile(step: Step, client_ns: int, other_ns: int) -> Step:
@@ -45,16 +32,16 @@ def _lock_profile(step: Step, client_ns: int, other_ns: int) -> Step:
     row = {"event": "lock", "frame": cluster.CLIENT_FRAME, "samples": 100, "share": share, "self_share": 0.0}
     found = [{**row, "low": share - 0.01, "high": share + 0.01}] if client_ns else []
     made = {**step.frames, "stacks": frame("stacks", stacks), "frames": frame("frames", found)}
-    record = replace(step.record, role=turns.PROFILED, profiled=("lock",), duration_s=2.0)
+    record = replace(step.record, role=LOAD, profiled=("lock",), duration_s=2.0)
     return dataclasses.replace(step, name=f"{step.name}-profiled", record=record, frames=made)
 
 
 def _run(root: Path) -> Run:
-    made = [step for name in (OLD, NEW) for number in (1, 2, 3, 4) for step in turn_of(
+    made = [step for name in (OLD, NEW) for number in (1, 2, 3, 4) for step in round_of(
         root, "changes", [OLD, NEW], name, number, {OLD: 5_000.0, NEW: 10_000.0}[name], 200.0, proxied=expected(name)
     )]  # fmt: skip
     made += [_lock_profile(made[0], 6_000_000_000, 200_000_000), _lock_profile(made[-1], 0, 200_000_000)]
-    made += group_of(root, {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0}, group=REPLICATION)
+    made += group_of(root, {"blocking-2of3": 4_000.0, "async-2of3": 8_000.0}, group="replication")
     return run_of(root, [*made, outage_of(root, "sharded", 0.3), outage_of(root, "async-2of3", 0.0)])
 
 
@@ -63,31 +50,11 @@ def test_both_reports_have_every_section_and_its_data(tmp_path: Path) -> None:
     run.folder.path.mkdir(exist_ok=True)
     render(run, conclude(run, {}), {})
     for page in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
-        for title in ("The three changes, one at a time", "Copies: blocking and asynchronous", "Where the keys lie",
+        for title in ("Treatments by rounds: changes", "Treatments by rounds: replication-2of3", "Where the keys lie",
                       "The lock around the client", "A node dies"):  # fmt: skip
             assert title in page, title
-    for name, rows in (("turns-changes", 8), ("turns-replication", 8)):
-        assert len((run.folder.figures_path / f"{name}.csv").read_text().splitlines()) == rows + 1, name
+    assert (run.folder.figures_path / "interleaved-changes.csv").stat().st_size
     assert (run.folder.figures_path / "outages.svg").stat().st_size
-
-
-def test_arrow_tables_hold_before_and_after_at_one_rate_and_no_latency_of_a_queue(tmp_path: Path) -> None:
-    after, before = _ladders(tmp_path)
-    table = arrows(after, before)
-    assert len(table.rows) == len(ARROW_LEVELS) and len(table.head) == 1 + len(RATES)
-    first, *_ = table.rows
-    assert ARROW in first[1] and "saturated" not in first[1] and "us" in first[1].partition(ARROW)[2]
-    assert first[2].startswith(f"saturated{ARROW}") and "(70.0\u00a0% of the knee)" in table.head[2]
-
-
-def test_copies_set_each_client_against_the_one_of_the_same_copies(tmp_path: Path) -> None:
-    every = {"blocking-2of3": 4e3, "async-2of3": 8e3, "blocking-3of3": 3e3, "async-3of3": 6e3}
-    steps = group_of(tmp_path, every, group=REPLICATION)
-    picture = report.turns(steps)
-    assert "async-2of3 higher by" in picture.alt and "async-3of3 higher by" in picture.alt
-    labels = [text.get_text() for text in picture.axes[0].get_yticklabels()]
-    assert [label.partition(":")[0] for label in labels] == ["async-2of3"] * 2 + ["async-3of3"] * 2
-    assert picture.axes[0].get_xscale() == "log"
 
 
 def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
@@ -110,6 +77,7 @@ def test_a_death_is_drawn_by_tenths_with_its_failed_responses_beside(tmp_path: P
 
 
 def test_nothing_to_draw_is_said_in_the_figure(tmp_path: Path) -> None:
-    assert "no node was killed" in report.outage([]).alt and "no interleaved rounds" in report.turns([]).alt
+    assert "no node was killed" in report.outage([]).alt
     saturated = group_of(tmp_path, {OLD: 5e3, NEW: 6e3}, saturated=True)
-    assert report.turns(saturated)._repr_png_()[0].startswith(b"\x89PNG"), "no latency may be quoted"
+    drawn = report.interleaved(saturated, run_of(tmp_path, saturated))
+    assert drawn._repr_png_()[0].startswith(b"\x89PNG"), "no latency may be quoted"

@@ -19,8 +19,8 @@ from runners.readers.run import Step
 from runners.report import render, style
 from runners.report.spectrum import spectrum
 from runners.report.timeline import timeline
+from runners.tests.fixtures.fake_clusters import outage_of
 from runners.tests.fixtures.fake_loops import run_of as loops_of
-from runners.tests.fixtures.fake_turns import outage_of
 from runners.tests.fixtures.ladder_run import make_ladder
 from runners.tests.report import steps
 
