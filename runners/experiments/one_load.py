@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runners.design.block import SEARCH_WARMUP_S, Block, FixedRate, KneeSearch, WarmServer
+from runners.design.block import Block, FixedRate, KneeSearch, WarmServer
 from runners.design.comparison import workload_of
 from runners.design.experiment import setting_of
 from runners.design.objective import Objective
@@ -29,7 +29,7 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """A search for the highest rate that meets an objective. Raises PlanError."""
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
-    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]), SEARCH_WARMUP_S)
+    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
     return (
         KneeSearch(
             "knee", f"the knee of {server.name}", server, Objective.parse(str(asked["objective"])),
