@@ -567,7 +567,8 @@ class Interleaved:
     def within(self, minutes: float) -> Interleaved:
         """As many starts as fit into a budget. Raises PlanError when they are too few for a verdict."""
         start_s = self._starts_s / self.starts
-        starts = int((minutes * 60 - planned_s(self.probes())) // start_s)
+        # a budget that starts fill to the microsecond is filled, however their seconds were summed up
+        starts = int((minutes * 60 - planned_s(self.probes())) / start_s + 1e-6)
         if starts < FEWEST_STARTS:
             cause = f"too short for {FEWEST_STARTS} starts of {start_s:.0f} s"
             raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter loads (-p repeat_s=2)")

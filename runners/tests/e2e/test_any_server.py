@@ -85,7 +85,7 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
     (folder,) = map(RunFolder.open, runs.iterdir())
     told = json.loads(done.stdout)
     assert told["run"] == str(folder.path) and told["status"] == "complete"
-    assert [load["role"] for load in told["loads"]] == ["sentinel", "probe", "load", "floor"]
+    assert [load["role"] for load in told["loads"]] == ["sentinel", "floor", "load"]
     (target,) = folder.manifest()["targets"]
     assert target["headers"]["Authorization"] == {"from": "LAB_TEST_TOKEN", "prefix": ""}
     measured = next(step for step in read_run(folder).steps if step.kind == "load")

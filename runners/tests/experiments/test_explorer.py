@@ -22,8 +22,7 @@ from runners.toolchain.tools import NOTEBOOKS
 def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     """A folder with two complete runs of two engines."""
     root = tmp_path_factory.mktemp("runs")
-    for _ in range(2):
-        run = rendered(make_run(root, duration_s=2))
+    for run in (make_run(root, duration_s=2), rendered(make_run(root, duration_s=2))):
         run.conclusions.write_text(json.dumps({"answer": "LSM <i>holds</i> it."}), encoding="utf-8")
     return (root,)
 
