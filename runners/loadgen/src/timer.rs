@@ -21,7 +21,8 @@ const SOON_NS: i64 = 3_000_000;
 #[cfg(target_os = "linux")]
 const MOST_NS: u64 = 10_000;
 
-/// A sleep ends early by all of that only where so many times as much is left, and before shorter gaps by a part of it.
+/// A sleep ends early by all of that only where moments are so many times as far apart, and before shorter gaps by a part
+/// of it.
 const EARLY_BEFORE: u64 = 2;
 /// That part's inverse: what it wins in punctuality it costs in time spent looking.
 const PART: u64 = 3;
@@ -95,22 +96,29 @@ pub(crate) struct Alarm {
     late_ns: u64,
     /// The moment for which it rang last: what is left until then is no time for another sleep.
     rang_for_ns: u64,
+    /// The moment that it was set for last, and how far that was from the one before.
+    moment_ns: u64,
+    gap_ns: u64,
 }
 
 impl Alarm {
     /// When a sleep until `moment_ns` is to end; `None`: there is no time for one, look again at once. What is left after
-    /// it is spent looking, so it ends early by no more than half of a gap.
+    /// it is spent looking, so it ends early by no more than half of a gap. The gap is that between moments: a response
+    /// that woke the thread in the middle of it leaves less time for a sleep, and no more reason to be late.
     #[inline]
-    pub(crate) fn set(&self, now_ns: u64, moment_ns: u64) -> Option<u64> {
+    pub(crate) fn set(&mut self, now_ns: u64, moment_ns: u64) -> Option<u64> {
+        if moment_ns != self.moment_ns {
+            self.gap_ns = moment_ns.saturating_sub(self.moment_ns);
+            self.moment_ns = moment_ns;
+        }
         let left_ns = moment_ns.saturating_sub(now_ns);
         if left_ns <= timer_price_ns() || moment_ns == self.rang_for_ns {
             return None;
         }
-        let early_ns = match left_ns {
-            left if left >= EARLY_BEFORE * self.late_ns => self.late_ns,
-            left if left >= self.late_ns => self.late_ns / PART,
-            _ => 0,
-        };
+        if self.gap_ns >= EARLY_BEFORE * self.late_ns {
+            return (left_ns > self.late_ns).then(|| moment_ns - self.late_ns);
+        }
+        let early_ns = if left_ns >= self.late_ns { self.late_ns / PART } else { 0 };
         Some(moment_ns - early_ns)
     }
 
@@ -168,7 +176,10 @@ mod tests {
         assert_eq!(alarm.set(0, 15_000), Some(15_000), "a gap that is shorter than the lateness");
         assert_eq!(alarm.set(0, timer_price_ns()), None);
         assert_eq!(alarm.set(1, 999), None, "it has fired for this moment");
+        alarm.set(0, 2_000_000);
+        assert_eq!(alarm.set(2_070_000, 2_100_000), Some(2_100_000 - early), "woken in the middle of a long gap");
+        assert_eq!(alarm.set(2_085_000, 2_100_000), None, "a sleep now would end late");
         (0..1000).for_each(|_| alarm.rang(0, 0, 1_000_000_000));
-        assert_eq!(alarm.set(0, 1_000_000), Some(1_000_000 - MOST_EARLY_NS), "a disturbance is not waited for");
+        assert_eq!(alarm.set(0, 3_200_000), Some(3_200_000 - MOST_EARLY_NS), "a disturbance is not waited for");
     }
 }
