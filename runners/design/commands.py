@@ -48,7 +48,7 @@ LOAD = Experiment(
     (
         *_of_targets(ONE_LOAD),
         Parameter("setting", "", "the server: target=FILE", read=setting_of),
-        Parameter("rate_rps", 0, "offered rate; 0: 70 % of a closed loop", "requests/s", low=0, high=10_000_000),
+        Parameter("rate_rps", 0, "offered rate; 0: half of a closed loop", "requests/s", low=0, high=10_000_000),
         Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
         Parameter("profile", "none", "events, or none", choices=EVENTS, several=True, optional=True),
     ),

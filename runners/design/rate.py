@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-STABLE_SHARE = 0.70
+#: Above it a stall of milliseconds becomes a queue that empties slowly, and the tail is that of the stalls.
+STABLE_SHARE = 0.50
 #: The published rate must leave this much of the probed capacity free; at capacity itself a queue never empties.
 CARRIED_SHARE = 0.90
 ROUND_TO_RPS = 100

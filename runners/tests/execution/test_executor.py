@@ -64,7 +64,7 @@ def test_all_treatments_and_the_floor_have_one_rate_that_the_weakest_probe_allow
         "probe-put-lsm", "probe-put-rocksdb", "floor-put", "put-lsm", "put-rocksdb",
     ]  # fmt: skip
     (rate_rps,) = {step.record.offered_rps for step in steps[2:]}
-    assert rate_rps is not None and 1_300 <= rate_rps <= 1_400, "70 % of what the weaker one reached"
+    assert rate_rps is not None and 900 <= rate_rps <= 1_000, "half of what the weaker one reached"
     assert {step.record.block for step in steps} == {"put"}
 
 
