@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from runners.analysis import machine_stalls
+from runners.readers.activity import PROCESS
 from runners.readers.run import Step
 
 STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
@@ -82,6 +83,22 @@ def cause(name: str, events: list[tuple[float, float, float]], stops: bool = Fal
 def of(step: Step) -> list[Cause]:
     """Every cause that the step's raw files tell of, those with no event left out."""
     return [one for one in (*_stops(step), *_contention(step)) if len(one)]
+
+
+def other_processes(step: Step) -> dict[str, float]:
+    """CPU time in milliseconds by name of each process that ran beside the load, while others held it up.
+
+    The largest first; empty where nothing held it up, or where an older record knows no names.
+    """
+    activity = step.frames["activity"]
+    rows = activity[activity["kind"].str.startswith(PROCESS)]
+    events = next((one for one in of(step) if one.name == FOREIGN), None)
+    if events is None or rows.empty:
+        return {}
+    middle_s = (rows["t_s"] + rows["length_s"] / 2).to_numpy(float)[:, None]
+    during = ((events.begin_s <= middle_s) & (middle_s <= events.end_s)).any(axis=1)
+    used = rows[during].groupby("kind")["busy_ms"].sum().sort_values(ascending=False, kind="stable")
+    return {str(kind).removeprefix(PROCESS): float(ms) for kind, ms in used.items()}
 
 
 def _stops(step: Step) -> Iterator[Cause]:

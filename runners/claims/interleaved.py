@@ -56,6 +56,7 @@ LEVELS = {
 UNDISTURBED, CPU, THROUGHPUT = "p99_undisturbed_us", "cpu_us", "closed_loop_rps"
 #: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
 COUNTED = {
+    "background_cpu_us": Quantity("background_cpu_us", "CPU per request of background threads", "us"),
     "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
     "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
     "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
@@ -121,7 +122,7 @@ class Row:
     @property
     def said(self) -> str:
         """The verdict in a word: faster or slower of a time, higher or lower of anything else."""
-        if self.decided and self.quantity.name != CPU and self.quantity.unit == "us":
+        if self.decided and self.quantity.name not in (CPU, *COUNTED) and self.quantity.unit == "us":
             return "faster" if self.better else "slower"
         return self.verdict.value
 

@@ -16,6 +16,7 @@ BUSY = 0.7  # share of time in which the connection waits for an answer
 WAITING_CATEGORY = "poll"
 WORTH_A_STEP = 0.1  # share of the tail that a cause explains
 MUCH_UNEXPLAINED = 0.3
+MOST_NAMED, LEAST_NAMED = 3, 0.1  # of other processes: how many, and from which share of their CPU time on
 REMEDIES = {
     causes.GC: "Try another collector or a larger heap",
     causes.STALL: "Give the store more room before it holds writers back, or write less",
@@ -131,7 +132,8 @@ def _tail(step: Step) -> Iterator[Finding]:
         if share.share.value < WORTH_A_STEP or cause not in REMEDIES:
             continue
         code = "N02" if cause == causes.GC else "N11"
-        text = f"{REMEDIES[cause]} for {name}: {cause} explains {part} of its tail"
+        remedy = REMEDIES[cause] + (_named_processes(step) if cause == causes.FOREIGN else "")
+        text = f"{remedy} for {name}: {cause} explains {part} of its tail"
         evidence: dict[str, write.Value] = {
             "share": share.share.value,
             "p": share.p,
@@ -142,6 +144,18 @@ def _tail(step: Step) -> Iterator[Finding]:
         text = f"Look closer at {name}: {write.percent(seen.unexplained)} of its tail has no cause among those recorded"
         unexplained: dict[str, write.Value] = {"unexplained": seen.unexplained}
         yield Finding("N03", Severity.NOTE, write.sentence(text), unexplained, (step.name,), figure)
+
+
+def _named_processes(step: Step) -> str:
+    """Which processes these were, up to three, each with its part of their CPU time: (dockerd 61.2 %)."""
+    used = causes.other_processes(step)
+    whole_ms = sum(used.values())
+    named = [
+        f"{process} {write.percent(ms / whole_ms)}"
+        for process, ms in list(used.items())[:MOST_NAMED]
+        if ms >= LEAST_NAMED * whole_ms
+    ]
+    return f" (of its CPU time {write.listed(named)})" if named else ""
 
 
 def _tail_by_second(step: Step) -> Iterator[Finding]:

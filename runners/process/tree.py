@@ -63,9 +63,16 @@ class ProcessClock:
         return sum(self._used_s.values()) if self._used_s else None
 
 
-def _used_s(pid: int) -> float | None:
+def cpu_time_ns(pid: int) -> int | None:
+    """Read what a process has used of processors since its start; None where it has ended, or without such a clock."""
     with contextlib.suppress(OSError, AttributeError):
-        return time.clock_gettime_ns((~pid << _CLOCK_BITS) | _CPU_CLOCK) / 1e9
+        return time.clock_gettime_ns((~pid << _CLOCK_BITS) | _CPU_CLOCK)
+    return None
+
+
+def _used_s(pid: int) -> float | None:
+    if (used_ns := cpu_time_ns(pid)) is not None:
+        return used_ns / 1e9
     with contextlib.suppress(psutil.Error):
         times = psutil.Process(pid).cpu_times()
         return float(times.user + times.system)

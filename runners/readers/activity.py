@@ -23,6 +23,10 @@ from runners.readers.columns import frame
 from runners.readers.errors import ReadError, why
 
 
+#: Before the name of a process that is none of the load's, in `kind` of the `activity` frame.
+PROCESS = "process "
+
+
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """The `activity` frame. A cut last line is left out; any other broken line raises ReadError."""
     try:
@@ -67,6 +71,9 @@ def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> 
             yield {**at, "kind": f"{resource} stall", "busy_ms": max(0.0, (last - first) / 1000)}
     for part, ms in sorted(ran.items()):
         yield {**at, "kind": part, "busy_ms": ms}
+    for name in sorted(after.get("others_ns") or {}):
+        if (ms := _grown(before, after, "others_ns", name) / 1e6) > 0:
+            yield {**at, "kind": PROCESS + name, "busy_ms": ms}
     yield {**at, "kind": "wait", "busy_ms": _grown(before, after, "waited_ns", "serving") / 1e6}
     if all("sending" in (sample.get("waited_ns") or {}) for sample in (before, after)):
         yield {**at, "kind": "sending wait", "busy_ms": _grown(before, after, "waited_ns", "sending") / 1e6}

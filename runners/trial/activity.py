@@ -5,6 +5,8 @@ differences. Threads are summed up by what they are for (see `ROLES`), from the 
 nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE; the server is in the same session, or it
 would not work, see runners/docs/0001) and is done in a fraction of a millisecond, so that it takes next to nothing from
 those it watches; samples carry their own time, for they may come late.
+
+Every process that is none of the load's is known by its name, kernel threads too: whoever disturbs a load can be named.
 """
 
 from __future__ import annotations
@@ -18,11 +20,15 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+import psutil
+
 from runners.process.cpu_placement import COMPILER
-from runners.process.tree import tree
+from runners.process.tree import cpu_time_ns, tree
+from runners.storage.schema import OtherProcess
 from runners.trial.counters import Counters
 
 PERIOD_S = 0.1
@@ -37,14 +43,45 @@ ROLES = (
     ("profiler", re.compile(r"JFR |Async-prof")),
     ("serving", re.compile(r"NIO |HTTP|pool|ForkJoin|worker|Cluster|Acceptor|one-nio", re.I)),
 )
+#: Roles that respond to no request.
+BACKGROUND = ("jit", "gc", "flush", "compaction", "profiler")
 OTHER = "other"
+THIS_PROGRAM = "this lab"
 SENDING = "sending"  # of the generator, not of the server
+#: Other processes are listed from this much CPU time on, since the sampling began.
+LEAST_OTHER_NS = 1_000_000
+MOST_OTHERS, LEAST_CORES = 3, 0.02  # named of a whole load; less is not worth a name
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+
+
+@dataclass(slots=True)
+class _Other:
+    """A process that is none of the load's: its CPU time when first and when last read."""
+
+    name: str
+    first_ns: int
+    last_ns: int
 
 
 def role(name: str) -> str:
     """What a thread of that name is for."""
     return next((role for role, pattern in ROLES if pattern.match(name)), OTHER)
+
+
+def background_cpu_us(roots: Collection[int]) -> int | None:
+    """Read the CPU time of a server's background threads, in microseconds; None where the kernel does not tell.
+
+    A thread that has ended is not counted.
+    """
+    if not available():
+        return None
+    used_ns = 0
+    for pid in tree(roots):
+        for thread in Path(f"/proc/{pid}/task").glob("*"):
+            with contextlib.suppress(OSError, ValueError):
+                if role((thread / "comm").read_text(encoding="ascii", errors="replace").strip()) in BACKGROUND:
+                    used_ns += int((thread / "schedstat").read_text(encoding="ascii").split()[0])
+    return used_ns // 1000
 
 
 def available() -> bool:
@@ -127,9 +164,12 @@ class Activity:
         self._opened = contextlib.ExitStack()
         self._roles: dict[str, str] = {}
         self._last: dict[str, tuple[int, int]] = {}
+        self._others: dict[int, _Other] = {}
+        self._began_ns = time.monotonic_ns()
 
     def __enter__(self) -> Activity:
         """Take the first sample, then start the sampling: differences count from here, however late the thread runs."""
+        self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:
                 opened.enter_context(self._counters)
@@ -168,6 +208,36 @@ class Activity:
                     self._roles[thread] = role(name.strip())
         if self.generator_pid is not None:
             self._roles |= dict.fromkeys(self._new_threads(self.generator_pid), SENDING)
+        self._scan_others()
+
+    def _scan_others(self) -> None:
+        """Find processes that have come; one that came after the sampling began counts from its start."""
+        of_the_load = {*tree((*self._roots, *([self.generator_pid] if self.generator_pid is not None else [])))}
+        first = not self._others
+        for pid in psutil.pids():
+            if pid not in self._others and pid not in of_the_load and (used_ns := cpu_time_ns(pid)) is not None:
+                with contextlib.suppress(OSError):
+                    name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+                    name = THIS_PROGRAM if pid == os.getpid() else name
+                    self._others[pid] = _Other(name, used_ns if first else 0, used_ns)
+        for pid in of_the_load:
+            self._others.pop(pid, None)
+
+    def busiest(self) -> tuple[OtherProcess, ...]:
+        """Name the processes beside the load that used most, of the whole time until now; none where none is known."""
+        elapsed_ns = time.monotonic_ns() - self._began_ns
+        used = sorted(self._others_ns().items(), key=lambda each: -each[1])
+        found = [OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used[:MOST_OTHERS]]
+        return tuple(each for each in found if each.cores >= LEAST_CORES)
+
+    def _others_ns(self) -> dict[str, int]:
+        """CPU time by name since the sampling began; a process that has ended keeps what it had."""
+        used: dict[str, int] = {}
+        for pid, other in self._others.items():
+            if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
+                other.last_ns = used_ns
+            used[other.name] = used.get(other.name, 0) + other.last_ns - other.first_ns
+        return {name: grown_ns for name, grown_ns in used.items() if grown_ns >= LEAST_OTHER_NS}
 
     def _new_threads(self, pid: int) -> set[str]:
         root = f"/proc/{pid}/task"
@@ -197,6 +267,7 @@ class Activity:
             "busy_s": busy_s,
             "ran_ns": ran,
             "waited_ns": waited,
+            "others_ns": self._others_ns(),
             "generator_s": self._cpu_s(self.generator_pid),
             "disk_busy_ms": self._disk_busy_ms(),
             "io_stall_us": self._stalled_us("io"),

@@ -28,9 +28,8 @@ from runners.storage.schema import (
 )
 from runners.targets.base import Jvm, StoreStatistics, Target, log_tail
 from runners.targets.group import TargetGroup
-from runners.trial.activity import Activity, IdleThread
+from runners.trial.activity import Activity, IdleThread, background_cpu_us
 from runners.trial.footprint import processes
-from runners.trial.others import Others
 from runners.trial.profiler import Profiler, ProfileSpec
 from runners.trial.recording import Recorder
 from runners.trial.sampler import CPU, JvmSampler, Sampler, sampler_of
@@ -118,6 +117,7 @@ class _Counters:
     @staticmethod
     def _counted(server: Target) -> dict[str, int | None]:
         found: dict[str, int | None] = dataclasses.asdict(activity(server.pids))
+        found["background_cpu_us"] = background_cpu_us(server.pids)
         with contextlib.suppress(ServerError):
             found["allocated_bytes"] = server.status().get("allocated_bytes")
         return {"allocated_bytes": None} | found
@@ -172,7 +172,7 @@ def measure_step(
             looking.ask()
         return server.alive()
 
-    others, counters = Others(tree(server.pids)), _Counters(server)
+    counters = _Counters(server)
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
     logged = load.parts_rps or (load.targets and load.rate_rps is not None)
     requests = folder.requests if logged else None
@@ -195,7 +195,6 @@ def measure_step(
                 raise server.death() from refusal
             raise
     targets = counters.end(load)
-    busiest = others.busiest()
     logs.copy()
     record = replace(
         _record(server, load, instrument, outcome),
@@ -205,7 +204,7 @@ def measure_step(
         profiler_note=recorded.note,
         events_recorded=isinstance(server, Jvm),
         events_note=events.note,
-        others=busiest,
+        others=activity.busiest(),
         witness=watched[0] if watched else None,
         targets=targets,
     )

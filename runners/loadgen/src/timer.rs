@@ -21,9 +21,10 @@ const SOON_NS: i64 = 3_000_000;
 #[cfg(target_os = "linux")]
 const MOST_NS: u64 = 10_000;
 
-/// A sleep ends early by all of that only where moments are so many times as far apart, and before shorter gaps by a part
-/// of it.
+/// A sleep ends early by all of that only where so many times as much is left, and before shorter ones by a part of it.
 const EARLY_BEFORE: u64 = 2;
+/// Where moments are so many times as far apart, all of it is spent looking, whatever is left: then it costs little.
+const LONG_GAP: u64 = 4;
 /// That part's inverse: what it wins in punctuality it costs in time spent looking.
 const PART: u64 = 3;
 /// How far one sleep moves the median.
@@ -115,10 +116,14 @@ impl Alarm {
         if left_ns <= timer_price_ns() || moment_ns == self.rang_for_ns {
             return None;
         }
-        if self.gap_ns >= EARLY_BEFORE * self.late_ns {
+        if self.gap_ns >= LONG_GAP * self.late_ns {
             return (left_ns > self.late_ns).then(|| moment_ns - self.late_ns);
         }
-        let early_ns = if left_ns >= self.late_ns { self.late_ns / PART } else { 0 };
+        let early_ns = match left_ns {
+            left if left >= EARLY_BEFORE * self.late_ns => self.late_ns,
+            left if left >= self.late_ns => self.late_ns / PART,
+            _ => 0,
+        };
         Some(moment_ns - early_ns)
     }
 

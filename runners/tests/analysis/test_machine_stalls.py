@@ -191,6 +191,16 @@ def test_without_names_of_serving_threads_other_processes_count_with_what_they_r
     assert {one.name: float(one.capacity_ms.sum()) for one in causes.of(step)} == {causes.FOREIGN: 80.0}
 
 
+def test_processes_that_ran_while_others_held_up_the_load_are_named_the_busiest_first(tmp_path: Path) -> None:
+    step = load(tmp_path, STOOD, seen([]), None)
+    rows = of_activity(**{"foreign": 80.0, "wait": 50.0, "sending wait": 0.0, "process a": 20.0, "process b": 60.0})
+    elsewhere = pd.DataFrame([{"t_s": 9.0, "length_s": 0.1, "kind": "process c", "busy_ms": 90.0}])
+    step.frames["activity"] = pd.concat([rows, elsewhere], ignore_index=True)
+    assert causes.other_processes(step) == {"b": 60.0, "a": 20.0}
+    step.frames["activity"] = of_activity(**{"foreign": 80.0, "wait": 0.0, "sending wait": 0.0, "process a": 80.0})
+    assert causes.other_processes(step) == {}, "nobody waited for it"
+
+
 def test_a_stall_while_the_disk_is_busy_may_be_the_server_s_and_stays_in() -> None:
     both = seen([(3.02, 0.05), (8.12, 0.04)])
     rows = [

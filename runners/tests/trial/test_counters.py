@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.readers.activity import PROCESS, read_activity
 from runners.trial import counters
 from runners.trial.activity import Activity, available
 from runners.trial.counters import Counters
@@ -78,3 +80,29 @@ def test_sampling_begins_before_what_is_watched(tmp_path: Path) -> None:
     with Activity(tmp_path / "activity.jsonl", (os.getpid(),), tmp_path):
         first = (tmp_path / "activity.jsonl").read_text().splitlines()[0]
         assert json.loads(first)["ran_ns"], "however late the sampling thread gets a core"
+
+
+@pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
+def test_a_process_beside_the_load_is_known_by_its_name_and_one_of_the_load_is_none_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "activity.jsonl"
+    spin = ["-c", "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"]
+    for name in ("disturber", "of-the-load"):
+        (tmp_path / name).symlink_to(sys.executable)
+    with contextlib.ExitStack() as running:
+        own, other = (
+            running.enter_context(
+                subprocess.Popen([tmp_path / name, *spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            )
+            for name in ("of-the-load", "disturber")
+        )
+        with Activity(path, (own.pid,), tmp_path):
+            for each in (own, other):
+                assert each.stdout is not None
+                each.stdout.readline()
+        own.kill()
+        other.kill()
+    used = json.loads(path.read_text().splitlines()[-1])["others_ns"]
+    assert "disturber" in used and "of-the-load" not in used
+    began_us = json.loads(path.read_text().splitlines()[0])["unix_us"]
+    rows = read_activity(path, began_us)
+    assert (rows["kind"] == f"{PROCESS}disturber").any()

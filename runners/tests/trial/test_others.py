@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.trial.others import OWN, Others
+from runners.trial.activity import THIS_PROGRAM, Activity, available
 
+pytestmark = pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
 BUSY, ASLEEP = "while True: pass", "import time; time.sleep(60)"
 WATCHED_S = 1.0
 
@@ -36,16 +37,16 @@ def test_a_busy_process_is_named_and_neither_what_is_measured_nor_what_sleeps(tm
         running(tmp_path, "measured", BUSY) as measured,
         running(tmp_path, "asleep", ASLEEP),
     ):
-        others = Others((measured,))
-        time.sleep(WATCHED_S)
-        cores = {each.name: each.cores for each in others.busiest()}
+        with Activity(tmp_path / "activity.jsonl", (measured,), None) as activity:
+            time.sleep(WATCHED_S)
+        cores = {each.name: each.cores for each in activity.busiest()}
     assert 0.1 < cores["foreign"] <= 1.1 and not cores.keys() & {"measured", "asleep"}
 
 
 @pytest.mark.timed
-def test_this_lab_is_named_by_what_it_is() -> None:
-    others = Others(())
-    ends = time.monotonic() + WATCHED_S
-    while time.monotonic() < ends:
-        pass
-    assert OWN in [each.name for each in others.busiest()]
+def test_this_lab_is_named_by_what_it_is(tmp_path: Path) -> None:
+    with Activity(tmp_path / "activity.jsonl", (), None) as activity:
+        ends = time.monotonic() + WATCHED_S
+        while time.monotonic() < ends:
+            pass
+    assert THIS_PROGRAM in [each.name for each in activity.busiest()]
