@@ -22,7 +22,6 @@ import pandas as pd
 from runners.readers.columns import frame
 from runners.readers.errors import ReadError, why
 
-
 #: Before the name of a process that is none of the load's, in `kind` of the `activity` frame.
 PROCESS = "process "
 
