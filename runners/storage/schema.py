@@ -148,9 +148,9 @@ class TargetRecord(Struct, frozen=True):
     """One of the servers that shared the schedule of a load.
 
     `cpu_s` is the processor time of its processes while the generator ran, with all that they started; likewise its
-    context switches, its calls to read or write, what its JVM allocated, and `background_cpu_us`, the part of `cpu_s` of
-    threads that respond to no request (compilers, collectors, flushes, compaction). `rss_bytes` is the memory of their own
-    and `disk_bytes` what the store takes, both at the end. None: not known here.
+    context switches, its calls to read or write, what its JVM allocated, and `background_cpu_us`, the part of `cpu_s`
+    of threads that respond to no request (compilers, collectors, flushes, compaction). `rss_bytes` is the memory of
+    their own and `disk_bytes` what the store takes, both at the end. None: not known here.
     """
 
     name: str
