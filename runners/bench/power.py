@@ -41,6 +41,7 @@ from runners.readers.activity import read_stall_log
 from runners.readers.requests_log import RequestsLog, read_requests_log
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
+from runners.trial.activity import BackgroundClock
 from runners.trial.witness import StallWitness
 
 NAMES = ("baseline", "other")
@@ -135,12 +136,15 @@ def shared(on: Fixture, sides: Sequence[Running], design: Design, interleave: st
     flags += ["--seed", str(seed), "--interleave", interleave, "--requests-log", str(log)]
     flags += chain(*(("--target", f"{name}={side.target}") for name, side in zip(NAMES, sides, strict=True)))
     command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
-    clocks, read = [ProcessClock((side.pid,)) for side in sides], list[tuple[float, ...]]()
+    clocks = [(ProcessClock((side.pid,)), BackgroundClock((side.pid,))) for side in sides]
+    read: list[tuple[float, ...]] = []
     with StallWitness(TRUEPACE.with_name("stall-witness")).beside(usable_cpus(), stalls) as watched:
         child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:
-                read.append((time.time(), *(clock.read_s() or 0.0 for clock in clocks)))
+                read.append(
+                    (time.time(), *((all_.read_s() or 0.0) - (apart.read_s() or 0.0) for all_, apart in clocks))
+                )
                 if child.wait_up_to(CLOCK_S):
                     break
                 if time.time() - read[0][0] > design.seconds + _TIMEOUT_S:
@@ -156,8 +160,12 @@ def shared(on: Fixture, sides: Sequence[Running], design: Design, interleave: st
     return found
 
 
+def _responding_s(whole: ProcessClock, background: BackgroundClock) -> float:
+    return (whole.read_s() or 0.0) - (background.read_s() or 0.0)
+
+
 def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
-    """CPU time a request of each side, whole and without each block between two readings of the clocks."""
+    """CPU time a request of each side's responding threads, whole and without each block between two readings."""
     frame = requests.frame[requests.frame["fate"] == "completed"]
     came_s = frame["t_s"].to_numpy(float) + frame["response_us"].to_numpy(float) / 1e6
     read = read[read[:, 0] >= requests.start_unix_us / 1e6]

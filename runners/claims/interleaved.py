@@ -53,10 +53,11 @@ LEVELS = {
     "service_p90_us": ("service_us", 0.9),
     "service_p99_us": ("service_us", 0.99),
 }
-UNDISTURBED, CPU, THROUGHPUT = "p99_undisturbed_us", "cpu_us", "closed_loop_rps"
+UNDISTURBED, THROUGHPUT = "p99_undisturbed_us", "closed_loop_rps"
+#: Of the threads that respond; of the others (compilers, collectors, flushes, compaction), where these are known.
+CPU, BACKGROUND_CPU = "cpu_us", "background_cpu_us"
 #: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
 COUNTED = {
-    "background_cpu_us": Quantity("background_cpu_us", "CPU per request of background threads", "us"),
     "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
     "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
     "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
@@ -73,6 +74,7 @@ QUANTITIES = {
         Quantity("service_p90_us", "service p90", "us"),
         Quantity("service_p99_us", "service p99", "us"),
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
+        Quantity(BACKGROUND_CPU, "CPU per request of background threads", "us"),
         *COUNTED.values(),
         Quantity(MEMORY, "memory", "bytes"),
         Quantity(DISK, "room on the disk", "bytes"),
@@ -122,7 +124,7 @@ class Row:
     @property
     def said(self) -> str:
         """The verdict in a word: faster or slower of a time, higher or lower of anything else."""
-        if self.decided and self.quantity.name not in (CPU, *COUNTED) and self.quantity.unit == "us":
+        if self.decided and self.quantity.name not in (CPU, BACKGROUND_CPU) and self.quantity.unit == "us":
             return "faster" if self.better else "slower"
         return self.verdict.value
 
@@ -400,9 +402,14 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         found[UNDISTURBED] = start_of(kept, names, 0.99)
     served = dict(zip(targets["target"], targets["served"], strict=True))
     used = {
-        each.name: each.cpu_s / served[each.name] * 1e6
+        each.name: (each.cpu_s - (each.background_cpu_s or 0.0)) / served[each.name] * 1e6
         for each in step.record.targets
         if each.cpu_s and served.get(each.name)
+    }
+    background = {
+        each.name: each.background_cpu_s / served[each.name] * 1e6
+        for each in step.record.targets
+        if each.background_cpu_s and served.get(each.name)
     }
     if _in_slices(step):
         alone = dict(zip(targets["target"], targets["achieved_rps"], strict=True))
@@ -416,6 +423,7 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     }
     values_of: dict[str, Mapping[str, float]] = {
         CPU: used,
+        BACKGROUND_CPU: background,
         **counted,
         THROUGHPUT: alone,
         MEMORY: {each.name: float(each.rss_bytes) for each in step.record.targets if each.rss_bytes},

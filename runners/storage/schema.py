@@ -147,21 +147,21 @@ class InterleavedRecord(Struct, frozen=True):
 class TargetRecord(Struct, frozen=True):
     """One of the servers that shared the schedule of a load.
 
-    `cpu_s` is the processor time of its processes while the generator ran, with all that they started; likewise its
-    context switches, its calls to read or write, what its JVM allocated, and `background_cpu_us`, the part of `cpu_s`
-    of threads that respond to no request (compilers, collectors, flushes, compaction). `rss_bytes` is the memory of
-    their own and `disk_bytes` what the store takes, both at the end. None: not known here.
+    `cpu_s` is the processor time of its processes while the generator ran, with all that they started, and
+    `background_cpu_s` the part of it of threads that respond to no request (compilers, collectors, flushes,
+    compaction); likewise its context switches, its calls to read or write, and what its JVM allocated. `rss_bytes` is
+    the memory of their own and `disk_bytes` what the store takes, both at the end. None: not known here.
     """
 
     name: str
     engine: str = ""
     weight: float = 1.0
     cpu_s: float | None = None
+    background_cpu_s: float | None = None
     voluntary_switches: int | None = None
     forced_switches: int | None = None
     read_write_calls: int | None = None
     allocated_bytes: int | None = None
-    background_cpu_us: int | None = None
     rss_bytes: int | None = None
     disk_bytes: float | None = None
     server: ServerRecord = ServerRecord()

@@ -68,22 +68,6 @@ def role(name: str) -> str:
     return next((role for role, pattern in ROLES if pattern.match(name)), OTHER)
 
 
-def background_cpu_us(roots: Collection[int]) -> int | None:
-    """Read the CPU time of a server's background threads, in microseconds; None where the kernel does not tell.
-
-    A thread that has ended is not counted.
-    """
-    if not available():
-        return None
-    used_ns = 0
-    for pid in tree(roots):
-        for thread in Path(f"/proc/{pid}/task").glob("*"):
-            with contextlib.suppress(OSError, ValueError):
-                if role((thread / "comm").read_text(encoding="ascii", errors="replace").strip()) in BACKGROUND:
-                    used_ns += int((thread / "schedstat").read_text(encoding="ascii").split()[0])
-    return used_ns // 1000
-
-
 def available() -> bool:
     """Whether this kernel tells what its threads use."""
     return Path("/proc/self/schedstat").exists() and Path("/proc/stat").exists()
@@ -95,6 +79,37 @@ def run_when_idle() -> None:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     except (OSError, AttributeError):
         os.nice(10)
+
+
+class BackgroundClock:
+    """Sums up the CPU time of a server's threads that respond to no request, from the scheduler's counters (Linux).
+
+    A thread that ends counts with what it had used when it was last read.
+    """
+
+    def __init__(self, roots: Collection[int]) -> None:
+        self._roots = tuple(roots)
+        self._known: dict[str, str] = {}
+        self._used_ns: dict[str, int] = {}
+
+    def read_s(self) -> float | None:
+        """CPU seconds so far, zero where no thread is known by its name; None where the kernel does not tell."""
+        if not available():
+            return None
+        for pid in tree(self._roots):
+            with contextlib.suppress(OSError):
+                for thread in Path(f"/proc/{pid}/task").iterdir():
+                    self._read(thread)
+        return sum(self._used_ns.values()) / 1e9
+
+    def _read(self, thread: Path) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            known = self._known.get(thread.name, OTHER)
+            if known == OTHER:  # a thread takes its name after its start
+                known = role((thread / "comm").read_text(encoding="ascii", errors="replace").strip())
+                self._known[thread.name] = known
+            if known in BACKGROUND:
+                self._used_ns[thread.name] = int((thread / "schedstat").read_text(encoding="ascii").split()[0])
 
 
 class IdleThread:

@@ -28,7 +28,7 @@ from runners.storage.schema import (
 )
 from runners.targets.base import Jvm, StoreStatistics, Target, log_tail
 from runners.targets.group import TargetGroup
-from runners.trial.activity import Activity, IdleThread, background_cpu_us
+from runners.trial.activity import Activity, BackgroundClock, IdleThread
 from runners.trial.footprint import processes
 from runners.trial.profiler import Profiler, ProfileSpec
 from runners.trial.recording import Recorder
@@ -76,16 +76,17 @@ class _Counters:
     def __init__(self, server: Target) -> None:
         self._members = server.members if isinstance(server, TargetGroup) else {}
         self._clocks = {name: ProcessClock(each.pids) for name, each in self._members.items()}
-        self._before_s: dict[str, float | None] = {}
+        self._background = {name: BackgroundClock(each.pids) for name, each in self._members.items()}
+        self._before_s: dict[str, tuple[float | None, float | None]] = {}
         self._before: dict[str, dict[str, int | None]] = {}
 
     def begin(self) -> None:
         self._before = {name: self._counted(each) for name, each in self._members.items()}
         self._before_s = self.tick()
 
-    def tick(self) -> dict[str, float | None]:
-        """Read the clocks of all; in between too, as a process that ends can't be read afterwards."""
-        return {name: clock.read_s() for name, clock in self._clocks.items()}
+    def tick(self) -> dict[str, tuple[float | None, float | None]]:
+        """Read the clocks of all, and those of the background; in between too, for what has ended can't be read."""
+        return {name: (clock.read_s(), self._background[name].read_s()) for name, clock in self._clocks.items()}
 
     def end(self, load: LoadSpec) -> tuple[TargetRecord, ...]:
         """What each server used since `begin`, in the order of the load's targets."""
@@ -95,7 +96,8 @@ class _Counters:
                 name=target.name,
                 engine=self._members[target.name].engine,
                 weight=target.weight,
-                cpu_s=None if (used := after_s[target.name]) is None else used - (self._before_s[target.name] or 0.0),
+                cpu_s=_since(self._before_s[target.name][0], after_s[target.name][0]),
+                background_cpu_s=_since(self._before_s[target.name][1], after_s[target.name][1]),
                 rss_bytes=processes(tree(self._members[target.name].pids)).rss_anon_bytes,
                 disk_bytes=self._disk_bytes(self._members[target.name]),
                 server=self._members[target.name].record(),
@@ -117,7 +119,6 @@ class _Counters:
     @staticmethod
     def _counted(server: Target) -> dict[str, int | None]:
         found: dict[str, int | None] = dataclasses.asdict(activity(server.pids))
-        found["background_cpu_us"] = background_cpu_us(server.pids)
         with contextlib.suppress(ServerError):
             found["allocated_bytes"] = server.status().get("allocated_bytes")
         return {"allocated_bytes": None} | found
@@ -125,6 +126,10 @@ class _Counters:
     @staticmethod
     def _disk_bytes(server: Target) -> float | None:
         return store_status(server.status()).disk_bytes if server.alive() else None
+
+
+def _since(before_s: float | None, after_s: float | None) -> float | None:
+    return None if after_s is None else after_s - (before_s or 0.0)
 
 
 def measure_step(

@@ -7,13 +7,15 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from runners.readers.activity import PROCESS, read_activity
 from runners.trial import counters
-from runners.trial.activity import Activity, available
+from runners.trial.activity import Activity, BackgroundClock, available
 from runners.trial.counters import Counters
 
 
@@ -80,6 +82,29 @@ def test_sampling_begins_before_what_is_watched(tmp_path: Path) -> None:
     with Activity(tmp_path / "activity.jsonl", (os.getpid(),), tmp_path):
         first = (tmp_path / "activity.jsonl").read_text().splitlines()[0]
         assert json.loads(first)["ran_ns"], "however late the sampling thread gets a core"
+
+
+@pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
+def test_threads_of_the_background_count_with_what_they_used_after_their_end_too() -> None:
+    started, end = threading.Event(), threading.Event()
+
+    def compile_for_a_while() -> None:
+        Path("/proc/thread-self/comm").write_text("C2 CompilerThre", encoding="ascii")
+        while time.thread_time() < 0.05:
+            pass
+        started.set()
+        end.wait()
+
+    clock = BackgroundClock((os.getpid(),))
+    before_s = clock.read_s()
+    thread = threading.Thread(target=compile_for_a_while)
+    thread.start()
+    started.wait()
+    used_s = clock.read_s()
+    end.set()
+    thread.join()
+    assert before_s is not None and used_s is not None and used_s - before_s >= 0.05
+    assert clock.read_s() == used_s
 
 
 @pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
