@@ -23,7 +23,7 @@ from runners.report.tables import Table
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
 _WIDTH = 49  # characters of the axis; odd, so that no change lies in the middle
 _MOST = 1.0  # the axis goes to twice and to half at most
-MOST_WARNINGS = 5
+MOST_WARNINGS = 4
 
 
 def comment(found: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:

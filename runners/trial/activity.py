@@ -50,6 +50,7 @@ THIS_PROGRAM = "this lab"
 SENDING = "sending"  # of the generator, not of the server
 #: Other processes are listed from this much CPU time on, since the sampling began.
 LEAST_OTHER_NS = 1_000_000
+_KWORKER = re.compile(r"kworker/.*")  # the kernel's pool: which of its threads works is chance
 MOST_OTHERS, LEAST_CORES = 3, 0.02  # named of a whole load; less is not worth a name
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 
@@ -233,7 +234,7 @@ class Activity:
             if pid not in self._others and pid not in of_the_load and (used_ns := cpu_time_ns(pid)) is not None:
                 with contextlib.suppress(OSError):
                     name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-                    name = THIS_PROGRAM if pid == os.getpid() else name
+                    name = THIS_PROGRAM if pid == os.getpid() else _KWORKER.sub("kworker", name)
                     self._others[pid] = _Other(name, used_ns if first else 0, used_ns)
         for pid in of_the_load:
             self._others.pop(pid, None)
