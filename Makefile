@@ -54,7 +54,7 @@ test: $(READY)
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server bench-store bench-audit bench-recording bench-power
+bench: bench-loadgen bench-server bench-store bench-audit bench-power
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
@@ -75,7 +75,7 @@ bench-power: $(READY)
 	@$(BIN)/python -m runners.bench.power $(BENCH) $(ROWS)
 
 bench-recording: $(READY)
-	@$(BIN)/python -m runners.bench.recording
+	@$(BIN)/python -m runners.bench.loadgen recording
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m runners.tests.words

@@ -22,7 +22,7 @@ from runners.errors import LabError
 if TYPE_CHECKING:
     from runners.audit.audit import Audit
     from runners.claims.gate import Judgement
-    from runners.design.change_limit import ChangeLimit
+    from runners.design.objective import ChangeLimit
     from runners.storage.run_folder import RunFolder
 
 EXIT_PROBLEM = 1
@@ -518,7 +518,7 @@ def compare(
         compare_with_revision,
         compare_with_runs,
     )
-    from runners.design.change_limit import ChangeLimit
+    from runners.design.objective import ChangeLimit
 
     judged_by = [ChangeLimit.parse(text) for text in limits]
     if form and as_json:

@@ -23,8 +23,8 @@ from runners.claims.conclusion import Check
 from runners.claims.gate import Judgement, judge, judge_runs
 from runners.claims.interleaved import Comparison, comparisons
 from runners.design import comparison
-from runners.design.change_limit import ChangeLimit
 from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, TARGET_COMPARE
+from runners.design.objective import ChangeLimit
 from runners.design.parameter import validate
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import PlanError

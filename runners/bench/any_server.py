@@ -26,7 +26,7 @@ from runners.toolchain.tools import ROOT
 
 EXAMPLES = ROOT / "runners" / "docs" / "examples"
 LIMIT, SHARE = "cpu>+3%", 0.1
-#: So that a comparison, all told, takes less than three minutes.
+#: So that a whole comparison takes less than three minutes.
 SHORT = ("--size", "smoke", "--minutes", "2", "--connections", "4", "-p", "repeat_s=5")
 LONGEST_S = 180.0
 FALSE_SHARE, FOUND_SHARE = 0.05, 0.9

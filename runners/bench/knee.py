@@ -1,35 +1,39 @@
-"""Rows on knees by short rate steps: how wide after a minute, do they come again, do their intervals hold the truth?"""
+"""Search knees by short rate steps and compare them: how wide are they after a minute, and do they come again?"""
 
 from __future__ import annotations
 
 import dataclasses
 import random
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
-from scipy.stats import binom
-
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Curve, Kind, RateStep, curve, estimate, first_rates, next_rates, ratio, undisturbed
-from runners.bench.fixture import Fixture
-from runners.bench.queue_model import CAPACITY_RPS, simulated_search, true_knee_rps
-from runners.bench.row import Row
+from runners.analysis.knee import (
+    Answer,
+    Curve,
+    Kind,
+    RateStep,
+    curve,
+    estimate,
+    first_rates,
+    next_rates,
+    ratio,
+    undisturbed,
+)
+from runners.bench.fixture import STALL_WITNESS, Fixture
+from runners.bench.row import NoFigure, Row
 from runners.design.block import BATCH, REST_SHARE, SEARCH_STEP_S
 from runners.design.objective import Objective
 from runners.design.session import Sweep
 from runners.design.workload import SCRIPTS
 from runners.process.cpu_placement import usable_cpus
-from runners.process.supervisor import pinned
 from runners.readers.activity import read_stall_log
 from runners.readers.columns import frame
-from runners.readers.rate_steps import rate_steps_frame
-from runners.readers.requests_log import read_requests_log
+from runners.readers.requests_log import rate_steps_frame, read_requests_log
 from runners.storage.schema import SweepRecord
-from runners.toolchain.tools import ROOT, TRUEPACE
-from runners.trial import machine
+from runners.toolchain.tools import TRUEPACE
 from runners.trial.witness import StallWitness
 
 SEARCH_S = 60.0
@@ -37,11 +41,8 @@ OBJECTIVE = Objective()
 CONNECTIONS = 16
 WARM_S = 4
 WIDTH_LIMIT, WITHIN = 0.2, 0.1
-#: Bursts of stalls a second, and the spread of a server's capacity from step to step, that searches are simulated with.
-SIMULATED = ((0.0, 0.0), (0.4, 0.03), (1.0, 0.03))
-COVERED, SURELY = 0.95, 0.98
 _TIMEOUT_S = 60.0
-#: What the generator is told of a server: an address, or a script and what it needs.
+#: How the generator is aimed at a server: an address, or a script and what it needs.
 Target = Sequence[str]
 
 
@@ -49,20 +50,9 @@ def batch(on: Fixture, target: Target, sweep: Sweep, connections: int = CONNECTI
     """Offer the rates one after the other, each followed by a rest, in one load under the stall witness."""
     log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
     offered = ",".join(f"{rps:.0f}" for rps in sweep.parts_rps)
-    flags = [
-        "-t1",
-        f"-c{connections}",
-        "-R",
-        offered,
-        "-d",
-        f"{sweep.length_s:g}s",
-        "--requests-log",
-        str(log),
-        *target,
-    ]
-    command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
-    with StallWitness(TRUEPACE.with_name("stall-witness")).beside(usable_cpus(), stalls) as watched:
-        subprocess.run(command, capture_output=True, timeout=sweep.length_s + _TIMEOUT_S, cwd=ROOT, check=True)
+    flags = ["-t1", f"-c{connections}", "-R", offered, "-d", f"{sweep.length_s:g}s", "--requests-log", str(log)]
+    with StallWitness(STALL_WITNESS).beside(usable_cpus(), stalls) as watched:
+        on.run([str(TRUEPACE), *flags, *target], sweep.length_s)
     requests = read_requests_log(log)
     seen = read_stall_log(stalls).frame(requests.start_unix_us) if watched[0].cpus else frame("stalls")
     record = SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s)
@@ -91,8 +81,30 @@ def search(
     return steps
 
 
+def answers(
+    on: Fixture, targets: Mapping[str, Target], seconds: float, seed: int, connections: int = CONNECTIONS
+) -> dict[str, Answer]:
+    """Search the knees of warm servers and estimate each."""
+    return {name: estimate(each, OBJECTIVE) for name, each in search(on, targets, seconds, seed, connections).items()}
+
+
+def line(found: Mapping[str, Answer]) -> str:
+    """Say what one search found."""
+    return "  " + ", ".join(f"{who} {each.rps:,.0f}/s ({each.kind})" for who, each in found.items())
+
+
+def row(name: str, found: Sequence[Mapping[str, Answer]], ours: str, peer: str, goal: float) -> Row | NoFigure:
+    """Compare two knees over the rounds that found both."""
+    both = [of for of in found if of[ours].kind == of[peer].kind == Kind.FOUND]
+    if not both:
+        return NoFigure(name, ">=", goal, "in no round were both knees found; is the machine calm?")
+    note = f"in {len(found) - len(both)} rounds no knee of both" if len(both) < len(found) else ""
+    mine, others = (tuple(of[who].rps for of in both) for who in (ours, peer))
+    return Row(name, "/s", mine, others, ">=", goal, note)
+
+
 def posterior(steps: Sequence[RateStep]) -> Curve:
-    """The posterior of a knee without the steps in which the machine stood still."""
+    """Estimate a knee without the steps in which the machine stood still."""
     return curve(undisturbed(steps)[0] or steps, OBJECTIVE)
 
 
@@ -117,9 +129,9 @@ def rows(on: Fixture, engine: str, more: Callable[[int], bool]) -> Iterator[Row]
             if len(found) > 1:
                 apart.append(found[-1].value / found[0].value)
             left_out = statistics.fmean(undisturbed(each)[1] for each in steps.values())
-            told = ", ".join(f"{each.rps:,.0f}/s ({each.low_rps:,.0f} to {each.high_rps:,.0f})" for each in answers)
+            knees = ", ".join(f"{each.rps:,.0f}/s ({each.low_rps:,.0f} to {each.high_rps:,.0f})" for each in answers)
             print(
-                f"  {engine} {number}: {told}, ratio {paired[-1].value:.3f} ({paired[-1].low:.3f} to "
+                f"  {engine} {number}: {knees}, ratio {paired[-1].value:.3f} ({paired[-1].low:.3f} to "
                 f"{paired[-1].high:.3f}), {left_out:.0%} of the steps left out, {time.monotonic() - began:.0f} s",
                 flush=True,
             )
@@ -136,17 +148,3 @@ def rows(on: Fixture, engine: str, more: Callable[[int], bool]) -> Iterator[Row]
     note = f"median {middle:,.0f}/s; {2 * len(paired) - count} found none"
     tried = float(2 * len(paired))
     yield Row(f"power/knee-{engine}/within-10%", "searches", (float(within),), (tried,), ">=", 1.0, note)
-
-
-def coverage(more: Callable[[int], bool]) -> Iterator[Row]:
-    """Search simulated servers: how often does the interval hold the knee that is true of them?"""
-    truth_rps, held, widths = true_knee_rps(OBJECTIVE), list[bool](), list[float]()
-    while more(len(held) // len(SIMULATED)):
-        for bursts, spread in SIMULATED:
-            knee = posterior(simulated_search(len(held), bursts, spread, OBJECTIVE)).knee
-            held.append(knee.low <= truth_rps <= knee.high)
-            widths.append(100 * (knee.high / knee.low - 1))
-    wanted = float(binom.ppf(1 - SURELY, len(held), COVERED))
-    note = f"of {len(held)} simulated with bursts as measured; median width {statistics.median(widths):.1f} %, "
-    note += f"true knee {truth_rps / CAPACITY_RPS:.2f} of the capacity"
-    yield Row("power/knee/coverage-vs-wanted", "searches", (float(sum(held)),), (wanted,), ">=", 1.0, note)

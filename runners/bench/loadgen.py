@@ -6,16 +6,33 @@ the rounds are compared. A run that other work disturbed is made again. `ROWS="o
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import json
+import math
+import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from runners.bench import sharing
-from runners.bench.clients import DURATION_S, Clients, Result
-from runners.bench.fixture import fixture
+from runners.analysis.interleaved import Start
+from runners.bench import power
+from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, Result, fixture, groups_asked
+from runners.bench.power import Design, shared, spinning
 from runners.bench.row import Row
+from runners.design.workload import SCRIPTS
+from runners.process.cpu_placement import usable_cpus
+from runners.readers.activity import StallLog, read_stall_log
+from runners.readers.wrk_console import read_console
+from runners.targets.lab_server import RunningServer
 from runners.toolchain.tools import find_wrk, find_wrk2
+from runners.trial.activity import Activity
+from runners.trial.recording import Recorder
+from runners.trial.witness import StallWitness
 
+DURATION_S = 4
+WARMUP_S = 1
+SCRIPT_S = 1
 ROUNDS = 7
 #: A tail is the machine's more than a median is: it takes more rounds to tell two of them apart. They are short so that
 #: what else the machine does spoils few of them; at 2000/s 40 answers of a round lie beyond its p99.
@@ -32,8 +49,69 @@ LUA_LIMIT_US = 1.5
 WARM_S = 8
 #: Whose clock says when an answer came, and the mark in a row's name. The references read their own, as `user` does.
 CLOCKS = {"kernel": "", "user": "-user-clock"}
+#: Of one schedule over two targets, one connection each: how often it is repeated, and its load.
+REPEATS = 20
+SHARED = Design("", 1, seconds=8.0, rate_rps=4_000)
+#: What repeats may spread by, in per cent: the standard deviation of the log ratio of two percentiles of one server.
+SPREADS = {power.P50: 1.0, power.ALL_P99: 10.0, power.SERVICE_P99: 10.0, power.P99: 10.0}
+PLANTED_US, TOLERANCE_US = 5.0, 1.0
+#: Of the repeats, this share has to find what was planted within the tolerance.
+FOUND_SHARE = 0.9
+#: What recording the causes of a tail costs: the load, and what each figure may be times the plain load's.
+RECORDED_ROUNDS, RECORDED_S, RECORDED_RPS = 15, 3, 5_000
+FIGURES = (("p50", "us", 1.02), ("p99", "us", 1.1), ("late", "%", 1.1))
+#: A p99 jumps where one request in a hundred is held up by the machine; how many are later than this does not.
+LATE_US = 100.0
+#: The share of a core that the stall witness may use.
+WITNESS_LIMIT_PERCENT = 2.5
 #: Results of ours and of the peer, round by round.
 Pair = tuple[list[Result], list[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """The clients that are compared, ours, the references, wrk and wrk2, each as one call; and a server to load."""
+
+    on: Fixture
+    server: RunningServer
+
+    @property
+    def url(self) -> str:
+        return f"{self.server.url}/v0/entity?id=1"
+
+    def ours(
+        self, connections: int, rate_rps: int | None, duration_s: int = DURATION_S, clock: str = "kernel",
+        *, requests_log: bool = False,
+    ) -> Result:  # fmt: skip
+        """Run our generator once; gives its JSON."""
+        log = ["--requests-log", str(self.on.folder / "requests")] if requests_log else []
+        target = ["--receive-clock", clock, *log, self.url]
+        return self.on.calm.measure(lambda: self.on.load(target, duration_s, connections, rate_rps, WARMUP_S))
+
+    def _said(self, words: Sequence[str], duration_s: int) -> str:
+        return self.on.calm.measure(lambda: self.on.run(words, duration_s))
+
+    def reference(self, kind: str, connections: int, rate_rps: int, duration_s: int = DURATION_S) -> Result:
+        """Run a reference client once; gives its JSON."""
+        flags = ["--kind", kind, "-c", str(connections), "-d", f"{duration_s}s", "-R", str(rate_rps)]
+        command = [str(REFERENCE), *flags, "--warmup", f"{WARMUP_S}s", self.url]
+        result: Result = json.loads(self._said(command, duration_s))
+        return result
+
+    def script_us(self, script: str) -> float:
+        """Measure the processor time of one `request()` of one of the lab's scripts, in microseconds."""
+        command = [str(REFERENCE), "--kind", "script", "-s", str(SCRIPTS / script), "-d", f"{SCRIPT_S}s", self.url]
+        return float(json.loads(self._said(command, SCRIPT_S))["us_a_call"])
+
+    def wrk_rps(self, wrk: Path, connections: int) -> float:
+        """Measure the requests per second of wrk in a closed loop, as its console says."""
+        command = [str(wrk), "-t1", f"-c{connections}", f"-d{DURATION_S}s", self.url]
+        return read_console(self._said(command, DURATION_S)).requests_per_s or float("nan")
+
+    def wrk2_p50_us(self, wrk2: Path, connections: int, rate_rps: int, duration_s: int) -> float:
+        """Measure the median response time of wrk2, as its console says."""
+        command = [str(wrk2), "-t1", f"-c{connections}", f"-d{duration_s}s", "-R", str(rate_rps), "-L", self.url]
+        return read_console(self._said(command, duration_s)).latencies.at(0.5) or float("nan")
 
 
 def _latency(percentile: str) -> Callable[[Result], float]:
@@ -81,8 +159,10 @@ def _beside(
 
 
 def _both_clocks(results: list[Result]) -> str:
-    """What the last of some runs says by each clock."""
-    return sharing.as_run(results[-1])
+    """Say what the last of some runs has by each clock, and what a request cost, for the end of a row."""
+    clocks = results[-1]["latency_us_by_clock"]
+    medians = [f"{clock} clock p50 {times['response']['p50']:.1f} us" for clock, times in clocks.items()]
+    return ", ".join([*medians, f"{_cpu_a_million(results[-1]):.2f} us of CPU a request"])
 
 
 def _one(clients: Clients) -> Iterator[Row]:
@@ -112,13 +192,44 @@ def _log(clients: Clients) -> Iterator[Row]:
 
 
 def _aa(clients: Clients) -> Iterator[Row]:
-    """One server as both of two targets."""
-    return sharing.same_against_itself(clients, clients.server_cpus)
+    """One server as both targets: by how much does the ratio of its percentiles spread?
+
+    Where some 1 % of the requests meet a stall of the machine, the p99 of response time lies on the edge between those
+    and all others, where few requests are: it then spreads by some 30 % however the requests are shared out.
+    """
+    ways: dict[str, list[dict[str, Start]]] = {"request": [], "none": []}
+    left_out: list[float] = []
+    with spinning(clients.on, 0.0) as server:
+        for seed in range(REPEATS):
+            for way, runs in ways.items():
+                of_shared = left_out if way == "request" else None
+                runs.append(shared(clients.on, (server, server), SHARED, way, seed, of_shared))
+    for quantity, limit in SPREADS.items():
+        if not all(quantity in run for runs in ways.values() for run in runs):
+            continue
+        by_request, apart = (
+            100 * statistics.stdev(float(run[quantity].logs[1] - run[quantity].logs[0]) for run in runs)
+            for runs in ways.values()
+        )
+        note = f"one after the other {apart:.3g} %"
+        if quantity == power.P99:
+            note += f"; without the machine's stalls, {statistics.fmean(left_out):.1%} of the time left out"
+        name = "undisturbed-p99" if quantity == power.P99 else quantity.replace(" ", "-")
+        yield Row(f"loadgen/aa/{name}-spread-vs-limit", "%", (by_request,), (limit,), "<=", 1.0, note)
 
 
 def _planted(clients: Clients) -> Iterator[Row]:
-    """Five microseconds in one of two servers."""
-    return sharing.planted(clients, clients.server_cpus)
+    """Five microseconds of work in one of two servers: how often are they found?"""
+    added: list[float] = []
+    with spinning(clients.on, 0.0) as plain, spinning(clients.on, PLANTED_US) as slower:
+        for seed in range(REPEATS):
+            logs = shared(clients.on, (plain, slower), SHARED, "request", seed)[power.SERVICE_P50].logs
+            added.append(math.exp(logs[1]) - math.exp(logs[0]))
+    hits = sum(abs(one - PLANTED_US) <= TOLERANCE_US for one in added)
+    low, middle, high = min(added), statistics.median(added), max(added)
+    note = f"{PLANTED_US:g} us planted, {middle:.2f} us found in the median ({low:.2f} to {high:.2f})"
+    wanted = math.ceil(FOUND_SHARE * REPEATS)
+    yield Row("loadgen/planted/found-vs-wanted", "repeats", (float(hits),), (float(wanted),), ">=", 1.0, note)
 
 
 def _closed(clients: Clients) -> Iterator[Row]:
@@ -167,6 +278,73 @@ def _memory(clients: Clients) -> Iterator[Row]:
     yield Row(f"loadgen/{MANY_CONNECTIONS}conn/completed-vs-scheduled", "", completed, scheduled, ">=", 0.99)
 
 
+@contextlib.contextmanager
+def _flight_recorded(recorder: Recorder, server: RunningServer, folder: Path) -> Iterator[None]:
+    """With the flight recorder on."""
+    recorder.start(server.pid)
+    try:
+        yield
+    finally:
+        recorder.stop(server.pid, folder / "causes.jfr")
+        (folder / "causes.jfr").unlink()
+
+
+def _recording(clients: Clients) -> Iterator[Row]:
+    """Each way to record the causes of a tail against the plain load, interleaved.
+
+    The flight recorder with its few events, ten samples a second of threads and machine, and the stall witness: each is
+    started before the load and stopped after it, as in a run.
+    """
+    recorder, folder = Recorder(clients.on.shop.jdk), clients.on.folder
+    clients.ours(1, RECORDED_RPS, WARM_S)
+    taken: dict[str, list[dict[str, float]]] = {"plain": [], "recording": [], "sampling": [], "watching": []}
+    witness, stalls = StallWitness(STALL_WITNESS), folder / "stalls.txt"
+    used: list[float] = []
+    for number in range(RECORDED_ROUNDS):
+        for name, results in sorted(taken.items(), reverse=number % 2 == 1):
+            with contextlib.ExitStack() as stack:
+                if name == "recording":
+                    stack.enter_context(_flight_recorded(recorder, clients.server, folder))
+                elif name == "sampling":
+                    stack.enter_context(Activity(folder / "activity.jsonl", clients.server.pids, folder))
+                elif name == "watching":
+                    watched = stack.enter_context(witness.beside(usable_cpus(), stalls))
+                result = clients.ours(1, RECORDED_RPS, RECORDED_S)
+                results.append(result["latency_us"]["response"] | {"late": _late_percent(result)})
+            if name == "watching" and watched[0].cpus:
+                used.append(_busiest_percent(read_stall_log(stalls)))
+    name, limit = "recording/watching/busiest-core-vs-limit", (WITNESS_LIMIT_PERCENT,) * len(used)
+    if used:
+        yield Row(name, "%", tuple(used), limit, "<=", 1.0)
+    yield from (
+        Row(
+            f"recording/{name}/{figure}-vs-plain",
+            unit,
+            tuple(float(result[figure]) for result in taken[name]),
+            tuple(float(result[figure]) for result in taken["plain"]),
+            "<=",
+            goal,
+        )
+        for name in taken
+        if name != "plain" and (name != "watching" or used)
+        for figure, unit, goal in FIGURES
+    )
+
+
+def _busiest_percent(log: StallLog) -> float:
+    """Share of a core that the witness used, of the core on which it used most, in percent."""
+    (begin_ns, _), (end_ns, _) = log.moments
+    return 100.0 * max(log.used_ns.values()) / (end_ns - begin_ns)
+
+
+def _late_percent(result: Result) -> float:
+    """Share of requests answered later than LATE_US, in percent; with one more of them, so that it is never 0."""
+    spectrum = result["spectrum"]["response"]
+    total = int(spectrum[-1][2])
+    in_time = max((int(count) for value_us, _, count in spectrum if value_us <= LATE_US), default=0)
+    return 100.0 * (total - in_time + 1) / (total + 1)
+
+
 GROUPS: dict[str, Callable[[Clients], Iterator[Row]]] = {
     "aa": _aa,
     "planted": _planted,
@@ -177,25 +355,16 @@ GROUPS: dict[str, Callable[[Clients], Iterator[Row]]] = {
     "wrk2": _wrk2,
     "lua": _lua,
     "memory": _memory,
+    "recording": _recording,
 }
 
 
-def _groups() -> list[str]:
-    parser = argparse.ArgumentParser(prog="make bench-loadgen", description=__doc__)
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)} (default: all)")
-    asked: list[str] = parser.parse_args().groups or list(GROUPS)
-    unknown = [name for name in asked if name not in GROUPS]
-    if unknown:
-        parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
-    return asked
-
-
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
-    groups = _groups()
+    groups = groups_asked("bench-loadgen", __doc__, GROUPS, arguments)
     with fixture() as on:
         with on.running(on.spec("noop")) as server:
-            clients = Clients(server, on.generator_cpus, on.server_cpus, on.calm)
+            clients = Clients(on, server)
             clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared
             found = []
             for group in groups:
@@ -209,4 +378,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

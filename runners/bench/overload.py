@@ -82,7 +82,7 @@ def meets(result: Result) -> bool:
     return accepted(result) >= max(1, MIN_ACHIEVED * scheduled)
 
 
-def told(result: Result) -> str:
+def described(result: Result) -> str:
     """One load in words, as it must be known to believe a figure of it."""
     p99 = f"p99 of accepted {p99_of_accepted_us(result):.0f} us" if accepted(result) else "none accepted"
     return (
@@ -105,7 +105,7 @@ def find_knee(load: Load, say: Say) -> Knee:
         rate = int(capacity * share)
         for _ in range(TRIES):
             result = load(CONNECTIONS, rate)
-            say(f"overload: {share:g} of capacity: offered {rate}/s, {told(result)}")
+            say(f"overload: {share:g} of capacity: offered {rate}/s, {described(result)}")
             if meets(result) or kept_up(result):
                 break
         if meets(result):
@@ -118,7 +118,7 @@ def find_knee(load: Load, say: Say) -> Knee:
 
 
 def rows(load: Load, say: Say) -> list[Row | NoFigure]:
-    """Two rows: p99 of what is let in, and that all the others are told so."""
+    """Two rows: p99 of what is let in, and that all the others are refused."""
     knee = find_knee(load, say)
     name = f"server/noop-1ms/{CONNECTIONS}conn/overload-{ABOVE:g}x-vs-{BELOW:g}x-knee"
     goals: tuple[tuple[str, Literal["<=", ">="], float], ...] = (
@@ -160,7 +160,7 @@ def _rounds(load: Load, above: int, below: int, say: Say) -> tuple[list[Result],
     while len(highs) < ROUNDS and rounds < ROUNDS + SPARE_ROUNDS:
         rounds += 1
         high, low = load(CONNECTIONS, above), load(CONNECTIONS, below)
-        say(f"overload: round {rounds}: offered {above}/s, {told(high)}; offered {below}/s, {told(low)}")
+        say(f"overload: round {rounds}: offered {above}/s, {described(high)}; offered {below}/s, {described(low)}")
         if kept_up(high) and kept_up(low):
             highs.append(high)
             lows.append(low)

@@ -28,12 +28,12 @@ from scipy.stats import binom
 
 from runners.analysis.latency_spikes import SLICE_S
 from runners.analysis.machine_stalls import dropped, not_of_the_disk
-from runners.bench.fixture import Fixture
+from runners.bench.fixture import STALL_WITNESS, Fixture
 from runners.bench.row import NoFigure, Row
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
 from runners.readers.activity import read_activity, read_stall_log
-from runners.toolchain.tools import ROOT, TRUEPACE
+from runners.toolchain.tools import ROOT
 from runners.trial import machine
 from runners.trial.activity import Activity
 from runners.trial.witness import StallWitness
@@ -143,7 +143,7 @@ def act(name: str, seconds: float) -> None:
 def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFrame, list[Span]] | str:
     """Watch a core while a program acts on it; gives its stalls and the events, or why there is no witness."""
     file, activity = folder / "plants.stalls", folder / "plants.activity"
-    witness = StallWitness(TRUEPACE.with_name("stall-witness"))
+    witness = StallWitness(STALL_WITNESS)
     with Activity(activity, [os.getpid()], ROOT), witness.beside([cpu], file) as watched:
         done = subprocess.run(
             pinned(command, (cpu,), machine.taskset()),

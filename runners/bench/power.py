@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import random
 import statistics
 import subprocess
@@ -30,8 +29,7 @@ from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict,
 from runners.analysis.intervals import Bounded
 from runners.analysis.machine_stalls import outside
 from runners.bench import any_server, knee, plants
-from runners.bench.clients import REFERENCE
-from runners.bench.fixture import Fixture, fixture
+from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, fixture
 from runners.bench.row import NoFigure, Row
 from runners.design.workload import SCRIPTS
 from runners.errors import LabError
@@ -47,6 +45,15 @@ from runners.trial.witness import StallWitness
 
 NAMES = ("baseline", "other")
 P50, P67, CPU, P99, THROUGHPUT = "p50", "p67", "CPU a request", "p99 without stalls", "throughput"
+ALL_P99, SERVICE_P50, SERVICE_P99 = "p99", "service p50", "service p99"
+#: Quantities that are percentiles of all requests: the level and the column.
+PERCENTILES = {
+    P50: (0.5, "response_us"),
+    P67: (2 / 3, "response_us"),
+    ALL_P99: (0.99, "response_us"),
+    SERVICE_P50: (0.5, "service_us"),
+    SERVICE_P99: (0.99, "service_us"),
+}
 APART = "one after the other"
 MARGIN = 0.01
 FALSE_SHARE, FOUND_SHARE, SURELY = 0.05, 0.97, 0.98
@@ -62,7 +69,7 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that is up: what a load is told of it, and its process."""
+    """A server that is up: how a load names it, and its process."""
 
     target: str
     pid: int
@@ -135,8 +142,18 @@ def engine(on: Fixture, name: str) -> Iterator[Running]:
         yield Running(target, server.pid)
 
 
-def shared(on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int) -> dict[str, Start]:
-    """Load both sides, by request or one after the other; gives every quantity of the load."""
+def shared(
+    on: Fixture,
+    sides: Sequence[Running],
+    design: Design,
+    interleave: str,
+    seed: int,
+    left_out: list[float] | None = None,
+) -> dict[str, Start]:
+    """Load both sides, by request or one after the other; gives every quantity of the load.
+
+    `left_out` takes the share of time in which the machine stood still, where that is known.
+    """
     log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
     flags = ["-t1", f"-c{design.connections}", f"-R{design.rate_rps}", f"-d{design.seconds:g}s", "--warmup", "0.3s"]
     flags += ["--seed", str(seed), "--interleave", interleave, "--requests-log", str(log)]
@@ -144,7 +161,7 @@ def shared(on: Fixture, sides: Sequence[Running], design: Design, interleave: st
     command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
     clocks = [(ProcessClock((side.pid,)), BackgroundClock((side.pid,))) for side in sides]
     read: list[tuple[float, ...]] = []
-    with StallWitness(TRUEPACE.with_name("stall-witness")).beside(usable_cpus(), stalls) as watched:
+    with StallWitness(STALL_WITNESS).beside(usable_cpus(), stalls) as watched:
         child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:
@@ -158,16 +175,14 @@ def shared(on: Fixture, sides: Sequence[Running], design: Design, interleave: st
         finally:
             child.stop()
     requests = read_requests_log(log)
-    found = {P50: start_of(requests.frame, NAMES, 0.5), P67: start_of(requests.frame, NAMES, 2 / 3)}
+    found = {name: start_of(requests.frame, NAMES, *of) for name, of in PERCENTILES.items()}
     found[CPU] = _cpu(np.array(read), requests)
     if watched[0].cpus:
-        kept, _ = outside(requests.frame, read_stall_log(stalls).frame(requests.start_unix_us))
+        kept, share = outside(requests.frame, read_stall_log(stalls).frame(requests.start_unix_us))
         found[P99] = start_of(kept, NAMES, 0.99)
+        if left_out is not None:
+            left_out.append(share)
     return found
-
-
-def _responding_s(whole: ProcessClock, background: BackgroundClock) -> float:
-    return (whole.read_s() or 0.0) - (background.read_s() or 0.0)
 
 
 def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
@@ -198,11 +213,8 @@ def closed(on: Fixture, sides: Sequence[Running], interleave: str, seed: int) ->
 
 def closed_rps(on: Fixture, side: Running, seconds: float = SLICE_S) -> float:
     """What one side reaches in closed loop."""
-    out, (url, _, script) = on.folder / "closed.json", side.target.partition(",script=")
-    flags = ["-t1", f"-c{LOOPS}", f"-d{seconds:g}s", "--json", str(out), *(["-s", script] if script else []), url]
-    command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
-    subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, cwd=ROOT, check=True)
-    return float(json.loads(out.read_text())["achieved_rps"])
+    url, _, script = side.target.partition(",script=")
+    return float(on.load([*(["-s", script] if script else []), url], seconds, LOOPS, warmup_s=0)["achieved_rps"])
 
 
 def measured(on: Fixture, sides: tuple[Side, Side], design: Design, seed: int) -> dict[str, list[dict[str, Start]]]:
@@ -403,7 +415,6 @@ ROWS: dict[str, tuple[float, Callable[[Fixture, Budget], Iterator[Row | NoFigure
     "planted-tail": (55.0, planted_tail),
     "planted-p50": (55.0, planted_median),
     "knee": (145.0, lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
-    "coverage": (30.0, lambda _on, budget: knee.coverage(budget.left_for)),
     "plants": (110.0, lambda on, _budget: plants.rows(on)),
     "aa-noop": (85.0, lambda on, budget: alike(on, "noop", budget)),
     "aa-lsm": (85.0, lambda on, budget: alike(on, "lsm", budget)),

@@ -1,11 +1,13 @@
-"""One line of a benchmark: ours, the peer's, their ratio, and the goal it was held against."""
+"""Print a benchmark: a line a row (ours, the peer's, their ratio, the goal), how long it takes and how far it is."""
 
 from __future__ import annotations
 
 import json
 import math
 import statistics
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +16,13 @@ from typing import Any, Literal
 from runners.analysis.instrument import ENOUGH_ROUNDS, over_rounds
 from runners.analysis.intervals import Bounded
 from runners.storage.run_folder import RUNS
+
+Goal = tuple[Literal["<=", ">="], float]
+
+
+def say(line: str) -> None:
+    """Print a line at once, also into a pipe."""
+    print(line, flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Whether the goal is met, and whether that could be told."""
+        """Whether the goal is met, and whether noise leaves it open."""
         return ("met" if self.met else "short") + (" within noise" if self.within_noise else "")
 
     def line(self) -> str:
@@ -108,3 +117,58 @@ def keep(name: str, rows: Sequence[Row | NoFigure], about: dict[str, Any]) -> Pa
     values = [asdict(row) | {"ratio": row.ratio, "met": row.met} | _each(row) for row in rows]
     path.write_text(json.dumps({"bench": name, "about": about, "rows": values}, indent=1) + "\n")
     return path
+
+
+_S_A_MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a benchmark that takes about so long. Parts of the same work are summed up."""
+
+    work: str
+    duration_s: float
+
+
+@dataclass(slots=True)
+class Course:
+    """The parts of a benchmark in their order, and how many of them are done."""
+
+    parts: Sequence[Part]
+    say: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    _started_s: float = field(init=False)
+    _begun: int = field(init=False, default=0)
+    _took_s: dict[str, float] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._started_s = self.clock()
+
+    @property
+    def minutes(self) -> float:
+        """About how long all of it takes."""
+        return sum(part.duration_s for part in self.parts) / _S_A_MINUTE
+
+    def announce(self) -> None:
+        """Says how long each work takes, and all of them."""
+        sums: dict[str, float] = {}
+        for part in self.parts:
+            sums[part.work] = sums.get(part.work, 0.0) + part.duration_s
+        each = ", ".join(f"{work} {seconds / _S_A_MINUTE:.1f}" for work, seconds in sums.items())
+        self.say(f"This takes about {self.minutes:.0f} min in {len(self.parts)} parts ({each}).")
+
+    @contextmanager
+    def part(self, work: str, name: str) -> Iterator[None]:
+        """Says that a part begins and how far the benchmark is; afterwards it counts as done."""
+        now_s = self.clock()
+        self._begun += 1
+        elapsed = (now_s - self._started_s) / _S_A_MINUTE
+        self.say(f"[{self._begun} of {len(self.parts)}, {elapsed:.1f} of about {self.minutes:.0f} min] {name}")
+        try:
+            yield
+        finally:
+            self._took_s[work] = self._took_s.get(work, 0.0) + self.clock() - now_s
+
+    def took_s(self) -> dict[str, float]:
+        """What each work took in the end, in seconds."""
+        return {work: round(seconds, 1) for work, seconds in self._took_s.items()}

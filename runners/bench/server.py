@@ -1,148 +1,404 @@
 """`make bench-server`: each way to handle requests beside what it reproduces, clusters, overload, and report 2's 44 ms.
 
+Two servers under the same load: both run, and are loaded one after the other; medians over the rounds are compared.
+Which is first changes with each round, so that a drift of the machine favours nobody; a load that other work disturbed
+is made again. Closed loop, so the rate is what the server reaches, unless the generator's core was full first: how busy
+both were stands in each row. All run on the engine that stores nothing, but for report 2's 44 ms.
+
 `ROWS="selector pool"` runs only these groups, each of a few minutes.
 """
 
 from __future__ import annotations
 
-import argparse
+import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 
 import httpx
+import psutil
 
-from runners.bench import cluster, modes, nodelay, overload
-from runners.bench.course import Course, Part
-from runners.bench.fixture import CONNECTIONS, DURATION_S, Fixture, Result, fixture
-from runners.bench.pairs import COMPILE_S as COMPILE_S
-from runners.bench.pairs import Comparison, compare, one_key
-from runners.bench.row import NoFigure, Row
-from runners.targets.lab_server import RunningServer, ServerSpec
-from runners.toolchain.tools import find_jdk
+from runners.bench import knee, overload
+from runners.bench.fixture import CONNECTIONS, Fixture, Result, fixture, groups_asked
+from runners.bench.row import Course, Goal, NoFigure, Part, Row, say
+from runners.design.workload import SCRIPTS
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
+from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
+from runners.toolchain.tools import Jdk, find_jdk, require_jdk
 
-#: For the planned time.
-NODELAY_S, OVERLOAD_S = 110.0, 150.0
+#: Enough for an interval, and odd, so that a median is a round's.
+ROUNDS = 7
+DURATION_S = 2
+#: Seconds of closed loop before anything is compared, for the compiler. A cluster has more code on the same core.
+COMPILE_S, CLUSTER_COMPILE_S = 5, 10
+#: For the planned time: starting and stopping two servers, and what a load takes beside its seconds.
+START_S, AROUND_A_LOAD_S, OVERLOAD_S = 4.0, 1.5, 150.0
+#: Tries for a load that other work disturbs, and the share of loads that is planned to be made again.
+TRIES, AGAIN = 2, 0.4
+#: The JDK of report 2, and the connections that it had at most.
+OLD_JDK, JDK_CONNECTIONS = 17, 4
+KNEE_ROUNDS, KNEE_SEARCH_S = 6, 18.0
 Say = Callable[[str], None]
 Rows = Sequence[Row | NoFigure]
+#: Figures that make a row each: name, unit, figure, goal.
+Takes = tuple[tuple[str, str, Callable[[Result], float], Goal], ...]
+
+
+def rps(result: Result) -> float:
+    """Give responses per second."""
+    return float(result["achieved_rps"])
+
+
+def response_us(percentile: str, result: Result) -> float:
+    """Give a percentile of the response time."""
+    return float(result["latency_us"]["response"][percentile])
+
+
+def one_key(server: RunningServer) -> list[str]:
+    """Aim at GET of a single key."""
+    return [f"{server.url}/v0/entity?id=1"]
+
+
+def many_keys(script: str, server: RunningServer) -> list[str]:
+    """Aim a script over many keys at a server."""
+    return ["-s", str(SCRIPTS / script), server.url, *(["--", str(KEYS)] if script == GET else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two servers: its flags, and its main class if it is not the server itself.
+
+    `specify` makes of the fixture's spec what the side needs, such as another JDK.
+    """
+
+    flags: tuple[str, ...] = ()
+    main_class: str = MAIN
+    specify: Callable[[ServerSpec], ServerSpec] = lambda spec: spec
+
+    def spec(self, on: Fixture, name: str) -> ServerSpec:
+        """Specify how it is started under a name."""
+        return self.specify(on.spec(name, self.flags, self.main_class))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two servers and their load, and what is taken from both; `write` a value first, where there must be one."""
+
+    name: str
+    ours: Side
+    peer: Side
+    takes: Takes
+    target: Callable[[RunningServer], list[str]] = one_key
+    connections: int = CONNECTIONS
+    compile_s: int = COMPILE_S
+    write: bool = False
+
+    @property
+    def duration_s(self) -> float:
+        """Say about how long it takes."""
+        loads_s = 2 * ROUNDS * (DURATION_S + AROUND_A_LOAD_S)
+        return START_S + 2 * (self.compile_s + AROUND_A_LOAD_S) + (1 + AGAIN) * loads_s
+
+    def rows(self, on: Fixture, _say: Say) -> Rows:
+        """Measure both in turn, round by round."""
+        with self._warm(on, self.ours, "ours") as ours, self._warm(on, self.peer, "peer") as peer:
+            rounds: list[tuple[Loaded, Loaded]] = []
+            for number in range(ROUNDS):
+                order = (peer, ours) if number % 2 else (ours, peer)
+                loads = {id(server): load(on, server, self) for server in order}
+                rounds.append((loads[id(ours)], loads[id(peer)]))
+        return rows_of(self, rounds)
+
+    @contextmanager
+    def _warm(self, on: Fixture, side: Side, name: str) -> Iterator[RunningServer]:
+        with warm(on, side.spec(on, name), self.target, self.compile_s, self.connections, write=self.write) as server:
+            yield server
+
+
+@contextmanager
+def warm(
+    on: Fixture,
+    spec: ServerSpec,
+    target: Callable[[RunningServer], list[str]] = one_key,
+    compile_s: int = COMPILE_S,
+    connections: int = CONNECTIONS,
+    *,
+    write: bool = False,
+) -> Iterator[RunningServer]:
+    """Run a server whose code is compiled."""
+    with on.running(spec) as server:
+        if write:
+            httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
+        on.load(target(server), compile_s, connections)
+        yield server
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One load: what the generator says of it, and the cores that the server used meanwhile."""
+
+    result: Result
+    server_cores: float
+
+
+def load(on: Fixture, server: RunningServer, comparison: Comparison) -> Loaded:
+    """Make one load of a comparison, and read what the server used for it, its warm-up included."""
+    process = psutil.Process(server.pid)
+
+    def take() -> Loaded:
+        before, began = process.cpu_times(), time.monotonic()
+        result = on.load(comparison.target(server), DURATION_S, comparison.connections)
+        after, elapsed_s = process.cpu_times(), time.monotonic() - began
+        return Loaded(result, (after.user + after.system - before.user - before.system) / elapsed_s)
+
+    return on.calm.measure(take, TRIES)
+
+
+def rows_of(comparison: Comparison, rounds: Sequence[tuple[Loaded, Loaded]]) -> list[Row]:
+    """Make a row for each figure of the rounds."""
+    ours, peer = zip(*rounds, strict=True)
+
+    def taken(take: Callable[[Result], float], side: Sequence[Loaded]) -> tuple[float, ...]:
+        return tuple(take(loaded.result) for loaded in side)
+
+    return [
+        Row(f"{comparison.name}/{figure}", unit, taken(take, ours), taken(take, peer), *goal, _note(ours, peer))
+        for figure, unit, take, goal in comparison.takes
+    ]
+
+
+def failures(result: Result) -> int:
+    """Count the requests that ended in an error or in a status of 400 or more."""
+    return sum(int(count) for count in result["errors"].values())
+
+
+def _generator_cores(loaded: Loaded) -> float:
+    used = loaded.result["generator"]
+    return float((used["cpu_user_s"] + used["cpu_system_s"]) / loaded.result["elapsed_s"])
+
+
+def _note(ours: Sequence[Loaded], peer: Sequence[Loaded]) -> str:
+    """Say what the figures can't be read without: how many requests, how many failed, and who had no core to spare."""
+    completed = sum(loaded.result["requests"]["completed"] for loaded in (*ours, *peer))
+    failed = sum(failures(loaded.result) for loaded in (*ours, *peer))
+    used = ", ".join(
+        f"{who} {statistics.median(map(cores, ours)):.2f} and {statistics.median(map(cores, peer)):.2f}"
+        for who, cores in (("generator", _generator_cores), ("server", lambda loaded: loaded.server_cores))
+    )
+    return f"{completed} requests, {failed} failed; cores used: {used}"
+
+
+# --- what is compared
+
+KEYS = 1_000_000
+GET, PUT = "get_random.lua", "put.lua"
+WORKS = {"get": GET, "put": PUT}
+WAITING = ("--handler-delay-us", "1000")
+POOL, VIRTUAL = ("--execution", "pool"), ("--execution", "virtual")
+_NEAR: Takes = (("rps", "/s", rps, (">=", 0.9)),)
+_NO_SLOWER: Takes = (("rps", "/s", rps, (">=", 1.0)),)
+_WAITS: Takes = (("p99", "us", partial(response_us, "p99"), ("<=", 1.0)), *_NEAR)
+
+
+def _mode(name: str, ours: tuple[str, ...], peer: Side, takes: Takes) -> Comparison:
+    return Comparison(f"server/{name}", Side(ours), peer, takes)
+
+
+def _bare(threads: str) -> Side:
+    """One-nio used in the plainest way, on the threads of a report."""
+    return Side(("--threads", threads), "lab.server.peer.BareServer")
+
+
+SELECTOR = (_mode("noop/64conn/selector-vs-bare", (), _bare("SELECTOR"), (("rps", "/s", rps, (">=", 0.95)),)),)
+POOLS = (
+    _mode("noop/64conn/pool-vs-selector", POOL, Side(), _NEAR),
+    # enough threads for all connections, so that a handler that waits holds nobody up
+    _mode("noop-1ms/64conn/pool-vs-selector", (*POOL, *WAITING, "--pool-threads", "64"), Side(WAITING), _WAITS),
+)
+VIRTUALS = (
+    _mode("noop/64conn/virtual-vs-selector", VIRTUAL, Side(), _NEAR),
+    _mode("noop-1ms/64conn/virtual-vs-selector", (*VIRTUAL, *WAITING), Side(WAITING), _WAITS),
+)
+REPORTS = (
+    _mode(
+        "noop/64conn/blocking-pool-vs-report-3", ("--execution", "blocking-pool"), _bare("REPORT_3"), _NO_SLOWER
+    ),
+    _mode(
+        "noop/64conn/pool-6-128-vs-report-5",
+        (*POOL, "--pool-threads", "6", "--queue", "array", "--queue-size", "128"),
+        _bare("REPORT_5"),
+        _NO_SLOWER,
+    ),
+)  # fmt: skip
+
+#: Three nodes in one JVM, a selector each: they share the cores that one has alone. Two of three requests go on to
+#: another node.
+NODES = ("--nodes", "3", "--selectors", "1")
+ONE_REPLICA = (*NODES, "--replication-from", "1")
+TWO_OF_THREE = (*NODES, "--replication-from", "3", "--replication-ack", "2")
+#: What a cluster from one replica keeps of a single node, and how many times as fast an asynchronous client is.
+SHARE, ASYNCHRONOUS = 0.45, 1.5
+
+
+def _cluster(name: str, script: str, ours: tuple[str, ...], peer: tuple[str, ...], goal: float) -> Comparison:
+    takes: Takes = (("rps", "/s", rps, (">=", goal)),)
+    target = partial(many_keys, script)
+    return Comparison(f"cluster/3nodes/{name}", Side(ours), Side(peer), takes, target, compile_s=CLUSTER_COMPILE_S)
+
+
+FROM_ONE = tuple(
+    _cluster(f"from1/{work}/64conn/closed-loop-vs-single", script, ONE_REPLICA, (), SHARE)
+    for work, script in WORKS.items()
+)
+_ONE_NIO, _JDK, _JDK_ASYNC = ((*TWO_OF_THREE, "--client", client) for client in ("one-nio", "jdk", "jdk-async"))
+CLIENTS = (
+    _cluster("ack2of3/put/64conn/pipelined-vs-one-nio", PUT, TWO_OF_THREE, _ONE_NIO, ASYNCHRONOUS),
+    _cluster("ack2of3/get/64conn/pipelined-vs-one-nio", GET, TWO_OF_THREE, _ONE_NIO, ASYNCHRONOUS),
+    _cluster("ack2of3/put/64conn/jdk-async-vs-jdk", PUT, _JDK_ASYNC, _JDK, ASYNCHRONOUS),
+)
+#: Report 5 before and after: pool of 20 or 6 threads, a lock around the client, the hash that picks one node.
+BEFORE = (*ONE_REPLICA, "--client", "one-nio", "--peer-threads", "20", "--client-lock")
+AFTER = (*ONE_REPLICA, "--client", "one-nio", "--peer-threads", "6")
+REPORT_5 = (_cluster("from1/put/64conn/report-5-after-vs-before", PUT, AFTER, BEFORE, 1.0),)
+
+
+def _jdk17(jdk: Jdk, main_class: str, executor: str, flags: tuple[str, ...], **more: object) -> Side:
+    """The server of report 2, or the plainest one, on a JDK."""
+
+    def specify(spec: ServerSpec) -> ServerSpec:
+        return replace(spec, java=jdk.java, class_path=JDK17_DIST, more_jvm_flags=flags, **more)  # type: ignore[arg-type]
+
+    return Side(("--executor", executor), main_class, specify)
+
+
+def _nodelay(on: bool) -> tuple[str, ...]:
+    """Say the flag in full, for JDKs differ in what they do without."""
+    return (f"-Dsun.net.httpserver.nodelay={str(on).lower()}",)
+
+
+def of_report_2(jdk: Jdk) -> tuple[Comparison, ...]:
+    """Compare report 2's server before its change, after it, and with the flag that ends the plateau, on a JDK."""
+    return tuple(
+        Comparison(
+            f"server-jdk17/noop/{JDK_CONNECTIONS}conn/jdk{jdk.major}/{name}-vs-bare",
+            _jdk17(jdk, JDK17_MAIN, executor, _nodelay(nodelay)),
+            _jdk17(jdk, "lab.jdk17.BareServer", executor, _nodelay(nodelay)),
+            _NO_SLOWER,
+            connections=JDK_CONNECTIONS,
+        )
+        for name, executor, nodelay in (
+            ("before", "dispatcher", False),
+            ("after", "cached-pool", False),
+            ("after-nodelay", "cached-pool", True),
+        )
+    )
+
+
+def plateau(old: Jdk, new: Jdk) -> tuple[Comparison, ...]:
+    """Compare one connection to report 2's server: a JDK 17 as it comes with one flag, and a newer JDK with both.
+
+    Head and body of a response are two small writes. Nagle holds the second back until the first is acknowledged; the
+    client's kernel delays that acknowledgement by 40 ms at least, since it has nothing to send. `nodelay` ends it.
+    """
+
+    def side(jdk: Jdk, *flags: str) -> Side:
+        return _jdk17(jdk, JDK17_MAIN, "cached-pool", flags, engine="files", heap_mb=1024)
+
+    def compared(name: str, ours: Side, goal: Goal) -> Comparison:
+        takes: Takes = (("p50", "us", partial(response_us, "p50"), goal),)
+        return Comparison(f"server-jdk17/files/1conn/{name}", ours, nodelay, takes, connections=1, write=True)
+
+    nodelay = side(old, *_nodelay(on=True))
+    return (
+        compared(f"jdk{old.major}-vs-nodelay", side(old), (">=", 100.0)),
+        compared(f"jdk{new.major}-vs-jdk{old.major}-nodelay", side(new), ("<=", 1.5)),
+    )
+
+
+# --- groups
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A part of the benchmark: its name, about how long it takes, and how its rows are had."""
+    """A part of the benchmark that is no comparison of two: its name, about how long it takes, its rows."""
 
     name: str
     duration_s: float
     rows: Callable[[Fixture, Say], Rows]
 
 
-def compared(comparisons: Sequence[Comparison]) -> list[Measured]:
-    """Comparisons, each a part of its own."""
-    return [Measured(each.name, each.duration_s(), partial(_rows_of, each)) for each in comparisons]
-
-
-def _rows_of(comparison: Comparison, on: Fixture, _say: Say) -> Rows:
-    return compare(on, comparison)
-
-
-def report_2() -> list[Measured]:
-    """Report 2's server beside the plainest one, on its own JDK; nothing where that is not found, and it is said."""
-    jdk = find_jdk(nodelay.OLD)
+def _on_the_old_jdk(make: Callable[[Jdk], Sequence[Comparison]]) -> Sequence[Comparison]:
+    """Comparisons on the JDK of report 2; none where that is not found, and it is said."""
+    jdk = find_jdk(OLD_JDK)
     if jdk is None:
-        print(f"There is no JDK {nodelay.OLD} on this machine; the modes of report 2 are left out")
-        return []
-    return compared(modes.of_report_2(jdk))
-
-
-def load(
-    on: Fixture,
-    server: RunningServer,
-    duration_s: int = DURATION_S,
-    connections: int = CONNECTIONS,
-    rate_rps: int | None = None,
-) -> Result:
-    """One run against a single key; a closed loop if no rate is given."""
-    return on.load(one_key(server), duration_s, connections, rate_rps)
-
-
-@contextmanager
-def warm(on: Fixture, spec: ServerSpec) -> Iterator[RunningServer]:
-    """A server whose code is compiled."""
-    with on.running(spec) as server:
-        load(on, server, COMPILE_S)
-        yield server
+        print(f"There is no JDK {OLD_JDK} on this machine; what report 2 ran on it is left out")
+    return make(jdk) if jdk else ()
 
 
 def overloaded(on: Fixture, say: Say) -> Rows:
-    """The rows of the bounded queue."""
+    """Measure the bounded queue."""
     with warm(on, on.spec("overload", overload.FLAGS)) as server:
-        return overload.rows(lambda c, rate: load(on, server, connections=c, rate_rps=rate), say)
+        return overload.rows(lambda c, rate: on.load(one_key(server), connections=c, rate_rps=rate), say)
 
 
-def plateau(on: Fixture, say: Say) -> Rows:
-    """The rows of report 2's 44 ms. Values are written first, so that there is a body to answer."""
+def knees(work: str, on: Fixture, say: Say) -> Rows:
+    """Search the knees of a cluster and of a single node, for one kind of request."""
+    target = partial(many_keys, WORKS[work])
+    with ExitStack() as running:
+        sides = {"cluster": ONE_REPLICA, "single": ()}
+        targets = {
+            name: target(running.enter_context(warm(on, on.spec(name, flags), target, CLUSTER_COMPILE_S)))
+            for name, flags in sides.items()
+        }
 
-    def ask(server: RunningServer) -> Result:
-        httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
-        return load(on, server, connections=1)
+        found = []
+        for number in range(KNEE_ROUNDS):
+            found.append(knee.answers(on, targets, KNEE_SEARCH_S, number, CONNECTIONS))
+            say(knee.line(found[-1]))
+    return [knee.row(f"cluster/3nodes/from1/{work}/64conn/knee-vs-single", found, "cluster", "single", SHARE)]
 
-    return nodelay.rows(on.folder, on.shop.jdk, on.server_cpus, partial(warm, on), ask, say)
 
-
-def knees(work: str) -> list[Measured]:
-    """The knee of a cluster beside that of a single node, for one kind of request."""
-    return [Measured(f"knees for {work}", cluster.knee_duration_s(), partial(cluster.knees, work))]
+def _knees(work: str) -> list[Measured]:
+    duration_s = START_S + 2 * CLUSTER_COMPILE_S + KNEE_ROUNDS * 2 * (KNEE_SEARCH_S + DURATION_S + AROUND_A_LOAD_S)
+    return [Measured(f"knees for {work}", duration_s, partial(knees, work))]
 
 
 #: What `ROWS` may name, in the order in which they are run.
-GROUPS: dict[str, Callable[[], list[Measured]]] = {
-    "selector": lambda: compared(modes.SELECTOR),
-    "pool": lambda: compared(modes.POOLS),
-    "virtual": lambda: compared(modes.VIRTUALS),
-    "reports": lambda: compared((*modes.REPORTS, *cluster.REPORT_5)),
-    "jdk": report_2,
-    "nodelay": lambda: [Measured("report 2's 44 ms", NODELAY_S, plateau)],
+GROUPS: dict[str, Callable[[], Sequence[Comparison | Measured]]] = {
+    "selector": lambda: SELECTOR,
+    "pool": lambda: POOLS,
+    "virtual": lambda: VIRTUALS,
+    "reports": lambda: (*REPORTS, *REPORT_5),
+    "jdk": lambda: _on_the_old_jdk(of_report_2),
+    "nodelay": lambda: _on_the_old_jdk(lambda old: plateau(old, require_jdk())),
     "overload": lambda: [Measured("overload", OVERLOAD_S, overloaded)],
-    "cluster": lambda: compared(cluster.FROM_ONE),
-    "knee-get": lambda: knees("get"),
-    "knee-put": lambda: knees("put"),
-    "clients": lambda: compared(cluster.CLIENTS),
+    "cluster": lambda: FROM_ONE,
+    "knee-get": lambda: _knees("get"),
+    "knee-put": lambda: _knees("put"),
+    "clients": lambda: CLIENTS,
 }
-
-
-def _groups(arguments: Sequence[str]) -> list[str]:
-    parser = argparse.ArgumentParser(prog="make bench-server", description=__doc__)
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)} (default: all)")
-    asked: list[str] = parser.parse_args(arguments).groups or list(GROUPS)
-    unknown = [name for name in asked if name not in GROUPS]
-    if unknown:
-        parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
-    return asked
 
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
-    parts = {name: GROUPS[name]() for name in _groups(arguments)}
-    course = Course([Part(name, m.duration_s) for name, all_of in parts.items() for m in all_of], _say)
+    parts = {name: GROUPS[name]() for name in groups_asked("bench-server", __doc__, GROUPS, arguments)}
+    course = Course([Part(name, each.duration_s) for name, all_of in parts.items() for each in all_of], say)
     course.announce()
     found: list[Row | NoFigure] = []
     with fixture() as on:
         for name, all_of in parts.items():
-            for measured in all_of:
-                with course.part(name, measured.name):
-                    rows = measured.rows(on, _say)
+            for each in all_of:
+                with course.part(name, each.name):
+                    rows = each.rows(on, say)
                 for row in rows:
-                    _say(row.line())
+                    say(row.line())
                 found += rows
         print(on.calm.sentence())
         on.keep("server", found, disturbances=on.calm.sentence(), took_s=course.took_s())
     return 0
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
 
 
 if __name__ == "__main__":

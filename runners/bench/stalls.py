@@ -3,20 +3,29 @@
 The witness is a program of real-time priority that wakes each millisecond on the writer's core (`stall-witness` of the
 generator's crate). What delays it is no thread of the store: the hypervisor, an interrupt, or the kernel, which in a
 long system call may also be at work for the store. So the figures with nothing left out are printed beside.
+
+The slowest puts that remain are attributed. A put is slow because something holds the writer up, in a call or between
+two of them, and because puts queue behind it. So each is traced back to the longest such wait since the last put that
+began on time, and that wait to what overlaps it: a pause of the JVM, the store's own throttling, or a flush or a merge
+beside it, which takes the core or the disk from the writer. `causes.jfc` names what is recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from runners.errors import MeasureError, ToolError
-from runners.readers.activity import read_stall_log
+from runners.readers.activity import read_events, read_pauses, read_stall_log
 from runners.toolchain.build import build_truepace
+from runners.toolchain.tools import Jdk
+from runners.trial.recording import Recorder
 from runners.trial.witness import StallWitness
 
 #: How often the witness wakes: a stall may have begun so long before it was due.
@@ -100,3 +109,121 @@ def find_witness(cpu: int | None, folder: Path) -> tuple[StallWitness | None, st
     except (ToolError, MeasureError) as error:
         return None, str(error)
     return found, ""
+
+
+SLOWEST = 120
+#: Kinds of events by what they are called here. While one of STOPS lasts no put goes on; the others only run beside.
+STOPS = {"gc": "GC pause", "safepoint": "other safepoint", "stall": "throttled", "log sync": "log sync"}
+BESIDE = {"flush": "flush", "compaction": "merge"}
+#: The JVM's log has stamps of a millisecond, so a shorter pause would often meet a wait by chance.
+PAUSE_ERROR_NS, LEAST_PAUSE_MS = 1_000_000, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that the store or its JVM did, by the clock of the puts."""
+
+    kind: str
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The longest time for which the writer was held up before a put returned, in a call or between two."""
+
+    begin_ns: int
+    end_ns: int
+    in_call: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A cause of slow puts: how many of them have it, and how long the slowest took."""
+
+    cause: str
+    puts: int
+    longest_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The flight recording of one run and the log of its JVM, in a folder."""
+
+    jdk: Jdk
+    folder: Path
+
+    @property
+    def _events(self) -> Path:
+        return self.folder / "puts.jfr"
+
+    @property
+    def _pauses(self) -> Path:
+        return self.folder / "puts-jvm.log"
+
+    def flags(self) -> list[str]:
+        """Give what the JVM needs to record."""
+        settings = resources.files("runners.trial").joinpath("causes.jfc")
+        return [
+            f"-XX:StartFlightRecording:filename={self._events},settings={settings}",
+            f"-Xlog:gc,safepoint:file={self._pauses}:utctime,level,tags:filecount=0",
+        ]
+
+    def take(self) -> list[Event]:
+        """Read what was recorded and remove it; nothing where nothing was."""
+        if not self._events.exists():
+            return []
+        converted = self.folder / "puts-events.json"
+        Recorder(self.jdk).convert(self._events, converted)
+        # The wall clock's zero by the clock of the puts.
+        origin_ns = time.monotonic_ns() - time.time_ns()
+        pauses = read_pauses(self._pauses, 0)
+        found = [(read_events(converted, 0), 0), (pauses[pauses["duration_ms"] >= LEAST_PAUSE_MS], PAUSE_ERROR_NS)]
+        for file in (self._events, self._pauses, converted):
+            file.unlink()
+        return [
+            Event(kind, origin_ns + int(t_s * 1e9) - error, origin_ns + int(t_s * 1e9 + duration_ms * 1e6) + error)
+            for table, error in found
+            for t_s, duration_ms, kind in zip(table["t_s"], table["duration_ms"], table["kind"], strict=True)
+        ]
+
+
+def held_up(puts: Puts, put: int) -> Wait:
+    """Find what a put was held up by: the longest wait since the last put that was called on time."""
+    first = put
+    while first > 0 and puts.called_ns[first] - puts.due_ns[first] > ON_TIME_NS:
+        first -= 1
+    calls = [Wait(int(puts.called_ns[i]), int(puts.returned_ns[i]), in_call=True) for i in range(first, put + 1)]
+    between = [
+        Wait(int(max(puts.returned_ns[i - 1], puts.due_ns[i])), int(puts.called_ns[i]), in_call=False)
+        for i in range(max(1, first), put + 1)
+    ]
+    return max(calls + between, key=lambda wait: wait.end_ns - wait.begin_ns)
+
+
+def cause_of(wait: Wait, events: Iterable[Event]) -> str:
+    """Name the cause of a wait."""
+    during = {event.kind for event in events if event.begin_ns < wait.end_ns and event.end_ns > wait.begin_ns}
+    for kind, name in STOPS.items():
+        if kind in during:
+            return name
+    beside = " and ".join(name for kind, name in BESIDE.items() if kind in during)
+    where = "in a call" if wait.in_call else "between two calls"
+    return f"{where}, {f'{beside} beside' if beside else 'nothing recorded'}"
+
+
+def attribute(puts: Puts, left_out: npt.NDArray[np.bool_], events: Sequence[Event]) -> list[Share]:
+    """Attribute the slowest puts that are not left out; the most frequent cause first."""
+    response_us = np.where(left_out, -1.0, puts.response_us)
+    slowest = [int(put) for put in np.argsort(-response_us, kind="stable")[:SLOWEST] if not left_out[put]]
+    longest: dict[str, list[float]] = {}
+    for put in slowest:
+        longest.setdefault(cause_of(held_up(puts, put), events), []).append(float(response_us[put]))
+    found = [Share(cause, len(each), max(each)) for cause, each in longest.items()]
+    return sorted(found, key=lambda share: -share.puts)
+
+
+def line(shares: Sequence[Share]) -> str:
+    """Say what the slowest puts were held up by."""
+    each = "; ".join(f"{share.puts} {share.cause} (up to {share.longest_us:.3g} us)" for share in shares)
+    return f"the {sum(share.puts for share in shares)} slowest puts: {each}"

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from runners.bench import store_http
-from runners.bench.course import Course, Part
 from runners.bench.fixture import fixture
 from runners.bench.programs import FLAGS, Programs, ending_in_order, scratch
-from runners.bench.row import NoFigure, Row, keep
+from runners.bench.row import Course, NoFigure, Part, Row, keep, say
 from runners.bench.stalls import find_witness
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
 from runners.process.cpu_placement import usable_cpus
@@ -74,10 +73,6 @@ def parse(arguments: Sequence[str]) -> Request:
     return Request(plan, tuple(dict.fromkeys(given.rows)) or usual, given.folder.resolve())
 
 
-def _say(line: str) -> None:
-    print(line, flush=True)
-
-
 def _show(engine: str, settings: dict[str, Any]) -> str:
     return f"configuration of {engine}: " + " ".join(f"{name}={value}" for name, value in settings.items())
 
@@ -88,26 +83,27 @@ def measure(request: Request) -> None:
     build = build_server(jdk, print)
     facts = machine.facts()
     for warning in machine.noise(facts):
-        _say(f"Unusual today: {warning['text']} ({warning['remedy']})")
-    course = Course(request.parts(), _say)
+        say(f"Unusual today: {warning['text']} ({warning['remedy']})")
+    course = Course(request.parts(), say)
     course.announce()
     found: list[Row | NoFigure] = []
     with scratch(request.folder) as folder:
-        bench = Bench(Programs(jdk, folder), request.plan, course, _say)
+        bench = Bench(Programs(jdk, folder), request.plan, course, say)
         configurations = bench.programs.configurations(request.engines()) if request.engines() else {}
         for engine, settings in configurations.items():
-            _say(_show(engine, settings))
+            say(_show(engine, settings))
         if "tail" in request.rows:
             bench.cpu = next(reversed(usable_cpus()), None)
             bench.witness, bench.no_witness = find_witness(bench.cpu, folder)
         for name in request.rows:
+            rows: Sequence[Row | NoFigure]
             if name == HTTP:
                 with fixture() as on:
                     rows = store_http.rows(on, course)
             else:
                 rows = GROUPS[name].rows(bench)
             for row in rows:
-                _say(row.line())
+                say(row.line())
             found += rows
         figures = {f"{figure} {engine}": values for (figure, engine), values in bench.samples.figures.items()}
     about = {

@@ -12,21 +12,17 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from runners.bench import slowest_puts, stalls
-from runners.bench.course import Course, Part
+from runners.bench import stalls
 from runners.bench.programs import Programs, remove
-from runners.bench.row import Row
-from runners.bench.slowest_puts import Recording
-from runners.bench.stalls import Puts, Stall
+from runners.bench.row import Course, Goal, Part, Row
+from runners.bench.stalls import Puts, Recording, Stall
 from runners.errors import MeasureError
 from runners.trial.witness import StallWitness
 
-Goal = tuple[Literal["<=", ">="], float]
 OURS, OURS_LEVELED, OURS_VERIFYING = "lsm", "lsm+leveled", "lsm+verify"
 DEFAULTS, TUNED, LEVELDB = "rocksdb", "rocksdb-tuned", "leveldb"
 MMAP, UNIVERSAL, PACED = f"{TUNED}+mmap", f"{TUNED}+universal", f"{TUNED}+paced"
@@ -451,7 +447,7 @@ def _tail_run(bench: Bench, engine: str) -> None:
     delayed = add_tail(bench.samples, engine, puts, during)
     stood_ms = sum(stall.late_ns for stall in during) / 1e6
     bench.say(f"  {found}; the core stood still {len(during)} times, {stood_ms:.3g} ms in all")
-    bench.say(f"  of {engine} {slowest_puts.line(slowest_puts.attribute(puts, delayed, events))}")
+    bench.say(f"  of {engine} {stalls.line(stalls.attribute(puts, delayed, events))}")
     records.unlink()
     remove(store)
 

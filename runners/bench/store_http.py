@@ -16,15 +16,14 @@ from dataclasses import replace
 from functools import partial
 
 from runners.analysis.instrument import ENOUGH_ROUNDS
-from runners.analysis.knee import Answer, Kind, estimate
+from runners.analysis.knee import Answer
 from runners.bench import knee
-from runners.bench.course import Course
 from runners.bench.fixture import CONNECTIONS, WARMUP_S, Fixture, Result
-from runners.bench.row import Row
+from runners.bench.row import Course, NoFigure, Row
 from runners.design.workload import SCRIPTS
 from runners.errors import ToolError
 from runners.targets.lab_server import RunningServer
-from runners.trial.footprint import rest
+from runners.trial.telemetry import rest
 
 STORE_BYTES = 1 << 30
 VALUE_BYTES = 1200
@@ -53,8 +52,8 @@ Seek = Callable[[Sequence[str], int], dict[str, Answer]]
 Say = Callable[[str], None]
 
 
-def rows_of(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row]:
-    """The rows of one kind of request: the knee, and the rate in a closed loop."""
+def rows_of(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row | NoFigure]:
+    """Make the rows of one kind of request: the knee, and the rate in a closed loop."""
     servers = (OURS, *PEERS[work])
     knees: list[dict[str, Answer]] = []
     rates: dict[str, list[float]] = {who: [] for who in servers}
@@ -63,28 +62,15 @@ def rows_of(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -
         for who in servers:
             rates[who].append(float(load(who)["achieved_rps"]))
         knees.append(seek(servers, number))
-        say("  " + ", ".join(f"{who} {each.rps:,.0f}/s ({each.kind})" for who, each in knees[-1].items()))
-    found: list[Row] = []
+        say(knee.line(knees[-1]))
+    found: list[Row | NoFigure] = []
     for peer in PEERS[work]:
-        row = _knee_row(f"store/http/{work}/knee-vs-{peer}", knees, peer)
-        if row is None:
-            say(f"  {work}: no knee to compare with, in no round was one of both found; is the machine calm?")
-        else:
-            found.append(row)
-        found.append(
-            Row(f"store/http/{work}/closed-loop-vs-{peer}", "/s", tuple(rates[OURS]), tuple(rates[peer]), ">=", GOAL)
-        )
+        closed = f"store/http/{work}/closed-loop-vs-{peer}"
+        found += [
+            knee.row(f"store/http/{work}/knee-vs-{peer}", knees, OURS, peer, GOAL),
+            Row(closed, "/s", tuple(rates[OURS]), tuple(rates[peer]), ">=", GOAL),
+        ]
     return found
-
-
-def _knee_row(name: str, knees: Sequence[dict[str, Answer]], peer: str) -> Row | None:
-    """The knees over the rounds that found both; None if there is no such round."""
-    both = [of for of in knees if of[OURS].kind == of[peer].kind == Kind.FOUND]
-    if not both:
-        return None
-    ours, theirs = (tuple(of[who].rps for of in both) for who in (OURS, peer))
-    note = f"in {len(knees) - len(both)} rounds no knee of both" if len(both) < len(knees) else ""
-    return Row(name, "/s", ours, theirs, ">=", GOAL, note)
 
 
 def fill(on: Fixture, server: RunningServer, say: Say) -> None:
@@ -107,10 +93,12 @@ def durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> li
     ]
 
 
-def rows(on: Fixture, course: Course, works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[Row]:
+def rows(
+    on: Fixture, course: Course, works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS
+) -> list[Row | NoFigure]:
     """The rows through HTTP of these kinds of requests."""
     say = course.say
-    found: list[Row] = []
+    found: list[Row | NoFigure] = []
     with ExitStack() as running:
         specs = {name: on.spec(name, flags) for name, flags in NOOP_FLAGS.items()}
         specs[OURS] = replace(on.spec(OURS), engine=OURS)
@@ -124,8 +112,7 @@ def rows(on: Fixture, course: Course, works: Sequence[str] = tuple(WORKS), round
             return on.load(target(work, who), CLOSED_S, CONNECTIONS)
 
         def seek(work: str, names: Sequence[str], seed: int) -> dict[str, Answer]:
-            steps = knee.search(on, {who: target(work, who) for who in names}, SEARCH_S, seed, CONNECTIONS)
-            return {who: estimate(each, knee.OBJECTIVE) for who, each in steps.items()}
+            return knee.answers(on, {who: target(work, who) for who in names}, SEARCH_S, seed, CONNECTIONS)
 
         for number, work in enumerate(works):
             with course.part("http", f"{work} through HTTP, {CONNECTIONS} connections"):

@@ -26,7 +26,7 @@ from runners.claims.between import Compared
 from runners.claims.comparing import signed
 from runners.claims.interleaved import Comparison, Row
 from runners.claims.questions import ratio
-from runners.design.change_limit import ERRORS, ChangeLimit
+from runners.design.objective import ERRORS, ChangeLimit
 from runners.readers import write
 from runners.readers.stacks import wilson
 

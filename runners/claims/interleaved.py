@@ -36,7 +36,7 @@ from runners.claims.questions import Answer, Answering, Evidence, ratio
 from runners.claims.questions import Verdict as Said
 from runners.design.block import MOST_UTILISATION
 from runners.design.session import ALONE, SHARED, SOLO
-from runners.process.cpu_groups import EQUAL
+from runners.process.cpu_placement import EQUAL
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND
 from runners.readers.run import Run, Step

@@ -1,4 +1,4 @@
-"""Run a notebook from the command line: papermill executes it, this shows how far it is and closes the run."""
+"""Run a notebook from the command line: its plan is checked, papermill executes it, the run is closed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from runners.design.experiment import experiment
+from runners.design import comparison
+from runners.design.block import seconds_of_a_batch
+from runners.design.commands import COMPARE, KNEE, TARGET_COMPARE
+from runners.design.experiment import experiment, setting_of
 from runners.design.parameter import Value, validate
+from runners.design.shape import Shape
 from runners.errors import LabError
-from runners.execution.budget import affordable
 from runners.execution.progress import ADDRESS, listening, sink
 from runners.execution.resume import begun, same_parameters
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
@@ -99,3 +102,13 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 def _going_on(folder: RunFolder) -> str:
     """The command that does."""
     return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"
+
+
+def affordable(number: str, asked: Mapping[str, Value]) -> None:
+    """Refuse a plan whose minutes are too few, before anything is built or started. Raises PlanError."""
+    if number in (COMPARE.number, TARGET_COMPARE.number):
+        comparison.block(asked, setting_of(str(asked["a"])), setting_of(str(asked["b"])))
+    if number == KNEE.number:
+        low_rps, high_rps = float(asked["low_rps"]), float(asked["high_rps"])
+        shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
+        seconds_of_a_batch(float(asked["minutes"]), shape, low_rps, high_rps)

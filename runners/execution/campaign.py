@@ -20,8 +20,7 @@ from runners.design.size import Size
 from runners.design.workload import FILL, Workload
 from runners.errors import MeasureError, ServerError
 from runners.execution.happening import NOTHING, Happening
-from runners.execution.live import Follower
-from runners.execution.progress import Progress
+from runners.execution.progress import Follower, Progress
 from runners.generators.generators import generators
 from runners.generators.load import Generator, LoadSpec, planned_s
 from runners.readers.reading import read_step, store_frames
@@ -33,10 +32,10 @@ from runners.toolchain.tools import TRUEPACE
 from runners.toolchain.workshop import Workshop
 from runners.trial import machine
 from runners.trial.fill import check_filled, fill_by_hand
-from runners.trial.footprint import disk_bytes, processes, rest
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.trial.recording import Recorder
 from runners.trial.step import Instrument, Tick, measure_step, skipped, statistics, store_status
+from runners.trial.telemetry import disk_bytes, processes, rest
 from runners.trial.witness import StallWitness
 
 FILL_CONNECTIONS = 8

@@ -1,13 +1,16 @@
-"""`lab doctor`: what is here, what is missing, and what to install."""
+"""`lab doctor`: what is here, what is missing, what to install; transport and profiler are tried on a real server."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from runners.design.report_2 import OLD_JDK
 from runners.errors import LabError
-from runners.toolchain.build import DIST
+from runners.targets.lab_server import RunningServer, ServerSpec, launch
+from runners.toolchain.build import DIST, PROFILER_JARS
 from runners.toolchain.tools import (
     CHECKOUT,
     REQUIRED_JDK,
@@ -19,7 +22,8 @@ from runners.toolchain.tools import (
     find_wrk2,
     require_jdk,
 )
-from runners.trial import machine, probe
+from runners.trial import machine
+from runners.trial.profiler import Profiler, ProfileSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ def _transport() -> Iterator[Finding]:
         yield Finding("transport, profiler", None, "run `lab build` first; then both are tried on a real server")
         return
     try:
-        tried = probe.try_server()
+        tried = try_server()
     except LabError as error:
         yield Finding("server", None, str(error), fatal=True)
         return
@@ -119,3 +123,37 @@ def _transport() -> Iterator[Finding]:
         "" if native else "its native library did not load here; Java sockets are used, and reports say so",
     )
     yield Finding("async-profiler", tried.profiler, tried.profiler_remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a short-lived server shows. `profiler` None: it was refused, see the remedy."""
+
+    transport: str
+    one_nio: str
+    profiler: str | None
+    profiler_remedy: str = ""
+
+
+def try_server() -> Tried:
+    """Start a server that stores nothing, profile it for an instant, stop it. Raises ServerError."""
+    jdk = require_jdk()
+    with tempfile.TemporaryDirectory(prefix="lab-") as name:
+        folder = Path(name)
+        server = launch(ServerSpec(jdk.java, DIST, "noop", folder / "server", folder / "data"))
+        try:
+            profiler, remedy = _try_profiler(Profiler(jdk, PROFILER_JARS), server, folder / "profile.jfr")
+            return Tried(str(server.ready["transport"]), str(server.ready["one_nio"]), profiler, remedy)
+        finally:
+            server.stop()
+
+
+def _try_profiler(profiler: Profiler, server: RunningServer, recording: Path) -> tuple[str | None, str]:
+    try:
+        profiler.start(server.pid, ProfileSpec.for_load(("cpu",), 1_000, 1.0), recording)
+        server.status()
+        profiler.stop(server.pid)
+        about = profiler.read_back(recording, ("cpu",))
+    except LabError as error:
+        return None, str(error)
+    return f"{about['version']}, engine {about['engine']}", ""

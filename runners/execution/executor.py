@@ -26,7 +26,7 @@ from runners.storage.run_folder import RunFolder
 from runners.storage.schema import FaultRecord, FillRecord, read_record
 from runners.targets.base import Target
 from runners.targets.lab_server import RunningServer
-from runners.trial.answers import heads
+from runners.trial.faults import heads
 from runners.trial.profiler import ProfileSpec
 
 FILL_TRIES = 3

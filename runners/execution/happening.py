@@ -15,8 +15,7 @@ from runners.readers.load_json import read_load_json
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import LoopRecord, WindowRecord
 from runners.targets.base import Cluster, Freezable, Target
-from runners.trial.faults import Freezer, Outages
-from runners.trial.kernel import TcpWatch, timer_hz
+from runners.trial.faults import Freezer, Outages, TcpWatch, timer_hz
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,11 @@ from runners.execution.adaptive import Request, Requests
 from runners.execution.campaign import Campaign
 from runners.execution.warming import let_rest, warm_up
 from runners.generators.load import LoadSpec, LoadTarget
-from runners.process.cpu_groups import equal_groups
+from runners.process.cpu_placement import equal_groups
 from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import InterleavedRecord
-from runners.targets.base import Target
-from runners.targets.group import TargetGroup
+from runners.targets.base import Target, TargetGroup
 
 
 class Launch(Protocol):

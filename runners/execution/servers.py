@@ -11,13 +11,12 @@ from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, TargetFile, TargetWorkload
 from runners.design.target import Target as Description
 from runners.errors import ToolError
-from runners.process.ports import in_a_row
+from runners.process.supervisor import in_a_row
 from runners.storage.run_folder import RunFolder
 from runners.targets.base import Target
-from runners.targets.cluster import launch_nodes
 from runners.targets.external import build as build_target
 from runners.targets.external import launch as launch_target
-from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch_nodes
 from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN
 from runners.toolchain.workshop import Workshop

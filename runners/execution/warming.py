@@ -19,11 +19,44 @@ from runners.design.shape import Shape
 from runners.design.size import BURST_S, WARM_BOUND
 from runners.design.workload import Workload
 from runners.execution.campaign import Campaign
-from runners.process.cpu_placement import compiling_anywhere
+from runners.process.cpu_placement import compilers, compiling_anywhere
 from runners.readers.run import Step
 from runners.targets.base import Jvm, Target
 from runners.trial.activity import available
-from runners.trial.compiling import await_rest, compiler_s
+
+LOOK_S = 0.2
+AT_REST = 0.05  # of a core, from one look to the next
+
+
+def compiler_s(pid: int) -> float | None:
+    """CPU seconds of a process's compiler threads so far; None where there are none or the kernel does not tell."""
+    try:
+        used = [int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in compilers(pid)]
+    except (OSError, ValueError, IndexError):
+        return None
+    return sum(used) if used else None
+
+
+def await_rest(
+    read_s: Callable[[], float | None],
+    bound_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> float | None:
+    """Wait until the compiler rests from one look to the next; give the seconds that took, None when it never did.
+
+    `read_s` gives its CPU seconds so far. A thread of it that ended makes a sum smaller, which counts as rest.
+    """
+    began = clock()
+    before, at = read_s(), began
+    while before is not None and clock() - began + LOOK_S <= bound_s:
+        sleep(LOOK_S)
+        now, now_at = read_s(), clock()
+        if now is None or now - before <= AT_REST * (now_at - at):
+            return now_at - began
+        before, at = now, now_at
+    return None
+
 
 KIND = "warm-up"
 #: In the record of each step of a warm-up: its throughput is not that of a server all of whose threads are pinned.

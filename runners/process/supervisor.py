@@ -1,9 +1,10 @@
-"""Start processes that can't outlive the lab, and stop them in order."""
+"""Start processes that can't outlive the lab, on ports that are free, and stop them in order."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import random
 import select
 import signal
 import socket
@@ -17,7 +18,7 @@ from typing import IO
 
 import psutil
 
-from runners.errors import ToolError
+from runners.errors import ServerError, ToolError
 from runners.toolchain.tools import ROOT
 
 GUARD = Path(__file__).with_name("guard.py")
@@ -180,3 +181,30 @@ def pinned(command: Sequence[str], cpus: Sequence[int] | None, taskset: Path | N
     if not cpus or taskset is None:
         return list(command)
     return [str(taskset), "-c", ",".join(map(str, cpus)), *command]
+
+
+HOST = "127.0.0.1"
+#: Below the range from which systems give ports to clients, so that none is taken between the look and the start.
+FIRST_PORT, LAST_PORT = 20_000, 30_000
+_ATTEMPTS = 200
+
+
+def in_a_row(count: int) -> int:
+    """The first of so many free ports. Raises ServerError when none are found."""
+    for _ in range(_ATTEMPTS):
+        first = random.randrange(FIRST_PORT, LAST_PORT - count)  # noqa: S311 - any will do
+        if all(_free(first + place) for place in range(count)):
+            return first
+    raise ServerError(
+        f"{count} ports in a row", f"none free from {FIRST_PORT} to {LAST_PORT}", "end other servers, or give port="
+    )
+
+
+def _free(port: int) -> bool:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+        return True

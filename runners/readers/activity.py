@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from runners.readers.columns import frame
-from runners.readers.errors import ReadError, why
+from runners.readers.errors import ReadError, text_of
 
 #: Before the name of a process that is none of the load's, in `kind` of the `activity` frame.
 PROCESS = "process "
@@ -28,11 +28,19 @@ PROCESS = "process "
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """The `activity` frame. A cut last line is left out; any other broken line raises ReadError."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
+    rows = [
+        row
+        for before, after in pairwise(_samples(path))
+        for row in _rows(before, after, start_unix_us)
+        if elapsed_s is None or (row["t_s"] + row["length_s"] >= 0 and row["t_s"] <= elapsed_s)
+    ]
+    return frame("activity", rows)
+
+
+def _samples(path: Path) -> list[dict[str, Any]]:
+    """Read samples, one a line of JSON. A cut last line is left out; any other broken line raises ReadError."""
     samples: list[dict[str, Any]] = []
+    lines = text_of(path).splitlines()
     for number, line in enumerate(lines, start=1):
         try:
             sample = json.loads(line)
@@ -42,13 +50,7 @@ def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None
             if number == len(lines):
                 break
             raise ReadError(path, f"line {number} is no sample ({error})", "run the step again") from error
-    rows = [
-        row
-        for before, after in pairwise(samples)
-        for row in _rows(before, after, start_unix_us)
-        if elapsed_s is None or (row["t_s"] + row["length_s"] >= 0 and row["t_s"] <= elapsed_s)
-    ]
-    return frame("activity", rows)
+    return samples
 
 
 def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> Iterator[dict[str, Any]]:
@@ -105,18 +107,12 @@ def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) 
 
     Raises ReadError when the file is no JSON of events; an event of another kind is left out.
     """
+    text = text_of(path)
     try:
-        events = json.loads(path.read_text(encoding="utf-8"))["events"]
-        rows = [row for event in events if (row := _row(event, start_unix_us)) is not None]
-    except OSError as error:
-        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
+        rows = [row for event in json.loads(text)["events"] if (row := _row(event, start_unix_us)) is not None]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReadError(path, f"holds no events ({error})", "convert the recording again") from error
-    inside = [
-        row
-        for row in rows
-        if elapsed_s is None or (row["t_s"] + row["duration_ms"] / 1000 >= 0 and row["t_s"] <= elapsed_s)
-    ]
+    inside = (row for row in rows if _touches(row, elapsed_s))
     return frame("events", sorted(inside, key=lambda row: (row["t_s"], row["kind"])))
 
 
@@ -167,10 +163,7 @@ def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) 
 
     Raises ReadError when the file can't be read, or when none of its lines carries a wall clock.
     """
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
+    lines = text_of(path).splitlines()
     if lines and not any(_LINE.match(line) for line in lines):
         raise ReadError(
             path, "has no line with a wall clock", "start the JVM with -Xlog:gc,safepoint:file=…:utctime,level,tags"
@@ -207,21 +200,10 @@ def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = Non
     `foreign_cpu_cores` is what neither server nor generator used. Rows outside the window are left out, if it is
     known. Half a last line of an interrupted run is left out; any other broken line raises ReadError.
     """
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
-    samples = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            sample = json.loads(line)
-            samples.append((float(sample["unix_us"]), sample))
-        except (ValueError, KeyError, TypeError) as error:
-            if number == len(lines):
-                break
-            raise ReadError(path, f"line {number} is no sample ({error})", "run the step again") from error
     rows = [
-        row for row in _sampled(samples, start_unix_us) if elapsed_s is None or -0.05 <= row["t_s"] <= elapsed_s + 0.05
+        row
+        for row in _sampled(_samples(path), start_unix_us)
+        if elapsed_s is None or -0.05 <= row["t_s"] <= elapsed_s + 0.05
     ]
     return frame("telemetry", rows)
 
@@ -231,9 +213,9 @@ def _number(sample: dict[str, Any], part: str, name: str) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-def _sampled(samples: list[tuple[float, dict[str, Any]]], start_unix_us: int) -> Iterator[dict[str, Any]]:
-    for (before_us, before), (after_us, after) in pairwise(samples):
-        step_s = (after_us - before_us) / 1e6
+def _sampled(samples: list[dict[str, Any]], start_unix_us: int) -> Iterator[dict[str, Any]]:
+    for before, after in pairwise(samples):
+        step_s = (float(after["unix_us"]) - float(before["unix_us"])) / 1e6
         cores = float(after.get("cores") or math.nan)
         if step_s <= 0:
             continue  # the wall clock was set back
@@ -247,7 +229,7 @@ def _sampled(samples: list[tuple[float, dict[str, Any]]], start_unix_us: int) ->
         busy, steal = used("machine", "busy_s"), used("machine", "steal_s")
         own = (0.0 if math.isnan(server) else server) + (0.0 if math.isnan(generator) else generator)
         yield {
-            "t_s": (after_us - start_unix_us) / 1e6,
+            "t_s": (float(after["unix_us"]) - start_unix_us) / 1e6,
             "server_cpu_s": _number(after, "server", "cpu_s"),
             "generator_cpu_s": _number(after, "generator", "cpu_s"),
             "server_rss_bytes": _number(after, "server", "rss_bytes"),
@@ -262,7 +244,6 @@ def _sampled(samples: list[tuple[float, dict[str, Any]]], start_unix_us: int) ->
 _HEAD = re.compile(r"#stall-witness/1 period_ns=(\d+) late_ns=(\d+)$")
 _MOMENT = re.compile(r"#(?:begin|end) monotonic_ns=(\d+) unix_ns=(\d+)$")
 _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
-_REMEDY = "run the step again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,10 +283,7 @@ class StallLog:
 
 def read_stall_log(path: Path) -> StallLog:
     """Read the file. Raises ReadError when it is none, or broken."""
-    try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, f"can't be read ({why(error)})", _REMEDY) from error
+    lines = text_of(path, strict=True).splitlines()
     head = _HEAD.match(lines[0]) if lines else None
     moments = [found for line in lines[1:3] if (found := _MOMENT.match(line))]
     if head is None or len(moments) != 2:
@@ -315,6 +293,6 @@ def read_stall_log(path: Path) -> StallLog:
         rows = [tuple(map(int, line.split())) for line in lines if not line.startswith("#")]
         table = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
     except ValueError as error:
-        raise ReadError(path, f"has a line that is no stall ({error})", _REMEDY) from error
+        raise ReadError(path, f"has a line that is no stall ({error})", "run the step again") from error
     begin, end = ((int(each[1]), int(each[2])) for each in moments)
     return StallLog(int(head[1]), int(head[2]), (begin, end), used_ns, table[:, 0], table[:, 1], table[:, 2])

@@ -9,128 +9,39 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import pandas_dtype
 
-TEXT, NUMBER, COUNT, FLAG = "str", "float64", "int64", "boolean"
-SHORT = "float32"  # of what there is a row a request
-
-SUMMARY = {
-    "offered_rps": NUMBER,
-    "achieved_rps": NUMBER,
-    "elapsed_s": NUMBER,
-    "scheduled": NUMBER,
-    "sent": NUMBER,
-    "completed": NUMBER,
-    "censored": NUMBER,
-    "unsent": NUMBER,
-    "non_2xx": NUMBER,
-    "connect_errors": NUMBER,
-    "read_errors": NUMBER,
-    "write_errors": NUMBER,
-    "timeouts": NUMBER,
-    "parse_errors": NUMBER,
-    "bytes_read": NUMBER,
-    "kept_up": FLAG,
-    "kept_up_to": NUMBER,
-    "lag_max_us": NUMBER,
-    "lag_p99_us": NUMBER,
-    "generator_cpu_s": NUMBER,
-    "receive_clock": TEXT,
-    "coalesce_us": NUMBER,
-    "held": NUMBER,
+#: Of each frame its columns, each with its type where that is not float64. `requests` has a row a request, and so less
+#: exact numbers.
+_FORMS = {
+    "summary": (
+        "offered_rps achieved_rps elapsed_s scheduled sent completed censored unsent non_2xx connect_errors "
+        "read_errors write_errors timeouts parse_errors bytes_read kept_up:boolean kept_up_to lag_max_us lag_p99_us "
+        "generator_cpu_s receive_clock:str coalesce_us held"
+    ),
+    "status": "code:str count:int64",
+    "spectrum": "kind:str value_us percentile total_count",
+    "percentiles": "kind:str percentile value_us low_us high_us samples_beyond at_least:boolean most_us",
+    "intervals": "t_s kind:str count p50_us p90_us p99_us p999_us max_us errors completed",
+    "histograms": "t_s kind:str value_us count:int64",
+    "shares": "event:str category:str samples weight share low high",
+    "frames": "event:str frame:str samples share self_share low high",
+    "stacks": "event:str stack:str count",
+    "pauses": "t_s duration_ms kind:str cause:str",
+    "slices": "t_s us count",
+    "events": "t_s duration_ms kind:str what:str bytes",
+    "activity": "t_s length_s kind:str busy_ms",
+    "stalls": "cpu:int64 t_s duration_ms",
+    "targets": "target:str offered_rps achieved_rps scheduled completed served non_2xx",
+    "rate_steps": "t_s length_s offered_rps requests:int64 achieved lost stalled p50_us p90_us p99_us p999_us",
+    "requests": "t_s:float32 target:str predecessor:str response_us:float32 service_us:float32 fate:str",
+    "samples": "event:str t_s stack:str samples weight",
+    "telemetry": (
+        "t_s server_cpu_s generator_cpu_s server_rss_bytes steal_share machine_busy_share server_cpu_cores "
+        "generator_cpu_cores foreign_cpu_cores"
+    ),
 }
-
 COLUMNS: dict[str, dict[str, str]] = {
-    "summary": SUMMARY,
-    "status": {"code": TEXT, "count": COUNT},
-    "spectrum": {"kind": TEXT, "value_us": NUMBER, "percentile": NUMBER, "total_count": NUMBER},
-    "percentiles": {
-        "kind": TEXT,
-        "percentile": NUMBER,
-        "value_us": NUMBER,
-        "low_us": NUMBER,
-        "high_us": NUMBER,
-        "samples_beyond": NUMBER,
-        "at_least": FLAG,
-        "most_us": NUMBER,
-    },
-    "intervals": {
-        "t_s": NUMBER,
-        "kind": TEXT,
-        "count": NUMBER,
-        "p50_us": NUMBER,
-        "p90_us": NUMBER,
-        "p99_us": NUMBER,
-        "p999_us": NUMBER,
-        "max_us": NUMBER,
-        "errors": NUMBER,
-        "completed": NUMBER,
-    },
-    "histograms": {"t_s": NUMBER, "kind": TEXT, "value_us": NUMBER, "count": COUNT},
-    "shares": {
-        "event": TEXT,
-        "category": TEXT,
-        "samples": NUMBER,
-        "weight": NUMBER,
-        "share": NUMBER,
-        "low": NUMBER,
-        "high": NUMBER,
-    },
-    "frames": {
-        "event": TEXT,
-        "frame": TEXT,
-        "samples": NUMBER,
-        "share": NUMBER,
-        "self_share": NUMBER,
-        "low": NUMBER,
-        "high": NUMBER,
-    },
-    "stacks": {"event": TEXT, "stack": TEXT, "count": NUMBER},
-    "pauses": {"t_s": NUMBER, "duration_ms": NUMBER, "kind": TEXT, "cause": TEXT},
-    "slices": {"t_s": NUMBER, "us": NUMBER, "count": NUMBER},
-    "events": {"t_s": NUMBER, "duration_ms": NUMBER, "kind": TEXT, "what": TEXT, "bytes": NUMBER},
-    "activity": {"t_s": NUMBER, "length_s": NUMBER, "kind": TEXT, "busy_ms": NUMBER},
-    "stalls": {"cpu": COUNT, "t_s": NUMBER, "duration_ms": NUMBER},
-    "targets": {
-        "target": TEXT,
-        "offered_rps": NUMBER,
-        "achieved_rps": NUMBER,
-        "scheduled": NUMBER,
-        "completed": NUMBER,
-        "served": NUMBER,
-        "non_2xx": NUMBER,
-    },
-    "rate_steps": {
-        "t_s": NUMBER,
-        "length_s": NUMBER,
-        "offered_rps": NUMBER,
-        "requests": COUNT,
-        "achieved": NUMBER,
-        "lost": NUMBER,
-        "stalled": NUMBER,
-        "p50_us": NUMBER,
-        "p90_us": NUMBER,
-        "p99_us": NUMBER,
-        "p999_us": NUMBER,
-    },
-    "requests": {
-        "t_s": SHORT,
-        "target": TEXT,
-        "predecessor": TEXT,
-        "response_us": SHORT,
-        "service_us": SHORT,
-        "fate": TEXT,
-    },
-    "samples": {"event": TEXT, "t_s": NUMBER, "stack": TEXT, "samples": NUMBER, "weight": NUMBER},
-    "telemetry": {
-        "t_s": NUMBER,
-        "server_cpu_s": NUMBER,
-        "generator_cpu_s": NUMBER,
-        "server_rss_bytes": NUMBER,
-        "steal_share": NUMBER,
-        "machine_busy_share": NUMBER,
-        "server_cpu_cores": NUMBER,
-        "generator_cpu_cores": NUMBER,
-        "foreign_cpu_cores": NUMBER,
-    },
+    name: {column: kind or "float64" for column, _, kind in (each.partition(":") for each in form.split())}
+    for name, form in _FORMS.items()
 }
 
 

@@ -15,6 +15,14 @@ class ReadError(Exception):
         super().__init__(f"{self.path.name}: {cause}; {remedy}")
 
 
+def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
+    """The text of a raw file, in which what is no UTF-8 is replaced unless `strict`. Raises ReadError."""
+    try:
+        return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(path, f"can't be read ({why(error)})", remedy) from error
+
+
 def why(error: Exception) -> str:
     """The cause in words, without the file's full path, which would tell a reader of a report nothing."""
     if isinstance(error, FileNotFoundError):

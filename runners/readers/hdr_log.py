@@ -18,7 +18,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from runners.readers.columns import COLUMNS, frame
-from runners.readers.errors import ReadError, why
+from runners.readers.errors import ReadError, text_of
 from runners.readers.samples import Samples
 from runners.storage.step_folder import EITHER_NAME
 
@@ -109,10 +109,7 @@ class HdrLog:
 
 def read_hdr_log(path: Path) -> HdrLog:
     """Read a log. Raises ReadError for a line in the middle that can't be decoded, or a log without intervals."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
+    lines = text_of(path, strict=True).splitlines()
     start: float | None = None
     base: float | None = None
     units_in_us: float | None = None
@@ -175,10 +172,7 @@ _HEAD = re.compile(rf"#{EITHER_NAME}-slices/1 start_unix_us=(\d+) slices_per_s=(
 
 def read_slices(path: Path) -> pd.DataFrame:
     """The `slices` frame. A cut last line is left out; any other broken line raises ReadError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, f"can't be read ({why(error)})", "run the step again") from error
+    text = text_of(path, strict=True)
     lines = text.splitlines()
     head = _HEAD.match(lines[0]) if lines else None
     if head is None:

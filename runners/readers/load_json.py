@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from runners.readers.columns import frame
-from runners.readers.errors import ReadError, why
+from runners.readers.errors import ReadError, text_of
 from runners.readers.samples import beyond
 from runners.storage.step_folder import FORMER_NAME
 
@@ -40,10 +40,9 @@ INTERVAL_NAMES = {
 def read_load_json(path: Path) -> LoadReport:
     """Read a report. Raises ReadError when it is no JSON or has a schema that is not known."""
     remedy = "run the step again; the console output may still be read"
+    text = text_of(path, remedy)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ReadError(path, f"can't be read ({why(error)})", remedy) from error
+        document = json.loads(text)
     except ValueError as error:
         raise ReadError(path, f"is no JSON ({error})", remedy) from error
     schema = document.get("schema") if isinstance(document, dict) else None

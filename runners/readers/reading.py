@@ -17,8 +17,7 @@ from runners.readers.columns import COLUMNS, complete, frame
 from runners.readers.errors import ReadError
 from runners.readers.hdr_log import HdrLog, read_hdr_log, read_slices
 from runners.readers.load_json import LoadReport, read_load_json
-from runners.readers.rate_steps import rate_steps_frame
-from runners.readers.requests_log import read_requests_log, requests_frame
+from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame
 from runners.readers.run import Run, Step
 from runners.readers.stacks import frames_frame, read_collapsed, read_timed_stacks, shares_frame
 from runners.readers.wrk_console import find_reports

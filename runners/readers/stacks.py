@@ -41,7 +41,7 @@ import pandas as pd
 from scipy.stats import norm, t
 
 from runners.readers.columns import frame
-from runners.readers.errors import ReadError, why
+from runners.readers.errors import ReadError, text_of
 
 OTHER = "other"
 CATEGORIES = (
@@ -149,10 +149,7 @@ def parse(lines: Iterable[str], path: Path | str = "stacks") -> Iterator[tuple[s
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
     """The `stacks` frame of one event. An empty file is an empty frame: nothing was sampled."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise ReadError(path, f"can't be read ({why(error)})", "convert the recording again") from error
+    lines = text_of(path, "convert the recording again").splitlines()
     merged: dict[str, int] = {}
     for stack, weight in parse(lines, path):
         clean = ";".join(plain(name) for name in stack.split(";"))
@@ -302,10 +299,7 @@ _EVENT = re.compile(r"E (\w+) (\d+) (\d+) (\d+) (\d+)$")
 
 def read_timed_stacks(path: Path, start_unix_us: int) -> pd.DataFrame:
     """The `samples` frame. A cut last line is left out; any other line of another form raises ReadError."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise ReadError(path, f"can't be read ({why(error)})", "convert the recording again") from error
+    lines = text_of(path, "convert the recording again").splitlines()
     stacks: dict[str, str] = {}
     merged: dict[tuple[str, int, str], list[int]] = {}
     for number, line in enumerate(lines, start=1):

@@ -140,8 +140,8 @@ def seconds(value: float | None) -> str:
 
 def several(number: float | None, one: str, rest: str = "") -> str:
     """1 answer with an error, 12 answers with an error: `one` takes an s unless there is one, `rest` stays."""
-    told = count(number)
-    return f"{told} {one}{'' if told == '1' else 's'}{rest}"
+    counted = count(number)
+    return f"{counted} {one}{'' if counted == '1' else 's'}{rest}"
 
 
 def connections(number: float | None) -> str:

@@ -13,7 +13,7 @@ from runners.claims.conclusion import Check
 from runners.claims.gate import Judgement, Outcome
 from runners.claims.interleaved import Comparison, Row, sentence
 from runners.claims.questions import ratio
-from runners.design.change_limit import ERRORS
+from runners.design.objective import ERRORS
 from runners.readers import write
 from runners.report.comparison import interleaved_table
 from runners.report.markdown import bold, escape, fenced

@@ -19,8 +19,7 @@ import httpx
 from runners.design.target import EXTERNAL, PORT, FromEnvironment, TargetFile
 from runners.errors import PlanError, ServerError, ToolError
 from runners.process.cpu_placement import usable_cpus
-from runners.process.ports import in_a_row
-from runners.process.supervisor import Child, pinned, start
+from runners.process.supervisor import Child, in_a_row, pinned, start
 from runners.storage.schema import ServerRecord
 from runners.targets.base import death_of, log_tail
 from runners.targets.http import client

@@ -1,10 +1,12 @@
-"""Start a key-value server, know that it is ours, and stop it."""
+"""Start a key-value server, or the nodes of a cluster as processes of their own; know that it is ours, and stop it."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
+import secrets
 import selectors
 import shlex
 import subprocess
@@ -18,7 +20,7 @@ import httpx
 
 from runners.errors import ServerError
 from runners.process.cpu_placement import compiling_anywhere
-from runners.process.supervisor import Child, pinned, start
+from runners.process.supervisor import HOST, Child, pinned, start
 from runners.storage.schema import ServerRecord
 from runners.targets.base import death_of, log_tail
 from runners.targets.http import client
@@ -191,10 +193,10 @@ class RunningServer:
         try:
             with client(STATUS_TIMEOUT_S) as asking:
                 answer = asking.get(f"{self.url}/v0/stats")
-            told: Any = answer.json() if answer.status_code == httpx.codes.OK else {}
+            counted: Any = answer.json() if answer.status_code == httpx.codes.OK else {}
         except (httpx.HTTPError, ValueError):
             return {}
-        return told if isinstance(told, dict) else {}
+        return counted if isinstance(counted, dict) else {}
 
     def death(self) -> ServerError:
         """Describe how this server died, with its last log lines: for when its process is known to be gone."""
@@ -266,3 +268,74 @@ def launch(
 def _exit_code(child: Child) -> int | None:
     """The code of a child that has closed its output, or None for one that is merely silent."""
     return child.poll() if not child.wait_up_to(_END_OF_OUTPUT_S) else child.wait()
+
+
+@dataclass(slots=True)
+class RunningNodes(RunningServer):
+    """A cluster of processes, each under its guard. It is loaded and observed at its first node."""
+
+    specs: tuple[ServerSpec, ...] = ()
+    others: list[RunningServer] = field(default_factory=list)
+    _starts: int = 0
+
+    @property
+    def nodes(self) -> list[RunningServer]:
+        """All nodes in their order, the one that is loaded first."""
+        return [self, *self.others]
+
+    def kill(self, place: int) -> None:
+        """End a node as a crash does; its data stay."""
+        self.nodes[place].child.kill()
+
+    def start_again(self, place: int) -> None:
+        """Start a node other than the first, which has ended, on its port and its data, with logs of its own.
+
+        A load may go on meanwhile. Raises ServerError.
+        """
+        ended = self.others[place - 1]
+        RunningServer.stop(ended)
+        self._starts += 1
+        spec = self.specs[place]
+        self.others[place - 1] = launch(
+            dataclasses.replace(spec, folder=spec.folder / f"again-{self._starts}"), under_load=True
+        )
+
+    def stop(self) -> int:
+        """Stop every node cleanly, the first one last. May be called twice."""
+        with contextlib.ExitStack() as stopping:
+            stopping.callback(RunningServer.stop, self)
+            for node in self.others:
+                stopping.callback(node.stop)
+        return self.child.stop()
+
+
+def _new_secret(folder: Path) -> Path:
+    """Write the file by whose secret the nodes of one cluster know each other's requests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "cluster-secret"
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(secrets.token_hex(32))
+    return path
+
+
+def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
+    """Start a node on each port, each with folders of its own below those of `spec`. None is left if one fails."""
+    urls = [f"http://{HOST}:{port}" for port in ports]
+    shared = (f"--topology={','.join(urls)}", f"--cluster-secret-file={shown(_new_secret(spec.data))}")
+    specs = []
+    for place, (port, url) in enumerate(zip(ports, urls, strict=True), start=1):
+        flags = (*spec.server_flags, *shared, f"--self={url}")
+        home, data = spec.folder / f"node-{place}", spec.data / f"node-{place}"
+        specs.append(dataclasses.replace(spec, folder=home, data=data, port=port, server_flags=flags))
+    up: list[RunningServer] = []
+    try:
+        for each in specs:
+            up.append(launch(each))
+    except BaseException:
+        with contextlib.ExitStack() as stopping:
+            for node in up:
+                stopping.callback(node.stop)
+        raise
+    first = up[0]
+    return RunningNodes(first.spec, first.child, first.ready, first.command, tuple(specs), up[1:])

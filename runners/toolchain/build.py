@@ -30,6 +30,7 @@ DIST = SERVER_JAVA / "server" / "target" / "dist"
 JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
 JDK17_MAIN = "lab.jdk17.Main"
 PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
+SERVER_STAMP = SERVER_JAVA / "server" / "target" / "lab.stamp"
 LOADGEN_STAMP = TRUEPACE.with_name("lab.stamp")
 #: What of the lab itself can change a measured figure.
 MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execution", "readers", "scripts")
@@ -129,10 +130,8 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
             "clone the project and run `lab` there, or measure servers of your own by --target",
         )
     sources = source_hash(SERVER_JAVA)
-    stamp = SERVER_JAVA / "server" / "target" / "lab.stamp"
-    wanted = f"{sources} {jdk.version}"
     build = ServerBuild(DIST, PROFILER_JARS, sources)
-    if not force and _fresh(stamp, wanted, (DIST, JDK17_DIST, PROFILER_JARS)):
+    if not force and _fresh(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS)):
         return build
     maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
     say("building server-java (Maven; the first time it fetches its libraries)")
@@ -143,8 +142,13 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
         {**os.environ, "JAVA_HOME": str(jdk.home)},
         "read the lines above; `lab doctor` shows the tools in use",
     )
-    stamp.write_text(wanted)
+    mark_server_built(jdk, sources)
     return build
+
+
+def mark_server_built(jdk: Jdk, sources: str) -> None:
+    """Note that the servers were built from these sources by this JDK, whoever ran Maven."""
+    SERVER_STAMP.write_text(f"{sources} {jdk.version}")
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:

@@ -168,7 +168,7 @@ def find_tool(name: str, *version_flags: str) -> Tool | None:
 
 
 def usage_text(path: Path) -> str:
-    """What a program prints when it is called without arguments (that is how wrk and wrk2 are told apart)."""
+    """What a program prints when it is called without arguments (that is how to tell wrk from wrk2)."""
     try:
         done = subprocess.run([path], capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -29,7 +29,45 @@ import psutil
 from runners.process.cpu_placement import COMPILER
 from runners.process.tree import cpu_time_ns, tree
 from runners.storage.schema import OtherProcess
-from runners.trial.counters import Counters
+
+#: Files kept open at most; others are opened at each reading. Far below the usual limit of 1024 a process.
+KEPT = 500
+_LARGEST = 16_384
+
+
+class Counters:
+    """Small files under /proc and /sys by their path; a context, which closes them at its end."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, int] = {}
+
+    def __enter__(self) -> Counters:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._open.values():
+            os.close(descriptor)
+        self._open.clear()
+
+    def text(self, path: str) -> str | None:
+        """What the file holds now; None if there is none, or if what it counted has ended."""
+        kept = self._open.get(path)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if kept is None else kept
+        except OSError:
+            return None
+        try:
+            text = os.pread(descriptor, _LARGEST, 0).decode(errors="replace")
+        except OSError:
+            os.close(descriptor)
+            self._open.pop(path, None)
+            return None
+        if kept is None and len(self._open) < KEPT:
+            self._open[path] = descriptor
+        elif kept is None:
+            os.close(descriptor)
+        return text
+
 
 PERIOD_S = 0.1
 #: Threads come and go seldom: their names are read again this often.

@@ -1,10 +1,19 @@
-"""Inject faults into a server while a load runs: freeze it, or kill a node and start it again; the times are kept."""
+"""Inject faults into a server while a load runs, and watch what only the wire or the kernel shows of a fault.
+
+A server is frozen, or a node killed and started again, and the times are kept. Heads of responses are read byte by byte
+from one connection; the kernel's TCP counters, which anyone may read, stand in for a packet capture.
+"""
 
 from __future__ import annotations
 
+import gzip
+import platform
+import re
+import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -13,6 +22,7 @@ from runners.errors import LabError
 from runners.process.supervisor import Child, Frozen
 from runners.storage.schema import FreezeRecord, OutageRecord
 from runners.targets.base import Cluster
+from runners.targets.lab_server import RunningServer
 
 
 class Freezer:
@@ -109,3 +119,94 @@ class Outages:
 
 def _now_us() -> float:
     return time.time_ns() / 1000
+
+
+_TIMEOUT_S = 10.0
+_END_OF_HEAD = b"\r\n\r\n"
+MOST_BYTES = 4 << 20  # a head that is longer has shown what it is there for
+
+
+def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[str, int]]:
+    """PUT the same key so often, on one connection; of each answer its number, the bytes and the fields of its head.
+
+    Fewer when the connection ends or an answer is absurdly long; that is a finding and no error.
+    """
+    return list(_heads(server, count, body))
+
+
+def _heads(server: RunningServer, count: int, body: bytes) -> Iterator[dict[str, int]]:
+    request = f"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    rest = b""
+    try:
+        with socket.create_connection(("127.0.0.1", int(server.ready["port"])), timeout=_TIMEOUT_S) as connection:
+            for number in range(1, count + 1):
+                connection.sendall(request)
+                while _END_OF_HEAD not in rest:
+                    more = connection.recv(1 << 16)
+                    if not more or len(rest) > MOST_BYTES:
+                        return
+                    rest += more
+                head, _, rest = rest.partition(_END_OF_HEAD)
+                yield {"number": number, "bytes": len(head) + len(_END_OF_HEAD), "fields": head.count(b"\r\n")}
+    except OSError:
+        return
+
+
+#: What is kept, by the names that the kernel prints.
+COUNTED = ("DelayedACKs", "DelayedACKLocked", "TCPDelivered", "InSegs", "OutSegs")
+_TABLES = (Path("/proc/net/netstat"), Path("/proc/net/snmp"))
+
+
+def parse_counters(text: str) -> dict[str, int]:
+    """The counters of `TcpExt:` and `Tcp:` in a table of /proc/net, whose lines come in pairs: names, then values."""
+    found: dict[str, int] = {}
+    lines = [line.split() for line in text.splitlines()]
+    for names, values in zip(lines[::2], lines[1::2], strict=False):
+        if names and names[0] in ("TcpExt:", "Tcp:") and values[:1] == names[:1]:
+            pairs = zip(names[1:], values[1:], strict=False)
+            found |= {name: int(value) for name, value in pairs if re.fullmatch(r"-?\d+", value)}
+    return found
+
+
+def tcp_counters() -> dict[str, int] | None:
+    """COUNTED as they stand now, of every connection on this machine; None where there is no such table."""
+    try:
+        found: dict[str, int] = {}
+        for table in _TABLES:
+            found |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+    return {name: found[name] for name in COUNTED if name in found}
+
+
+def timer_hz() -> int | None:
+    """How often a second the kernel's coarse timers tick (CONFIG_HZ), where its configuration can be read."""
+    for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
+        try:
+            content = path.read_bytes()
+            text = gzip.decompress(content) if path.suffix == ".gz" else content
+        except (OSError, EOFError):
+            continue
+        if found := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE):
+            return int(found.group(1))
+    return None
+
+
+class TcpWatch:
+    """What the counters gained between `begin` and `gained`."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, int] | None = None
+        self._begun = False
+
+    def begin(self) -> None:
+        """Note where they stand. Later calls do nothing, so that a load's every tick may call it."""
+        if not self._begun:
+            self._begun, self._before = True, tcp_counters()
+
+    def gained(self) -> dict[str, int] | None:
+        """None where the kernel keeps no such counters."""
+        after = tcp_counters()
+        if self._before is None or after is None:
+            return None
+        return {name: value - self._before[name] for name, value in after.items() if name in self._before}

@@ -26,14 +26,12 @@ from runners.storage.schema import (
     TargetRecord,
     WitnessRecord,
 )
-from runners.targets.base import Jvm, StoreStatistics, Target, log_tail
-from runners.targets.group import TargetGroup
+from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup, log_tail
 from runners.trial.activity import Activity, BackgroundClock, IdleThread
-from runners.trial.footprint import processes
 from runners.trial.profiler import Profiler, ProfileSpec
 from runners.trial.recording import Recorder
 from runners.trial.sampler import CPU, JvmSampler, Sampler, sampler_of
-from runners.trial.telemetry import Telemetry
+from runners.trial.telemetry import Telemetry, processes
 from runners.trial.witness import StallWitness
 
 Tick = Callable[[float], None]

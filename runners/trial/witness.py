@@ -40,24 +40,24 @@ class StallWitness:
     @contextlib.contextmanager
     def beside(self, cpus: Sequence[int], file: Path) -> Iterator[list[WitnessRecord]]:
         """Watch cores while the body runs, where that is allowed. The list holds the record once the body is done."""
-        told: list[WitnessRecord] = []
+        records: list[WitnessRecord] = []
         try:
             child = self._begin(cpus, file)
         except LabError as refusal:
-            yield told
-            told.append(WitnessRecord(note=str(refusal)))
+            yield records
+            records.append(WitnessRecord(note=str(refusal)))
             return
         try:
-            yield told
+            yield records
         except BaseException:
             child.stop()
             raise
         try:
             self._end(child)
         except MeasureError as broken:
-            told.append(WitnessRecord(note=str(broken)))
+            records.append(WitnessRecord(note=str(broken)))
         else:
-            told.append(WitnessRecord(cpus=tuple(cpus)))
+            records.append(WitnessRecord(cpus=tuple(cpus)))
 
     def _begin(self, cpus: Sequence[int], file: Path) -> Child:
         if not cpus:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from runners.audit.registry import RULES
-from runners.bench.audit_corpus import ON_TEXTS, lines, read_labels, score
+from runners.bench.audit import ON_TEXTS, lines, read_labels, score
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 

@@ -155,14 +155,14 @@ def test_a_row_without_a_figure_is_kept_as_one(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.long
 @pytest.mark.e2e
 def test_who_is_let_in_is_served_and_all_others_are_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(server, "COMPILE_S", rounds(1, server.COMPILE_S))
     runs: list[tuple[int | None, Result]] = []
-    with fixture() as on, server.warm(on, on.spec("overload", overload.FLAGS)) as running:
+    with fixture() as on, server.warm(on, on.spec("overload", overload.FLAGS), compile_s=rounds(1, 5)) as running:
 
         def load(connections: int, rate_rps: int | None) -> Result:
-            runs.append((rate_rps, server.load(on, running, connections=connections, rate_rps=rate_rps)))
+            target = server.one_key(running)
+            runs.append((rate_rps, on.load(target, connections=connections, rate_rps=rate_rps)))
             return runs[-1][1]
 
         probe = load(overload.FILLING, None)

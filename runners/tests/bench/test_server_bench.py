@@ -1,8 +1,9 @@
-"""The server's benchmark: groups that can be run apart, rows that differ by name and say what they rest on."""
+"""The server's benchmark: groups that can be run apart, and rows that compare what their names say."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +11,18 @@ from typing import Any
 
 import pytest
 
-from runners.bench import calm, cluster, modes, pairs, row, server
-from runners.bench.pairs import Asked, Comparison
-from runners.bench.server import compared
+from runners.analysis.knee import Answer, Kind
+from runners.bench import fixture, knee, row, server
+from runners.bench.row import NoFigure, Row
+from runners.bench.server import Comparison, Loaded
+from runners.design.workload import SCRIPTS
+from runners.targets.lab_server import RunningServer
 from runners.toolchain.tools import Jdk
 
 JDK = Jdk(Path("jdk"), "17.0.1", "nobody")
 COMPARISONS: tuple[Comparison, ...] = (
-    *(*modes.SELECTOR, *modes.POOLS, *modes.VIRTUALS, *modes.REPORTS, *modes.of_report_2(JDK)),
-    *(*cluster.FROM_ONE, *cluster.CLIENTS, *cluster.REPORT_5),
+    *(*server.SELECTOR, *server.POOLS, *server.VIRTUALS, *server.REPORTS, *server.of_report_2(JDK)),
+    *(*server.FROM_ONE, *server.CLIENTS, *server.REPORT_5, *server.plateau(JDK, JDK)),
 )
 #: A group is to be run by itself, where the machine is not to be had for longer.
 MOST_S = 300.0
@@ -55,21 +59,65 @@ def test_a_group_that_is_not_there_is_refused_and_those_there_are_are_told(capsy
 
 
 def test_a_row_says_how_many_requests_it_rests_on_how_many_failed_and_who_had_no_core_to_spare() -> None:
-    rounds = [(Asked(result(90.0, failed=1), 0.99), Asked(result(100.0), 0.5))] * pairs.ROUNDS
-    (line,) = pairs.rows(modes.SELECTOR[0], rounds)
+    rounds = [(Loaded(result(90.0, failed=1), 0.99), Loaded(result(100.0), 0.5))] * server.ROUNDS
+    (line,) = server.rows_of(server.SELECTOR[0], rounds)
     assert line.ratio == pytest.approx(0.9)
     assert not line.met
-    total = 2 * 1000 * pairs.ROUNDS
-    assert f"{total} requests, {pairs.ROUNDS} failed" in line.line()
+    total = 2 * 1000 * server.ROUNDS
+    assert f"{total} requests, {server.ROUNDS} failed" in line.line()
     assert "cores used: generator 0.75 and 0.75, server 0.99 and 0.50" in line.line()
     assert "95 %" in line.line(), "rounds enough for an interval"
 
 
 def test_each_figure_of_a_comparison_has_its_row_and_its_goal() -> None:
-    rounds = [(Asked(result(100.0, p99_us=120.0), 1.0), Asked(result(100.0, p99_us=100.0), 1.0))] * pairs.ROUNDS
-    p99, rps = pairs.rows(modes.POOLS[1], rounds)
+    rounds = [(Loaded(result(100.0, p99_us=120.0), 1.0), Loaded(result(100.0, p99_us=100.0), 1.0))] * server.ROUNDS
+    p99, rps = server.rows_of(server.POOLS[1], rounds)
     assert (p99.name.rsplit("/", 1)[1], p99.goal_op, p99.met) == ("p99", "<=", False)
     assert (rps.name.rsplit("/", 1)[1], rps.goal_op, rps.met) == ("rps", ">=", True)
+
+
+class _Server(RunningServer):
+    """Only an address."""
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def url(self) -> str:
+        return "http://127.0.0.1:7"
+
+
+@pytest.mark.parametrize("script", [server.GET, server.PUT])
+def test_load_runs_a_script_that_exists_over_many_keys(script: str) -> None:
+    words = fixture.command(server.many_keys(script, _Server()), 3, 64, None, Path("out.json"))
+    assert (SCRIPTS / script).is_file()
+    assert str(SCRIPTS / script) in words
+    assert "-R" not in words, "closed loop"
+    assert (str(server.KEYS) in words) == (script == server.GET)
+
+
+def test_names_of_rows_say_what_is_compared() -> None:
+    for comparison in (*server.FROM_ONE, *server.CLIENTS, *server.REPORT_5):
+        assert ("ack2of3" in comparison.name) == ("--replication-ack" in comparison.ours.flags)
+        assert ("/get/" in comparison.name) == (server.GET in "".join(comparison.target(_Server())))
+
+
+def test_every_kind_of_failure_counts() -> None:
+    assert server.failures({"errors": {"connect": 1, "status": 2, "timeout": 0}}) == 3
+
+
+def found(rps: float) -> Answer:
+    return Answer(Kind.FOUND, rps, rps / 1.05, rps * 1.05, True)
+
+
+def test_knees_are_compared_over_the_rounds_that_found_both() -> None:
+    lost = Answer(Kind.OPEN, math.nan, math.nan, math.nan)
+    rounds = [{"cluster": found(600.0), "single": found(1000.0)}, {"cluster": lost, "single": found(1000.0)}]
+    compared = knee.row("knee", rounds, "cluster", "single", 0.45)
+    assert isinstance(compared, Row) and compared.ours == (600.0,) and compared.met
+    assert compared.note == "in 1 rounds no knee of both" and "cluster 600/s (found)" in knee.line(rounds[0])
+    none = knee.row("knee", rounds[1:], "cluster", "single", 0.45)
+    assert isinstance(none, NoFigure) and "in no round were both knees found" in none.line()
 
 
 @pytest.mark.long
@@ -79,13 +127,14 @@ def test_peers_answer_as_ours_do(
     group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module, name, value in (
-        *((pairs, "ROUNDS", 1), (pairs, "DURATION_S", 1), (calm, "ATTEMPTS", 1), (row, "RUNS", tmp_path)),
-        (server, "compared", lambda of: compared([replace(each, compile_s=1) for each in of])),
+        *((server, "ROUNDS", 1), (server, "DURATION_S", 1), (fixture, "ATTEMPTS", 1), (row, "RUNS", tmp_path)),
     ):
         monkeypatch.setattr(module, name, value)
-    planned = [measured.name for measured in server.GROUPS[group]()]
-    if not planned:
+    quick = [replace(each, compile_s=1) for each in server.GROUPS[group]() if isinstance(each, Comparison)]
+    if not quick:
         pytest.skip("what it takes is not on this machine")
+    monkeypatch.setitem(server.GROUPS, group, lambda: quick)
+    planned = [comparison.name for comparison in quick]
     assert server.main([group]) == 0
     said = capsys.readouterr().out
     lines = re.findall(r"^(\S+)/rps ours=.* requests, (\d+) failed", said, re.MULTILINE)

@@ -6,22 +6,22 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from runners.bench import audit, calm, recording, row
+from runners.bench import audit, fixture, loadgen, row
 
 LINE = re.compile(
     r"^(?P<name>\S+) ours=\S+ peer=\S+ ratio=(?P<ratio>\d+\.\d+) goal=(<=|>=)\S+ (met|short)( within noise)? \(",
     re.MULTILINE,
 )
-SMALL = {audit: {"OUTPUTS": 20, "ROUNDS": 1}, recording: {"ROUNDS": 1, "DURATION_S": 1, "WARM_S": 1}}
+SMALL = {audit: {"OUTPUTS": 20, "ROUNDS": 1}, loadgen: {"RECORDED_ROUNDS": 1, "RECORDED_S": 1, "WARM_S": 1}}
 ROWS = {
     audit: {r"audit/\d+-outputs/s-vs-budget"},
-    recording: {
+    loadgen: {
         rf"recording/{how}/{figure}-vs-plain"
         for how in ("recording", "sampling", "watching")
         for figure in ("p50", "p99", "late")
@@ -42,11 +42,11 @@ def test_a_benchmark_runs_to_its_end(
     bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(row, "RUNS", tmp_path)
-    monkeypatch.setattr(calm, "ATTEMPTS", 1)  # a machine that isn't calm is good enough here
+    monkeypatch.setattr(fixture, "ATTEMPTS", 1)  # a machine that isn't calm is good enough here
     for name, value in SMALL[bench].items():
         monkeypatch.setattr(bench, name, value)
-    main: Callable[[], int] = bench.main
-    assert main() == 0
+    main: Callable[[Sequence[str]], int] = bench.main
+    assert main(["recording"] if bench is loadgen else []) == 0
     said = {found["name"]: float(found["ratio"]) for found in LINE.finditer(capsys.readouterr().out)}
     expected = {pattern for pattern in ROWS[bench] if "watching" not in pattern or may_watch()}
     assert len(said) == len(expected)

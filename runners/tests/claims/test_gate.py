@@ -15,7 +15,7 @@ from runners.analysis.interleaved import Verdict
 from runners.claims.conclusion import Check
 from runners.claims.gate import Outcome, errors, exit_code, judge
 from runners.claims.interleaved import QUANTITIES, REQUESTS, Comparison, Row
-from runners.design.change_limit import ChangeLimit
+from runners.design.objective import ChangeLimit
 from runners.report.comment import comment, picture
 from runners.report.metrics import bencher, benchmark_action
 

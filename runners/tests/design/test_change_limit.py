@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.design.change_limit import ChangeLimit
+from runners.design.objective import ChangeLimit
 from runners.errors import PlanError
 
 

@@ -21,7 +21,7 @@ from runners.toolchain.workshop import prepare
 
 pytestmark = pytest.mark.e2e
 
-EXAMPLES = 1000 if os.environ.get("LAB_LONG") == "1" else 60
+EXAMPLES = 1000 if os.environ.get("LAB_LONG") == "1" else 20
 ANSWER_TIMEOUT_S = 10.0
 MODES = (
     ("one-nio", "selector"),

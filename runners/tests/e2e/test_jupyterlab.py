@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.process.ports import in_a_row
+from runners.process.supervisor import in_a_row
 from runners.tests.chromium import CHROMIUM, Page, browser
 from runners.tests.waiting import left_in, until
 from runners.toolchain.tools import NOTEBOOKS, ROOT

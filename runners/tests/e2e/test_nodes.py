@@ -11,9 +11,8 @@ import pytest
 
 from runners.design import report_5
 from runners.errors import ServerError
-from runners.process.ports import in_a_row
-from runners.targets.cluster import RunningNodes, launch_nodes
-from runners.targets.lab_server import ServerSpec
+from runners.process.supervisor import in_a_row
+from runners.targets.lab_server import RunningNodes, ServerSpec, launch_nodes
 from runners.tests.waiting import LIMIT_S, gone, left_in
 from runners.toolchain.workshop import prepare
 

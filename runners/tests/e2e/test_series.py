@@ -15,8 +15,8 @@ from runners.tests.waiting import LIMIT_S, left_in, working_in
 
 pytestmark = pytest.mark.e2e
 KNEE = (
-    *("knee", "--engine", "noop", "--size", "smoke", "--minutes", "0.3", "--connections", "4"),
-    *("-p", "probe_s=0.3", "-p", "precision=0.005"),
+    *("knee", "--engine", "noop", "--size", "smoke", "--minutes", "0.2", "--connections", "4"),
+    *("-p", "probe_s=0.2", "-p", "precision=0.005"),
 )
 INTERRUPTED = 130
 

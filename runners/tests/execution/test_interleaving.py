@@ -22,6 +22,7 @@ from runners.errors import PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.readers.reading import read_run
+from runners.readers.run import Run
 from runners.report.comparison import interleaved_sections as sections
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
@@ -64,6 +65,14 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Four starts as they are read back, for tests that only read them."""
+    bench = Bench(tmp_path_factory.mktemp("compared"))
+    bench.session().run(block(margin=0.03, starts=4))
+    return read_run(bench.folder)
 
 
 def test_each_start_has_fresh_servers_of_all_that_are_up_at_once(bench: Bench) -> None:
@@ -159,9 +168,8 @@ def test_a_fill_is_made_for_each_server_but_the_one_that_does_nothing(bench: Ben
     ]  # fmt: skip
 
 
-def test_a_planted_difference_is_found_and_reported(bench: Bench) -> None:
-    bench.session().run(block(margin=0.03))
-    run = read_run(bench.folder)
+def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
+    run = compared
     (found,) = comparisons(run)
     row = found.row("p50_us")
     assert row is not None and row.verdict == Verdict.HIGHER and row.said == "slower" and not row.better
@@ -178,16 +186,14 @@ def test_a_planted_difference_is_found_and_reported(bench: Bench) -> None:
     assert section.tables[0].rows and section.figures[0].data["treatment"].nunique() == 2
 
 
-def test_a_start_that_is_not_valid_is_left_out_and_said(bench: Bench) -> None:
-    bench.session().run(block(starts=4))
-    run = read_run(bench.folder)
+def test_a_start_that_is_not_valid_is_left_out_and_said(compared: Run) -> None:
     steps = [
         dataclasses.replace(step, record=replace(step.record, valid=False, invalid_reasons=("the server died",)))
         if step.name == "compare-02"
         else step
-        for step in run.steps
+        for step in compared.steps
     ]
-    claims = analyse(dataclasses.replace(run, steps=tuple(steps)))
+    claims = analyse(dataclasses.replace(compared, steps=tuple(steps)))
     assert claims is not None
     (check,) = (each for each in claims.checks if each.name == "starts, compare")
     assert check.ok is False and "start 2 (the server died" in check.text
@@ -222,18 +228,16 @@ def test_a_block_with_until_ends_with_the_start_that_decides_it_and_says_so(benc
 
 
 def test_the_interval_of_a_block_that_may_end_early_is_wider_than_that_of_a_fixed_number_of_starts(
-    bench: Bench,
+    compared: Run,
 ) -> None:
-    bench.session().run(block())
-    run = read_run(bench.folder)
-    (fixed,) = comparisons(run)
+    (fixed,) = comparisons(compared)
     steps = [
         dataclasses.replace(step, record=replace(step.record, interleaved=replace(about, until=True, planned_rounds=9)))
         if (about := step.record.interleaved) is not None
         else step
-        for step in run.steps
+        for step in compared.steps
     ]
-    (early,) = comparisons(dataclasses.replace(run, steps=tuple(steps)))
+    (early,) = comparisons(dataclasses.replace(compared, steps=tuple(steps)))
     one, other = fixed.row("p50_us"), early.row("p50_us")
     assert one is not None and other is not None
     assert other.low < one.low and other.high > one.high and other.ratio == one.ratio

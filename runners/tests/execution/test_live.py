@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.execution.live import Follower, Moment, drawing, percentile
-from runners.execution.progress import BarSink, Event, LineSink
+from runners.execution.progress import BarSink, Event, Follower, LineSink, Moment, drawing, percentile
 
 HEAD = "#truepace-slices/1 start_unix_us=1 slices_per_s=10\n"
 

@@ -20,6 +20,7 @@ from runners.design.size import BURST_S, WARM_BOUND
 from runners.design.workload import PUT
 from runners.execution import warming
 from runners.execution.campaign import Campaign
+from runners.execution.warming import AT_REST, LOOK_S, await_rest, compiler_s
 from runners.process.cpu_placement import compiling_anywhere, usable_cpus
 from runners.readers.columns import frame
 from runners.readers.run import Step
@@ -27,7 +28,6 @@ from runners.targets.lab_server import RunningServer
 from runners.tests.report.steps import step as made_step
 from runners.tests.report.steps import times
 from runners.tests.waiting import LIMIT_S
-from runners.trial.compiling import AT_REST, LOOK_S, await_rest, compiler_s
 
 WHOLE_S = 5.0
 

@@ -7,27 +7,27 @@ import socket
 import pytest
 
 from runners.errors import ServerError
-from runners.process import ports
+from runners.process import supervisor
 
 
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_ports_in_a_row_can_all_be_bound(count: int) -> None:
-    first = ports.in_a_row(count)
-    assert first >= ports.FIRST and first + count <= ports.LAST
+    first = supervisor.in_a_row(count)
+    assert first >= supervisor.FIRST_PORT and first + count <= supervisor.LAST_PORT
     held = []
     try:
         for port in range(first, first + count):
-            held.append(socket.create_server((ports.HOST, port)))
+            held.append(socket.create_server((supervisor.HOST, port)))
     finally:
         for each in held:
             each.close()
 
 
 def test_a_port_that_is_taken_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server((ports.HOST, 0)) as taken:
+    with socket.create_server((supervisor.HOST, 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(ports, "FIRST", port)
-        monkeypatch.setattr(ports, "LAST", port + 2)
+        monkeypatch.setattr(supervisor, "FIRST_PORT", port)
+        monkeypatch.setattr(supervisor, "LAST_PORT", port + 2)
         with pytest.raises(ServerError, match="2 ports in a row: none free"):
             monkeypatch.setattr("random.randrange", lambda _a, _b: port)
-            ports.in_a_row(2)
+            supervisor.in_a_row(2)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.readers.rate_steps import rate_steps_frame
+from runners.readers.requests_log import rate_steps_frame
 from runners.storage.schema import SweepRecord
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from runners.errors import ServerError
 from runners.storage.schema import ServerRecord
-from runners.targets.base import Jvm, StoreStatistics, Target
-from runners.targets.group import TargetGroup
+from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup
 
 
 @dataclass

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from runners.readers.activity import PROCESS, read_activity
-from runners.trial import counters
-from runners.trial.activity import Activity, BackgroundClock, available
-from runners.trial.counters import Counters
+from runners.trial import activity
+from runners.trial.activity import Activity, BackgroundClock, Counters, available
 
 
 def _descriptors() -> int:
@@ -56,7 +55,7 @@ def test_a_process_that_ended_has_none() -> None:
 
 
 def test_no_more_files_stay_open_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "KEPT", 3)
+    monkeypatch.setattr(activity, "KEPT", 3)
     before = _descriptors()
     with Counters() as files:
         for name in range(10):

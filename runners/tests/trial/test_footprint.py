@@ -12,25 +12,25 @@ import pytest
 
 from runners.storage.schema import ProcessStatus
 from runners.tests.waiting import LIMIT_S
-from runners.trial import footprint
-from runners.trial.footprint import disk_bytes, process, rest
+from runners.trial import telemetry
+from runners.trial.telemetry import disk_bytes, process_status, rest
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 def test_a_process_tells_its_memory_and_what_it_made_go_to_the_disk(tmp_path: Path) -> None:
-    before = process(os.getpid())
+    before = process_status(os.getpid())
     with (tmp_path / "data").open("wb") as out:
         out.write(b"x" * 3_000_000)
         out.flush()
         os.fsync(out.fileno())
-    after = process(os.getpid())
+    after = process_status(os.getpid())
     assert (after.rss_anon_bytes or 0) > 1_000_000
     wrote = (after.written_bytes or 0) - (before.written_bytes or 0)
     assert wrote == 0 or wrote >= 3_000_000, "a file system in memory counts nothing"
 
 
 def test_a_process_that_is_gone_tells_nothing() -> None:
-    assert process(2**22 + 1) == ProcessStatus()
+    assert process_status(2**22 + 1) == ProcessStatus()
 
 
 def test_files_count_as_they_lie_on_the_disk(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_store_is_at_rest_when_it_writes_no_more(monkeypatch: pytest.MonkeyPat
         last[0] = next(written, last[0])
         return ProcessStatus(written_bytes=last[0])
 
-    monkeypatch.setattr(footprint, "process", told)
+    monkeypatch.setattr(telemetry, "process_status", told)
     assert rest(cast(Any, SimpleNamespace(pids=(1,))), LIMIT_S) is not None
 
 
@@ -70,5 +70,5 @@ def test_a_store_that_never_rests_is_left_after_the_bound(monkeypatch: pytest.Mo
         count[0] += 1_000_000
         return ProcessStatus(written_bytes=count[0])
 
-    monkeypatch.setattr(footprint, "process", told)
+    monkeypatch.setattr(telemetry, "process_status", told)
     assert rest(cast(Any, SimpleNamespace(pids=(1,))), 0.3) is None

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.trial import kernel
-from runners.trial.kernel import TcpWatch, parse_counters
+from runners.trial.faults import TcpWatch, parse_counters
 
 NETSTAT = (
     "TcpExt: SyncookiesSent DelayedACKs DelayedACKLocked\nTcpExt: 0 41 2\nIpExt: InNoRoutes DelayedACKs\nIpExt: 7 9\n"
@@ -29,7 +28,7 @@ def test_a_torn_table_costs_no_more_than_what_is_torn(text: str) -> None:
 
 def test_what_was_gained_is_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tables = (tmp_path / "netstat", tmp_path / "snmp")
-    monkeypatch.setattr(kernel, "_TABLES", tables)
+    monkeypatch.setattr("runners.trial.faults._TABLES", tables)
     tables[0].write_text(NETSTAT)
     tables[1].write_text(SNMP)
     watch = TcpWatch()
@@ -40,7 +39,7 @@ def test_what_was_gained_is_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_without_the_tables_nothing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(kernel, "_TABLES", (tmp_path / "absent",))
+    monkeypatch.setattr("runners.trial.faults._TABLES", (tmp_path / "absent",))
     watch = TcpWatch()
     watch.begin()
     assert watch.gained() is None and TcpWatch().gained() is None

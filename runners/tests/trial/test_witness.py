@@ -28,6 +28,7 @@ while time.monotonic() < end: pass
 """
 SPIN = "while True: pass"
 
+pytestmark = pytest.mark.e2e
 Plant = Callable[[int], None]
 
 
