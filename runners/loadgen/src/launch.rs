@@ -103,6 +103,7 @@ impl Schedule {
     /// The share of the schedule of one of so many connections (or queues) of a target; `None` in a closed loop.
     fn share(&self, config: &Config, place: Place) -> Option<Arrivals> {
         let profile = self.profile.as_ref()?;
+        let place = config.share.place(place);
         Some(match &self.interleave {
             None => Arrivals::new(config.arrival, place, config.requests, config.seed),
             Some(interleave) => Arrivals::shared_out(interleave, profile, place, config.requests),
@@ -156,7 +157,7 @@ pub fn prepare_workers(
             each_request: config.requests_log.is_some() || config.has_several(),
             io: config.io,
             coalesce_ns: config.coalesce_s.map(seconds_to_ns),
-            share: count as f64 / total as f64,
+            share: count as f64 / total as f64 * config.share.fraction(),
             receive_clock: config.receive_clock,
         };
         let (start_to, start) = channel();

@@ -1,7 +1,7 @@
 //! A run from its command line to its exit code.
 
 use crate::cli::{Config, TargetConfig};
-use crate::clock::{monotonic_ns, seconds_to_ns, unix_us_at};
+use crate::clock::{moment_of, monotonic_ns, seconds_to_ns, unix_us_at};
 use crate::error::{Error, Result};
 use crate::io::{Interface, ReceiveClock};
 use crate::launch::{Schedule, launch, prepare_sources, prepare_workers};
@@ -94,7 +94,7 @@ pub fn run(config: &Config) -> Result<u8> {
     let (starts, workers) = launch(workers)?;
     // Ends when each worker has said so, or has ended without.
     ready.iter().for_each(drop);
-    let origin_ns = monotonic_ns() + START_DELAY_NS;
+    let origin_ns = begin_at(config)?;
     let start_unix_us = unix_us_at(origin_ns + seconds_to_ns(config.warmup_s));
     begin_logs(&mut logs, config, start_unix_us).map_err(Error::CouldNotRun)?;
     let collector = Collector::new(
@@ -150,6 +150,18 @@ pub fn run(config: &Config) -> Result<u8> {
     end_live_line();
     report(config, &run, json_file, &mains)?;
     exit_code(config, &run)
+}
+
+/// The moment of position 0 of the schedule: soon, or at the agreed instant. A generator that would begin after it is of
+/// no use to those that began with it.
+fn begin_at(config: &Config) -> Result<u64> {
+    let Some(instant) = config.start_at_unix_ns else { return Ok(monotonic_ns() + START_DELAY_NS) };
+    moment_of(instant).map_err(|late_ns| {
+        Error::CouldNotRun(format!(
+            "the instant of --start-at had passed {} before all connections stood; agree on a later one",
+            format_us(late_ns as f64 / 1e3)
+        ))
+    })
 }
 
 fn exit_code(config: &Config, run: &Run) -> Result<u8> {

@@ -3,7 +3,7 @@
 use super::config::QueueKind;
 use super::manual;
 use crate::io::{Backend, ReceiveClock};
-use crate::schedule::Arrival;
+use crate::schedule::{Arrival, Share};
 use crate::units::{parse_seconds, parse_whole};
 use clap::{ArgAction, Parser, ValueHint};
 use clap_complete::Shell;
@@ -61,6 +61,13 @@ pub(super) struct Args {
     /// Who takes a request that is due: its own connection, or any that is free
     #[arg(long, value_enum, default_value_t = QueueKind::Connection, help_heading = LOAD)]
     pub(super) queue: QueueKind,
+    /// This generator's part of a load that N share: of the schedule every N-th request from the I-th on. -R, -n and
+    /// --seed are those of the whole load, -c and -t this generator's own, alike in all. Needs -R
+    #[arg(long, value_name = "I/N", value_parser = Share::parse, help_heading = LOAD)]
+    pub(super) share: Option<Share>,
+    /// Begin, with the warm-up if there is one, at this instant of the wall clock, in nanoseconds since 1970
+    #[arg(long, value_name = "UNIX_NS", help_heading = LOAD)]
+    pub(super) start_at: Option<u64>,
     /// Header to add, 'Name: value'; may be given often
     #[arg(short = 'H', long = "header", value_name = "H", help_heading = LOAD)]
     pub(super) headers: Vec<String>,

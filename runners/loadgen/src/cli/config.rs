@@ -1,7 +1,7 @@
 //! A command line that was checked.
 
 use crate::io::{Backend, ReceiveClock};
-use crate::schedule::{Arrival, RateSpec};
+use crate::schedule::{Arrival, RateSpec, Share};
 use crate::slo::Objective;
 use crate::target::Target;
 use std::path::PathBuf;
@@ -82,6 +82,10 @@ pub struct Config {
     pub seed: u64,
     /// Requests to send in all; `None` is no bound.
     pub requests: Option<u64>,
+    /// This generator's part of the schedule.
+    pub share: Share,
+    /// When to begin, in nanoseconds since 1970; `None`: as soon as all connections stand.
+    pub start_at_unix_ns: Option<u64>,
     /// Arguments of the scripts.
     pub script_args: Vec<String>,
     /// Print the spectrum of response time.
@@ -127,6 +131,17 @@ impl Config {
     /// Whether several targets share the schedule.
     pub fn has_several(&self) -> bool {
         self.targets.len() > 1
+    }
+
+    /// Mean offered rate of this generator over the recorded window; `None` in a closed loop.
+    pub fn offered_rps(&self) -> Option<f64> {
+        self.rate.as_ref().map(|rate| rate.mean_rps() * self.share.fraction())
+    }
+
+    /// The lowest and the highest rate that this generator ever offers; `None` in a closed loop.
+    pub fn offered_range_rps(&self) -> Option<(f64, f64)> {
+        let fraction = self.share.fraction();
+        self.rate.as_ref().map(RateSpec::range_rps).map(|(low, high)| (low * fraction, high * fraction))
     }
 
     /// Connections to each target over all threads.

@@ -9,7 +9,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use std::io::Write;
 
 /// Command lines, each with what it does.
-const EXAMPLES: [(&str, &str); 6] = [
+const EXAMPLES: [(&str, &str); 7] = [
     (
         "truepace -R 2000 -c 64 -d 30s -L http://127.0.0.1:8080/",
         "Offer 2000 requests/s for 30 s and print the spectrum",
@@ -30,6 +30,10 @@ const EXAMPLES: [(&str, &str); 6] = [
     (
         "truepace -R 1000:9000 -d 2m --hlog ramp.hlog http://127.0.0.1:8080/",
         "Raise the rate evenly, and log each second",
+    ),
+    (
+        "truepace -R 9000 --share 2/3 --start-at 1767225600000000000 http://192.0.2.7:8080/",
+        "Send the second third of one schedule, from an instant on at which the others begin too",
     ),
 ];
 

@@ -7,10 +7,11 @@ mod targets;
 
 pub use config::{Config, InterleaveKind, QueueKind, TargetConfig};
 
+use crate::clock::unix_ns;
 use crate::error::{Error, Result};
 use crate::http::header_defect;
 use crate::io::ReceiveClock;
-use crate::schedule::{Arrival, RateSpec};
+use crate::schedule::{Arrival, RateSpec, Share};
 use crate::units::parse_count;
 use args::Args;
 use clap::Parser;
@@ -26,6 +27,8 @@ const MAX_THREADS: u64 = 1024;
 const MAX_DURATION_S: f64 = 7.0 * 86_400.0;
 /// Longest time for which a request may be held back, in seconds: wrk2's whole tick.
 const MAX_COALESCE_S: f64 = 1e-3;
+/// Longest wait for the instant of `--start-at`, in seconds.
+const MAX_START_AHEAD_S: f64 = 3600.0;
 /// Length of a run when neither `-d` nor `-n` is given, in seconds: as in wrk and wrk2.
 const DEFAULT_DURATION_S: f64 = 10.0;
 
@@ -108,6 +111,15 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
     if args.arrival == Arrival::Poisson && rate.is_none() {
         return usage("--arrival poisson needs a rate; give -R");
     }
+    if args.share.is_some() && rate.is_none() {
+        return usage("--share is a part of a schedule, and a closed loop has none; give -R, or leave --share out");
+    }
+    if let Some(instant) = args.start_at {
+        let ahead_s = (instant as f64 - unix_ns() as f64) / 1e9;
+        if ahead_s > MAX_START_AHEAD_S {
+            return usage("--start-at lies more than an hour ahead; give nanoseconds since 1970");
+        }
+    }
     let objectives = match &args.slo {
         Some(list) => crate::slo::parse(list, rate.is_some()).map_err(|why| Error::Usage(format!("--slo: {why}")))?,
         None => Vec::new(),
@@ -144,6 +156,8 @@ fn check(args: Args, command: Vec<String>) -> Result<Config> {
         arrival: args.arrival,
         seed: args.seed,
         requests: args.requests,
+        share: args.share.unwrap_or(Share::WHOLE),
+        start_at_unix_ns: args.start_at,
         script_args: [args.words, args.script_args].concat(),
         // As in wrk2, whose -U prints both.
         print_response: args.latency || args.u_latency,
@@ -295,6 +309,8 @@ mod tests {
             ("-H nothing http://localhost", "--header"),
             ("--arrival poisson http://localhost", "--arrival"),
             ("-n 5 -R 1:2 http://localhost", "ramp"),
+            ("--share 1/2 http://localhost", "--share"),
+            ("--start-at 9999999999999999999 http://localhost", "nanoseconds"),
             ("--slo p99=soon http://localhost", "--slo"),
             ("ftp://localhost", "ftp"),
         ] {

@@ -6,6 +6,7 @@ use super::{Outcome, Run};
 use crate::cli::{Config, QueueKind};
 use crate::error::{Error, Result};
 use crate::record::{Comparison, Distribution, Histogram, Interval95, Summary, Times};
+use crate::schedule::Share;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::Write;
@@ -78,7 +79,8 @@ pub fn document(config: &Config, run: &Run) -> Value {
     put("end_unix_us", json!(conditions.start_unix_us + (conditions.elapsed_s * 1e6) as u64));
     put("threads", json!(config.threads));
     put("connections", json!(config.total_connections() * config.targets.len()));
-    put("offered_rps_range", json!(config.rate.as_ref().map(|rate| rate.range_rps())));
+    put("share", json!((config.share != Share::WHOLE).then(|| config.share.to_string())));
+    put("offered_rps_range", json!(config.offered_range_rps()));
     put("warmup_s", json!(config.warmup_s));
     put("duration_s", json!(config.duration_s));
     put("elapsed_s", json!(conditions.elapsed_s));

@@ -133,7 +133,7 @@ impl Outcome {
             } else {
                 0.0
             },
-            offered_rps: config.rate.as_ref().map(|rate| rate.mean_rps() * share),
+            offered_rps: config.offered_rps().map(|rate_rps| rate_rps * share),
             response,
             service,
             collected,

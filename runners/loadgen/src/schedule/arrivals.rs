@@ -47,6 +47,56 @@ pub struct Place {
     pub of: usize,
 }
 
+/// One generator's part of a load that several share: its connections are every `of`-th of those of all together, so
+/// that the shares are one schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Which part, from 0.
+    pub index: usize,
+    /// How many generators share the load.
+    pub of: usize,
+}
+
+impl Share {
+    /// The only generator.
+    pub const WHOLE: Share = Share { index: 0, of: 1 };
+    /// Most generators that share a load.
+    const MOST: usize = 1000;
+
+    /// Reads `2/3`: the second of three.
+    ///
+    /// # Errors
+    /// A sentence that names what is wrong.
+    pub fn parse(text: &str) -> Result<Share, String> {
+        let parts = text.split_once('/').map(|(index, of)| (index.parse::<usize>(), of.parse::<usize>()));
+        match parts {
+            Some((Ok(index), Ok(of))) if (1..=of).contains(&index) && of <= Self::MOST => {
+                Ok(Share { index: index - 1, of })
+            }
+            _ => Err(format!(
+                "'{text}' is no share; write for example 2/3 for the second of three, of {} at most",
+                Self::MOST
+            )),
+        }
+    }
+
+    /// What is offered here, as a part of the whole rate.
+    pub fn fraction(self) -> f64 {
+        1.0 / self.of as f64
+    }
+
+    /// The place of a connection of this generator among those of all.
+    pub fn place(self, own: Place) -> Place {
+        Place { index: self.index + own.index * self.of, of: own.of * self.of, ..own }
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{}/{}", self.index + 1, self.of)
+    }
+}
+
 /// The intended start times of one connection, in order.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
@@ -248,6 +298,59 @@ mod tests {
                 prop_assert_eq!(Some(due), profile.due_ns(slot as f64));
                 prop_assert_eq!(target, interleave.target(slot as u64, due));
             }
+        }
+    }
+
+    proptest! {
+        /// The union of all generators' shares is the schedule of one generator with all their connections, slot by
+        /// slot, and no slot is sent twice.
+        #[test]
+        fn shares_together_are_the_one_schedule(
+            generators in 1usize..6, connections in 1usize..7, rate in 100u32..20_000, seed: u64, total in 1u64..3_000,
+            bounded: bool, kind in 0usize..4,
+        ) {
+            let profile = Profile::new(&RateSpec::Constant(f64::from(rate)), 0.1, 0.4);
+            let weights = [2, 1];
+            let interleave = match kind {
+                2 => Some(Interleave::Request(Arc::new(Sequence::new(&weights, seed)))),
+                3 => Some(Interleave::Slices(Arc::new(Slices::random(&weights, 10_000_000, seed)))),
+                _ => None,
+            };
+            let arrival = if kind == 1 { Arrival::Poisson } else { Arrival::Constant };
+            let total = bounded.then_some(total);
+            let of_place = |place: Place| {
+                let mut arrivals = match &interleave {
+                    Some(interleave) => Arrivals::shared_out(interleave, &profile, place, total),
+                    None => Arrivals::new(arrival, place, total, seed),
+                };
+                let mut found = Vec::new();
+                while let Some(due) = arrivals.next_due_ns(&profile).filter(|due| *due < 500_000_000) {
+                    found.push((due, arrivals.slot(), place.target));
+                    arrivals.advance(&profile);
+                }
+                found
+            };
+            let targets = if interleave.is_some() { weights.len() } else { 1 };
+            let sent_by = |share: Share, of: usize| {
+                (0..targets).flat_map(move |target| (0..of).map(move |index| share.place(Place { target, index, of })))
+            };
+            let mut one: Vec<_> = sent_by(Share::WHOLE, generators * connections).flat_map(of_place).collect();
+            let mut all = Vec::new();
+            for index in 0..generators {
+                all.extend(sent_by(Share { index, of: generators }, connections).flat_map(of_place));
+            }
+            one.sort_unstable();
+            all.sort_unstable();
+            prop_assert_eq!(one, all);
+        }
+    }
+
+    #[test]
+    fn a_share_is_read_and_nonsense_is_refused() {
+        assert_eq!(Share::parse("2/3"), Ok(Share { index: 1, of: 3 }));
+        assert_eq!(Share { index: 1, of: 3 }.to_string(), "2/3");
+        for text in ["0/3", "4/3", "2", "a/b", "1/0", "1/1001", "-1/2"] {
+            assert!(Share::parse(text).is_err_and(|why| why.contains(text)), "{text}");
         }
     }
 

@@ -14,7 +14,7 @@ mod profile;
 mod sequence;
 mod slices;
 
-pub use arrivals::{Arrival, Arrivals, Place};
+pub use arrivals::{Arrival, Arrivals, Place, Share};
 pub use interleave::Interleave;
 pub use profile::{Profile, RateSpec};
 pub use sequence::{MOST_WEIGHT, Sequence};

@@ -83,7 +83,7 @@ pub struct Plan {
     pub io: Backend,
     /// How long a request may be held back so that it leaves with the next, in nanoseconds; `None` is the default.
     pub coalesce_ns: Option<u64>,
-    /// This worker's share of all connections, and so of the offered rate.
+    /// This worker's share of the connections of all generators, and so of the offered rate.
     pub share: f64,
     /// Whose clock is to say when a response came.
     pub receive_clock: ReceiveClock,

@@ -22,6 +22,7 @@ mod rates;
 mod reference;
 mod scripts;
 mod scripts_found;
+mod shares;
 mod sharing;
 #[cfg(target_os = "linux")]
 mod stall_witness;
