@@ -14,7 +14,7 @@ from runners.analysis import facts
 from runners.analysis.comparison import Difference, Verdict
 from runners.claims.comparing import absolute, signed
 from runners.claims.conclusion import Conclusion
-from runners.claims.interleaved import REQUESTS, ROUNDS, SLICES, Comparison, Row, anchor, comparisons
+from runners.claims.interleaved import BACKGROUND_CPU, REQUESTS, ROUNDS, SLICES, Comparison, Row, anchor, comparisons
 from runners.claims.questions import ratio
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -119,7 +119,7 @@ TEXTS = {
     SLICES: (
         "Each start has fresh servers, up at once. One of them is loaded in closed loop while the others are idle, for "
         "a tenth of a second, then another, in a random order; a second process of the baseline is the control. CPU "
-        "time is all that a server's process used, in the slices of others too."
+        "time is what a server used in the slices of others too."
     ),
     ROUNDS: (
         "In each round every treatment was loaded, one after the other in a random order: in closed loop, then at one "
@@ -130,7 +130,16 @@ INTERVALS = (
     "Intervals are over {unit}s, with the variance of all treatments and Dunnett's bounds; the primary quantity keeps "
     "its error rate, the others stand beside it."
 )
+RESPONDING = (
+    "CPU per request is that of the threads that respond; that of the background (compilers, collectors, flushes, "
+    "compaction) comes in bursts and stands apart."
+)
 FORMS = {REQUESTS: "by request", SLICES: "by slices", ROUNDS: "by rounds"}
+
+
+def _text(found: Comparison) -> str:
+    apart = [RESPONDING] if found.row(BACKGROUND_CPU) else []
+    return " ".join([TEXTS[found.form], *apart, INTERVALS.format(unit=found.unit)])
 
 
 def interleaved_data(found: Comparison) -> pd.DataFrame:
@@ -233,7 +242,7 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
             yield Section(
                 f"{place}-section",
                 f"Treatments {FORMS[found.form]}: {found.name}",
-                f"{TEXTS[found.form]} {INTERVALS.format(unit=found.unit)}",
+                _text(found),
                 findings,
                 figures,
                 tables=(interleaved_table(found),),
