@@ -69,7 +69,7 @@ bench-audit: $(READY)
 # at most 20 minutes; BENCH=--full for a million keys, in parts: ROWS="durable 128B 1200B larger tail open http"
 bench-store: $(READY)
 	@$(BIN)/python -m runners.bench.store $(BENCH) $(ROWS)
-# about 14 minutes; BENCH=--full for up to 20 comparisons a row (two hours), in parts: ROWS="smallest knee planted-cpu"
+# about 15 minutes; BENCH=--full for up to 20 comparisons a row (two hours), in parts: ROWS="smallest knee planted-cpu"
 # any-python, any-node, any-go: `lab compare` on a worked example, 80 s a comparison, 7 (30 in full) a row
 bench-power: $(READY)
 	@$(BIN)/python -m runners.bench.power $(BENCH) $(ROWS)

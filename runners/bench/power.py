@@ -59,7 +59,7 @@ MARGIN = 0.01
 FALSE_SHARE, FOUND_SHARE, SURELY = 0.05, 0.97, 0.98
 WITHIN = 20.0  # per cent of the truth, that the median estimate may be off
 CLOCK_S = 0.25  # between two readings of the processor clocks
-SLICE_S, SLICES, LOOPS = 0.2, 8, 16  # of closed loops on each side, over so many connections
+SLICE_S, SLICES, LOOPS = 0.2, 8, 16  # of closed loops, at least so many on each side, over so many connections
 DELAY_SERVER = ROOT / "runners" / "tests" / "e2e" / "delay_server.py"
 #: What is planted.
 CPU_SHARE, THROUGHPUT_SHARE, P50_US, TAIL_US, TAIL_EACH = 0.06, -0.10, 5.0, 2_000, 33
@@ -198,16 +198,17 @@ def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
         return Start(np.log(total / served * 1e6), np.log((total - used_s) / (served - counts) * 1e6))
 
 
-def closed(on: Fixture, sides: Sequence[Running], interleave: str, seed: int) -> dict[str, Start]:
+def closed(on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int) -> dict[str, Start]:
     """Load one side at a time in closed loop: slices in random order, or all of one side after the other's."""
+    slices = max(SLICES, round(design.seconds / SLICE_S / 2))
     chance = random.Random(seed)  # noqa: S311 - an order, no secret
-    pairs = [chance.sample((0, 1), 2) for _ in range(SLICES)]
-    order = [side for pair in pairs for side in pair] if interleave != "none" else [0] * SLICES + [1] * SLICES
+    pairs = [chance.sample((0, 1), 2) for _ in range(slices)]
+    order = [side for pair in pairs for side in pair] if interleave != "none" else [0] * slices + [1] * slices
     rates: dict[int, list[float]] = {0: [], 1: []}
     for side in order:
         rates[side].append(closed_rps(on, sides[side]))
     table = np.array([rates[0], rates[1]]).T
-    left_out = np.array([np.delete(table, index, axis=0).mean(axis=0) for index in range(SLICES)])
+    left_out = np.array([np.delete(table, index, axis=0).mean(axis=0) for index in range(slices)])
     return {THROUGHPUT: Start(np.log(table.mean(axis=0)), np.log(left_out))}
 
 
@@ -228,11 +229,11 @@ def measured(on: Fixture, sides: tuple[Side, Side], design: Design, seed: int) -
             own = seed * 100 + number
             for interleave, starts in found.items():
                 if design.quantity == THROUGHPUT:
-                    starts.append(closed(on, up, interleave, own))
+                    starts.append(closed(on, up, design, interleave, own))
                     continue
                 starts.append(shared(on, up, design, interleave, own))
                 if design.quantity == "":  # all of them
-                    starts[-1] |= closed(on, up, interleave, own)
+                    starts[-1] |= closed(on, up, design, interleave, own)
     return found
 
 
@@ -409,9 +410,9 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
 
 #: Rows by name: the seconds of each in the default form, and what makes them. The last ones take what is left.
 ROWS: dict[str, tuple[float, Callable[[Fixture, Budget], Iterator[Row | NoFigure]]]] = {
-    "smallest": (125.0, smallest),
+    "smallest": (155.0, smallest),
     "planted-cpu": (55.0, planted_cpu),
-    "planted-throughput": (75.0, planted_throughput),
+    "planted-throughput": (80.0, planted_throughput),
     "planted-tail": (55.0, planted_tail),
     "planted-p50": (55.0, planted_median),
     "knee": (145.0, lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
@@ -424,7 +425,7 @@ ROWS: dict[str, tuple[float, Callable[[Fixture, Budget], Iterator[Row | NoFigure
 }
 #: Rows that take hours in full and are measured only where they are named.
 NAMED_ONLY = ("any-python", "any-node", "any-go")
-MINUTES, FULL_MINUTES = 14.0, 120.0
+MINUTES, FULL_MINUTES = 14.5, 120.0
 
 
 def _made(
