@@ -12,6 +12,10 @@ class LabError(Exception):
         self.cause = cause
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[type[LabError], tuple[str, str, str]]:
+        """Let it cross from one process to another as what it is."""
+        return type(self), (self.thing, self.cause, self.remedy)
+
 
 class PlanError(LabError):
     """A parameter or an experiment that can't be."""

@@ -17,6 +17,7 @@ from runners.claims import (
     differential,
     executions,
     history,
+    hosts,
     instrument,
     interleaved,
     rate_steps,
@@ -49,6 +50,7 @@ ANALYSERS: tuple[Analyser, ...] = (
     instrument.analyse,
     closed_loop.analyse,
     history.analyse,
+    hosts.analyse,
 )
 
 

@@ -3,7 +3,8 @@
 A the answer · L latency · P profile · W why the tail is what it is · S steadiness · M what the published report
 missed · I the instrument itself · K the knee · R its rate steps · E ways to run a request · C two settings compared · D
 the delay of the JDK's HTTP server · H a cluster's changes · O a node
-that dies · N what to try next. A rule makes a finding only where the frames hold evidence for it.
+that dies · F generators on several hosts
+· N what to try next. A rule makes a finding only where the frames hold evidence for it.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ RULES = {
     "R01": "Which parts of the work grow or shrink with the rate?",
     "R02": "Which published rates are out of this machine's reach?",
     "R03": "What does a cold start cost?",
+    "F01": "How much of the response time is the network between a generator and the server?",
+    "F02": "Does the network lose what a generator or the server sends?",
+    "F03": "Did all generators of a load begin at the agreed instant, by clocks that nobody set?",
+    "F04": "Did the cores of a generator's host stand still, so that its response times hold that?",
     "G01": "What share of the server's own knee does a store leave?",
     "G02": "How many bytes does a store write for each byte that it is given?",
     "G03": "How much room does a live byte take?",

@@ -45,6 +45,8 @@ def _one_rate_and_server(name: str, spec: LoadSpec) -> None:
         raise MeasureError(name, "it can't share one schedule over several targets", _OURS)
     if spec.parts_rps:
         raise MeasureError(name, "it can't change its rate within a load", _OURS)
+    if spec.share or spec.start_unix_ns is not None:
+        raise MeasureError(name, "it can't share a load with other generators", _OURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Truepace:
         rate = ["-R", ",".join(map(digits, rates))] if rates else []
         warmup = ["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []
         count = ["-n", str(spec.requests)] if spec.requests is not None else []
+        share = ["--share", "{}/{}".format(*spec.share)] if spec.share else []
+        begin = ["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []
         log = ["--requests-log", shown(files.requests)] if files.requests is not None else []
         shared = [word for target in spec.targets for word in _target(target)]
         interleave = f"slice={digits(spec.slice_s * 1_000)}ms" if spec.slice_s else "request"
@@ -73,6 +77,8 @@ class Truepace:
             *rate,
             *warmup,
             *count,
+            *share,
+            *begin,
             *what,
             *log,
             *("-L", "--summary", "--json", shown(files.json), "--hlog", shown(files.hlog)),

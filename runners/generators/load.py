@@ -10,6 +10,7 @@ from typing import Protocol
 
 from runners.errors import MeasureError
 from runners.process.supervisor import pinned, start
+from runners.storage.schema import ShareRecord
 
 TICK_S = 1.0
 _USAGE, _COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
@@ -43,6 +44,8 @@ class LoadSpec:
     each request goes to one of them, in an order that `seed` gives and that is balanced for the predecessor, or with
     `slice_s` each slice of so many seconds; `rate_rps` is then that of all together and `connections` those to each.
     `parts_rps` are the rates of as many parts of equal length, and `rate_rps` is their mean.
+    `share` (2, 3): what the second of three generators sends of this load; connections and threads are its own then.
+    `start_unix_ns`: when the load begins; None: at once.
     """
 
     url: str
@@ -58,6 +61,8 @@ class LoadSpec:
     seed: int = 1
     slice_s: float = 0.0
     parts_rps: tuple[float, ...] = ()
+    share: tuple[int, int] | None = None
+    start_unix_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,8 @@ class Generator(Protocol):
 class LoadOutcome:
     """How a load ended. Times are wall clock, microseconds since 1970, of the whole process, warm-up included.
 
-    `cpu_s` is the processor time of the whole process, None where it is not known.
+    `cpu_s` is the processor time of the whole process, None where it is not known. `shares` are the generators that
+    sent it together, none for one.
     """
 
     command: tuple[str, ...]
@@ -99,10 +105,26 @@ class LoadOutcome:
     ended_unix_us: int
     stopped_early: bool
     cpu_s: float | None = None
+    shares: tuple[ShareRecord, ...] = ()
 
     @property
     def interrupted(self) -> bool:
         return self.exit_code == INTERRUPTED or self.stopped_early
+
+
+class Sender(Protocol):
+    """Sends a load to its end, as `run_load` does from this process, or as several hosts do together."""
+
+    def __call__(
+        self,
+        generator: Generator,
+        spec: LoadSpec,
+        files: LoadFiles,
+        *,
+        cpus: Sequence[int] | None = None,
+        taskset: Path | None = None,
+        tick: Callable[[int, float], bool] = ...,
+    ) -> LoadOutcome: ...
 
 
 def planned_s(generator: Generator, spec: LoadSpec) -> float:

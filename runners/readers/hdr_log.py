@@ -29,7 +29,9 @@ _UNIT = re.compile(r"#\[.*values in (nanoseconds|microseconds)")
 _NS_IN_US = 1000.0
 _START = re.compile(r"#\[StartTime: *([\d.]+)")
 _BASE = re.compile(r"#\[BaseTime: *([\d.]+)")
-_INTERVAL = re.compile(r'(?:Tag=(?P<tag>[^,]*),)?(?P<at>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),"?(?P<data>\S+?)"?$')
+INTERVAL_LINE = re.compile(
+    r'(?:Tag=(?P<tag>[^,]*),)?(?P<at>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),"?(?P<data>\S+?)"?$'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def read_hdr_log(path: Path) -> HdrLog:
             continue
         if not line.strip() or line.startswith('"'):
             continue  # the legend
-        match = _INTERVAL.match(line)
+        match = INTERVAL_LINE.match(line)
         samples = _decode(match["data"], units_in_us or 1.0) if match else None
         if match is None or samples is None:
             if number == len(lines):

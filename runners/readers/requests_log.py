@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,22 @@ class RequestsLog:
 
 def read_requests_log(path: Path) -> RequestsLog:
     """Read a log. Raises ReadError when it is none, or names a target or block that it can't have."""
+    description, rows, torn = _blocks(path)
+    targets = tuple(str(name) for name in description["targets"])
+    if len(rows) and int(rows["target"].max()) >= len(targets):
+        raise ReadError(path, f"has requests to a target beyond its {len(targets)}", _REMEDY)
+    return RequestsLog(
+        _frame(rows, targets, description["tags"]),
+        targets,
+        int(description["start_unix_us"]),
+        str(description["receive_clock"]),
+        description["block_slots"],
+        torn,
+    )
+
+
+def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
+    """The last description, all rows, and whether the last block was cut short."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -92,18 +109,29 @@ def read_requests_log(path: Path) -> RequestsLog:
         at += _HEAD.size + length
     if not description:
         raise ReadError(path, "has no description", _REMEDY)
-    targets = tuple(str(name) for name in description["targets"])
-    rows = np.concatenate(blocks) if blocks else np.empty(0, _ROW)
-    if len(rows) and int(rows["target"].max()) >= len(targets):
-        raise ReadError(path, f"has requests to a target beyond its {len(targets)}", _REMEDY)
-    return RequestsLog(
-        _frame(rows, targets, description["tags"]),
-        targets,
-        int(description["start_unix_us"]),
-        str(description["receive_clock"]),
-        description["block_slots"],
-        torn,
-    )
+    return description, np.concatenate(blocks) if blocks else np.empty(0, _ROW), torn
+
+
+def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
+    """The log of several generators that shared one schedule, whose window began for all at `start_unix_us`.
+
+    Slots are places in the whole schedule already; the numbers of operations become those of the first generator.
+    Raises ReadError as `read_requests_log` does.
+    """
+    tags: list[str] = []
+    merged, description = [], dict[str, Any]()
+    for path in paths:
+        own, rows, _ = _blocks(path)
+        description = description or own
+        tags += [tag for tag in own["tags"] if tag not in tags]
+        numbers = np.array([0, *(tags.index(tag) + 1 for tag in own["tags"])], np.uint8)
+        rows = rows.copy()
+        rows["tag"] = numbers[rows["tag"]]
+        merged.append(rows)
+    rows = np.concatenate(merged).tobytes()
+    head = json.dumps({**description, "tags": tags, "start_unix_us": start_unix_us}).encode()
+    blocks = ((_DESCRIPTION, head), (_REQUESTS, rows))
+    return MAGIC + b"".join(_HEAD.pack(kind, len(body)) + body for kind, body in blocks)
 
 
 def requests_frame(path: Path) -> pd.DataFrame:

@@ -84,6 +84,51 @@ class WitnessRecord(Struct, frozen=True):
     note: str | None = None
 
 
+class ClockRecord(Struct, frozen=True):
+    """A host's wall clock against that of the server's host: ahead by `offset_us`, and by how much that may be off.
+
+    By the exchange of least delay of `exchanges` (RFC 5905). `stepped_us`: a clock was set by so much during the load.
+    """
+
+    offset_us: float = 0.0
+    uncertainty_us: float = 0.0
+    round_trip_us: float = 0.0
+    exchanges: int = 0
+    stepped_us: float = 0.0
+
+
+class NetworkRecord(Struct, frozen=True):
+    """The path from a generator's host to the servers: round trips of connects before the load, and, during it, the
+    segments of TCP that the host sent, and sent again.
+    """
+
+    round_trips_us: tuple[float, ...] = ()
+    failed: int = 0
+    sent_segments: int | None = None
+    repeated_segments: int | None = None
+
+
+class ShareRecord(Struct, frozen=True):
+    """One of the generators that shared a load, and its host. `began_us`: its window's start, by the server's clock,
+    after the agreed instant. `stalled_ms`: for so long its host's cores together stood still in the window. What lies
+    in its folder has its times by the server's clock too.
+    """
+
+    host: str
+    folder: str = ""
+    generator: GeneratorRecord = GeneratorRecord()
+    offered_rps: float | None = None
+    completed: int = 0
+    kept_up: bool | None = None
+    verdict: str = ""
+    began_us: float = 0.0
+    clock: ClockRecord | None = None
+    network: NetworkRecord = NetworkRecord()
+    machine: dict[str, Any] = {}
+    witness: WitnessRecord | None = None
+    stalled_ms: float | None = None
+
+
 class SweepRecord(Struct, frozen=True):
     """The short rate steps of one load: each for `step_s`, then a rest for `rest_s` at `rest_rps`."""
 
@@ -252,6 +297,7 @@ class StepRecord(Struct, frozen=True):
     saturated: bool = False
     compiler_on_any_core: bool = False
     generator: GeneratorRecord = GeneratorRecord()
+    shares: tuple[ShareRecord, ...] = ()
     server: ServerRecord = ServerRecord()
     server_log_tail: tuple[str, ...] = ()
     store_before: StoreStatus = StoreStatus()

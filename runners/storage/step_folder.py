@@ -72,6 +72,11 @@ class StepFolder:
         return self.path / "load.json"
 
     @property
+    def shares(self) -> Path:
+        """A folder with a folder for each of the generators that shared the load, whose files have the same names."""
+        return self.path / "shares"
+
+    @property
     def hlog(self) -> Path:
         """HdrHistogram log, one interval a second, tags `response` and `service`, microseconds."""
         return self.path / "load.hlog"

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError, ServerError
-from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, run_load
+from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
 from runners.process.tree import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
@@ -48,6 +48,7 @@ class Instrument:
     taskset: Path | None = None
     recorder: Recorder | None = None
     witness: StallWitness | None = None
+    send: Sender = run_load
 
 
 @dataclass(slots=True)
@@ -190,7 +191,7 @@ def measure_step(
     ):
         counters.begin()
         try:
-            outcome = run_load(
+            outcome = instrument.send(
                 instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
             )
         except MeasureError as refusal:
@@ -345,6 +346,7 @@ def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: Loa
         warmup_s=load.warmup_s,
         duration_s=load.duration_s,
         generator=generator,
+        shares=outcome.shares,
         server=server.record(),
     )
 

@@ -1,0 +1,1 @@
+"""Measure with several machines: generators that share a load, hosts that share a campaign."""

@@ -1,0 +1,393 @@
+"""Hosts as workers of dask.distributed: one worker a host, with one slot for each role, `server` and `generator`.
+
+A slot is an abstract resource, so that the scheduler gives a host one server and one generator at most. Whoever lets a
+host do something holds a lease that it renews: a host whose lease has run out ends what it was doing, and a host that
+can't be asked to renew it counts as lost. Nothing of this is imported, and no port is opened, where no fleet is asked
+for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import dask
+from distributed import Client, Future, LocalCluster, Security, SpecCluster, Worker, WorkerPlugin
+from distributed.deploy import ssh
+
+from runners.errors import LabError, MeasureError, PlanError
+from runners.fleet.clocks import EXCHANGES, Clock, Exchange
+from runners.fleet.shares import (
+    SCHEDULER_VARIABLE,
+    TLS_VARIABLE,
+    WORKER_VARIABLE,
+    LostHostError,
+    Order,
+    Part,
+    round_trips,
+    send_share,
+)
+from runners.generators.generators import Truepace
+from runners.storage.schema import NetworkRecord
+from runners.toolchain.tools import TRUEPACE
+from runners.toolchain.workshop import truepace_tool
+
+SERVER, GENERATOR = "server", "generator"
+SLOTS = {SERVER: 1, GENERATOR: 1}
+#: A server's task and a generator's may run on one host, and what is asked of it meanwhile.
+THREADS = 3
+LEASE_S = 8.0
+RENEW_S = 1.0
+ASK_S = 4.0  # for an answer of a host
+CONNECT_S = 20.0
+_T = TypeVar("_T")
+#: By lease: the moment of the monotonic clock at which it runs out. Of this process, which is a worker.
+_leases: dict[str, float] = {}
+
+
+class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
+    """Lets a worker be asked for its clock, and a lease be renewed, over the connection that it has anyway."""
+
+    name = "lab"
+
+    def setup(self, worker: Worker) -> None:
+        worker.handlers["lab_clock"] = _clock
+        worker.handlers["lab_lease"] = _renew
+
+
+def _clock() -> list[int]:
+    received_ns = time.time_ns()
+    return [received_ns, time.time_ns()]
+
+
+def _renew(lease: str, seconds: float) -> bool:
+    _leases[lease] = time.monotonic() + seconds
+    return True
+
+
+def lease_over(lease: str, began: float) -> bool:
+    """Whether nobody wants what was begun at that moment any more."""
+    return time.monotonic() > _leases.get(lease, began + LEASE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """The files of a fleet's certificates, alike on every host: who has them may run code on all hosts."""
+
+    ca: Path
+    cert: Path
+    key: Path
+
+    def security(self) -> Security:
+        """As dask takes it. Raises PlanError for a file that is not there."""
+        for path in (self.ca, self.cert, self.key):
+            if not path.is_file():
+                raise PlanError(str(path), "no such file", "name three files with --tls CA CERT KEY")
+        roles = ("client", "scheduler", "worker")
+        files = {f"tls_{role}_{of}": str(getattr(self, of)) for role in roles for of in ("cert", "key")}
+        return Security(tls_ca_file=str(self.ca), require_encryption=True, **files)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A worker that has joined: its address, the host's address alone, and its name."""
+
+    address: str
+    ip: str
+    name: str
+
+
+@dataclass(slots=True)
+class Fleet:
+    """The hosts that a scheduler knows."""
+
+    client: Client
+    tls: Tls | None = None
+    _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def __enter__(self) -> Fleet:
+        """Teach the workers the lab's own questions."""
+        self.client.register_plugin(LabPlugin())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def hosts(self, role: str = GENERATOR) -> list[Host]:
+        """The hosts with a slot for a role that are there now, by address."""
+        if self.client.status != "running":
+            return []  # the scheduler is gone, or does not answer for now
+        known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        found = [
+            Host(address, str(about["host"]), str(about["name"]))
+            for address, about in known.items()
+            if about["resources"].get(role)
+        ]
+        return sorted(found, key=lambda host: (str(host.name).zfill(8), host.address))
+
+    def exchanges(self, host: Host, count: int = EXCHANGES) -> list[Exchange]:
+        """Ask a host for its clock so often. Raises LostHostError."""
+        return list(self._asked(host, self._exchange(host, count), ASK_S + count * ASK_S / 8))
+
+    async def _exchange(self, host: Host, count: int) -> list[Exchange]:
+        found = []
+        for _ in range(count):
+            asked_ns = time.time_ns()
+            received_ns, replied_ns = await self.client.rpc(host.address).lab_clock()
+            found.append(Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
+        return found
+
+    def renew(self, host: Host, lease: str, seconds: float = LEASE_S) -> None:
+        """Renew a lease, or with 0 seconds end it. Raises LostHostError where the host does not answer."""
+        self._asked(host, self.client.rpc(host.address).lab_lease(lease=lease, seconds=seconds))
+
+    def _asked(self, host: Host, question: Any, within_s: float = ASK_S) -> Any:
+        async def limited() -> Any:
+            return await asyncio.wait_for(question, within_s)
+
+        try:
+            return self.client.sync(limited, callback_timeout=2 * within_s)
+        except (OSError, TimeoutError, RuntimeError) as error:
+            raise lost(host, f"it does not answer ({type(error).__name__})") from error
+
+    def on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
+        """Let a host do something in its slot of a role, until it is done or `halted`.
+
+        `work` gets the name of its lease as its last argument, and ends soon when `lease_over` says so. Raises what it
+        raises; LostHostError where the host, or the scheduler, is gone for longer than a lease lasts.
+        """
+        lease = uuid.uuid4().hex
+        self.renew(host, lease)
+        future: Future = self.client.submit(
+            work, *arguments, lease, workers=[host.address], allow_other_workers=False, resources={role: 1},
+            pure=False, retries=0, key=f"{work.__name__}-{lease}",
+        )  # fmt: skip
+        changed, heard = threading.Event(), time.monotonic()
+        future.add_done_callback(lambda _: changed.set())
+        try:
+            while not changed.wait(RENEW_S):
+                with contextlib.suppress(LostHostError):
+                    self.renew(host, lease, 0.0 if halted.is_set() else LEASE_S)
+                    if self.client.status == "running":
+                        heard = time.monotonic()
+                if time.monotonic() - heard > LEASE_S:
+                    raise lost(host, f"it has not answered for {LEASE_S:g} s, or the scheduler has not")
+            found: _T = self._result(host, future)
+            return found
+        finally:
+            with contextlib.suppress(LostHostError):
+                if not future.done():
+                    self.renew(host, lease, 0.0)
+            future.release()
+
+    @staticmethod
+    def _result(host: Host, future: Future) -> Any:
+        if future.status == "finished":
+            return future.result(timeout=CONNECT_S)
+        if future.status != "error":
+            raise lost(host, f"its task is {future.status}: the worker or the scheduler has ended")
+        failure = future.exception(timeout=CONNECT_S)
+        if isinstance(failure, LabError):
+            raise failure
+        if type(failure).__module__.startswith(("distributed.scheduler", "distributed.comm")):
+            raise lost(host, str(failure)) from failure
+        raise MeasureError(f"host {host.name}", f"{type(failure).__name__}: {failure}", "see the worker's log")
+
+    def seats(self, count: int, own_worker: str = "") -> list[RemoteSeat]:
+        """Places for so many generators, none on the server's own host. Raises PlanError where there are too few."""
+        free = [host for host in self.hosts() if host.address != own_worker]
+        if len(free) < count:
+            cause = f"{len(free)} hosts besides the server's have a slot for a generator, {count} are wanted"
+            raise PlanError("the fleet", cause, "start more workers, or give fewer with --generators")
+        return [RemoteSeat(self, host) for host in free[:count]]
+
+
+def lost(host: Host, cause: str) -> LostHostError:
+    """A host that is gone, as an error."""
+    return LostHostError(f"host {host.name} ({host.address})", cause, "see whether it and its worker still run")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSeat:
+    """A place for a generator on a host of the fleet."""
+
+    fleet: Fleet
+    host: Host
+
+    @property
+    def name(self) -> str:
+        return self.host.name
+
+    def look(self, urls: Sequence[str]) -> NetworkRecord:
+        for url in urls:
+            if _is_loopback(urlsplit(url).hostname) and not _is_loopback(self.host.ip):
+                cause = f"its server listens on the loopback, where host {self.name} can't reach it"
+                raise PlanError(url, cause, "give --listen ADDRESS, and write {host} for it in a target.yaml")
+        return self.fleet.on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
+
+    def clock(self) -> Clock:
+        return Clock.estimate(self.fleet.exchanges(self.host))
+
+    def send(self, order: Order, halted: threading.Event) -> Part:
+        return self.fleet.on(self.host, GENERATOR, halted, _send, order, self.host.name)
+
+
+def _is_loopback(address: str | None) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(address or "").is_loopback
+    return address == "localhost"
+
+
+def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
+    """As a worker: connect to the servers."""
+    return round_trips(urls)
+
+
+def _send(order: Order, host: str, lease: str) -> Part:
+    """As a worker: send a share of a load."""
+    tool, began = truepace_tool(TRUEPACE), time.monotonic()
+    return send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask without its dashboard, its notices and its patience: a lost host is the lab's to handle."""
+    settings = {
+        "distributed.scheduler.allowed-failures": 0,
+        "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
+        "distributed.admin.tick.limit": "30s",  # a core that is measured leaves the event loops waiting
+        "distributed.scheduler.worker-ttl": None,
+        "distributed.scheduler.work-stealing": False,
+        "distributed.worker.memory.terminate": False,
+        "distributed.diagnostics.nvml": False,
+    }
+    with dask.config.set(settings):
+        yield
+
+
+def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
+    """The fleet of a scheduler that runs already. Raises PlanError where none answers."""
+    if scheduler.startswith("tls://") and tls is None:
+        raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
+    stack = contextlib.ExitStack()
+    stack.enter_context(_quiet())
+    try:
+        client = Client(scheduler, security=tls.security() if tls else None, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+        stack.close()
+        raise PlanError(
+            f"scheduler {scheduler}", f"it does not answer ({error})", "start it, or check address and TLS"
+        ) from error
+    stack.enter_context(client)
+    return Fleet(client, tls, stack)
+
+
+def local(hosts: int, tls: Tls | None = None, processes: bool = True) -> Fleet:
+    """A fleet of workers on this machine, on its loopback: for tests."""
+    security = tls.security() if tls else None
+    stack = contextlib.ExitStack()
+    stack.enter_context(_quiet())
+    cluster = stack.enter_context(
+        LocalCluster(
+            n_workers=hosts, threads_per_worker=THREADS, processes=processes, host="127.0.0.1", resources=SLOTS,
+            security=security, protocol="tls://" if security else "tcp://", memory_limit=0, dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "dashboard": False},
+        )
+    )  # fmt: skip
+    client = stack.enter_context(Client(cluster, security=security, set_as_default=False))
+    return Fleet(client, tls, stack)
+
+
+def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
+    """Start a scheduler on the first host and a worker on each, over SSH; each listens on its own address alone.
+
+    The lab and the TLS files are at the same places on all hosts. Raises PlanError where a host can't be reached.
+    """
+    if tls is not None:
+        tls.security()
+    stack = contextlib.ExitStack()
+    stack.enter_context(_quiet())
+    if tls is not None:  # reaches the hosts with dask's settings
+        stack.enter_context(dask.config.set(_tls_settings(tls)))
+    protocol = "tls://" if tls else "tcp://"
+    common = {"protocol": protocol, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    reached = {"connect_options": dict(connect or {}), "remote_python": os.environ.get("LAB_REMOTE_PYTHON")}
+    worker = {"nthreads": THREADS, "resources": SLOTS, "memory_limit": 0}
+    scheduler = {
+        "cls": ssh.Scheduler,
+        "options": {**reached, "address": hosts[0], "kwargs": {**common, "host": hosts[0], "port": 0}},
+    }
+    workers = {
+        host: {
+            "cls": ssh.Worker,
+            "options": {
+                **reached,
+                "address": host,
+                "worker_class": "distributed.Nanny",
+                "kwargs": {**common, "host": host, "name": host, **worker},
+            },
+        }
+        for host in hosts
+    }
+    security = tls.security() if tls else None
+    try:
+        cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab", security=security))
+        client = stack.enter_context(Client(cluster, security=security, set_as_default=False))
+    except Exception as error:  # asyncssh, the system and dask each have errors of their own for what goes wrong
+        stack.close()
+        cause = f"they can't be started ({type(error).__name__}: {error})"
+        raise PlanError(
+            f"hosts {', '.join(hosts)}", cause, "see whether `ssh HOST lab doctor` works for each"
+        ) from error
+    return Fleet(client, tls, stack)
+
+
+def _tls_settings(tls: Tls) -> dict[str, object]:
+    at = "distributed.comm.tls"
+    roles = {
+        f"{at}.{role}.{of}": str(getattr(tls, of))
+        for role in ("client", "scheduler", "worker")
+        for of in ("cert", "key")
+    }
+    return {f"{at}.ca-file": str(tls.ca), "distributed.comm.require-encryption": True, **roles}
+
+
+def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool) -> Fleet:
+    """The fleet that a command line names. Raises PlanError for a contradiction, and for hosts without TLS."""
+    files = Tls(*(path.resolve() for path in tls)) if tls else None
+    if scheduler and hosts:
+        raise PlanError("--scheduler and --hosts", "the one names workers that run, the other starts some", "give one")
+    if scheduler:
+        return connected(scheduler, files)
+    if files is None and not no_tls:
+        cause = "whoever reaches a worker without TLS may run code on its host"
+        raise PlanError(
+            "--hosts",
+            cause,
+            "give --tls CA CERT KEY (on all hosts at one place), or --no-tls in a network of yours alone",
+        )
+    return by_ssh([host.strip() for host in (hosts or "").split(",") if host.strip()], files)
+
+
+def environment(fleet: Fleet, host: Host) -> dict[str, str]:
+    """What names its fleet to a lab that a host starts."""
+    tls = fleet.tls
+    files = os.pathsep.join(str(path) for path in (tls.ca, tls.cert, tls.key)) if tls else ""
+    scheduler = str(fleet.client.scheduler_info(n_workers=0)["address"])
+    return {SCHEDULER_VARIABLE: scheduler, TLS_VARIABLE: files, WORKER_VARIABLE: host.address}
+
+
+def from_environment() -> Fleet:
+    """The fleet that the environment names."""
+    files = os.environ.get(TLS_VARIABLE)
+    return connected(os.environ[SCHEDULER_VARIABLE], Tls(*map(Path, files.split(os.pathsep))) if files else None)

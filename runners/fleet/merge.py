@@ -1,0 +1,285 @@
+"""Merge what the generators of one load wrote into the files of one generator: histograms added, percentiles anew.
+
+Counts are added bucket by bucket: all histograms are recorded in nanoseconds with the same digits, so that they have
+the same buckets. A percentile is taken from the sum and never averaged. What has no histogram (lag, the verdict) is
+that of the worst generator.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+
+from runners.errors import MeasureError
+from runners.generators.load import LoadFiles
+from runners.readers.hdr_log import CENSORED, INTERVAL_LINE, UNTAGGED, HdrLog, read_hdr_log
+from runners.readers.load_json import INTERVAL_NAMES, KINDS, LEVEL_NAMES
+from runners.readers.requests_log import merged_requests
+from runners.readers.samples import Samples
+from runners.storage.step_folder import StepFolder
+
+_STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
+_SLICES_START = re.compile(r"start_unix_us=\d+")
+_TARGET = "@"  # before a target's name in a tag of the log
+_OF_ALL = (*KINDS, CENSORED)
+
+
+def merge(parts: Sequence[StepFolder], files: LoadFiles, start_unix_us: int) -> None:
+    """Write the files of a load from those of its generators; `start_unix_us` is when its window began, for all."""
+    reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
+    merge_logs([part.hlog for part in parts], files.hlog, start_unix_us)
+    for name in sorted({path.name for part in parts for path in part.path.glob(f"{part.slices.name}*")}):
+        merge_slices([part.path / name for part in parts], files.slices.with_name(name), start_unix_us)
+    if files.requests is not None:
+        files.requests.write_bytes(merged_requests([part.requests for part in parts], start_unix_us))
+        for part in parts:
+            part.requests.unlink()  # every row of it is in the merged log
+    report = merged_report(reports, read_hdr_log(files.hlog), start_unix_us)
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in report.items())
+    files.json.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    for name, whole in (("console", files.console), ("generator_stderr", files.stderr)):
+        texts = (getattr(part, name).read_text(encoding="utf-8", errors="replace") for part in parts)
+        whole.write_text("\n".join(texts), encoding="utf-8")
+
+
+def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
+    """Add the HdrHistogram logs of several generators, interval by interval and tag by tag."""
+    heads: list[str] = []
+    notes: list[str] = []
+    found: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
+    for path in logs:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        legend = next(place for place, line in enumerate(lines) if line.startswith('"'))
+        heads = heads or lines[: legend + 1]
+        for line in lines[legend + 1 :]:
+            if line.startswith("#"):
+                notes.append(line)
+                continue
+            match = INTERVAL_LINE.match(line)
+            if match is None:
+                raise MeasureError(str(path), f"holds a line that is no interval: {line[:80]}", "run the load again")
+            payload = HdrHistogram.decode(match["data"].encode("ascii"))
+            key = (round(float(match["at"]), 3), match["tag"] or UNTAGGED)
+            found.setdefault(key, []).append((float(match["length"]), float(match["max"]), payload))
+    start = f"{start_unix_us / 1e6:.3f}"
+    with to.open("w", encoding="utf-8") as out:
+        for line in heads:
+            out.write(_STARTS.sub(lambda match: f"#[{match[1]}Time: {start}", line) + "\n")
+        for (at, tag), several in sorted(found.items(), key=lambda item: (item[0][0], _order(item[0][1]))):
+            whole = added([histogram for _, _, histogram in several])
+            length, most = max(each[0] for each in several), max(each[1] for each in several)
+            out.write(f"Tag={tag},{at:.3f},{length:.3f},{most:.3f},{whole.encode().decode('ascii')}\n")
+        out.writelines(f"{note}\n" for note in notes)
+
+
+def _order(tag: str) -> tuple[int, str]:
+    kind = re.split("[_:@]", tag)[0]
+    return (_OF_ALL.index(kind) if kind in _OF_ALL else len(_OF_ALL), tag)
+
+
+def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
+    """Add histograms bucket by bucket. Raises MeasureError for two that do not have the same buckets."""
+    layouts = {(each.unit_magnitude, each.significant_figures) for each in histograms}
+    if len(layouts) > 1:
+        cause = f"their histograms have different buckets {sorted(layouts)}"
+        raise MeasureError("these generators", cause, "use one version of the generator on all hosts")
+    largest = max(histograms, key=lambda each: each.counts_len)
+    whole = HdrHistogram(
+        largest.lowest_trackable_value, largest.highest_trackable_value, largest.significant_figures
+    )  # fmt: skip
+    counts = counts_of(whole)
+    for each in histograms:
+        counts[: each.counts_len] += counts_of(each)
+    there = np.nonzero(counts)[0]
+    if len(there):
+        whole.set_internal_tacking_values(int(there[0]), int(there[-1]), int(counts.sum()))
+    return whole
+
+
+def counts_of(histogram: HdrHistogram) -> Any:
+    """The counts of a histogram by bucket, as an array that shares its memory."""
+    return np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
+
+
+def merge_slices(paths: Sequence[Path], to: Path, start_unix_us: int) -> None:
+    """Add response times by tenths of a second."""
+    bins: dict[int, dict[str, int]] = {}
+    head, notes = "", []
+    for path in paths:
+        if not path.exists():
+            continue
+        head, *lines = path.read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            if line.startswith("#"):
+                notes.append(line)
+                continue
+            number, *counted = line.split(" ")
+            own = bins.setdefault(int(number), {})
+            for value, _, count in (each.partition(":") for each in counted):
+                own[value] = own.get(value, 0) + int(count)
+    head = _SLICES_START.sub(f"start_unix_us={start_unix_us}", head)
+    rows = [
+        " ".join((str(number), *(f"{value}:{own[value]}" for value in sorted(own, key=float))))
+        for number, own in sorted(bins.items())
+    ]
+    to.write_text("\n".join((head, *rows, *notes)) + "\n", encoding="utf-8")
+
+
+def merged_report(reports: Sequence[Mapping[str, Any]], log: HdrLog, start_unix_us: int) -> dict[str, Any]:
+    """The JSON report of all generators as if one had sent the load; see `runners/loadgen/docs/json.md`."""
+    first = reports[0]
+    elapsed_s = max(each["elapsed_s"] for each in reports)
+    ranges = [each["offered_rps_range"] for each in reports]
+    document: dict[str, Any] = {
+        **{name: first[name] for name in ("schema", "version", "command", "url", "mode", "arrival", "queue")},
+        "start_unix_us": start_unix_us,
+        "end_unix_us": start_unix_us + int(elapsed_s * 1e6),
+        **{name: sum(each[name] for each in reports) for name in ("threads", "connections")},
+        "share": None,
+        "offered_rps_range": None if None in ranges else [sum(each[end] for each in ranges) for end in (0, 1)],
+        **{name: first[name] for name in ("warmup_s", "duration_s")},
+        "elapsed_s": elapsed_s,
+        **_fields(reports, log, ""),
+    }
+    if first.get("targets"):
+        document["interleave"] = first["interleave"]
+        document["targets"] = [
+            {
+                **_fields([each["targets"][place] for each in reports], log, _TARGET + target["name"]),
+                **{name: target[name] for name in ("name", "url", "weight")},
+                "connections": sum(each["targets"][place]["connections"] for each in reports),
+            }
+            for place, target in enumerate(first["targets"])
+        ]
+    document["requests_dropped"] = sum(each["requests_dropped"] for each in reports)
+    document["interrupted"] = any(each["interrupted"] for each in reports)
+    document["failure"] = next((each["failure"] for each in reports if each["failure"]), None)
+    return document
+
+
+def _fields(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> dict[str, Any]:
+    """What there is of a target, or of all; `suffix` ends the target's tags of the log."""
+    waiting = _samples(log, CENSORED, suffix)
+
+    def pair(of: str) -> dict[str, Any]:
+        response, service = (_samples(log, kind + of, suffix) for kind in KINDS)
+        return {
+            KINDS[0]: _distribution(response, Samples.empty() if of else waiting),
+            KINDS[1]: _distribution(service, Samples.empty()),
+        }
+
+    tags = {_untargeted(tag) for tag in log.kinds if tag.endswith(suffix)}
+    kinds = sorted(tag.removeprefix(KINDS[0]) for tag in tags if tag.startswith(KINDS[0]))
+    whole = pair("")
+    return {
+        "offered_rps": _sum(each["offered_rps"] for each in reports),
+        "achieved_rps": _sum(each["achieved_rps"] for each in reports),
+        "loaded_s": max(each["loaded_s"] for each in reports),
+        **{name: _added(each[name] for each in reports) for name in ("requests", "bytes", "status", "errors")},
+        **{name: sum(each[name] for each in reports) for name in ("connects", "reconnects")},
+        "latency_us": whole,
+        "latency_us_by_class": {of[1:]: pair(of) for of in kinds if of.startswith("_")},
+        "latency_us_by_operation": {of[1:]: pair(of) for of in kinds if of.startswith(":")},
+        "latency_us_by_clock": {reports[0]["generator"]["receive_clock"]: whole},
+        "intervals": _intervals(reports, log, suffix),
+        "generator": _generator(reports),
+        "objectives": [],
+    }
+
+
+def _samples(log: HdrLog, tag: str, suffix: str) -> Samples:
+    """All samples of a tag, of one target or where `suffix` is empty of all."""
+    return Samples.merge(
+        each.samples for each in log.intervals if _untargeted(each.kind) == tag and each.kind.endswith(suffix)
+    )
+
+
+def _untargeted(tag: str) -> str:
+    return tag.partition(_TARGET)[0]
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else sum(value for value in known if value is not None)
+
+
+def _added(sections: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    whole: dict[str, int] = {}
+    for section in sections:
+        for name, count in section.items():
+            whole[name] = whole.get(name, 0) + count
+    return whole
+
+
+def _distribution(samples: Samples, waiting: Samples) -> dict[str, Any]:
+    """A distribution as the report has it; requests without a response count with the time that they waited."""
+    whole = Samples.merge([samples, waiting])
+    frame = samples.percentiles("", waiting)
+    at = dict(zip(frame["percentile"], zip(frame["value_us"], frame["at_least"], strict=True), strict=True))
+    spread = np.average((whole.values_us - whole.mean_us) ** 2, weights=whole.counts) ** 0.5 if whole.total else 0.0
+    return {
+        "count": whole.total,
+        "censored": waiting.total,
+        "min": float(whole.values_us[0]) if whole.total else 0.0,
+        "mean": whole.mean_us if whole.total else 0.0,
+        "stdev": float(spread),
+        **{name: float(at[level][0]) if at else 0.0 for name, level in LEVEL_NAMES.items()},
+        "at_least": [name for name, level in LEVEL_NAMES.items() if at and at[level][1]],
+    }
+
+
+def _intervals(reports: Sequence[Mapping[str, Any]], log: HdrLog, suffix: str) -> list[dict[str, Any]]:
+    by_second: dict[float, list[Mapping[str, Any]]] = {}
+    for report in reports:
+        for second in report["intervals"]:
+            by_second.setdefault(second["t_s"], []).append(second)
+    logged: dict[tuple[float, str], list[Samples]] = {}
+    for each in log.intervals:
+        if _untargeted(each.kind) in KINDS and each.kind.endswith(suffix):
+            logged.setdefault((round(each.t_s), _untargeted(each.kind)), []).append(each.samples)
+    return [
+        {
+            "t_s": t_s,
+            "duration_s": max(each["duration_s"] for each in several),
+            **{name: sum(each[name] for each in several) for name in ("sent", "completed", "errors")},
+            **{kind: _second(Samples.merge(logged.get((round(t_s), kind), ()))) for kind in KINDS},
+        }
+        for t_s, several in sorted(by_second.items())
+    ]
+
+
+def _second(samples: Samples) -> dict[str, Any]:
+    levels = {name.removesuffix("_us"): name for name in INTERVAL_NAMES}
+    at = {of: samples.percentile(LEVEL_NAMES[name]) if samples.total else 0.0 for name, of in levels.items()}
+    return {"count": samples.total, **at}
+
+
+def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the generators say of themselves: processor time together, lag and verdict of the worst."""
+    own = [report["generator"] for report in reports]
+    worst = min(own, key=lambda each: (each["kept_up"], each["kept_up_to"] or 0.0, -each["lag_us"]["p99"]))
+    completed = sum(report["requests"]["completed"] for report in reports)
+    cpu_s = sum(each["cpu_user_s"] + each["cpu_system_s"] for each in own)
+    clocks = dict.fromkeys(worst["cpu_us_per_request_by_clock"])
+    lags = {name: max(each["lag_us"][name] for each in own) for name in worst["lag_us"] if name != "count"}
+    several = f"of {len(own)} generators the worst " if len(own) > 1 else ""
+    return {
+        **{
+            name: sum(each[name] for each in own)
+            for name in ("cpu_user_s", "cpu_system_s", "held", "rested", "unstamped")
+        },
+        "cpu_us_per_request_by_clock": clocks | {worst["receive_clock"]: cpu_s * 1e6 / max(1, completed)},
+        "peak_memory_bytes": max(each["peak_memory_bytes"] for each in own),
+        "lag_us": {"count": sum(each["lag_us"]["count"] for each in own), **lags},
+        "coalesce_us": worst["coalesce_us"],
+        "kept_up": all(each["kept_up"] for each in own),
+        "kept_up_to": worst["kept_up_to"],
+        "verdict": several + worst["verdict"],
+        **{name: " and ".join(sorted({each[name] for each in own})) for name in ("io", "receive_clock")},
+    }

@@ -1,0 +1,412 @@
+"""Send one load by several generators: each its share of one schedule, all from one agreed instant on.
+
+`SharedSender` takes the place of `run_load`: what is measured around a load does not know how many sent it, and what
+reads it finds the files of one generator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import re
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from runners.errors import MeasureError
+from runners.fleet.clocks import Clock
+from runners.fleet.merge import merge
+from runners.generators.load import TICK_S, Generator, LoadFiles, LoadOutcome, LoadSpec, Sender, run_load
+from runners.process.cpu_placement import usable_cpus
+from runners.readers.activity import read_stall_log
+from runners.readers.errors import ReadError
+from runners.storage.schema import GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
+from runners.storage.step_folder import StepFolder
+from runners.toolchain.tools import TRUEPACE
+from runners.trial import machine
+from runners.trial.telemetry import Telemetry
+from runners.trial.witness import StallWitness
+
+#: From the agreement to the instant: time for every generator's connections to stand. Longer where that was too short.
+LEADS_S = (2.0, 6.0, 18.0)
+LEAD_A_CONNECTION_S = 0.0005
+CONNECTS = 10
+CONNECT_TIMEOUT_S = 5.0
+#: Name a fleet's scheduler, its TLS files, and the server's own worker to a lab that a host of the fleet has started.
+SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
+_PORTS = {"http": 80, "https": 443}
+_US_IN_S = 1e6
+_NO_NAME = re.compile(r"[^\w.-]+")  # what a host's name may hold and a folder's should not
+
+
+class LostHostError(MeasureError):
+    """A host that answers no more: what it was to measure has to be measured again, there or elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What one generator is to send. Scripts travel as text: a path means nothing on another host."""
+
+    spec: LoadSpec
+    scripts: tuple[tuple[str, str], ...]
+    version: str
+    keeps_requests: bool = False
+    observed: bool = True
+
+    @classmethod
+    def of(cls, spec: LoadSpec, version: str, keeps_requests: bool, observed: bool = True) -> Order:
+        """An order for a load whose scripts lie here."""
+        texts: dict[str, str] = {}
+
+        def sent(script: Path | None) -> Path | None:
+            if script is None:
+                return None
+            name = f"{len(texts)}-{script.name}"
+            texts[name] = script.read_text(encoding="utf-8")
+            return Path(name)
+
+        targets = tuple(dataclasses.replace(each, script=sent(each.script)) for each in spec.targets)
+        spec = dataclasses.replace(spec, script=sent(spec.script), targets=targets)
+        return cls(spec, tuple(texts.items()), version, keeps_requests, observed)
+
+    def unpacked(self, folder: Path) -> LoadSpec:
+        """The load with its scripts in a folder of this host."""
+        for name, text in self.scripts:
+            (folder / name).write_text(text, encoding="utf-8")
+
+        def here(script: Path | None) -> Path | None:
+            return None if script is None else folder / script
+
+        targets = tuple(dataclasses.replace(each, script=here(each.script)) for each in self.spec.targets)
+        return dataclasses.replace(self.spec, script=here(self.spec.script), targets=targets)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one generator gives back: its record, when its window began by its own clock, and its files by name."""
+
+    record: ShareRecord
+    start_unix_us: int
+    files: dict[str, bytes]
+
+
+class Seat(Protocol):
+    """A place for one generator on some host."""
+
+    @property
+    def name(self) -> str: ...
+    def look(self, urls: Sequence[str]) -> NetworkRecord:
+        """Connect to the servers a few times and note how long a round trip takes."""
+
+    def clock(self) -> Clock:
+        """The host's wall clock against ours."""
+
+    def send(self, order: Order, halted: threading.Event) -> Part:
+        """Send a share to its end, or until `halted`. Raises MeasureError, for a host that is gone LostHostError."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSeat:
+    """A place on this host, whose clock, telemetry and stall witness are those of the server."""
+
+    name: str
+    generator: Generator | None = None
+    cpus: tuple[int, ...] | None = None
+    taskset: Path | None = None
+
+    def look(self, urls: Sequence[str]) -> NetworkRecord:
+        return NetworkRecord()
+
+    def clock(self) -> Clock:
+        return Clock()
+
+    def send(self, order: Order, halted: threading.Event) -> Part:
+        assert self.generator is not None, "the sender says which"
+        return send_share(order, self.generator, self.name, halted.is_set, self.cpus, self.taskset)
+
+
+def send_share(
+    order: Order,
+    generator: Generator,
+    host: str,
+    halted: Callable[[], bool],
+    cpus: Sequence[int] | None = None,
+    taskset: Path | None = None,
+) -> Part:
+    """Send a share of a load from this host, observed where the host is not the server's. Raises MeasureError."""
+    if generator.version != order.version:
+        cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
+        raise MeasureError(host, cause, "install one version of the lab on all hosts")
+    with tempfile.TemporaryDirectory(prefix="lab-share-") as scratch:
+        folder = StepFolder(Path(scratch))
+        spec = order.unpacked(folder.path)
+        scripts = {path.name for path in folder.path.iterdir()}
+        files = load_files(folder, order.keeps_requests)
+        witness = StallWitness(TRUEPACE.with_name("stall-witness"))
+        watching: AbstractContextManager[list[WitnessRecord]] = nullcontext([])
+        if order.observed:
+            watching = witness.beside(usable_cpus(), folder.stalls)
+        before = segments()
+        with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
+
+            def tick(pid: int, _elapsed_s: float) -> bool:
+                if order.observed:
+                    telemetry.sample(pid)
+                return not halted()
+
+            outcome = run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
+        sent, repeated = (None if now is None or then is None else now - then
+                          for now, then in zip(segments(), before, strict=True))  # fmt: skip
+        report = json.loads(folder.load_json.read_text(encoding="utf-8"))
+        record = ShareRecord(
+            host=host,
+            generator=GeneratorRecord(
+                tool=generator.name, version=generator.version, command=outcome.command,
+                exit_code=outcome.exit_code, cpu_s=outcome.cpu_s, cpus=tuple(cpus) if cpus else None,
+            ),
+            offered_rps=report["offered_rps"],
+            completed=report["requests"]["completed"],
+            kept_up=report["generator"]["kept_up"],
+            verdict=report["generator"]["verdict"],
+            network=NetworkRecord(sent_segments=sent, repeated_segments=repeated),
+            machine=machine.facts() if order.observed else {},
+            witness=_watched(watched),
+        )  # fmt: skip
+        there = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
+        kept = {name: content for name, content in there.items() if name not in scripts}
+        return Part(record, int(report["start_unix_us"]), kept)
+
+
+def _watched(watched: Sequence[WitnessRecord]) -> WitnessRecord | None:
+    return watched[0] if watched else None
+
+
+def load_files(folder: StepFolder, keeps_requests: bool) -> LoadFiles:
+    """The files of a load in a folder."""
+    requests = folder.requests if keeps_requests else None
+    return LoadFiles(
+        folder.console, folder.generator_stderr, folder.load_json, folder.hlog, folder.slices, requests
+    )  # fmt: skip
+
+
+def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
+    """Measure the round trip to each server by connecting: TCP's handshake takes one, and no work of the server."""
+    taken_us, failed = [], 0
+    for url in dict.fromkeys(urls):
+        address = urlsplit(url)
+        port = address.port or _PORTS.get(address.scheme, 80)
+        for _ in range(connects):
+            begin_ns = time.monotonic_ns()
+            try:
+                socket.create_connection((str(address.hostname), port), CONNECT_TIMEOUT_S).close()
+            except OSError:
+                failed += 1
+                continue
+            taken_us.append((time.monotonic_ns() - begin_ns) / 1e3)
+    return NetworkRecord(round_trips_us=tuple(taken_us), failed=failed)
+
+
+def segments() -> tuple[int | None, int | None]:
+    """TCP segments that this host (or its network namespace) has sent, and sent again; None where it does not tell."""
+    with suppress(OSError, StopIteration, ValueError):
+        lines = Path("/proc/self/net/snmp").read_text(encoding="ascii").splitlines()
+        names, values = (line.split()[1:] for line in lines if line.startswith("Tcp:"))
+        known = dict(zip(names, map(int, values), strict=True))
+        return known["OutSegs"], known["RetransSegs"]
+    return None, None
+
+
+class SharedSender:
+    """Sends a load from several seats as `run_load` does from one.
+
+    A closed loop of a number of requests (a fill) is sent from here by one generator: nobody measures it.
+    """
+
+    def __init__(self, seats: Sequence[Seat]) -> None:
+        self.seats = tuple(seats)
+
+    def __call__(
+        self,
+        generator: Generator,
+        spec: LoadSpec,
+        files: LoadFiles,
+        *,
+        cpus: Sequence[int] | None = None,
+        taskset: Path | None = None,
+        tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
+    ) -> LoadOutcome:
+        """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
+        if spec.rate_rps is None and spec.requests is not None:
+            return run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
+        if generator.name != "truepace":
+            raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
+        seats = [dataclasses.replace(seat, generator=generator, cpus=tuple(cpus) if cpus else None, taskset=taskset)
+                 if isinstance(seat, LocalSeat) else seat for seat in self.seats]  # fmt: skip
+        urls = [each.url for each in spec.targets] or [spec.url]
+        looked = [seat.look(urls) for seat in seats]
+        shares = list(_shares(spec, len(seats)))
+        for lead_s in LEADS_S:
+            clocks = [seat.clock() for seat in seats]
+            began_ns = time.time_ns()
+            start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
+            orders = [
+                Order.of(dataclasses.replace(share, start_unix_ns=clock.theirs_ns(start_ns)), generator.version,
+                         files.requests is not None, not isinstance(seat, LocalSeat))
+                for share, clock, seat in zip(shares, clocks, seats, strict=True)
+            ]  # fmt: skip
+            try:
+                parts, stopped = _sent(seats, orders, tick)
+            except MeasureError as refusal:
+                if "--start-at" in refusal.cause and lead_s != LEADS_S[-1]:
+                    continue  # a connection took longer than the lead: agree on a later instant
+                raise
+            break
+        ended_ns = time.time_ns()
+        start_us = round(start_ns / 1e3 + spec.warmup_s * _US_IN_S)
+        later = [seat.clock() for seat in seats]
+        records = []
+        folders = []
+        root = StepFolder(files.json.parent).shares
+        for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
+            folder = StepFolder(root / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
+            _write(part, clock, folder)
+            folders.append(folder)
+            stepped_ns = clock.stepped_ns(after, (ended_ns - began_ns) / 1e9)
+            known = None if isinstance(seats[place - 1], LocalSeat) else clock.record()
+            records.append(
+                msgspec.structs.replace(
+                    part.record,
+                    folder=folder.path.name,
+                    stalled_ms=_stalled_ms(folder, start_us, spec.duration_s),
+                    began_us=float(clock.ours_us(part.start_unix_us) - start_us),
+                    clock=msgspec.structs.replace(known, stepped_us=stepped_ns / 1e3) if known else None,
+                    network=msgspec.structs.replace(
+                        part.record.network, round_trips_us=network.round_trips_us, failed=network.failed
+                    ),
+                )
+            )
+        merge(folders, files, start_us)
+        cpu_s = [each.generator.cpu_s for each in records]
+        return LoadOutcome(
+            records[0].generator.command,
+            max(each.generator.exit_code or 0 for each in records),
+            began_ns // 1000,
+            ended_ns // 1000,
+            stopped,
+            None if None in cpu_s else sum(used for used in cpu_s if used is not None),
+            tuple(records),
+        )
+
+
+@contextmanager
+def sending(generators: int) -> Iterator[Sender]:
+    """Give what sends a run's loads: one generator beside the server, several, or those of the fleet's other hosts.
+
+    Raises PlanError where the fleet has too few hosts.
+    """
+    if not generators:
+        yield run_load
+        return
+    if not os.environ.get(SCHEDULER_VARIABLE):
+        yield SharedSender([LocalSeat(f"local-{place}") for place in range(1, generators + 1)])
+        return
+    from runners.fleet import cluster  # here, because a lab without a fleet needs no dask
+
+    with cluster.from_environment() as fleet:
+        yield SharedSender(fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
+
+
+def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
+    """What each generator sends. Raises MeasureError where the connections can't be dealt out evenly."""
+    if spec.connections % seats:
+        cause = f"{spec.connections} connections can't be dealt out evenly to {seats} generators"
+        raise MeasureError("the load", cause, f"give a multiple, such as {math.ceil(spec.connections / seats) * seats}")
+    connections = spec.connections // seats
+    for place in range(seats):
+        yield dataclasses.replace(
+            spec,
+            connections=connections,
+            threads=min(spec.threads, connections),
+            share=(place + 1, seats) if spec.rate_rps is not None and seats > 1 else None,
+        )
+
+
+def _sent(
+    seats: Sequence[Seat], orders: Sequence[Order], tick: Callable[[int, float], bool]
+) -> tuple[list[Part], bool]:
+    """Let all generators send to their end; where one fails, the others are stopped. Gives also: was it stopped?"""
+    halted, changed, stopped = threading.Event(), threading.Event(), False
+    with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:
+        try:
+            futures: list[Future[Part]] = [
+                pool.submit(seat.send, order, halted) for seat, order in zip(seats, orders, strict=True)
+            ]
+            for future in futures:
+                future.add_done_callback(lambda _: changed.set())
+            begin, ticks = time.monotonic(), 0
+            while not all(future.done() for future in futures):
+                if any(future.done() and future.exception() for future in futures):
+                    halted.set()
+                elapsed_s = time.monotonic() - begin
+                if elapsed_s >= ticks * TICK_S:
+                    ticks += 1
+                    if not halted.is_set() and not tick(0, elapsed_s):
+                        stopped = True
+                        halted.set()
+                changed.wait(max(0.0, ticks * TICK_S - elapsed_s))
+                changed.clear()
+        except BaseException:
+            halted.set()
+            raise
+        failures = [future.exception() for future in futures]
+        # a host that is gone is the cause of what else went wrong
+        for failure in sorted(filter(None, failures), key=lambda each: not isinstance(each, LostHostError)):
+            raise failure
+        return [future.result() for future in futures], stopped
+
+
+def _write(part: Part, clock: Clock, folder: StepFolder) -> None:
+    """Write a generator's files into a folder of the step, all times by our clock."""
+    shutil.rmtree(folder.path, ignore_errors=True)
+    folder.path.mkdir(parents=True)
+    for name, content in part.files.items():
+        (folder.path / name).write_bytes(content)
+    if not clock.offset_ns:
+        return
+    if folder.telemetry.exists():
+        samples = [json.loads(line) for line in folder.telemetry.read_text(encoding="utf-8").splitlines()]
+        lines = (json.dumps({**each, "unix_us": clock.ours_us(each["unix_us"])}) for each in samples)
+        folder.telemetry.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if folder.stalls.exists():
+        folder.stalls.write_text(_shifted(folder.stalls.read_text(encoding="ascii"), clock), encoding="ascii")
+
+
+def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
+    """For how long the cores of a generator's host stood still in the window; None where nobody watched."""
+    if not folder.stalls.exists():
+        return None
+    with suppress(ReadError):
+        return float(read_stall_log(folder.stalls).frame(start_unix_us, duration_s)["duration_ms"].sum())
+    return None
+
+
+def _shifted(stalls: str, clock: Clock) -> str:
+    """The witness's file by our clock: its first and last moment say what its own clock showed."""
+    lines = []
+    for line in stalls.splitlines():
+        head, found, wall = line.partition(" unix_ns=")
+        lines.append(f"{head}{found}{int(wall) - clock.offset_ns}" if found else line)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,189 @@
+"""A fleet of workers: slots, clocks, leases, and what listens where."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from distributed import Security, get_worker
+
+from runners.errors import MeasureError, PlanError
+from runners.fleet import cluster
+from runners.fleet.clocks import Clock
+from runners.fleet.cluster import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
+from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, SharedSender, load_files
+from runners.generators.load import LoadSpec
+from runners.readers.requests_log import read_requests_log
+from runners.storage.step_folder import StepFolder
+from runners.tests.fixtures import servers
+from runners.tests.fleet.test_shares import bucket_by_bucket, counts_of_log, truepace
+from runners.tests.waiting import gone
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    """Three hosts, each a process."""
+    with cluster.local(3) as found:
+        yield found
+
+
+def host_pid(_lease: str) -> int:
+    return os.getpid()
+
+
+def held(seconds: float, lease: str) -> float:
+    """Work until nobody wants it any more, for so long at most."""
+    began = time.monotonic()
+    while time.monotonic() - began < seconds and not cluster.lease_over(lease, began):
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def resources(_lease: str) -> dict[str, float]:
+    return dict(get_worker().state.available_resources)
+
+
+def test_each_host_has_one_slot_of_each_role(fleet: Fleet) -> None:
+    hosts = fleet.hosts()
+    assert [host.name for host in hosts] == ["0", "1", "2"] and fleet.hosts(SERVER) == hosts
+    assert fleet.on(hosts[1], GENERATOR, threading.Event(), resources) == {SERVER: 1, GENERATOR: 0}
+    pids = {fleet.on(host, SERVER, threading.Event(), host_pid) for host in hosts}
+    assert len(pids) == 3 and os.getpid() not in pids, "what is for one host is done there and nowhere else"
+
+
+def test_clocks_of_hosts_are_compared_over_their_connections(fleet: Fleet) -> None:
+    for host in fleet.hosts():
+        clock = Clock.estimate(fleet.exchanges(host))
+        assert abs(clock.offset_ns) <= clock.uncertainty_ns, "one machine has one clock"
+        assert clock.uncertainty_ns > 0
+
+
+def test_seats_are_on_other_hosts_than_the_server(fleet: Fleet) -> None:
+    own = fleet.hosts()[0]
+    assert own not in [seat.host for seat in fleet.seats(2, own.address)]
+    with pytest.raises(PlanError, match="2 hosts besides the server's"):
+        fleet.seats(3, own.address)
+
+
+def test_work_ends_when_it_is_halted_and_when_nobody_renews_its_lease(fleet: Fleet) -> None:
+    host, halted = fleet.hosts()[0], threading.Event()
+    threading.Timer(0.5, halted.set).start()
+    assert fleet.on(host, GENERATOR, halted, held, 60.0) < 30.0
+
+
+def test_an_error_of_the_lab_comes_back_as_it_was(fleet: Fleet) -> None:
+    with pytest.raises(MeasureError, match="has version"):
+        RemoteSeat(fleet, fleet.hosts()[0]).send(_order(version="another"), threading.Event())
+
+
+def _order(**of: Any) -> Any:
+    from runners.fleet.shares import Order
+
+    return Order.of(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"], keeps_requests=False)
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses at which a process and all that it started listen."""
+    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    found = (each for process in processes for each in process.net_connections("tcp"))
+    return {str(each.laddr.ip) for each in found if each.status == psutil.CONN_LISTEN}
+
+
+def test_nothing_listens_beyond_the_loopback(fleet: Fleet) -> None:
+    found = listening(os.getpid())
+    assert found and all(address.startswith(("127.", "::1")) for address in found), found
+
+
+@pytest.mark.e2e
+def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: Path) -> None:
+    folder = StepFolder(tmp_path)
+    with servers.idle() as url:
+        sender = SharedSender(fleet.seats(2, fleet.hosts()[0].address))
+        spec = LoadSpec(url, None, 200.0, 1.0, connections=4)
+        outcome = sender(truepace(), spec, load_files(folder, True))
+    assert [share.host for share in outcome.shares] == ["1", "2"]
+    log = read_requests_log(folder.requests)
+    assert sorted(log.frame["slot"]) == list(range(200))
+    recorded_ns = (log.frame["response_us"] * 1000).round().to_numpy()
+    assert bucket_by_bucket(recorded_ns, counts_of_log(folder.hlog, "response"))
+    for share in outcome.shares:
+        assert share.clock is not None and share.clock.uncertainty_us > 0 and share.clock.exchanges > 8
+        assert share.machine["cores"] and len(share.network.round_trips_us) == 10
+        assert (folder.shares / share.folder / "telemetry.jsonl").exists(), "what the host used"
+
+
+@pytest.mark.long
+def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path) -> None:
+    with cluster.local(1) as fleet, servers.idle() as url:
+        host = fleet.hosts()[0]
+        pid = fleet.on(host, SERVER, threading.Event(), host_pid)
+        found: list[BaseException] = []
+
+        def send() -> None:
+            try:
+                SharedSender([RemoteSeat(fleet, host)])(
+                    truepace(), LoadSpec(url, None, 50.0, 120.0), load_files(StepFolder(tmp_path), False)
+                )
+            except BaseException as error:
+                found.append(error)
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        while not (
+            generators := [each for each in psutil.Process(pid).children(recursive=True) if "truepace" in each.name()]
+        ):
+            assert sending.is_alive(), found
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+        sending.join(60)
+        assert isinstance(found[0], LostHostError), found
+        assert all(gone(each.pid) for each in generators), "its guard ends what a worker leaves"
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
+    """Certificates of a fleet, as files."""
+    folder, made = tmp_path_factory.mktemp("tls"), Security.temporary()
+    files = {"ca.pem": made.tls_ca_file, "cert.pem": made.tls_client_cert, "key.pem": made.tls_client_key}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return Tls(*(folder / name for name in files))
+
+
+def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_S", 5.0)
+    with cluster.local(1, tls, processes=False) as fleet:
+        (host,) = fleet.hosts()
+        assert host.address.startswith("tls://127.0.0.1:")
+        clock = Clock.estimate(fleet.exchanges(host))
+        assert abs(clock.offset_ns) <= clock.uncertainty_ns
+        scheduler = cluster.environment(fleet, host)[SCHEDULER_VARIABLE]
+        with cluster.connected(scheduler, tls) as again:
+            assert [each.address for each in again.hosts()] == [host.address]
+        with pytest.raises(PlanError, match="--tls"):
+            cluster.connected(scheduler)
+        other = Security.temporary()
+        stranger = Path(tls.ca).parent / "stranger.pem"
+        stranger.write_text(other.tls_client_cert + other.tls_client_key)
+        with pytest.raises(PlanError, match="does not answer"):
+            cluster.connected(scheduler, Tls(stranger, stranger, stranger))
+
+
+def test_the_default_needs_no_dask() -> None:
+    code = (
+        "import sys; from runners.cli import lab; import runners.lab; "
+        "from runners.fleet.shares import sending; "
+        "exec('with sending(0): pass\\nwith sending(2): pass'); "
+        "print([name for name in ('dask', 'distributed', 'asyncssh') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,128 @@
+"""Merging what several generators wrote: bucket by bucket what one generator would have recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hdrh.histogram import HdrHistogram
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.errors import MeasureError
+from runners.fleet.merge import added, counts_of, merge_logs, merge_slices, merged_report
+from runners.readers.hdr_log import read_hdr_log, read_slices
+
+LATENCIES_NS = st.lists(st.integers(1, 60_000_000_000), max_size=200)
+HIGHEST_NS = 3_600_000_000_000
+
+
+def histogram(latencies_ns: list[int], highest_ns: int = HIGHEST_NS, digits: int = 3) -> HdrHistogram:
+    recorded = HdrHistogram(1, highest_ns, digits)
+    for each in latencies_ns:
+        assert recorded.record_value(each)
+    return recorded
+
+
+def written(path: Path, start_s: float, lines: list[tuple[str, float, list[int]]]) -> Path:
+    """A log as truepace writes it: intervals of a second with a tag each."""
+    text = [
+        "#[Histogram log format version 1.3]",
+        "#[Written by truepace; values in nanoseconds; tags: response, service, censored]",
+        f"#[StartTime: {start_s:.3f} (seconds since epoch)]",
+        f"#[BaseTime: {start_s:.3f} (seconds since epoch)]",
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"',
+    ]
+    for tag, at, latencies in lines:
+        most_ms = max(latencies, default=0) / 1e6
+        payload = histogram(latencies).encode().decode()
+        text.append(f"Tag={tag},{at:.3f},1.000,{most_ms:.3f},{payload}")
+    path.write_text("\n".join(text) + "\n", encoding="utf-8")
+    return path
+
+
+@given(st.lists(LATENCIES_NS, min_size=1, max_size=5), st.sampled_from([HIGHEST_NS, 90_000_000_000]))
+def test_histograms_added_are_that_of_all_latencies(parts: list[list[int]], highest_ns: int) -> None:
+    several = [histogram(part, highest_ns if place else HIGHEST_NS) for place, part in enumerate(parts)]
+    whole, one = added(several), histogram([each for part in parts for each in part])
+    assert np.array_equal(counts_of(whole), counts_of(one))
+    again = HdrHistogram.decode(whole.encode())
+    assert np.array_equal(counts_of(again), counts_of(one)), "nothing is lost by writing it"
+    assert whole.get_total_count() == one.get_total_count()
+
+
+def test_histograms_of_other_buckets_are_refused() -> None:
+    with pytest.raises(MeasureError, match="one version of the generator"):
+        added([histogram([5]), histogram([5], digits=2)])
+
+
+@given(st.lists(st.tuples(LATENCIES_NS, LATENCIES_NS), min_size=1, max_size=4))
+def test_logs_merged_read_as_the_log_of_one_generator(parts: list[tuple[list[int], list[int]]]) -> None:
+    import tempfile  # hypothesis runs the body often, so that a fixture's folder would be shared
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        logs = [
+            written(
+                folder / str(place), 1_700_000_000 + place / 1000, [("response", 0, first), ("response", 1, second)]
+            )
+            for place, (first, second) in enumerate(parts)
+        ]
+        one = written(folder / "one", 1_700_000_000, [
+            ("response", at, [each for part in parts for each in part[at]]) for at in (0, 1)
+        ])  # fmt: skip
+        merge_logs(logs, folder / "merged", 1_700_000_000_000_000)
+        merged, alone = read_hdr_log(folder / "merged"), read_hdr_log(one)
+    assert merged.start_unix_s == alone.start_unix_s
+    assert [(each.kind, each.t_s) for each in merged.intervals] == [(each.kind, each.t_s) for each in alone.intervals]
+    for got, wanted in zip(merged.intervals, alone.intervals, strict=True):
+        assert np.array_equal(got.samples.values_us, wanted.samples.values_us)
+        assert np.array_equal(got.samples.counts, wanted.samples.counts)
+
+
+def test_slices_are_added_by_tenth_and_bin(tmp_path: Path) -> None:
+    for name, rows in (("a", "0 10:3 20:1\n1\n# a note\n"), ("b", "0 20:2\n2 5:1\n")):
+        (tmp_path / name).write_text(f"#truepace-slices/1 start_unix_us=7 slices_per_s=10\n{rows}", encoding="utf-8")
+    merge_slices([tmp_path / "a", tmp_path / "b"], tmp_path / "whole", 9)
+    text = (tmp_path / "whole").read_text()
+    assert text == "#truepace-slices/1 start_unix_us=9 slices_per_s=10\n0 10:3 20:3\n1\n2 5:1\n# a note\n"
+    assert read_slices(tmp_path / "whole")["count"].sum() == 7
+
+
+def report(completed: int, **generator: object) -> dict[str, Any]:
+    """A generator's report, as far as the merging reads it (`runners/loadgen/docs/json.md`)."""
+    lag = dict.fromkeys(("p50", "p90", "p99", "p99_9", "max"), 5.0) | {"count": completed}
+    own = {
+        "cpu_user_s": 0.5, "cpu_system_s": 0.5, "cpu_us_per_request_by_clock": {"kernel": 1.0, "user": None},
+        "peak_memory_bytes": 7, "lag_us": lag, "coalesce_us": 30.0, "held": 1, "rested": 0, "unstamped": 0,
+        "kept_up": True, "kept_up_to": 99.9, "verdict": "kept up", "io": "epoll", "receive_clock": "kernel",
+    }  # fmt: skip
+    requests = {"scheduled": 100, "sent": 100, "completed": completed, "failed": 100 - completed}
+    return {
+        "schema": "truepace/1", "version": "1", "command": [], "url": "", "mode": "open", "arrival": "constant",
+        "queue": "connection", "threads": 1, "connections": 2, "share": "1/2", "offered_rps_range": [51.0, 51.0],
+        "warmup_s": 0.0, "duration_s": 2.0, "elapsed_s": 2.0, "offered_rps": 51.0, "achieved_rps": completed / 2,
+        "loaded_s": 2.0, "requests": requests, "bytes": {"read": 10}, "status": {"200": completed},
+        "errors": {"read": 100 - completed}, "connects": 2, "reconnects": 0, "intervals": [],
+        "generator": own | generator, "requests_dropped": 0, "interrupted": False, "failure": None,
+    }  # fmt: skip
+
+
+def test_percentiles_are_of_all_requests_and_the_verdict_is_the_worst(tmp_path: Path) -> None:
+    quick, slow = [1_000_000] * 90, [50_000_000] * 10
+    lines = [[("response", 0.0, part), ("service", 0.0, part)] for part in (quick, slow)]
+    logs = [written(tmp_path / str(place), 1_700_000_000, of) for place, of in enumerate(lines)]
+    merge_logs(logs, tmp_path / "merged", 1_700_000_000_000_000)
+    ours = report(99)
+    late = report(80, kept_up=False, kept_up_to=50.0, verdict="did not keep up: late")
+    whole = merged_report([ours, late], read_hdr_log(tmp_path / "merged"), 1_700_000_000_000_000)
+    response = whole["latency_us"]["response"]
+    assert (response["p50"], response["count"]) == (pytest.approx(1_000, rel=2e-3), 100), "an average would be 25 ms"
+    assert response["p99"] == pytest.approx(50_000, rel=2e-3)
+    assert (whole["achieved_rps"], whole["offered_rps"], whole["offered_rps_range"]) == (89.5, 102.0, [102.0, 102.0])
+    assert whole["requests"] == {"scheduled": 200, "sent": 200, "completed": 179, "failed": 21}
+    assert (whole["status"], whole["errors"], whole["connections"]) == ({"200": 179}, {"read": 21}, 4)
+    assert (whole["generator"]["kept_up"], whole["generator"]["kept_up_to"]) == (False, 50.0)
+    assert whole["generator"]["verdict"] == "of 2 generators the worst did not keep up: late"
