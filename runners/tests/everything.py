@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runners.tests.tiers import LONG, ONLY_LONG
-from runners.toolchain.build import build_server, build_truepace
+from runners.toolchain.build import build_server, build_truepace, mark_server_built, source_hash
 from runners.toolchain.tools import CARGO_PROFILE, LOADGEN_CRATE, ROOT, SERVER_JAVA, require_jdk, require_tool
 
 #: Surefire's line for a whole module; a class's own line goes on with its time.
@@ -30,6 +30,8 @@ SUREFIRE_CLASS = re.compile(r"Tests run: .* Time elapsed: ([\d.]+) s .*-- in (\S
 SUREFIRE_FAILED = re.compile(r"^\[ERROR\] (?!Tests run)(.+?) -- Time elapsed: .* <<< (?:FAILURE|ERROR)!")
 CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 CARGO_FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
+#: Of the tests' JVMs, most of which end before the second compiler or a second thread of the collector has paid off.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: What computes leaves the processor to who waits for an answer within seconds.
 NICE = 5
 #: A line on how far the parts are is printed this often, and so much of what each said last.
@@ -37,6 +39,7 @@ PROGRESS_S, PROGRESS_WIDTH = 30.0, 60
 #: Lines of a failed part that are shown.
 SHOWN_LINES = 400
 SLOWEST = 15
+TESTS = Path(__file__).parent
 
 
 @dataclass
@@ -99,9 +102,10 @@ class Part:
 def java(part: Part) -> None:
     """Build the servers and test all Maven modules, against the newest JDK here."""
     maven, jdk = require_tool("mvn", "install Maven 3.8 or newer"), require_jdk()
-    build_server(jdk, part.say)
+    sources = source_hash(SERVER_JAVA)
+    flags = [f"-Dbuild.hash={sources}", *([] if LONG else [f"-Dtest.jvm={QUICK_JVM}"])]
     env = {**os.environ, "JAVA_HOME": str(jdk.home)}
-    code = part.run([str(maven.path), "-B", "-ntp", "-fae", "verify"], SERVER_JAVA, env)
+    code = part.run([str(maven.path), "-B", "-ntp", "-fae", *flags, "verify"], SERVER_JAVA, env)
     # not from the XML files: where two test engines share a class, one overwrites the other's
     sums = [sum(map(int, numbers)) for numbers in zip(*part.found(SUREFIRE_RESULT), strict=True)] or [0, 0, 0, 0]
     tests, failures, errors, part.skipped = sums
@@ -109,6 +113,10 @@ def java(part: Part) -> None:
     part.failed = [name for (name,) in part.found(SUREFIRE_FAILED)]
     part.slowest = [(float(seconds), name) for seconds, name in part.found(SUREFIRE_CLASS)]
     part.judge(code, failures + errors)
+    if part.failed:
+        build_server(jdk, part.say)
+    else:
+        mark_server_built(jdk, sources)
 
 
 def rust(part: Part) -> None:
@@ -137,7 +145,9 @@ def python(part: Part) -> None:
 
 def end_to_end(part: Part) -> None:
     """Test the lab with real servers under load; two at a time where none asserts a time."""
-    _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "2", "--dist", "loadfile"))])
+    # only their files: to import all others would take each worker longer than a test
+    files = [str(path) for path in sorted(TESTS.rglob("test_*.py")) if "mark.e2e" in path.read_text(encoding="utf-8")]
+    _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "2", "--dist", "loadfile")), *files])
 
 
 def _pytest(part: Part, options: Sequence[str], before: Sequence[str] = ()) -> None:

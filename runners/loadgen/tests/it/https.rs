@@ -1,7 +1,7 @@
 //! https to a server with a certificate that nobody has signed, as test servers have.
 
 use crate::support::{OK, Server, agrees, held, run};
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 /// Serves each connection with `serve` in a thread of its own.
 fn start_with(serve: impl Fn(ServerConnection, TcpStream) + Clone + Send + 'static) -> SocketAddr {
-    let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.signing_key.serialize_der()));
+    let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(include_bytes!("data/self-signed-key.der").as_slice()));
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![key.cert.der().clone()], private)
+        .with_single_cert(vec![CertificateDer::from(include_bytes!("data/self-signed.der").as_slice())], private)
         .unwrap();
     let config = Arc::new(config);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

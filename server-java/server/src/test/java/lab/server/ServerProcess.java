@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import lab.storage.conformance.Length;
 
 /** The server as a process of its own. Never outlives the test. */
 final class ServerProcess implements AutoCloseable {
@@ -45,6 +46,10 @@ final class ServerProcess implements AutoCloseable {
             throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        if (!Length.LONG) {
+            // Most of these processes end before the second compiler has earned what it costs.
+            command.add("-XX:TieredStopAtLevel=1");
+        }
         command.addAll(jvmFlags);
         command.addAll(List.of("-cp", classPath, "lab.server.Main"));
         command.addAll(List.of(flags));

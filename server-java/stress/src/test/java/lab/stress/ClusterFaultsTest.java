@@ -76,7 +76,7 @@ class ClusterFaultsTest {
 
     private void run(FaultyCluster cluster, HistoryClients clients, List<Fault> faults, boolean stepped)
             throws Exception {
-        int rounds = Length.of(4, LONG_ROUNDS);
+        int rounds = Length.of(Math.min(4, faults.size()), LONG_ROUNDS);
         int operations = 0;
         for (int round = 0; round < rounds; round++) {
             Fault fault = faults.get(round % faults.size());
@@ -160,7 +160,7 @@ class ClusterFaultsTest {
     /** Whether it was stopped or killed: its port is free, and the other node asks it again with the first request. */
     @Test
     void nodeIsUsedAsSoonAsItIsReady() throws Exception {
-        int restarts = Length.of(4, 100);
+        int restarts = Length.of(2, 100);
         try (FaultyCluster cluster = new FaultyCluster(2, folder, List.of("--engine", "lsm"))) {
             cluster.start(List.of(List.of(), List.of()));
             try (HistoryClients clients = new HistoryClients(cluster.urls(), false)) {

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** A node that has just been started is part of its cluster as soon as it says that it is ready. */
 class RestartTest {
 
-    private static final int RESTARTS = Length.of(5, 100);
+    private static final int RESTARTS = Length.of(2, 100);
     /** No probe comes in time, so none is needed. */
     private static final String[] NEVER_PROBED = {"--peer-retry-ms", "3600000"};
 

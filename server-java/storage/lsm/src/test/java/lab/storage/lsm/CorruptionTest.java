@@ -29,7 +29,7 @@ class CorruptionTest {
             .compaction(LsmOptions.Compaction.OFF).build();
     private static final int ENTRIES = 80;
     /** Each byte is tried in the long tests. */
-    private static final int STEP = Length.of(5, 1);
+    private static final int STEP = Length.of(11, 1);
 
     @TempDir
     private Path folder;

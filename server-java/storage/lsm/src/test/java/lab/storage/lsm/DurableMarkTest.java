@@ -29,7 +29,7 @@ class DurableMarkTest {
             .compaction(LsmOptions.Compaction.OFF).maxValueBytes(1_000).build();
     private static final int WRITES = 12;
     /** Each byte is tried in the long tests. */
-    private static final int STEP = Length.of(5, 1);
+    private static final int STEP = Length.of(11, 1);
 
     @TempDir
     private Path folder;

@@ -34,7 +34,7 @@ class LogRecoveryTest {
     private static final int WRITES = 30;
     private static final int LAST_RECORDS = 4;
     /** Each byte is tried in the long tests. */
-    private static final int STEP = Length.of(7, 1);
+    private static final int STEP = Length.of(13, 1);
 
     @TempDir
     private Path folder;
