@@ -345,12 +345,15 @@ def _colour(line: Line2D) -> str:
     return str(colors.to_hex(line.get_color()))
 
 
+USUAL = "".join(map(chr, range(0x20, 0x7F))) + "\u00a0\u00b5\u00d7\u2013\u202f"
 FACES = (("DejaVuSans.ttf", "normal"), ("DejaVuSans-Bold.ttf", "bold"))
 
 
 def letters(svgs: Iterable[str]) -> str:
-    """Every character that the text of these figures uses, sorted."""
-    found = {letter for svg in svgs for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, re.S) for letter in text}
+    """Every character that the text of these figures uses, sorted, and the usual ones: so most reports share a font."""
+    found = set(USUAL) | {
+        letter for svg in svgs for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, re.S) for letter in text
+    }
     entities = {unescape(text) for svg in svgs for text in re.findall(r"&#?\w+;", svg)}
     return "".join(sorted(found | {letter for text in entities for letter in text}))
 
