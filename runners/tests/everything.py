@@ -1,7 +1,8 @@
 """`make test`: every test of the project in short form, `make test-long` in full; ends with the counts of both.
 
-In short, the languages run side by side, since none of those tests asserts a time; then those that start servers run
-alone. A part's output is shown if it failed. In full, one part follows the other, and all they print is shown.
+In short, the languages run side by side, since none of those tests asserts a time; those that start servers begin when
+servers and generator are built and tested, beside what only computes, which then gets the time that they leave. The
+output of a part that failed is shown. In full, one part follows the other, and all they print is shown.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,8 +34,8 @@ CARGO_RESULT = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+
 CARGO_FAILED = re.compile(r"^test (.+) \.\.\. FAILED$")
 #: Of the tests' JVMs, most of which end before the second compiler or a second thread of the collector has paid off.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-#: What computes leaves the processor to who waits for an answer within seconds.
-NICE = 5
+#: What computes leaves the processor to who waits for a response within seconds.
+NICE = 19
 #: A line on how far the parts are is printed this often, and so much of what each said last.
 PROGRESS_S, PROGRESS_WIDTH = 30.0, 60
 #: Lines of a failed part that are shown.
@@ -47,6 +49,8 @@ class Part:
     """Tests of one language or kind: what they said, and what became of them."""
 
     name: str
+    #: Parts that have to be over before it begins.
+    after: tuple[str, ...] = ()
     passed: int = 0
     skipped: int = 0
     #: Skipped here because only `make test-long` runs them.
@@ -174,26 +178,29 @@ def _pytest(part: Part, options: Sequence[str], before: Sequence[str] = ()) -> N
 Tests = Callable[[Part], None]
 
 
-def attempt(tests: Tests, part: Part) -> Part:
+def attempt(tests: Tests, part: Part, over: Mapping[str, threading.Event]) -> Part:
     """Run a part; whatever goes wrong with it is its failure, and the others go on."""
+    for name in part.after:
+        over[name].wait()
     try:
         tests(part)
     except Exception as error:
         part.say(repr(error))
         part.failed.append(str(error))
+    over[part.name].set()
     return part
 
 
-def side_by_side(parts: Sequence[tuple[str, Tests]], began: float) -> list[Part]:
-    """Run parts at the same time, and say every now and then how far each is."""
-    made = [(Part(name), tests) for name, tests in parts]
+def side_by_side(made: Sequence[tuple[Part, Tests]], began: float) -> list[Part]:
+    """Run parts at the same time, but for those that wait for others; say every now and then how far each is."""
+    over = {part.name: threading.Event() for part, _ in made}
     with ThreadPoolExecutor(len(made)) as pool:
-        running = {pool.submit(attempt, tests, part) for part, tests in made}
+        running = {pool.submit(attempt, tests, part, over) for part, tests in made}
         while running:
             done: set[Future[Part]]
             done, running = wait(running, PROGRESS_S, "FIRST_COMPLETED")
             for future in done:
-                tell(future.result())
+                show(future.result())
             for part, _ in made:
                 if running and not done and part.lines:
                     said = f"{part.name}: {part.lines[-1].strip()[-PROGRESS_WIDTH:]}"
@@ -201,7 +208,7 @@ def side_by_side(parts: Sequence[tuple[str, Tests]], began: float) -> list[Part]
     return [part for part, _ in made]
 
 
-def tell(part: Part) -> None:
+def show(part: Part) -> None:
     """Print a part's counts, after its output if it failed."""
     if part.failed and not LONG:
         print("\n".join(part.lines[-SHOWN_LINES:]))
@@ -213,11 +220,16 @@ def main() -> int:
     # a background job of a shell ignores SIGINT, and so would every program under test that is sent one
     signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
-    computing: list[tuple[str, Tests]] = [("Java", java), ("Rust", rust), ("Python", python)]
+    built = () if LONG else ("Java", "Rust")
+    all_of: list[tuple[Part, Tests]] = [
+        (Part("Java"), java),
+        (Part("Rust"), rust),
+        (Part("Python"), python),
+        (Part("Python end to end", built), end_to_end),
+    ]
     parts: list[Part] = []
-    for group in [[one] for one in computing] if LONG else [computing]:
+    for group in [[one] for one in all_of] if LONG else [all_of]:
         parts += side_by_side(group, began)
-    parts += side_by_side([("Python end to end", end_to_end)], began)
 
     print("\nslowest")
     for seconds, name in sorted((each for part in parts for each in part.slowest), reverse=True)[:SLOWEST]:
