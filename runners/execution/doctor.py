@@ -15,6 +15,7 @@ from runners.toolchain.tools import (
     CHECKOUT,
     REQUIRED_JDK,
     TRUEPACE,
+    Tool,
     find_jdk,
     find_jdks,
     find_tool,
@@ -57,26 +58,18 @@ def _toolchain() -> Iterator[Finding]:
         yield Finding(f"JDK >= {REQUIRED_JDK}", None, error.remedy, fatal=CHECKOUT)
     if find_jdk(OLD_JDK, jdks) is None:
         yield Finding(f"JDK {OLD_JDK}", None, "optional: the published stages of experiment 02")
-    maven, cargo, wrk2, wrk = find_tool("mvn"), find_tool("cargo"), find_wrk2(), find_wrk()
-    yield Finding(
-        "Maven",
-        maven.version if maven else None,
-        "" if maven else "install Maven 3.8 or newer",
-        fatal=CHECKOUT and not maven,
-    )
+    cargo, wrk2 = find_tool("cargo"), find_wrk2()
     no_generator = cargo is None and wrk2 is None and not TRUEPACE.exists()
-    yield Finding(
-        "cargo",
-        cargo.version if cargo else None,
-        "" if cargo else "install Rust (rustup) for our generator",
-        fatal=no_generator,
-    )
-    yield Finding(
-        "wrk2", f"{wrk2.version} at {wrk2.path}" if wrk2 else None, "" if wrk2 else "optional: a second generator"
-    )
-    yield Finding(
-        "wrk", f"{wrk.version} at {wrk.path}" if wrk else None, "" if wrk else "optional: the closed-loop peer"
-    )
+    yield _tool("Maven", find_tool("mvn"), "install Maven 3.8 or newer", fatal=CHECKOUT)
+    yield _tool("cargo", cargo, "install Rust (rustup) for our generator", fatal=no_generator)
+    yield _tool("wrk2", wrk2, "optional: a second generator", where=True)
+    yield _tool("wrk", find_wrk(), "optional: the closed-loop peer", where=True)
+
+
+def _tool(name: str, tool: Tool | None, remedy: str, *, fatal: bool = False, where: bool = False) -> Finding:
+    if tool is None:
+        return Finding(name, None, remedy, fatal)
+    return Finding(name, f"{tool.version} at {tool.path}" if where else tool.version)
 
 
 def _machine() -> Iterator[Finding]:

@@ -114,37 +114,24 @@ def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
 
 def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
     """Warnings about today: what may spoil a measurement, and what cures it."""
-    warnings = []
-    if machine["busy_share"] > BUSY_LIMIT:
-        warnings.append(
-            {
-                "code": "M-BUSY",
-                "text": f"other work uses {machine['busy_share']:.0%} of the cores",
-                "remedy": "end it and run again",
-            }
-        )
-    if machine["steal_share"] > STEAL_LIMIT:
-        warnings.append(
-            {
-                "code": "M-STEAL",
-                "text": f"the hypervisor takes {machine['steal_share']:.1%} of the cores' time",
-                "remedy": "run when the host is quiet, or on hardware of your own",
-            }
-        )
-    if machine["governor"] not in (None, "performance"):
-        warnings.append(
-            {
-                "code": "M-GOVERNOR",
-                "text": f"the frequency governor is {machine['governor']}",
-                "remedy": "cpupower frequency-set -g performance",
-            }
-        )
-    if machine["cores"] < 2:
-        warnings.append(
-            {
-                "code": "M-ONE-CORE",
-                "text": "server and generator share one core",
-                "remedy": "use a machine with two cores or more",
-            }
-        )
-    return warnings
+    seen = (
+        (
+            machine["busy_share"] > BUSY_LIMIT,
+            *("M-BUSY", f"other work uses {machine['busy_share']:.0%} of the cores", "end it and run again"),
+        ),
+        (
+            machine["steal_share"] > STEAL_LIMIT,
+            *("M-STEAL", f"the hypervisor takes {machine['steal_share']:.1%} of the cores' time"),
+            "run when the host is quiet, or on hardware of your own",
+        ),
+        (
+            machine["governor"] not in (None, "performance"),
+            *("M-GOVERNOR", f"the frequency governor is {machine['governor']}"),
+            "cpupower frequency-set -g performance",
+        ),
+        (
+            machine["cores"] < 2,
+            *("M-ONE-CORE", "server and generator share one core", "use a machine with two cores or more"),
+        ),
+    )
+    return [{"code": code, "text": text, "remedy": remedy} for applies, code, text, remedy in seen if applies]
