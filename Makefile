@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 # Compiled modules are kept: without them every process would compile its packages again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power lint pins doctor clean
+.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power bench-campaign lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -54,7 +54,7 @@ test: $(READY)
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server bench-store bench-audit bench-power
+bench: bench-loadgen bench-server bench-store bench-audit bench-power bench-campaign
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
@@ -76,6 +76,10 @@ bench-power: $(READY)
 
 bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen recording
+
+# about 11 minutes, 10 of them the campaign of 50 runs: ROWS="import help dataset overhead"
+bench-campaign: $(READY)
+	@$(BIN)/python -m runners.bench.campaign $(ROWS)
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m runners.tests.words

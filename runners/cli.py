@@ -20,6 +20,8 @@ from runners import __version__
 from runners.errors import LabError
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from runners.audit.audit import Audit
     from runners.claims.gate import Judgement
     from runners.design.objective import ChangeLimit
@@ -282,12 +284,73 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> 
     for text in history.unreadable:
         click.echo(f"passed over: {text}", err=True)
     answer = history.query(RUN_LIST if sql is None else sql)
+    _print_rows(answer, "json" if as_json else form, "no runs" if sql is None else "no rows")
+
+
+def _print_rows(answer: DataFrame, form: str, none: str = "no rows") -> None:
     if form == "csv":
         click.echo(answer.to_csv(index=False), nl=False)
-    elif as_json or form == "json":
+    elif form == "json":
         click.echo(answer.to_json(orient="records", date_format="iso", indent=1))
     else:
-        click.echo(answer.to_string(index=False) if len(answer) else "no runs" if sql is None else "no rows")
+        click.echo(answer.to_string(index=False) if len(answer) else none)
+
+
+@_command(
+    "lab dataset data/dataset",
+    "lab dataset data/dataset data/runs",
+    'lab dataset data/dataset --sql "SELECT subject, metric, median(value) FROM measurements GROUP BY ALL"',
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("roots", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--sql", help="Ask the data set that is there, in place of writing it; its view is `measurements`.")
+@click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
+def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str) -> None:
+    """Write the figures of all runs below ROOTS (this project's, unless given) to FOLDER as one Parquet data set.
+
+    It is partitioned by experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
+    """
+    from runners.readers.dataset import open_dataset, write
+    from runners.storage.run_folder import REFERENCE, RUNS
+
+    if sql is not None:
+        if roots:
+            raise click.UsageError("--sql asks the data set that is there: it takes no runs")
+        _print_rows(open_dataset(folder).query(sql), form)
+        return
+    written = write(folder, roots or (RUNS, REFERENCE))
+    for text in written.unreadable:
+        click.echo(f"passed over: {text}", err=True)
+    click.echo(f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
+
+
+@_command(
+    "lab prune --older-than 30 --keep 5",
+    "lab prune --incomplete --yes",
+)
+@click.argument("root", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Runs that began before.")
+@click.option("--keep", type=click.IntRange(min=0), help="Runs with so many later complete ones of their parameters.")
+@click.option("--incomplete", is_flag=True, help="Runs that were interrupted or failed.")
+@click.option("--yes", is_flag=True, help="Remove them; without it they are listed.")
+def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool) -> None:
+    """List the runs below ROOT (this project's, unless given) that a policy gives up; with --yes remove them.
+
+    A run is given up if all that is given holds of it. One that is being measured is never.
+    """
+    from runners.storage.prune import Policy, finish_removals, given_up, remove
+    from runners.storage.run_folder import RUNS
+
+    root = root or RUNS
+    found = list(given_up(root, Policy(days, keep, incomplete)))
+    for run in found:
+        click.echo(run.line)
+        if yes:
+            remove(run)
+    if yes:
+        finish_removals(root)
+    whole = f"{len(found)} runs, {sum(run.bytes for run in found) / 1e6:,.1f} MB"
+    click.echo(f"{whole} removed" if yes else f"{whole} would be removed by --yes")
 
 
 @_command(
@@ -577,6 +640,30 @@ def compare(
 
 
 @_command(
+    "lab campaign campaign.yaml --dry-run",
+    "lab campaign campaign.yaml",
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Show the plan with its order and its length, and measure nothing.")
+def campaign(file: Path, dry_run: bool) -> None:
+    """Measure experiments or targets x settings x repeats by a YAML file, in a randomised order.
+
+    Shows the plan and its length, then how far it is. A result is named by its content: what is there is not measured
+    again, so a campaign that was ended, by whatever, goes on by the same command. See runners/docs/campaigns.md.
+
+    Exit codes: 0 all is measured, or as much as the budget allows; 1 a run failed; 2 wrong usage; 130 interrupted.
+    """
+    from runners.commands import measure_campaign
+
+    ended = measure_campaign(file, dry_run, sys.stdout)
+    if ended.left:
+        click.echo(f"the budget is spent, {len(ended.left)} runs are left: the same command goes on with them")
+    if ended.failed:
+        click.echo(f"{ended.failed} runs failed; the same command tries them again", err=True)
+        sys.exit(EXIT_PROBLEM)
+
+
+@_command(
     "lab init",
     'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x',
 )
@@ -612,13 +699,15 @@ def init(output: Path, name: str | None, command: str, url: str, path: str) -> N
 
 @_command(
     "lab schema target",
+    "lab schema campaign > campaign.schema.json",
 )
-@click.argument("what", type=click.Choice(["target"]))
+@click.argument("what", type=click.Choice(["target", "campaign"]))
 def schema(what: str) -> None:
     """Print the JSON schema of a file, for an editor: `lab schema target > target.schema.json`."""
-    from runners.design.target import json_schema
+    from runners.design import campaign, target
 
-    click.echo(json.dumps({"target": json_schema}[what](), indent=1))
+    schema_of = campaign.FORM.schema if what == "campaign" else target.FORM.schema
+    click.echo(json.dumps(schema_of(f"{what}.yaml"), indent=1))
 
 
 @_command(

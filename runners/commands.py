@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
@@ -23,13 +23,17 @@ from runners.claims.conclusion import Check
 from runners.claims.gate import Judgement, judge, judge_runs
 from runners.claims.interleaved import Comparison, comparisons
 from runners.design import comparison
+from runners.design.campaign import read_campaign
 from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, TARGET_COMPARE
 from runners.design.objective import ChangeLimit
 from runners.design.parameter import validate
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import PlanError
+from runners.execution.campaign import Ended, Results, carry_out
+from runners.execution.campaign_table import plan_lines, table
 from runners.execution.resume import of_plan
 from runners.experiments.registry import blocks_of
+from runners.jobs import Appraisal, LocalRunner
 from runners.lab import Lab
 from runners.readers import write
 from runners.readers.outputs import find_in
@@ -304,3 +308,20 @@ def compare_files(pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despit
         document = {"schema": "compared/1", "pairs": records, "audit": json.loads(audit_json(audited))}
         return json.dumps(document, indent=1, allow_nan=False)
     return plain("\n".join([*texts, "What an audit of these files finds:", audit_text(audited).rstrip()]))
+
+
+def measure_campaign(path: Path, dry_run: bool, out: TextIO) -> Ended:
+    """Show the plan of a campaign and measure what has no result yet, unless `dry_run`; raises LabError."""
+    file, results = read_campaign(path), Results(RUNS)
+    jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
+    for line in plan_lines(jobs, results, minutes, ordered=dry_run):
+        print(line, file=out, flush=True)
+    if dry_run:
+        return Ended((), ())
+    with results.held():
+        shown = table(jobs, out)
+        try:
+            ended = carry_out(jobs, LocalRunner(shown, shown.note), results, shown, minutes)
+        finally:
+            shown.stop()
+    return ended

@@ -25,9 +25,10 @@ import yaml
 from runners import __version__
 from runners.audit.registry import RULES
 from runners.cli import lab
+from runners.design import campaign
+from runners.design import target as targets
 from runners.design.experiment import EXPERIMENTS
 from runners.design.parameter import Parameter
-from runners.design.target import json_schema
 from runners.readers.columns import COLUMNS
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.toolchain.tools import ROOT
@@ -93,7 +94,8 @@ def pages() -> Iterator[Page]:
         yield Page(section, place, relinked((ROOT / file).read_text(encoding="utf-8"), file, known))
     yield Page("Reference", "reference/commands.md", "\n".join(commands()))
     yield Page("Reference", "reference/experiments.md", "\n".join(experiments()))
-    yield Page("Reference", "reference/target.md", "\n".join(target_keys()))
+    for name, form in (("target", targets.FORM), ("campaign", campaign.FORM)):
+        yield Page("Reference", f"reference/{name}.md", "\n".join(keys(name, form.schema(f"{name}.yaml"))))
     yield Page("Reference", "reference/files.md", "\n".join(files()))
     yield Page("Audit rules", RULE_INDEX, "\n".join(rules()))
 
@@ -182,15 +184,9 @@ def experiments() -> Iterator[str]:
         yield ""
 
 
-def target_keys() -> Iterator[str]:
-    """The keys of `target.yaml`, from the schema that `lab schema target` prints."""
-    schema = json_schema()
-    yield from (
-        "# target.yaml",
-        "",
-        "The keys of the description of a server; `lab schema target` prints the schema.",
-        "",
-    )
+def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
+    """The keys of a YAML file, from the schema that `lab schema` prints."""
+    yield from (f"# {schema['title']}", "", f"Its keys; `lab schema {name}` prints the schema.", "")
     for name, part in schema["$defs"].items():
         yield from (f"## {name}", "", part.get("description", ""), "")
         needed = part.get("required", ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -29,9 +29,9 @@ from runners.design.size import NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES
 from runners.design.target import TargetFile, foreign, read_target
 from runners.design.workload import GET
 from runners.errors import PlanError
-from runners.execution.campaign import Campaign
 from runners.execution.executor import Executor
-from runners.execution.progress import Progress, sink
+from runners.execution.measurement import Measurement
+from runners.execution.progress import Progress, Sink, sink
 from runners.execution.resume import continued
 from runners.execution.servers import NOOP, Servers
 from runners.experiments.past import Past
@@ -73,11 +73,11 @@ class Lab:
         self._shop, self._progress = shop, bar
         server_cpus, generator_cpus = machine.pinning()
         self._servers = Servers(shop, folder, parameters, server_cpus)
-        self._campaign = Campaign(
+        self._measurement = Measurement(
             shop, str(parameters.get("generator", "truepace")), generator_cpus, self.size, folder, bar
         )
         self._targets: dict[Path, TargetFile] = {}
-        self._executor = Executor(folder, self._campaign, self._launched, bar)
+        self._executor = Executor(folder, self._measurement, self._launched, bar)
 
     @classmethod
     def begin(cls, number: str, *, resume: Path | str | None = None, **parameters: object) -> Lab:
@@ -87,14 +87,29 @@ class Lab:
         what its earlier sessions finished is read back and not measured again.
         Raises PlanError or ToolError, whose text names the remedy.
         """
+        return cls.open(number, parameters, resume)
+
+    @classmethod
+    def open(
+        cls,
+        number: str,
+        parameters: Mapping[str, object],
+        resume: Path | str | None = None,
+        folder: RunFolder | None = None,
+        shop: workshop.Workshop | None = None,
+        shown_in: Sink | None = None,
+    ) -> Lab:
+        """Begin as `begin`; a campaign gives the new run's `folder`, its tools, and where progress is shown."""
         plan = plan_of(number)
         checked = validate(plan.parameters, parameters)
         blocks_of(plan.number, checked)  # refuses what can't be measured, before anything is built
         if cls._current is not None:
             cls._current.close()
         size = SIZES[str(checked["size"])]
-        bar = Progress(planned_s(plan, checked), sink(notebook=in_notebook()))
-        shop = workshop.prepare(str(checked.get("generator", "truepace")), bar.say, own_servers=not foreign(checked))
+        bar = Progress(planned_s(plan, checked), shown_in or sink(notebook=in_notebook()))
+        shop = shop or workshop.prepare(
+            str(checked.get("generator", "truepace")), bar.say, own_servers=not foreign(checked)
+        )
         facts = machine.facts()
         manifest: dict[str, Any] = {
             "title": plan.title,
@@ -108,6 +123,8 @@ class Lab:
         }
         if resume := resume or os.environ.get(RESUME_VARIABLE):
             folder = continued(RunFolder.open(Path(resume)), plan.number, manifest)
+        elif folder is not None:
+            folder.update_manifest(**manifest)
         elif given := os.environ.get(RUN_VARIABLE):  # `lab run` made the folder, so that it can also close it
             folder = RunFolder.open(Path(given))
             folder.update_manifest(**manifest)
@@ -128,7 +145,7 @@ class Lab:
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder, name)
         rate = Rate(SENTINEL_RPS, "fixed")
-        step = self._campaign.step(SENTINEL, SENTINEL, self._idle(name), GET, rate)
+        step = self._measurement.step(SENTINEL, SENTINEL, self._idle(name), GET, rate)
         self._servers.stop()
         seen = judge_sentinel(step, earlier)
         self.folder.update_manifest(sentinel=seen.as_json())
@@ -244,6 +261,13 @@ class Lab:
         self.close()
         print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
         return report.conclusion(conclusion)
+
+    def finish(self, **fields: object) -> None:
+        """End a complete run without a report, which `lab report` writes; `fields` go into its manifest."""
+        self._servers.stop()
+        self.folder.update_manifest(**fields)
+        self.folder.finish("complete")
+        self.close()
 
     def close(self) -> None:
         """Stop the server, drop the stores' data, and mark the run interrupted unless it was concluded."""

@@ -9,7 +9,6 @@ when it is used. What is kept of a target in a manifest is `described`.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -20,11 +19,11 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 from msgspec import Meta
 
 from runners.design.setting import Setting
 from runners.design.workload import SCRIPTS, Workload
+from runners.design.yaml_file import Fault, Struct, YamlForm
 from runners.errors import PlanError
 
 #: The engine of a setting that stands for a target; `Setting.name` is then the target's.
@@ -39,10 +38,6 @@ PORT, DATA = "{port}", "{data}"
 Name = Annotated[str, Meta(pattern=NAME)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 UrlPath = Annotated[str, Meta(pattern="^/[^\\s]*$")]
-
-
-class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of `target.yaml`; a key that it does not know is an error."""
 
 
 class FromEnvironment(Struct, frozen=True):
@@ -95,7 +90,7 @@ class Target(Struct, frozen=True):
     directory: Annotated[str, Meta(description="working directory, relative to this file")] = "."
     environment: Annotated[
         dict[str, str | FromEnvironment], Meta(description="variables of the server; {from: NAME} for a secret")
-    ] = {}
+    ] = msgspec.field(default_factory=dict)
     ready: Annotated[Ready | None, Meta(description="how it shows that it is ready; absent: its port is open")] = None
     stop_signal: Annotated[
         Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"], Meta(description="signal that ends it cleanly")
@@ -109,7 +104,7 @@ class Target(Struct, frozen=True):
     ] = None
     headers: Annotated[
         dict[str, str | FromEnvironment], Meta(description="headers of each request; {from: NAME} for a secret")
-    ] = {}
+    ] = msgspec.field(default_factory=dict)
 
 
 def foreign(parameters: Mapping[str, object]) -> bool:
@@ -159,12 +154,6 @@ AS_TARGET = "target="
 def target_of(text: str) -> TargetFile | None:
     """Read the target that a setting's text names; None for a setting of the lab's own server. Raises PlanError."""
     return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
-
-
-def json_schema() -> dict[str, Any]:
-    """Give the JSON schema of `target.yaml`, for editors."""
-    schema = msgspec.json.schema(Target)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "target.yaml", **schema}
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,49 +233,8 @@ def _header_argument(name: str, value: str | FromEnvironment) -> str:
 
 def read_target(path: Path) -> TargetFile:
     """Read `target.yaml`. Raises PlanError that names file, line and key, and the remedy."""
-    try:
-        raw = path.read_bytes()
-        text = raw.decode()
-    except OSError as error:
-        raise PlanError(str(path), f"can't be read ({error.strerror})", "write one with `lab init`") from error
-    except UnicodeDecodeError as error:
-        raise PlanError(str(path), "it is not UTF-8", "save it as UTF-8") from error
-    reading = _Reading(path, *_document(path, text))
-    target = reading.target()
+    target, raw = FORM.read(path)
     return TargetFile(path.resolve(), target, hashlib.sha256(raw).hexdigest())
-
-
-def _document(path: Path, text: str) -> tuple[yaml.Node, Any]:
-    try:
-        loader = yaml.SafeLoader(text)
-        root = loader.get_single_node()
-        if root is None:
-            raise PlanError(str(path), "it is empty", "write one with `lab init`")
-        _refuse_twice(path, root)
-        return root, loader.construct_document(root)  # as SafeLoader does: plain values alone
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{path}, line {mark.line + 1}" if mark else str(path)
-        raise PlanError(where, f"it is no YAML ({error.problem})", "mend that line") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise PlanError(str(path), f"it is no YAML ({error})", "mend it, or write one with `lab init`") from error
-
-
-def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> None:
-    """Refuse a key that stands twice, of which YAML silently keeps the last, and a node that holds itself."""
-    if id(node) in above:
-        raise PlanError(f"{path}, line {node.start_mark.line + 1}", "an alias holds itself", "write it out")
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if str(key.value) in seen:
-                where = f"{path}, line {key.start_mark.line + 1}, key {key.value}"
-                raise PlanError(where, "it stands twice", "keep one of them")
-            seen.add(str(key.value))
-            _refuse_twice(path, value, (*above, id(node)))
-    elif isinstance(node, yaml.SequenceNode):
-        for each in node.value:
-            _refuse_twice(path, each, (*above, id(node)))
 
 
 #: What to write, by the last key of what is wrong.
@@ -306,96 +254,9 @@ _REMEDIES = {
     "path": "begin it with /, without blanks; {key} needs keys: N",
     "method": "write it in capitals, such as GET",
 }
-_WHERE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
-_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
-#: Parts with keys of the user's own, which msgspec does not name: each entry is checked by itself.
-_ENTRIES: Mapping[str, Any] = {
-    "workloads": TargetWorkload,
-    "environment": str | FromEnvironment,
-    "headers": str | FromEnvironment,
-}
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A parsed file: its nodes for the lines, its values for the record."""
-
-    path: Path
-    root: yaml.Node
-    value: Any
-
-    def target(self) -> Target:
-        for part, kind in _ENTRIES.items() if isinstance(self.value, dict) else ():
-            entries = self.value.get(part)
-            for key, entry in entries.items() if isinstance(entries, dict) else ():
-                if not isinstance(key, str):
-                    raise self.error((part, key), "its name is no text", "write the name in quotes")
-                self._converted(entry, kind, (part, key))
-        found: Target = self._converted(self.value, Target, ())
-        for keys, cause, remedy in _contradictions(found):
-            raise self.error(keys, cause, remedy)
-        return found
-
-    def _converted(self, value: Any, kind: Any, above: tuple[Any, ...]) -> Any:
-        try:
-            return msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            message = str(error)
-            where = _WHERE.search(message)
-            below = _keys(where["path"]) if where else ()
-            cause = _WHERE.sub("", message)
-            keys = (*above, *below)
-            if unknown := re.search(r"unknown field `(.+)`", cause):
-                raise self._unknown((*keys, unknown[1]), kind if not below else None) from error
-            raise self.error(keys, cause[:1].lower() + cause[1:], self._remedy(keys)) from error
-
-    def _remedy(self, keys: tuple[Any, ...]) -> str:
-        known = [_REMEDIES[key] for key in reversed(keys) if key in _REMEDIES]
-        return known[0] if known else "write it as runners/docs/any-server.md shows"
-
-    def _unknown(self, keys: tuple[Any, ...], kind: Any) -> PlanError:
-        kinds: dict[str, type[msgspec.Struct]] = {"ready": Ready, "workloads": TargetWorkload}
-        last = next((kinds[key] for key in keys[:-1] if key in kinds), Target)
-        if any(key in ("environment", "headers") for key in keys[:-1]):
-            last = FromEnvironment
-        valid = [each.encode_name for each in msgspec.structs.fields(last)]
-        near = difflib.get_close_matches(str(keys[-1]), valid, 1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        return self.error(keys, "there is no such key", f"{hint}valid: {', '.join(valid)}")
-
-    def error(self, keys: tuple[Any, ...], cause: str, remedy: str) -> PlanError:
-        """An error at the nearest line that there is for these keys."""
-        where = f"{self.path}, line {_line(self.root, keys)}"
-        named = ".".join(str(key) for key in keys)
-        return PlanError(f"{where}, key {named}" if named else where, cause, remedy)
-
-
-def _keys(path: str) -> tuple[Any, ...]:
-    found = []
-    for step in _STEP.finditer(path):
-        if step["key"] is not None:
-            found.append(step["key"])
-        elif step["index"] != "...":
-            found.append(int(step["index"]))
-    return tuple(found)
-
-
-def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
-    """The line, from 1, of the deepest key of these that is written."""
-    line: int = node.start_mark.line + 1
-    for wanted in keys:
-        if isinstance(node, yaml.MappingNode):
-            pair = next((pair for pair in node.value if pair[0].value == str(wanted)), None)
-            if pair is None:
-                return line
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(wanted, int) and wanted < len(node.value):
-            node = node.value[wanted]
-            line = node.start_mark.line + 1
-    return line
-
-
-def _contradictions(target: Target) -> Iterator[tuple[tuple[Any, ...], str, str]]:
+def _contradictions(target: Target) -> Iterator[Fault]:
     """What each part allows and the whole does not: keys, cause and remedy."""
     try:
         address = urlsplit(target.url.replace(PORT, "1"))
@@ -447,9 +308,7 @@ def _contradictions(target: Target) -> Iterator[tuple[tuple[Any, ...], str, str]
         yield from _of_workload(("workloads", name), workload, target)
 
 
-def _of_workload(
-    keys: tuple[str, str], workload: TargetWorkload, target: Target
-) -> Iterator[tuple[tuple[Any, ...], str, str]]:
+def _of_workload(keys: tuple[str, str], workload: TargetWorkload, target: Target) -> Iterator[Fault]:
     if (workload.script is None) == (workload.path is None):
         yield keys, "it needs a path or a script, and not both", "write path: / or script: requests.lua"
         return
@@ -467,3 +326,14 @@ def _of_workload(
         yield (*keys, "path"), "{key} in the path and keys: N need each other", "write both or neither"
     if other := [part for part in re.findall(r"\{[^}]*\}?", path) if part not in _PLACEHOLDERS]:
         yield (*keys, "path"), f"{other[0]} is no placeholder", f"use {' or '.join(_PLACEHOLDERS)}"
+
+
+FORM = YamlForm(
+    Target,
+    _REMEDIES,
+    remedy="write it as runners/docs/any-server.md shows",
+    none_yet="write one with `lab init`",
+    entries={"workloads": TargetWorkload, "environment": str | FromEnvironment, "headers": str | FromEnvironment},
+    parts={"ready": Ready, "workloads": TargetWorkload, "environment": FromEnvironment, "headers": FromEnvironment},
+    faults=_contradictions,
+)

@@ -1,271 +1,159 @@
-"""Steps in a row: measure each, read it, judge it, and keep it in the run folder."""
+"""Carry out a campaign: its jobs in order, none whose result is there already, so that it can be ended at any moment.
+
+A result is a run folder whose name is the job's content address; it counts once its manifest says `complete`, which is
+the last thing that is written. The state of a campaign is the set of these folders and nothing else.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import errno
-import shutil
-from collections.abc import Callable, Mapping
-from typing import Any
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
-from msgspec.structs import replace
+import msgspec
 
-from runners.analysis.facts import judge
-from runners.claims.progress import line, writes_rps
-from runners.design.experiment import AROUND_A_LOAD_S
-from runners.design.rate import Rate
-from runners.design.session import Sweep
-from runners.design.shape import Shape
-from runners.design.size import Size
-from runners.design.workload import FILL, Workload
-from runners.errors import MeasureError, ServerError
-from runners.execution.happening import NOTHING, Happening
-from runners.execution.progress import Follower, Progress
-from runners.generators.generators import generators
-from runners.generators.load import Generator, LoadSpec, planned_s
-from runners.readers.reading import read_step, store_frames
-from runners.readers.run import Step
-from runners.storage.run_folder import RunFolder, StepFolder
-from runners.storage.schema import FillRecord, StepRecord, SweepRecord, write_record
-from runners.targets.base import Target
-from runners.toolchain.tools import TRUEPACE
-from runners.toolchain.workshop import Workshop
-from runners.trial import machine
-from runners.trial.fill import check_filled, fill_by_hand
-from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
-from runners.trial.recording import Recorder
-from runners.trial.step import Instrument, Tick, measure_step, skipped, statistics, store_status
-from runners.trial.telemetry import disk_bytes, processes, rest
-from runners.trial.witness import StallWitness
+from runners.design.campaign import Job
+from runners.errors import MeasureError, PlanError
+from runners.storage.run_folder import RunFolder, StoreError
 
-FILL_CONNECTIONS = 8
-ONE_CONNECTION = Shape()
-FILL_BOUND_S = 120.0
-FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
-REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
+LOCK = ".campaign.lock"
+#: What a folder that can't be written to says; every later job would end in the same way.
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+REMEDY = "free some room, or name another folder by LAB_RUNS, and call it again: what is measured is kept"
 
 
-def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
-    """What the store takes when its background work is done, beside what it was given."""
-    settled_s = rest(server, REST_BOUND_S)
-    filled = replace(
-        record.fill,
-        given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
-        live_bytes=workload.filled_bytes,
-        settled_s=settled_s,
-        data_bytes=disk_bytes(server.data) if server.data else None,
-    )
-    return replace(
-        record,
-        fill=filled,
-        store_after=store_status(server.status()),
-        statistics_after=statistics(server),
-        process_after=processes(server.pids),
-    )
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job ended. `stop`: every later one would end so too.
+
+    `loaded_s` is the time in which a load ran, of the `took_s` in all; `invalid` of its `trials` may not be quoted.
+    `stalled_share` is the share of the sentinel's time in which a core stood still.
+    """
+
+    address: str
+    status: Literal["complete", "failed"]
+    cause: str = ""
+    stop: bool = False
+    took_s: float = 0.0
+    loaded_s: float = 0.0
+    trials: int = 0
+    invalid: int = 0
+    sentinel_us: float | None = None
+    stalled_share: float | None = None
+    host: str = ""
 
 
-def _generator(shop: Workshop, name: str) -> Generator:
-    found = generators(shop)
-    return found[name] if name in found else found["wrk2"]  # the workshop refuses to open without either
+class Runner(Protocol):
+    """Measures one job at a time.
+
+    `folder` is the run folder to measure into; it may hold what an attempt that did not end has left. A job that can't
+    be measured gives a failed outcome, and the manifest says `complete` only when all of it is there. An exception
+    ends the campaign.
+    """
+
+    def run(self, job: Job, folder: Path) -> Outcome: ...
 
 
-class Campaign:
-    """Takes the steps of one run, all with the same instrument."""
+class Watch(Protocol):
+    """Sees the jobs of a campaign come and go; `there`: its result was there already."""
 
-    def __init__(
-        self,
-        shop: Workshop,
-        generator: str,
-        generator_cpus: tuple[int, ...] | None,
-        size: Size,
-        folder: RunFolder,
-        progress: Progress,
-    ) -> None:
-        self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
-        self._instrument = Instrument(
-            _generator(shop, generator),
-            Profiler(shop.java, shop.servers.profiler_jars) if shop.java and shop.servers else None,
-            generator_cpus,
-            machine.taskset(),
-            Recorder(shop.java) if shop.java else None,
-            StallWitness(TRUEPACE.with_name("stall-witness")),
-        )
-        self._taken: dict[str, Step] = {}
+    def begin(self, job: Job) -> None: ...
+    def end(self, job: Job, outcome: Outcome, there: bool) -> None: ...
 
-    def step(
-        self,
-        name: str,
-        kind: str,
-        server: Target,
-        workload: Workload,
-        rate: Rate | None,
-        profile: ProfileSpec | None = None,
-        shape: Shape = ONE_CONNECTION,
-        more: Mapping[str, object] | None = None,
-        generator: str = "",
-        beside: Callable[[float], Happening | None] = lambda _lead_s: None,
-        sweep: Sweep | None = None,
-    ) -> Step:
-        """Measure one step and keep it, with the fields `more` of its record. `rate` None: closed loop.
 
-        `generator` is another than the run's; `beside` gives, from the seconds for which a load is sent before it is
-        recorded, what happens meanwhile. With `sweep` the rate goes through its short steps. Says so when the step is
-        not valid.
-        """
-        warmup_s, duration_s = self._size.times_s(kind, open_loop=rate is not None)
-        load = LoadSpec(
-            server.url + workload.path,
-            workload.script,
-            rate.rps if rate else None,
-            duration_s if shape.duration_s is None else shape.duration_s,
-            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
-            shape.connections,
-            shape.threads,
-            shape.requests,
-            workload.arguments,
-            parts_rps=sweep.parts_rps if sweep else (),
-        )
-        label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
-        extra = {"label": label, "role": kind, "workload": workload.name, "rate_basis": rate.basis if rate else ""}
-        if sweep is not None:
-            more = {**(more or {}), "sweep": SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s)}
-        sender = self._sender(generator)
-        during = beside(sender.lead_s(load)) or NOTHING
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results below one folder, by content."""
+
+    root: Path
+
+    def folder(self, job: Job) -> Path:
+        """Where the result of a job is, or will be."""
+        return self.root / job.folder
+
+    def outcome(self, job: Job) -> Outcome | None:
+        """How a job ended that is complete; None for one that is to be measured."""
         try:
-            step = self.measured(
-                name,
-                {**extra, **(more or {})},
-                server,
-                load,
-                sender if generator else None,
-                profile=profile,
-                tick=lambda _elapsed_s: during.begin(),
-                after=during.record,
-            )
-        finally:
-            during.end()
-        self._progress.say(line(step))
-        return step
+            manifest = RunFolder.open(self.folder(job)).manifest()
+        except StoreError:
+            return None
+        if manifest.get("status") != "complete" or manifest.get("address") != job.address:
+            return None
+        return msgspec.convert(manifest.get("outcome") or outcome_of(job), Outcome)
 
-    def has_generator(self, name: str) -> bool:
-        """Whether a generator of that name was found on this machine."""
-        return name in generators(self._shop)
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other labs away while the body runs: two loads on one machine would measure each other.
 
-    def has_jdk(self, release: int) -> bool:
-        """Whether there is a JDK of that feature release; 0 is the lab's own."""
-        return self._shop.jdk_of(release) is not None
-
-    def _sender(self, name: str) -> Generator:
-        return generators(self._shop)[name] if name else self._instrument.generator
-
-    def measured(
-        self,
-        name: str,
-        extra: dict[str, Any],
-        server: Target,
-        load: LoadSpec,
-        generator: Generator | None = None,
-        *,
-        profile: ProfileSpec | None = None,
-        tick: Tick = lambda _elapsed_s: None,
-        after: Callable[[StepFolder], dict[str, Any]] = lambda _folder: {},
-    ) -> Step:
-        """Measure any load, with another generator than the run's if one is given, and keep it.
-
-        `extra` are fields of the step's record, among them its `label`. `tick` is called at the start and once a
-        second; `after` when the load is over, for what is only known then.
+        Raises PlanError where another lab is at it, or the folder can't be written to. The kernel lets go of it when
+        this process ends, by whatever death.
         """
-        instrument = self._for(str(extra.get("role")), profile)
-        if load.targets or load.parts_rps:  # ours alone can share a schedule, or change its rate
-            generator = _generator(self._shop, "truepace")
-        if generator:
-            instrument = dataclasses.replace(instrument, generator=generator)
-        text = extra["label"] + (f" at {load.rate_rps:,.0f}/s" if load.rate_rps and not generator else "")
-        text += ", closed loop" if load.rate_rps is None and not generator else ""
-        folder = self._folder.begin_step(name)
         try:
-            # a number of requests takes what it takes; its duration is a bound
-            length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
-            follower = Follower(folder.slices)
-            with self._progress.part(text, length_s + AROUND_A_LOAD_S) as part:
-
-                def show(elapsed_s: float) -> None:
-                    part.tick(elapsed_s, follower.read())
-
-                try:
-                    record = measure_step(folder, server, load, instrument, profile, tick, show)
-                except ServerError as gone:
-                    record = skipped(server, load, instrument, gone)
-                step = self._keep(folder, replace(record, **extra, **after(folder)))
+            self.root.mkdir(parents=True, exist_ok=True)
+            lock = (self.root / LOCK).open("a+", encoding="utf-8")
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
-            raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
-        self._taken[name] = step
-        return step
+            raise PlanError(str(self.root), f"it can't be written to ({error.strerror})", REMEDY) from error
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                lock.seek(0)
+                cause = f"process {lock.read().strip() or 'of another lab'} is measuring into it"
+                raise PlanError(str(self.root), cause, "wait for it, or end it") from error
+            lock.truncate(0)
+            lock.write(f"{os.getpid()}\n")
+            lock.flush()
+            yield
 
-    def _for(self, kind: str, profile: ProfileSpec | None = None) -> Instrument:
-        """Only where latency is quoted and explained are the causes of its tail recorded."""
-        return (
-            self._instrument
-            if kind == "load" and profile is None
-            else dataclasses.replace(self._instrument, recorder=None)
-        )
 
-    def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
-        write_record(folder, record)
-        step = read_step(folder)
-        verdict = judge(step)
-        judged = replace(step.record, valid=verdict.valid, invalid_reasons=verdict.reasons, saturated=verdict.saturated)
-        store_frames(step)
-        if record.sweep is not None:
-            folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
-        final = self._folder.commit_step(folder, judged)
-        return dataclasses.replace(step, folder=final, record=judged)
+def outcome_of(job: Job, **fields: Any) -> dict[str, Any]:
+    """The fields of a complete job's outcome, as a manifest keeps them."""
+    return {"address": job.address, "status": "complete", **fields}
 
-    def fill(self, server: Target, workload: Workload) -> None:
-        """Write the workload's keys once each, then read some back. Raises MeasureError when one is missing."""
-        keys, times = workload.filled_keys, 1 + workload.rewrites
-        seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
-        takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
-        text = f"fill {server.subject} with {keys:,} keys"
-        with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as part:
-            if self._shop.truepace is None:
-                fill_by_hand(server, keys, workload.filled_value_bytes)
-            else:
-                load = LoadSpec(
-                    server.url,
-                    FILL.script,
-                    None,
-                    max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
-                    connections=FILL_CONNECTIONS,
-                    requests=times * keys,
-                    script_arguments=(str(keys), str(workload.filled_value_bytes)),
-                )
-                folder = self._folder.begin_step(f"fill-{server.subject}")
-                own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "truepace"))
-                measured = measure_step(folder, server, load, own, tick=part.tick)
-                label, filled = f"{server.subject} fill", FillRecord(keys=keys)
-                record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
-                if workload.rewrites:
-                    record = _at_rest(record, server, workload)
-                self._taken[folder.name] = self._keep(folder, record)
-            check_filled(server, keys)
 
-    def say(self, line: str) -> None:
-        """A line beside the progress."""
-        self._progress.say(line)
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a campaign ended: the results that there are, the jobs that failed, and those left for want of time."""
 
-    def achieved_rps(self, name: str) -> float | None:
-        """What an earlier step of this run achieved, where it was valid."""
-        taken = self._taken.get(name)
-        return float(taken.frames["summary"]["achieved_rps"].iloc[0]) if taken is not None and taken.valid else None
+    outcomes: tuple[Outcome, ...]
+    left: tuple[Job, ...]
 
-    def server_cpu_share(self, name: str) -> float:
-        """CPU seconds a second that the server used in an earlier step of this run, or a guess when there is none."""
-        taken = self._taken.get(name)
-        if taken is None or taken.frames["telemetry"].empty:
-            return SERVER_CPU_SHARE
-        share = float(taken.frames["telemetry"]["server_cpu_cores"].mean())
-        return share if share > 0 else SERVER_CPU_SHARE
+    @property
+    def failed(self) -> int:
+        return sum(outcome.status == "failed" for outcome in self.outcomes)
+
+
+def carry_out(
+    jobs: Sequence[Job],
+    runner: Runner,
+    results: Results,
+    watch: Watch,
+    minutes: float | None = None,
+    clock_s: Callable[[], float] = time.monotonic,
+) -> Ended:
+    """Measure the jobs that have no result yet, in order, until the next does not fit into the budget.
+
+    Call it within `results.held()`. Raises MeasureError where the folder can no longer be written to.
+    """
+    begun_s = clock_s()
+    outcomes: list[Outcome] = []
+    for at, job in enumerate(jobs):
+        there = results.outcome(job)
+        if there is not None:
+            outcomes.append(there)
+            watch.end(job, there, there=True)
+            continue
+        if minutes is not None and clock_s() - begun_s + job.planned_s > minutes * 60:
+            return Ended(tuple(outcomes), tuple(each for each in jobs[at:] if results.outcome(each) is None))
+        watch.begin(job)
+        outcome = runner.run(job, results.folder(job))
+        outcomes.append(outcome)
+        watch.end(job, outcome, there=False)
+        if outcome.stop:
+            raise MeasureError(str(results.root), outcome.cause, REMEDY)
+    return Ended(tuple(outcomes), ())

@@ -15,8 +15,8 @@ from runners.design.shape import Shape
 from runners.errors import MeasureError
 from runners.execution import adaptive, interleaving
 from runners.execution.adaptive import Request, Requests
-from runners.execution.campaign import Campaign
 from runners.execution.happening import happening
+from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
 from runners.execution.warming import KIND, warm_up
 from runners.readers import write
@@ -45,8 +45,8 @@ class Executor:
     wants it measured twice. Trials that shared one server are read back together or not at all.
     """
 
-    def __init__(self, folder: RunFolder, campaign: Campaign, launch: Launch, progress: Progress) -> None:
-        self._folder, self._campaign, self._launch, self._progress = folder, campaign, launch, progress
+    def __init__(self, folder: RunFolder, measurement: Measurement, launch: Launch, progress: Progress) -> None:
+        self._folder, self._measurement, self._launch, self._progress = folder, measurement, launch, progress
         self._earlier = {step.name: step for step in folder.steps()}
         self._warm: list[tuple[Session, Target]] = []
         self._absent: set[str] = set()
@@ -73,7 +73,7 @@ class Executor:
             return self._fixed_trials(block)
         if isinstance(block, FaultInjection):
             return self._fault_injection(block)
-        say = self._campaign.say
+        say = self._measurement.say
         if isinstance(block, Interleaved):
             return interleaving.starts(block, say)
         if isinstance(block, KneeSearch):
@@ -125,11 +125,11 @@ class Executor:
         session = request.session
         if not request.optional or isinstance(session, SharedSession):
             return request
-        if not self._campaign.has_jdk(session.treatment.jdk):
+        if not self._measurement.has_jdk(session.treatment.jdk):
             self._progress.say(f"No JDK {session.treatment.jdk} on this machine: {session.treatment.name} is left out")
             return None
         absent = {each.generator for each in session.trials} - {""}
-        absent = {name for name in absent if not self._campaign.has_generator(name)}
+        absent = {name for name in absent if not self._measurement.has_generator(name)}
         if new := absent - self._absent:
             self._absent |= new
             self._progress.say(f"Not on this machine, and so left out: {write.listed(sorted(new))}")
@@ -154,7 +154,7 @@ class Executor:
         }  # fmt: skip
         if isinstance(session, SharedSession):
             assert request.interleaved is not None, "what is shared belongs to an interleaved block"
-            return interleaving.measure(self._campaign, self._launch, session, request.interleaved, more)
+            return interleaving.measure(self._measurement, self._launch, session, request.interleaved, more)
         if session.warm_up is not None:
             return self._on_warm_server(block, session, session.warm_up, more)
         if session.heads:
@@ -167,7 +167,7 @@ class Executor:
         """The server of a session, filled where it asks for that."""
         server = self._launch(session.treatment, beside=session.beside)
         if session.fill is not None:
-            self._campaign.fill(server, session.fill)
+            self._measurement.fill(server, session.fill)
             if session.restart:
                 server = self._launch(session.treatment, keep_data=True)
         return server
@@ -186,7 +186,7 @@ class Executor:
             loops = Shape(warming.shape.connections, warming.shape.threads)
             own = more if first else {"block": more["block"]}
             step = warm_up(
-                self._campaign, name, server, warming.workload, loops, whole_s, kind=role, more=own
+                self._measurement, name, server, warming.workload, loops, whole_s, kind=role, more=own
             )  # fmt: skip
             if not facts.achieved_rps(step) > 0:
                 raise MeasureError(f"warm-up of {session.treatment.name}", facts.why_not(step), "see the server's log")
@@ -199,8 +199,8 @@ class Executor:
         spec = None
         if trial.profile:
             clean = trial.name.removesuffix("-profiled")
-            rps = trial.rate.rps if trial.rate is not None else self._campaign.achieved_rps(clean) or 1.0
-            share = self._campaign.server_cpu_share(clean)
+            rps = trial.rate.rps if trial.rate is not None else self._measurement.achieved_rps(clean) or 1.0
+            share = self._measurement.server_cpu_share(clean)
             spec = ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
         about: dict[str, object] = {"label": trial.label} if trial.label else {}
         if trial.round is not None:
@@ -209,7 +209,7 @@ class Executor:
             about["fill"] = FillRecord(keys=trial.shape.requests or 0)
 
         def measured() -> Step:
-            return self._campaign.step(
+            return self._measurement.step(
                 trial.name, trial.role, server, trial.workload, trial.rate, spec, trial.shape, {**more, **about},
                 trial.generator, lambda lead_s: happening(trial, server, lead_s, (block.name, block.title)),
                 trial.sweep,

@@ -16,7 +16,7 @@ from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.errors import MeasureError
 from runners.execution.adaptive import Request, Requests
-from runners.execution.campaign import Campaign
+from runners.execution.measurement import Measurement
 from runners.execution.warming import let_rest, warm_up
 from runners.generators.load import LoadSpec, LoadTarget
 from runners.process.cpu_placement import equal_groups
@@ -62,19 +62,23 @@ def starts(block: Interleaved, say: Callable[[str], None]) -> Requests:
 
 
 def measure(
-    campaign: Campaign, launch: Launch, session: SharedSession, about: InterleavedRecord, more: Mapping[str, object]
+    measurement: Measurement,
+    launch: Launch,
+    session: SharedSession,
+    about: InterleavedRecord,
+    more: Mapping[str, object],
 ) -> list[Step]:
     """Start all servers, warm each, load each alone in a closed loop and at the rate, then all by one schedule."""
     servers: dict[str, Target] = {}
     for member in session.members:
         servers[member.name] = launch(member.treatment, beside=bool(servers))
         if member.workload.filled_keys:
-            campaign.fill(servers[member.name], member.workload)
+            measurement.fill(servers[member.name], member.workload)
     shape = session.load.shape
     loops, own = Shape(shape.connections, shape.threads), {"block": more["block"], "round": session.number}
     for member in session.members:
         name, server = f"{session.load.name}-warm-{member.name}", servers[member.name]
-        let_rest(server, warm_up(campaign, name, server, member.workload, loops, session.warm_s, more=own))
+        let_rest(server, warm_up(measurement, name, server, member.workload, loops, session.warm_s, more=own))
     more = {**more, "round": session.number}
     steps = []
     trials = [
@@ -84,16 +88,16 @@ def measure(
     for trial, member in trials:
         arm = {**more, "interleaved": replace(about, arm=member.name)}
         server = servers[member.name]
-        step = campaign.step(trial.name, trial.role, server, trial.workload, trial.rate, shape=trial.shape, more=arm)
+        step = measurement.step(trial.name, trial.role, server, trial.workload, trial.rate, shape=trial.shape, more=arm)
         let_rest(server, step)
         steps.append(step)
     with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
-        shared = _shared(campaign, session, servers, {**more, "interleaved": replace(about, cpu_groups=groups)})
+        shared = _shared(measurement, session, servers, {**more, "interleaved": replace(about, cpu_groups=groups)})
     return [*steps, shared]
 
 
 def _shared(
-    campaign: Campaign, session: SharedSession, servers: Mapping[str, Target], more: Mapping[str, object]
+    measurement: Measurement, session: SharedSession, servers: Mapping[str, Target], more: Mapping[str, object]
 ) -> Step:
     trial = session.load
     load = LoadSpec(
@@ -110,6 +114,6 @@ def _shared(
     label = f"{group.subject} {trial.workload.label}, start {session.number}"
     about_rate = trial.rate.basis if trial.rate else ""
     extra = {"label": label, "role": trial.role, "workload": trial.workload.name, "rate_basis": about_rate}
-    step = campaign.measured(trial.name, {**extra, **more}, group, load)
-    campaign.say(line(step))
+    step = measurement.measured(trial.name, {**extra, **more}, group, load)
+    measurement.say(line(step))
     return step

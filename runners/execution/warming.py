@@ -18,7 +18,7 @@ from runners.analysis.steady_state import not_warm
 from runners.design.shape import Shape
 from runners.design.size import BURST_S, WARM_BOUND
 from runners.design.workload import Workload
-from runners.execution.campaign import Campaign
+from runners.execution.measurement import Measurement
 from runners.process.cpu_placement import compilers, compiling_anywhere
 from runners.readers.run import Step
 from runners.targets.base import Jvm, Target
@@ -66,7 +66,7 @@ REST_S = 2.0
 
 
 def warm_up(
-    campaign: Campaign,
+    measurement: Measurement,
     name: str,
     server: Target,
     workload: Workload,
@@ -87,7 +87,7 @@ def warm_up(
     more = {**(more or {}), **_compiler_noted(server)}
     with _compiler_freed(server):
         while True:
-            step = campaign.step(name, kind, server, workload, None, shape=loop, more=more)
+            step = measurement.step(name, kind, server, workload, None, shape=loop, more=more)
             left_s = bound_s - (clock() - began) - loop_s
             if not not_warm(step) or left_s < 0 or not server.alive():
                 return step

@@ -7,7 +7,8 @@ Views (each row names its `run` and, where it belongs to one, its `step`): `runs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ SELECT r.run, r.status, strftime(r.started, '%Y-%m-%d %H:%M') AS started, r.mach
        count(s.step) AS steps, count(s.step) FILTER (NOT s.valid) AS invalid, left(r.git_commit, 7) AS "commit"
 FROM runs r LEFT JOIN steps s USING (run) GROUP BY ALL ORDER BY started DESC
 """
+#: A sentinel is set beside so many earlier ones: with all of them, a campaign's cost would grow with its square.
+COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # which file belongs to which step
 #: One figure of one clean, valid step: what a trend is made of. Closed loop has no latency under a rate.
 _MEASUREMENTS = """
@@ -114,7 +117,12 @@ class History:
 
 
 def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = None) -> History:
-    """Look at every run folder below `roots`; a run that lies in several is taken from the first.
+    """Look at every run folder below `roots`, as `history_of`."""
+    return history_of((folder for root in roots for folder in runs(root)), only)
+
+
+def history_of(folders: Iterable[RunFolder], only: str | None = None, seen: set[str] | None = None) -> History:
+    """Look at run folders; a run that is there several times, or named in `seen`, is taken once, and named there.
 
     With `only`, of each run's steps just the one of that name: the others are not opened.
     """
@@ -122,8 +130,8 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = N
     run_rows: list[dict[str, Any]] = []
     found: list[tuple[str, StepFolder]] = []
     step_rows: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    for folder in (folder for root in roots for folder in runs(root)):
+    seen = set() if seen is None else seen
+    for folder in folders:
         try:
             manifest = folder.manifest()
             name = str(manifest.get("run") or folder.name)
@@ -149,15 +157,23 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = N
 
 
 def sentinel_history(folder: RunFolder, subject: str = SENTINEL) -> list[float]:
-    """p50 of a sentinel in earlier runs beside `folder` on the same class of machine, oldest first (us).
+    """p50 of a sentinel in the latest runs beside `folder` on the same class of machine, oldest first (us).
 
     `subject` is the name of the server that it loads: there is one for runs that start none of the lab's servers.
     """
-    history = open_history((folder.path.parent, REFERENCE), only=SENTINEL)
+    history = history_of([*_newest(folder.path.parent, COMPARED_SENTINELS), *runs(REFERENCE)], only=SENTINEL)
     manifest = folder.manifest()
     rows = history.query("FROM measurements WHERE metric = 'p50' ORDER BY started_unix_s")
     here = (rows["machine_class"] == machine_class(manifest.get("machine") or {})) & (rows["subject"] == subject)
     return [float(value) for value in rows.loc[here & (rows["run"] != manifest.get("run")), "value"]]
+
+
+def _newest(root: Path, count: int) -> list[RunFolder]:
+    """The run folders below `root` that were last written to, oldest first; none is opened for that."""
+    with os.scandir(root) as found:
+        folders = sorted((entry.stat().st_mtime_ns, entry.path) for entry in found if entry.is_dir())
+    newest = (RunFolder(Path(path)) for _, path in folders[-count:])
+    return [folder for folder in newest if folder.manifest_path.is_file()]
 
 
 def machine_class(facts: dict[str, Any]) -> str:

@@ -58,10 +58,15 @@ class RunFolder:
     path: Path
 
     @classmethod
-    def create(cls, root: Path, experiment: str, size: str, manifest: dict[str, Any]) -> RunFolder:
-        """Make a new run folder under `root`, named experiment, UTC time and size; its manifest says `running`."""
+    def create(
+        cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None
+    ) -> RunFolder:
+        """Make a new run folder under `root`; its manifest says `running`.
+
+        It is named by experiment, UTC time and size, unless it is given a name.
+        """
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        run = f"{experiment}-{stamp}-{size}-{secrets.token_hex(2)}"
+        run = name or f"{experiment}-{stamp}-{size}-{secrets.token_hex(2)}"
         folder = cls(root / run)
         folder.steps_path.mkdir(parents=True)
         (folder.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
@@ -117,6 +122,11 @@ class RunFolder:
     def conclusions(self) -> Path:
         """The report's findings as JSON."""
         return self.path / "conclusions.json"
+
+    @property
+    def lab_log(self) -> Path:
+        """What the lab printed while a campaign measured the run."""
+        return self.path / "lab.log"
 
     @property
     def name(self) -> str:

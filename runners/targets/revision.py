@@ -1,8 +1,9 @@
-"""A target at an earlier revision of its repository: git's own work tree, with the present description."""
+"""Which version of a target this is: a hash of its content, and git's own work tree of an earlier revision."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,11 +13,41 @@ from typing import Any
 import msgspec
 
 from runners.design.target import TargetFile, read_target
-from runners.errors import PlanError
+from runners.errors import LabError, PlanError
 from runners.toolchain.tools import require_tool
 
 _TIMEOUT_S = 300.0
 _SHORT = 9
+_DESCRIPTIONS = (".yaml", ".yml", ".md")  # they change what is asked of a server, or said of it
+
+
+def content_hash(file: TargetFile) -> str:
+    """Identify a target by SHA-256: its description, and the bytes of what is run and sent.
+
+    These are the scripts, and the files that its command names; of a server that is built, what git keeps in its
+    directory, as the command then names what the build makes. What a server loads besides is not seen.
+    """
+    target, digest = file.target, hashlib.sha256()
+    digest.update(msgspec.json.encode(target))
+    named = [file.path.parent / each.script for each in target.workloads.values() if each.script]
+    if target.build:
+        named += _tracked(file.directory)
+    else:
+        named += [file.directory / word for word in target.command or ()]
+    for path in named:
+        with contextlib.suppress(OSError, ValueError):  # an argument that is no file
+            if path.is_file():
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _tracked(directory: Path) -> list[Path]:
+    """The files of a directory that git keeps, in order; none outside of a repository."""
+    try:
+        listed = _git(str(directory), "-C", str(directory), "ls-files", "-z")
+    except LabError:
+        return []
+    return [directory / name for name in listed.split("\0") if name and Path(name).suffix not in _DESCRIPTIONS]
 
 
 @contextlib.contextmanager

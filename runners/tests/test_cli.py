@@ -42,6 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("target.yaml", "a.yaml", "b.yaml"):
         command = ["init", "--output", name, "--command", "", "--url", "http://127.0.0.1:1", "--path", "/"]
         assert CliRunner().invoke(lab, command).exit_code == 0
+    Path("campaign.yaml").write_text("runs:\n  one: {measure: '01', settings: {size: smoke}}\n", encoding="utf-8")
     published = next(ROOT.glob("data/published/report-1/*.txt"))
     for name in ("before.txt", "after.txt", "report.md", "docs/load.txt"):
         Path(name).parent.mkdir(exist_ok=True)

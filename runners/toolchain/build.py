@@ -85,6 +85,11 @@ def loadgen_source_hash() -> str | None:
     return LOADGEN_STAMP.read_text() if LOADGEN_STAMP.is_file() else None
 
 
+def present_loadgen_sources() -> str:
+    """The sources that a generator built now is made from, and the profile that it is built by."""
+    return source_hash(LOADGEN_CRATE) + ("" if CARGO_PROFILE == "release" else f"-{CARGO_PROFILE}")
+
+
 def git_state() -> dict[str, object]:
     """The project's commit and whether the tree differs from it; empty outside git, and outside the checkout."""
     git = shutil.which("git")
@@ -161,7 +166,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
             return TRUEPACE
         remedy = f"install Rust (rustup) and the package again, or name the program by {TRUEPACE_VARIABLE}"
         raise ToolError("truepace", f"{TRUEPACE} is not there", remedy)
-    sources = source_hash(LOADGEN_CRATE) + ("" if CARGO_PROFILE == "release" else f"-{CARGO_PROFILE}")
+    sources = present_loadgen_sources()
     if not force and _fresh(LOADGEN_STAMP, sources, (TRUEPACE,)):
         return TRUEPACE
     cargo = require_tool("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from runners.cli import lab
-from runners.design.target import TEMPLATE, TargetFile, json_schema, read_target
+from runners.design.target import FORM, TEMPLATE, TargetFile, read_target
 from runners.errors import PlanError
 
 LEAST = """\
@@ -139,7 +139,7 @@ def test_the_schema_knows_every_key_and_is_printed() -> None:
     printed = CliRunner().invoke(lab, ["schema", "target"])
     assert printed.exit_code == 0
     schema = json.loads(printed.output)
-    assert schema == json.loads(json.dumps(json_schema()))
+    assert schema == json.loads(json.dumps(FORM.schema("target.yaml")))
     target = schema["$defs"]["Target"]
     assert target["additionalProperties"] is False
     assert {"name", "command", "ready", "workloads", "headers"} <= set(target["properties"])

@@ -16,7 +16,7 @@ from runners.design.rate import Rate
 from runners.design.size import Size
 from runners.design.workload import GET, PUT
 from runners.errors import LabError, MeasureError, ServerError
-from runners.execution.campaign import Campaign
+from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
 from runners.generators.generators import Truepace
 from runners.generators.load import LoadFiles, LoadSpec, run_load
@@ -46,8 +46,8 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 @pytest.fixture
-def campaign(shop: Workshop, run: RunFolder) -> Campaign:
-    return Campaign(shop, "truepace", None, SHORT, run, Progress(10.0, Memory()))
+def measurement(shop: Workshop, run: RunFolder) -> Measurement:
+    return Measurement(shop, "truepace", None, SHORT, run, Progress(10.0, Memory()))
 
 
 @pytest.fixture
@@ -69,42 +69,46 @@ def test_a_port_that_is_taken_is_named(shop: Workshop, tmp_path: Path) -> None:
 
 
 def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_skipped(
-    campaign: Campaign, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+    measurement: Measurement, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kill(_self: Telemetry, _generator_pid: int) -> None:
         threading.Timer(KILL_AFTER_S, os.kill, (server.pid, signal.SIGKILL)).start()
         monkeypatch.undo()
 
     monkeypatch.setattr(Telemetry, "sample", kill)  # the first sample is taken when the generator has been started
-    step = campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+    step = measurement.step("put-lsm", "load", server, PUT, Rate(500, "given"))
     assert not step.valid
     assert "the server died under load (exit code 137)" in step.record.invalid_reasons
     assert step.record.server_log_tail
-    after = campaign.step("get-lsm", "load", server, GET, Rate(500, "given"))
+    after = measurement.step("get-lsm", "load", server, GET, Rate(500, "given"))
     assert not after.valid and after.record.invalid_reasons[0].startswith("skipped")
     assert [s.name for s in run.steps()] == ["put-lsm", "get-lsm"]
 
 
 def test_a_server_that_dies_before_the_generator_reaches_it_costs_its_step_and_not_the_run(
-    campaign: Campaign, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+    measurement: Measurement, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Recorder, "start", lambda _self, pid: os.kill(pid, signal.SIGKILL))
     monkeypatch.setattr(RunningServer, "alive", lambda _self: True)  # as long as nobody has looked
-    step = campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+    step = measurement.step("put-lsm", "load", server, PUT, Rate(500, "given"))
     assert not step.valid and "died with exit code 137" in step.record.invalid_reasons[0]
     assert [s.name for s in run.steps()] == ["put-lsm"]
 
 
 def test_a_rate_above_what_one_connection_carries_is_called_saturation(
-    campaign: Campaign, server: RunningServer
+    measurement: Measurement, server: RunningServer
 ) -> None:
-    step = campaign.step("put-lsm", "load", server, PUT, Rate(500_000, "given"))
+    step = measurement.step("put-lsm", "load", server, PUT, Rate(500_000, "given"))
     assert step.record.saturated and step.valid
     assert step.frames["summary"]["achieved_rps"].iloc[0] < 500_000 * 0.9
 
 
-def test_a_refused_profiler_leaves_the_measurement_and_its_reason(campaign: Campaign, server: RunningServer) -> None:
-    step = campaign.step("put-lsm-profiled", "load", server, PUT, Rate(500, "given"), ProfileSpec(("cpu",), -5, 4096))
+def test_a_refused_profiler_leaves_the_measurement_and_its_reason(
+    measurement: Measurement, server: RunningServer
+) -> None:
+    step = measurement.step(
+        "put-lsm-profiled", "load", server, PUT, Rate(500, "given"), ProfileSpec(("cpu",), -5, 4096)
+    )
     # a machine that stands still meanwhile makes the generator late, which is another matter
     assert all("own schedule" in reason for reason in step.record.invalid_reasons)
     assert step.frames["summary"]["achieved_rps"].iloc[0] > 250
@@ -129,11 +133,11 @@ def test_an_error_in_a_lua_script_names_script_line_and_message(
 
 
 def test_a_full_disk_is_named_and_the_run_can_still_be_closed(
-    campaign: Campaign, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+    measurement: Measurement, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StepFolder, "telemetry", property(lambda _self: Path("/dev/full")))
     with pytest.raises(MeasureError, match="the disk is full"):
-        campaign.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+        measurement.step("put-lsm", "load", server, PUT, Rate(500, "given"))
     assert not list(run.steps_path.iterdir())
     run.finish("failed")
     assert RunFolder.open(run.path).manifest()["status"] == "failed"

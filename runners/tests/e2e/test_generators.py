@@ -24,8 +24,8 @@ from runners.design.session import STALL, Freeze, Trial
 from runners.design.shape import Shape
 from runners.design.size import SIZES
 from runners.design.workload import FIXED_GET
-from runners.execution.campaign import Campaign
 from runners.execution.happening import happening
+from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
 from runners.generators.generators import generators
 from runners.generators.load import Generator, LoadFiles, LoadSpec, run_load
@@ -69,9 +69,9 @@ def server(shop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def campaign(shop: Workshop, tmp_path: Path) -> Campaign:
+def measurement(shop: Workshop, tmp_path: Path) -> Measurement:
     run = RunFolder.create(tmp_path / "runs", "00", "smoke", {"title": "t"})
-    return Campaign(shop, "truepace", machine.pinning()[1], SIZES["smoke"], run, Progress(10.0, Memory()))
+    return Measurement(shop, "truepace", machine.pinning()[1], SIZES["smoke"], run, Progress(10.0, Memory()))
 
 
 def found(shop: Workshop, name: str) -> Generator:
@@ -94,7 +94,7 @@ def capacity_rps(shop: Workshop, server: RunningServer) -> float:
 class Frozen:
     """Freezes the server under a generator's load and gives its account, and what the test itself used."""
 
-    campaign: Campaign
+    measurement: Measurement
     server: RunningServer
     generator: Generator
     freeze: Freeze
@@ -106,7 +106,7 @@ class Frozen:
         rate = None if name == "wrk" else Rate(RATE_RPS, "fixed")
         shape = Shape(1, 1, STALL_S, WARMUP_S if rate else 0.0)
         trial = Trial(f"stall-{name}", STALL, FIXED_GET, rate, shape, generator=name, faults=(self.freeze,))
-        step = self.campaign.step(
+        step = self.measurement.step(
             trial.name, trial.role, self.server, trial.workload, rate, None, shape, {}, name,
             lambda lead_s: happening(trial, self.server, lead_s),
         )  # fmt: skip
@@ -119,7 +119,7 @@ class Frozen:
 @pytest.mark.timed
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
-    name: str, shop: Workshop, campaign: Campaign, server: RunningServer
+    name: str, shop: Workshop, measurement: Measurement, server: RunningServer
 ) -> None:
     def check(seen: tuple[Stall, Step]) -> None:
         one, step = seen
@@ -145,13 +145,13 @@ def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
             counted = one.counted_above(one.long_s)
             assert 0.98 * expected <= counted <= 1.1 * expected / (1 - busy), f"{counted:.0f} of {expected:.0f}"
 
-    undisturbed(Frozen(campaign, server, found(shop, name), MIDDLE), check)
+    undisturbed(Frozen(measurement, server, found(shop, name), MIDDLE), check)
 
 
 @pytest.mark.timed
 @pytest.mark.parametrize("name", GENERATORS)
 def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
-    name: str, shop: Workshop, campaign: Campaign, server: RunningServer
+    name: str, shop: Workshop, measurement: Measurement, server: RunningServer
 ) -> None:
     def check(seen: tuple[Stall, Step]) -> None:
         one, step = seen
@@ -170,7 +170,7 @@ def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
             assert one.max_us < 0.5e6 * freeze.length_s, f"{one.max_us:.0f} us"
             assert step.record.generator.exit_code == 0
 
-    undisturbed(Frozen(campaign, server, found(shop, name), END), check)
+    undisturbed(Frozen(measurement, server, found(shop, name), END), check)
 
 
 @dataclass

@@ -31,7 +31,7 @@ from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
-from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Server
+from runners.tests.fixtures.fake_measurement import SIZE, FakeMeasurement, Machine, Server
 
 SHAPE = Shape(4, 1, 0.5, 0.0)
 KNEE_RPS = 2_000.0
@@ -72,7 +72,7 @@ class Bench:
         """A session of the run from its beginning."""
         self.machine.measured.clear()
         self.machine.launched.clear()
-        return Executor(self.folder, FakeCampaign(self.folder, self.machine), self.launch, self.progress)
+        return Executor(self.folder, FakeMeasurement(self.folder, self.machine), self.launch, self.progress)
 
     def cut(self, block: KneeSearch | Ladder, count: int) -> None:
         """A session that is killed in the middle of the step after so many."""

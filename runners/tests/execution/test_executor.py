@@ -26,7 +26,7 @@ from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
-from runners.tests.fixtures.fake_campaign import FakeCampaign, Machine, Server
+from runners.tests.fixtures.fake_measurement import FakeMeasurement, Machine, Server
 
 SERVERS = {"lsm": Server(3_000.0), "rocksdb": Server(2_000.0), "noop": Server(9_000.0)}
 
@@ -49,8 +49,8 @@ class Bench:
     def session(self, planned_s: float = 100.0) -> Executor:
         self.machine.measured.clear()
         self.machine.launched.clear()
-        campaign = FakeCampaign(self.folder, self.machine)
-        return Executor(self.folder, campaign, self.launch, Progress(planned_s, Memory()))
+        measurement = FakeMeasurement(self.folder, self.machine)
+        return Executor(self.folder, measurement, self.launch, Progress(planned_s, Memory()))
 
 
 @pytest.fixture

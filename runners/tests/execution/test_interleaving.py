@@ -27,7 +27,7 @@ from runners.report.comparison import interleaved_sections as sections
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
-from runners.tests.fixtures.fake_campaign import SIZE, FakeCampaign, Machine, Server
+from runners.tests.fixtures.fake_measurement import SIZE, FakeMeasurement, Machine, Server
 
 SHAPE = Shape(4, 1, 4.0, 0.5)
 SERVERS = {
@@ -59,7 +59,7 @@ class Bench:
         self.machine.measured.clear()
         self.machine.launched.clear()
         self.beside.clear()
-        return Executor(self.folder, FakeCampaign(self.folder, self.machine), self.launch, Progress(0.0, Memory()))
+        return Executor(self.folder, FakeMeasurement(self.folder, self.machine), self.launch, Progress(0.0, Memory()))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from runners.design.shape import Shape
 from runners.design.size import BURST_S, WARM_BOUND
 from runners.design.workload import PUT
 from runners.execution import warming
-from runners.execution.campaign import Campaign
+from runners.execution.measurement import Measurement
 from runners.execution.warming import AT_REST, LOOK_S, await_rest, compiler_s
 from runners.process.cpu_placement import compiling_anywhere, usable_cpus
 from runners.readers.columns import frame
@@ -59,7 +59,7 @@ class Clock:
 
 @dataclass
 class Loops:
-    """A campaign whose closed loops end with the compiler as planned; the last plan is true of all that follow."""
+    """A measurement whose closed loops end with the compiler as planned; the last plan is true of all that follow."""
 
     folder: Path
     ends: Sequence[float]
@@ -80,7 +80,7 @@ def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float
     monkeypatch.setattr(warming, "available", lambda: told)
     monkeypatch.setattr(warming, "await_rest", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
     server = cast(RunningServer, SimpleNamespace(pid=-1, gc_log=None, alive=lambda: True))
-    step = warming.warm_up(cast(Campaign, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
+    step = warming.warm_up(cast(Measurement, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
     return SimpleNamespace(step=step, loops=loops.lengths_s, took_s=clock.now_s)
 
 

@@ -1,0 +1,215 @@
+"""Plan a campaign: a YAML file of experiments or targets x settings x repeats becomes jobs in a randomised order.
+
+Every repeat is a block of all cells in an order of its own, so that a campaign that ends early is balanced and a drift
+of the machine falls on all settings alike (randomised complete blocks). The order follows from the seed alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from runners.design.commands import KNEE, LOAD, plan_of
+from runners.design.experiment import EXPERIMENTS
+from runners.design.parameter import Value, validate
+from runners.design.target import AS_TARGET, NAME, read_target
+from runners.design.yaml_file import Fault, Struct, YamlForm
+from runners.errors import PlanError
+
+COMPARE = "compare"
+_BY_TARGETS = (LOAD.number, KNEE.number, COMPARE)
+_MEASURED = tuple(number for number, plan in EXPERIMENTS.items() if plan.measures)
+
+Scalar = str | int | float | bool
+Name = Annotated[str, Meta(pattern=NAME)]
+Repeats = Annotated[int, Meta(ge=1, le=10_000)]
+
+
+class Entry(Struct, frozen=True):
+    """One experiment or command, over targets and settings."""
+
+    measure: Annotated[str, Meta(description="an experiment's number in quotes, or load, knee or compare")]
+    targets: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(description="target.yaml files, relative to this file: each is measured; compare takes two"),
+    ] = ()
+    settings: Annotated[
+        dict[str, Scalar | tuple[Scalar, ...]],
+        Meta(description="parameters as `lab run -p` takes them; of a list each value is measured"),
+    ] = msgspec.field(default_factory=dict)
+    repeats: Annotated[Repeats | None, Meta(description="in place of the campaign's")] = None
+
+
+class Campaign(Struct, frozen=True):
+    """What is measured, how often and for how long."""
+
+    runs: Annotated[dict[Name, Entry], Meta(min_length=1, description="what is measured, by name")]
+    repeats: Annotated[Repeats, Meta(description="how often each cell is measured")] = 1
+    seed: Annotated[int, Meta(ge=0, description="of the order; the same seed gives the same order")] = 1
+    minutes: Annotated[
+        Annotated[float, Meta(gt=0, le=525_600)] | None,
+        Meta(description="budget of one call of `lab campaign`: what does not fit is left to the next"),
+    ] = None
+    report: Annotated[bool, Meta(description="write each run's report too; `lab report RUN` does it later")] = False
+
+
+_REMEDIES = {
+    "measure": f"use one of {', '.join(chr(34) + number + chr(34) for number in _MEASURED)}, load, knee, compare",
+    "targets": "write a list of target.yaml files, such as [a.yaml, b.yaml]",
+    "settings": "write parameters, such as {size: smoke, rate_rps: [2000, 4000]}",
+    "repeats": "write a whole number from 1",
+    "seed": "write a whole number from 0",
+    "minutes": "write a number above 0, or leave it out",
+    "report": "write true or false",
+    "runs": "write at least one, such as put: {measure: load, targets: [target.yaml]}; names in small letters",
+}
+
+
+def _faults(campaign: Campaign) -> Iterator[Fault]:
+    """What each key allows and an entry as a whole does not: keys, cause and remedy."""
+    for name, entry in campaign.runs.items():
+        at = ("runs", name)
+        if entry.measure not in (*_MEASURED, *_BY_TARGETS):
+            yield (*at, "measure"), f"{entry.measure!r} can't be measured", _REMEDIES["measure"]
+            continue
+        if entry.targets and entry.measure not in _BY_TARGETS:
+            yield (*at, "targets"), "an experiment has servers of its own", "leave targets out, or measure load"
+        if entry.measure == LOAD.number and not entry.targets:
+            yield (*at, "measure"), "load needs a target", _REMEDIES["targets"]
+        if entry.measure == COMPARE and len(entry.targets) not in (0, 2):
+            yield (*at, "targets"), f"compare takes two, these are {len(entry.targets)}", _REMEDIES["targets"]
+        if len(set(entry.targets)) != len(entry.targets):
+            yield (*at, "targets"), "one stands twice", "give each once; repeats say how often"
+        known = {parameter.name: parameter for parameter in plan_of(_kind(entry)).parameters}
+        given = ("a", "b") if entry.measure == COMPARE else ("setting",)
+        for key, values in entry.settings.items():
+            where = (*at, "settings", key)
+            if key not in known:
+                yield where, "there is no such parameter", f"valid: {', '.join(known)}"
+            elif entry.targets and key in given:
+                yield where, "the targets give it", "leave it out, or the targets"
+            levels = _levels(values)
+            if not levels or len({*map(repr, levels)}) != len(levels):
+                yield where, "a value stands twice, or there is none", "give each value once; repeats say how often"
+            for value in levels if key in known else ():
+                try:
+                    known[key].parse(value)
+                except PlanError as error:
+                    yield where, error.cause, error.remedy
+
+
+def _levels(values: Scalar | tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    return values if isinstance(values, tuple) else (values,)
+
+
+def _kind(entry: Entry) -> str:
+    """The name of the plan whose parameters an entry sets, as `plan_of` knows it."""
+    return f"target-{entry.measure}" if entry.targets and entry.measure != LOAD.number else entry.measure
+
+
+FORM = YamlForm(
+    Campaign,
+    _REMEDIES,
+    remedy="write it as runners/docs/campaigns.md shows",
+    none_yet="write one as runners/docs/campaigns.md shows",
+    entries={"runs": Entry},
+    parts={"runs": Entry},
+    faults=_faults,
+)
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run of a campaign: what `plan_of(kind)` measures with these parameters.
+
+    `address` names the result by its content: equal jobs on equal machines have equal addresses, whichever campaign
+    they belong to.
+    """
+
+    name: str
+    kind: str
+    parameters: dict[str, Value]
+    repeat: int
+    planned_s: float
+    address: str
+    report: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The name of the run folder that holds the result."""
+        return f"{self.kind}-{self.address}"
+
+    @property
+    def changed(self) -> dict[str, Value]:
+        """The parameters that are not at their defaults, for tables."""
+        defaults = {parameter.name: parameter.default for parameter in plan_of(self.kind).parameters}
+        return {name: value for name, value in self.parameters.items() if value != defaults[name]}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A combination of settings, each measured `repeats` times."""
+
+    name: str
+    kind: str
+    parameters: dict[str, Value]
+    repeats: int
+
+
+class Appraise(Protocol):
+    """Give a job's content address and its planned seconds. Raises PlanError for what can't be measured."""
+
+    def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignFile:
+    """A campaign and the file that describes it."""
+
+    path: Path
+    campaign: Campaign
+
+    def cells(self) -> Iterator[Cell]:
+        """All combinations of targets and settings, entry by entry. Raises PlanError for a target that is none."""
+        for name, entry in self.campaign.runs.items():
+            kind, repeats = _kind(entry), entry.repeats or self.campaign.repeats
+            names = list(entry.settings)
+            for servers in self._servers(entry):
+                for values in itertools.product(*(_levels(entry.settings[key]) for key in names)):
+                    given = {**servers, **dict(zip(names, values, strict=True))}
+                    yield Cell(name, kind, validate(plan_of(kind).parameters, given), repeats)
+
+    def _servers(self, entry: Entry) -> list[dict[str, Any]]:
+        """The parameters that name servers, for each of the entry's targets, or for both of a comparison."""
+        if not entry.targets:
+            return [{}]
+        named = [f"{AS_TARGET}{read_target(self.path.parent / target).path}" for target in entry.targets]
+        return [dict(zip("ab", named, strict=True))] if entry.measure == COMPARE else [{"setting": x} for x in named]
+
+    def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
+        """The jobs in the order in which they are measured; what two entries have in common is one job."""
+        cells, chance = list(self.cells()), random.Random(self.campaign.seed)  # noqa: S311 - an order, no secret
+        jobs: dict[str, Job] = {}
+        for repeat in range(1, max(cell.repeats for cell in cells) + 1):
+            block = [cell for cell in cells if repeat <= cell.repeats]
+            chance.shuffle(block)
+            for cell in block:
+                address, planned_s = appraise(cell.kind, cell.parameters, repeat)
+                job = Job(
+                    name=cell.name, kind=cell.kind, parameters=cell.parameters, repeat=repeat, planned_s=planned_s,
+                    address=address, report=self.campaign.report,
+                )  # fmt: skip
+                jobs.setdefault(job.folder, job)
+        return tuple(jobs.values())
+
+
+def read_campaign(path: Path) -> CampaignFile:
+    """Read a campaign. Raises PlanError that names file, line and key, and the remedy."""
+    campaign, _ = FORM.read(path)
+    return CampaignFile(path.resolve(), campaign)

@@ -1,0 +1,169 @@
+"""Read a YAML file into a typed record; an error names file, line, key, cause and remedy."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import yaml
+
+from runners.errors import PlanError
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a file; a key that it does not know is an error."""
+
+
+Record = TypeVar("Record", bound=Struct)
+#: Keys from the root of a file to what is wrong, its cause and its remedy.
+Fault = tuple[tuple[Any, ...], str, str]
+
+_WHERE = re.compile(r" - at (?:`key` in )?`(?:key in )?\$(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class YamlForm(Generic[Record]):
+    """What a kind of file holds.
+
+    `entries` are parts with keys of the user's own, which msgspec does not name: each entry is checked by itself.
+    `parts` are the records below a key, for the keys that they know; `remedies` say what to write, by the last key of
+    what is wrong, and `remedy` where none does. `faults` are what each part allows and the whole does not.
+    """
+
+    record: type[Record]
+    remedies: Mapping[str, str]
+    remedy: str
+    none_yet: str
+    entries: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, type[msgspec.Struct]] = field(default_factory=dict)
+    faults: Callable[[Record], Iterator[Fault]] = lambda _record: iter(())
+
+    def read(self, path: Path) -> tuple[Record, bytes]:
+        """The record and the file's bytes. Raises PlanError that names file, line and key, and the remedy."""
+        try:
+            raw = path.read_bytes()
+            text = raw.decode()
+        except OSError as error:
+            raise PlanError(str(path), f"can't be read ({error.strerror})", self.none_yet) from error
+        except UnicodeDecodeError as error:
+            raise PlanError(str(path), "it is not UTF-8", "save it as UTF-8") from error
+        return _Reading(self, path, *self._parsed(path, text)).record(), raw
+
+    def schema(self, title: str) -> dict[str, Any]:
+        """The JSON schema of the file, for editors."""
+        schema = msgspec.json.schema(self.record)
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
+
+    def _parsed(self, path: Path, text: str) -> tuple[yaml.Node, Any]:
+        try:
+            loader = yaml.SafeLoader(text)
+            root = loader.get_single_node()
+            if root is None:
+                raise PlanError(str(path), "it is empty", self.none_yet)
+            _refuse_twice(path, root)
+            return root, loader.construct_document(root)  # as SafeLoader does: plain values alone
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            where = f"{path}, line {mark.line + 1}" if mark else str(path)
+            raise PlanError(where, f"it is no YAML ({error.problem})", "mend that line") from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise PlanError(str(path), f"it is no YAML ({error})", f"mend it, or {self.none_yet}") from error
+
+
+def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> None:
+    """Refuse a key that stands twice, of which YAML silently keeps the last, and a node that holds itself."""
+    if id(node) in above:
+        raise PlanError(f"{path}, line {node.start_mark.line + 1}", "an alias holds itself", "write it out")
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if str(key.value) in seen:
+                where = f"{path}, line {key.start_mark.line + 1}, key {key.value}"
+                raise PlanError(where, "it stands twice", "keep one of them")
+            seen.add(str(key.value))
+            _refuse_twice(path, value, (*above, id(node)))
+    elif isinstance(node, yaml.SequenceNode):
+        for each in node.value:
+            _refuse_twice(path, each, (*above, id(node)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading(Generic[Record]):
+    """A parsed file: its nodes for the lines, its values for the record."""
+
+    form: YamlForm[Record]
+    path: Path
+    root: yaml.Node
+    value: Any
+
+    def record(self) -> Record:
+        for part, kind in self.form.entries.items() if isinstance(self.value, dict) else ():
+            entries = self.value.get(part)
+            for key, entry in entries.items() if isinstance(entries, dict) else ():
+                if not isinstance(key, str):
+                    raise self.error((part, key), "its name is no text", "write the name in quotes")
+                self._converted(entry, kind, (part, key))
+        found: Record = self._converted(self.value, self.form.record, ())
+        for keys, cause, remedy in self.form.faults(found):
+            raise self.error(keys, cause, remedy)
+        return found
+
+    def _converted(self, value: Any, kind: Any, above: tuple[Any, ...]) -> Any:
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            message = str(error)
+            where = _WHERE.search(message)
+            keys = (*above, *(_keys(where["path"]) if where else ()))
+            cause = _WHERE.sub("", message)
+            if unknown := re.search(r"unknown field `(.+)`", cause):
+                raise self._unknown((*keys, unknown[1])) from error
+            raise self.error(keys, cause[:1].lower() + cause[1:], self._remedy(keys)) from error
+
+    def _remedy(self, keys: tuple[Any, ...]) -> str:
+        known = [self.form.remedies[key] for key in reversed(keys) if key in self.form.remedies]
+        return known[0] if known else self.form.remedy
+
+    def _unknown(self, keys: tuple[Any, ...]) -> PlanError:
+        part = next((self.form.parts[key] for key in keys[:-1] if key in self.form.parts), self.form.record)
+        valid = [each.encode_name for each in msgspec.structs.fields(part)]
+        near = difflib.get_close_matches(str(keys[-1]), valid, 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        return self.error(keys, "there is no such key", f"{hint}valid: {', '.join(valid)}")
+
+    def error(self, keys: tuple[Any, ...], cause: str, remedy: str) -> PlanError:
+        """An error at the nearest line that there is for these keys."""
+        where = f"{self.path}, line {_line(self.root, keys)}"
+        named = ".".join(str(key) for key in keys)
+        return PlanError(f"{where}, key {named}" if named else where, cause, remedy)
+
+
+def _keys(path: str) -> tuple[Any, ...]:
+    found = []
+    for step in _STEP.finditer(path):
+        if step["key"] is not None:
+            found.append(step["key"])
+        elif step["index"] != "...":
+            found.append(int(step["index"]))
+    return tuple(found)
+
+
+def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
+    """The line, from 1, of the deepest key of these that is written."""
+    line: int = node.start_mark.line + 1
+    for wanted in keys:
+        if isinstance(node, yaml.MappingNode):
+            pair = next((pair for pair in node.value if pair[0].value == str(wanted)), None)
+            if pair is None:
+                return line
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(wanted, int) and wanted < len(node.value):
+            node = node.value[wanted]
+            line = node.start_mark.line + 1
+    return line

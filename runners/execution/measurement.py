@@ -1,0 +1,271 @@
+"""Steps in a row: measure each, read it, judge it, and keep it in the run folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from runners.analysis.facts import judge
+from runners.claims.progress import line, writes_rps
+from runners.design.experiment import AROUND_A_LOAD_S
+from runners.design.rate import Rate
+from runners.design.session import Sweep
+from runners.design.shape import Shape
+from runners.design.size import Size
+from runners.design.workload import FILL, Workload
+from runners.errors import MeasureError, ServerError
+from runners.execution.happening import NOTHING, Happening
+from runners.execution.progress import Follower, Progress
+from runners.generators.generators import generators
+from runners.generators.load import Generator, LoadSpec, planned_s
+from runners.readers.reading import read_step, store_frames
+from runners.readers.run import Step
+from runners.storage.run_folder import RunFolder, StepFolder
+from runners.storage.schema import FillRecord, StepRecord, SweepRecord, write_record
+from runners.targets.base import Target
+from runners.toolchain.tools import TRUEPACE
+from runners.toolchain.workshop import Workshop
+from runners.trial import machine
+from runners.trial.fill import check_filled, fill_by_hand
+from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
+from runners.trial.recording import Recorder
+from runners.trial.step import Instrument, Tick, measure_step, skipped, statistics, store_status
+from runners.trial.telemetry import disk_bytes, processes, rest
+from runners.trial.witness import StallWitness
+
+FILL_CONNECTIONS = 8
+ONE_CONNECTION = Shape()
+FILL_BOUND_S = 120.0
+FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
+REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
+
+
+def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
+    """What the store takes when its background work is done, beside what it was given."""
+    settled_s = rest(server, REST_BOUND_S)
+    filled = replace(
+        record.fill,
+        given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
+        live_bytes=workload.filled_bytes,
+        settled_s=settled_s,
+        data_bytes=disk_bytes(server.data) if server.data else None,
+    )
+    return replace(
+        record,
+        fill=filled,
+        store_after=store_status(server.status()),
+        statistics_after=statistics(server),
+        process_after=processes(server.pids),
+    )
+
+
+def _generator(shop: Workshop, name: str) -> Generator:
+    found = generators(shop)
+    return found[name] if name in found else found["wrk2"]  # the workshop refuses to open without either
+
+
+class Measurement:
+    """Takes the steps of one run, all with the same instrument."""
+
+    def __init__(
+        self,
+        shop: Workshop,
+        generator: str,
+        generator_cpus: tuple[int, ...] | None,
+        size: Size,
+        folder: RunFolder,
+        progress: Progress,
+    ) -> None:
+        self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
+        self._instrument = Instrument(
+            _generator(shop, generator),
+            Profiler(shop.java, shop.servers.profiler_jars) if shop.java and shop.servers else None,
+            generator_cpus,
+            machine.taskset(),
+            Recorder(shop.java) if shop.java else None,
+            StallWitness(TRUEPACE.with_name("stall-witness")),
+        )
+        self._taken: dict[str, Step] = {}
+
+    def step(
+        self,
+        name: str,
+        kind: str,
+        server: Target,
+        workload: Workload,
+        rate: Rate | None,
+        profile: ProfileSpec | None = None,
+        shape: Shape = ONE_CONNECTION,
+        more: Mapping[str, object] | None = None,
+        generator: str = "",
+        beside: Callable[[float], Happening | None] = lambda _lead_s: None,
+        sweep: Sweep | None = None,
+    ) -> Step:
+        """Measure one step and keep it, with the fields `more` of its record. `rate` None: closed loop.
+
+        `generator` is another than the run's; `beside` gives, from the seconds for which a load is sent before it is
+        recorded, what happens meanwhile. With `sweep` the rate goes through its short steps. Says so when the step is
+        not valid.
+        """
+        warmup_s, duration_s = self._size.times_s(kind, open_loop=rate is not None)
+        load = LoadSpec(
+            server.url + workload.path,
+            workload.script,
+            rate.rps if rate else None,
+            duration_s if shape.duration_s is None else shape.duration_s,
+            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
+            shape.connections,
+            shape.threads,
+            shape.requests,
+            workload.arguments,
+            parts_rps=sweep.parts_rps if sweep else (),
+        )
+        label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
+        extra = {"label": label, "role": kind, "workload": workload.name, "rate_basis": rate.basis if rate else ""}
+        if sweep is not None:
+            more = {**(more or {}), "sweep": SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s)}
+        sender = self._sender(generator)
+        during = beside(sender.lead_s(load)) or NOTHING
+        try:
+            step = self.measured(
+                name,
+                {**extra, **(more or {})},
+                server,
+                load,
+                sender if generator else None,
+                profile=profile,
+                tick=lambda _elapsed_s: during.begin(),
+                after=during.record,
+            )
+        finally:
+            during.end()
+        self._progress.say(line(step))
+        return step
+
+    def has_generator(self, name: str) -> bool:
+        """Whether a generator of that name was found on this machine."""
+        return name in generators(self._shop)
+
+    def has_jdk(self, release: int) -> bool:
+        """Whether there is a JDK of that feature release; 0 is the lab's own."""
+        return self._shop.jdk_of(release) is not None
+
+    def _sender(self, name: str) -> Generator:
+        return generators(self._shop)[name] if name else self._instrument.generator
+
+    def measured(
+        self,
+        name: str,
+        extra: dict[str, Any],
+        server: Target,
+        load: LoadSpec,
+        generator: Generator | None = None,
+        *,
+        profile: ProfileSpec | None = None,
+        tick: Tick = lambda _elapsed_s: None,
+        after: Callable[[StepFolder], dict[str, Any]] = lambda _folder: {},
+    ) -> Step:
+        """Measure any load, with another generator than the run's if one is given, and keep it.
+
+        `extra` are fields of the step's record, among them its `label`. `tick` is called at the start and once a
+        second; `after` when the load is over, for what is only known then.
+        """
+        instrument = self._for(str(extra.get("role")), profile)
+        if load.targets or load.parts_rps:  # ours alone can share a schedule, or change its rate
+            generator = _generator(self._shop, "truepace")
+        if generator:
+            instrument = dataclasses.replace(instrument, generator=generator)
+        text = extra["label"] + (f" at {load.rate_rps:,.0f}/s" if load.rate_rps and not generator else "")
+        text += ", closed loop" if load.rate_rps is None and not generator else ""
+        folder = self._folder.begin_step(name)
+        try:
+            # a number of requests takes what it takes; its duration is a bound
+            length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
+            follower = Follower(folder.slices)
+            with self._progress.part(text, length_s + AROUND_A_LOAD_S) as part:
+
+                def show(elapsed_s: float) -> None:
+                    part.tick(elapsed_s, follower.read())
+
+                try:
+                    record = measure_step(folder, server, load, instrument, profile, tick, show)
+                except ServerError as gone:
+                    record = skipped(server, load, instrument, gone)
+                step = self._keep(folder, replace(record, **extra, **after(folder)))
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
+            raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
+        self._taken[name] = step
+        return step
+
+    def _for(self, kind: str, profile: ProfileSpec | None = None) -> Instrument:
+        """Only where latency is quoted and explained are the causes of its tail recorded."""
+        return (
+            self._instrument
+            if kind == "load" and profile is None
+            else dataclasses.replace(self._instrument, recorder=None)
+        )
+
+    def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
+        write_record(folder, record)
+        step = read_step(folder)
+        verdict = judge(step)
+        judged = replace(step.record, valid=verdict.valid, invalid_reasons=verdict.reasons, saturated=verdict.saturated)
+        store_frames(step)
+        if record.sweep is not None:
+            folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
+        final = self._folder.commit_step(folder, judged)
+        return dataclasses.replace(step, folder=final, record=judged)
+
+    def fill(self, server: Target, workload: Workload) -> None:
+        """Write the workload's keys once each, then read some back. Raises MeasureError when one is missing."""
+        keys, times = workload.filled_keys, 1 + workload.rewrites
+        seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
+        takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
+        text = f"fill {server.subject} with {keys:,} keys"
+        with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as part:
+            if self._shop.truepace is None:
+                fill_by_hand(server, keys, workload.filled_value_bytes)
+            else:
+                load = LoadSpec(
+                    server.url,
+                    FILL.script,
+                    None,
+                    max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
+                    connections=FILL_CONNECTIONS,
+                    requests=times * keys,
+                    script_arguments=(str(keys), str(workload.filled_value_bytes)),
+                )
+                folder = self._folder.begin_step(f"fill-{server.subject}")
+                own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "truepace"))
+                measured = measure_step(folder, server, load, own, tick=part.tick)
+                label, filled = f"{server.subject} fill", FillRecord(keys=keys)
+                record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
+                if workload.rewrites:
+                    record = _at_rest(record, server, workload)
+                self._taken[folder.name] = self._keep(folder, record)
+            check_filled(server, keys)
+
+    def say(self, line: str) -> None:
+        """A line beside the progress."""
+        self._progress.say(line)
+
+    def achieved_rps(self, name: str) -> float | None:
+        """What an earlier step of this run achieved, where it was valid."""
+        taken = self._taken.get(name)
+        return float(taken.frames["summary"]["achieved_rps"].iloc[0]) if taken is not None and taken.valid else None
+
+    def server_cpu_share(self, name: str) -> float:
+        """CPU seconds a second that the server used in an earlier step of this run, or a guess when there is none."""
+        taken = self._taken.get(name)
+        if taken is None or taken.frames["telemetry"].empty:
+            return SERVER_CPU_SHARE
+        share = float(taken.frames["telemetry"]["server_cpu_cores"].mean())
+        return share if share > 0 else SERVER_CPU_SHARE

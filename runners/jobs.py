@@ -1,0 +1,205 @@
+"""Measure a job of a campaign on this machine, in this process, and name its result by its content."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import socket
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runners.analysis.machine_stalls import stalls_of, windows
+from runners.design.campaign import Job
+from runners.design.commands import plan_of
+from runners.design.experiment import REPORT_S
+from runners.design.parameter import Value
+from runners.design.size import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
+from runners.design.target import foreign, target_of
+from runners.errors import LabError, PlanError
+from runners.execution.campaign import UNWRITABLE, Outcome, outcome_of
+from runners.execution.progress import Sink
+from runners.experiments.registry import blocks_of, planned_s
+from runners.lab import Lab
+from runners.readers.history import machine_class
+from runners.readers.reading import read_step
+from runners.storage.run_folder import RunFolder, StoreError
+from runners.storage.schema import read_record
+from runners.targets.revision import content_hash
+from runners.toolchain import workshop
+from runners.toolchain.build import present_loadgen_sources, source_hash
+from runners.toolchain.tools import CHECKOUT, SERVER_JAVA, TRUEPACE, find_wrk, find_wrk2, require_jdk
+from runners.trial import machine
+
+SERVERS = ("setting", "a", "b")  # parameters that may name a target
+
+
+class Appraisal:
+    """Gives a job's content address and its planned seconds; looks at the machine and at what is measured once."""
+
+    def __init__(self) -> None:
+        self._machine = machine_class(machine.facts())
+        self._target = cache(_target_content)
+        self._generator = cache(_generator)
+        self._server = cache(_server)
+
+    def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
+        """Raises PlanError for what can't be measured, ToolError without the JDK that it needs."""
+        plan = plan_of(kind)
+        if not blocks_of(plan.number, parameters):
+            raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
+        named = {key: self._target(str(value)) for key, value in parameters.items() if key in SERVERS}
+        chosen = str(parameters.get("generators", parameters.get("generator", "truepace")))
+        content = {
+            "kind": kind,
+            "parameters": {**parameters, **named},
+            "repeat": repeat,
+            "machine": self._machine,
+            "generator": self._generator(chosen),
+            "server": None if foreign(parameters) else self._server(),
+        }
+        text = json.dumps(content, sort_keys=True, ensure_ascii=True)
+        length_s = planned_s(plan, dict(parameters)) - REPORT_S
+        sentinel_s = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
+        return hashlib.sha256(text.encode()).hexdigest()[:16], length_s + sentinel_s
+
+
+def _target_content(text: str) -> str:
+    file = target_of(text)
+    return text if file is None else content_hash(file)
+
+
+def _generator(chosen: str) -> dict[str, str]:
+    """Identify the generators that are chosen; truepace sends every sentinel."""
+    found = {"truepace": present_loadgen_sources() if CHECKOUT else workshop.truepace_tool(TRUEPACE).version}
+    for name, find in (("wrk2", find_wrk2), ("wrk", find_wrk)):
+        if name in chosen.split(",") and (tool := find()) is not None:
+            found[name] = tool.version
+    return found
+
+
+def _server() -> str:
+    """Identify the lab's own servers, without building them: sources and JDK."""
+    return f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}"
+
+
+class LocalRunner:
+    """Measures jobs in this process, one after the other. `say` is given what a user should know beside the outcome."""
+
+    def __init__(self, shown_in: Sink, say: Callable[[str], None]) -> None:
+        self._shown_in, self._say = shown_in, say
+        self._shops: dict[tuple[str, bool], workshop.Workshop] = {}
+
+    def run(self, job: Job, folder: Path) -> Outcome:
+        """Measure into `folder`, going on with what an attempt that did not end has left there."""
+        begun_s = time.monotonic()
+
+        def failed(error: Exception, stop: bool) -> Outcome:
+            cause = str(error) or repr(error)
+            with contextlib.suppress(OSError, LabError):
+                RunFolder.open(folder).update_manifest(cause=cause)
+            return Outcome(
+                address=job.address, status="failed", cause=cause, stop=stop, took_s=time.monotonic() - begun_s,
+                host=socket.gethostname(),
+            )  # fmt: skip
+
+        try:
+            return self._measured(job, folder, begun_s)
+        except OSError as error:
+            return failed(error, error.errno in UNWRITABLE)
+        except LabError as error:
+            cause = error.__cause__
+            return failed(error, isinstance(cause, OSError) and cause.errno in UNWRITABLE)
+
+    def _measured(self, job: Job, folder: Path, begun_s: float) -> Outcome:
+        run, resume = self._opened(job, folder)
+        kept = {(step.name, read_record(step).started_unix_us) for step in run.steps()}
+        try:
+            lab = self._begun(job, run, resume)
+        except PlanError as error:
+            if not resume:
+                raise
+            self._say(f"{folder.name} is measured anew: {error.cause}")
+            run, _ = self._opened(job, folder, anew=True)
+            lab = self._begun(job, run, resume=False)
+        with _printing_into(run):
+            try:
+                for block in lab.blocks:
+                    lab.run(block)
+                fields = _seen(run, kept) | {"took_s": time.monotonic() - begun_s, "host": socket.gethostname()}
+                outcome = outcome_of(job, **fields)
+                if job.report:
+                    run.update_manifest(outcome=outcome)
+                    lab.conclude()
+                else:
+                    lab.finish(outcome=outcome)
+            finally:
+                lab.close()
+        return msgspec.convert(outcome, Outcome)
+
+    def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
+        """The job's run folder, and whether it is gone on with: who began it is gone, as this lab holds the results."""
+        if not anew:
+            with contextlib.suppress(StoreError):
+                run = RunFolder.open(folder)
+                manifest = run.manifest()
+                if manifest.get("address") == job.address and "machine" in manifest:  # it was looked at before a load
+                    run.update_manifest(status="interrupted")
+                    return run, True
+        shutil.rmtree(folder, ignore_errors=True)
+        plan = plan_of(job.kind)
+        about = {"title": plan.title, "address": job.address, "job": msgspec.to_builtins(job)}
+        size = plan.size_of(job.parameters)
+        return RunFolder.create(folder.parent, plan.number, size, about, name=folder.name), False
+
+    def _begun(self, job: Job, run: RunFolder, resume: bool) -> Lab:
+        generator, own = str(job.parameters.get("generator", "truepace")), not foreign(job.parameters)
+        if (generator, own) not in self._shops:
+            self._shops[generator, own] = workshop.prepare(generator, self._say, own_servers=own)
+        with _printing_into(run):
+            return Lab.open(
+                job.kind,
+                job.parameters,
+                resume=run.path if resume else None,
+                folder=None if resume else run,
+                shop=self._shops[generator, own],
+                shown_in=self._shown_in,
+            )
+
+
+@contextlib.contextmanager
+def _printing_into(run: RunFolder) -> Iterator[None]:
+    """Keep what the lab prints of a run in its folder."""
+    with run.lab_log.open("a", encoding="utf-8", buffering=1) as log, contextlib.redirect_stdout(log):
+        yield
+
+
+def _seen(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
+    """What the trials of a run say of it as a whole, and the sentinel of the machine.
+
+    Those that are `kept` from an earlier session took none of this one's time.
+    """
+    steps = run.steps()
+    records = [read_record(step) for step in steps]
+    found: dict[str, Any] = {
+        "trials": len(records),
+        "invalid": sum(not record.valid for record in records),
+        "loaded_s": sum(
+            max(0, record.ended_unix_us - record.started_unix_us)
+            for record in records
+            if (record.name, record.started_unix_us) not in kept
+        )
+        / 1e6,
+        "sentinel_us": (run.manifest().get("sentinel") or {}).get("p50_us"),
+    }
+    for step, record in zip(steps, records, strict=True):
+        if record.role == SENTINEL and record.witness is not None and record.witness.cpus:
+            still_s = float((windows(stalls_of(read_step(step))) @ [-1.0, 1.0]).sum())
+            found["stalled_share"] = still_s / (SENTINEL_WARMUP_S + SENTINEL_S)
+    return found

@@ -1,0 +1,245 @@
+"""A campaign that is killed at any moment resumes to the same set of results, each measured once."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from runners.design.campaign import Job
+from runners.design.parameter import Value
+from runners.errors import MeasureError, PlanError
+from runners.execution.campaign import LOCK, Outcome, Results, carry_out, outcome_of
+from runners.execution.campaign_table import Lines, LiveTable, duration, plan_lines
+from runners.execution.progress import Event
+from runners.storage.run_folder import RunFolder
+
+PLANNED_S = 10.0
+
+
+class KilledError(BaseException):
+    """What ends a lab in the midst of something."""
+
+
+def job(number: int, repeat: int = 1) -> Job:
+    parameters: dict[str, Value] = {"size": "smoke", "rate_rps": number}
+    address = f"{number:08}{repeat:08}"
+    return Job(name="one", kind="01", parameters=parameters, repeat=repeat, planned_s=PLANNED_S, address=address)
+
+
+@dataclass
+class Fake:
+    """Writes the folder of a run in four moments, at any of which it may be killed, and counts what it measured."""
+
+    kills: list[int] = field(default_factory=list)
+    refused: frozenset[str] = frozenset()
+    stops: frozenset[str] = frozenset()
+    moments: int = 0
+    completed: list[str] = field(default_factory=list)
+
+    def _moment(self) -> None:
+        self.moments += 1
+        if self.kills and self.moments == self.kills[0]:
+            self.kills.pop(0)
+            self.moments = 0
+            raise KilledError
+
+    def run(self, job: Job, folder: Path) -> Outcome:
+        if job.address in self.refused | self.stops:
+            return Outcome(address=job.address, status="failed", cause="it is ill", stop=job.address in self.stops)
+        self._moment()
+        folder.mkdir(exist_ok=True)
+        self._moment()
+        run = RunFolder(folder)
+        run.steps_path.mkdir(exist_ok=True)
+        run.write_manifest({"schema": "run/1", "run": folder.name, "status": "running", "address": job.address})
+        self._moment()
+        run.update_manifest(outcome=outcome_of(job, trials=3))
+        self._moment()
+        run.finish("complete")
+        self.completed.append(job.address)
+        return Outcome(address=job.address, status="complete", trials=3)
+
+
+@dataclass
+class Seen:
+    """Remembers what a campaign showed."""
+
+    begun: list[str] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)
+
+    def begin(self, job: Job) -> None:
+        self.begun.append(job.address)
+
+    def end(self, job: Job, outcome: Outcome, there: bool) -> None:
+        assert outcome.address == job.address
+        if there:
+            self.there.append(job.address)
+
+
+def manifests(root: Path) -> dict[str, tuple[str, str]]:
+    found = {path.name: RunFolder(path).manifest() for path in root.iterdir() if path.is_dir()}
+    return {name: (manifest["status"], manifest["address"]) for name, manifest in found.items()}
+
+
+JOBS = [job(number, repeat) for repeat in (1, 2) for number in (3, 1, 2)]
+
+
+@settings(max_examples=60)
+@given(kills=st.lists(st.integers(1, 4 * len(JOBS)), max_size=6))
+def test_a_campaign_killed_at_any_moments_resumes_to_the_undisturbed_set(
+    tmp_path_factory: pytest.TempPathFactory, kills: list[int]
+) -> None:
+    whole, disturbed = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("disturbed")
+    carry_out(JOBS, Fake(), Results(whole), Seen())
+    fake = Fake(kills=list(kills))
+    for _ in range(len(kills) + 1):
+        try:
+            with Results(disturbed).held():
+                ended = carry_out(JOBS, fake, Results(disturbed), Seen())
+            break
+        except KilledError:
+            pass
+    assert manifests(disturbed) == manifests(whole)
+    assert sorted(fake.completed) == sorted(each.address for each in JOBS), "nothing is measured twice"
+    assert [outcome.address for outcome in ended.outcomes] == [each.address for each in JOBS]
+
+
+def test_what_is_there_is_not_measured_again_whichever_campaign_made_it(tmp_path: Path) -> None:
+    carry_out(JOBS[:2], Fake(), Results(tmp_path), Seen())
+    fake, seen = Fake(), Seen()
+    ended = carry_out(JOBS, fake, Results(tmp_path), seen)
+    assert seen.there == [each.address for each in JOBS[:2]] and seen.begun == [each.address for each in JOBS[2:]]
+    assert {outcome.trials for outcome in ended.outcomes} == {3}, "what a manifest keeps is read back"
+
+
+def test_a_folder_that_holds_another_result_or_a_broken_manifest_does_not_count(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    carry_out(JOBS[:1], Fake(), results, Seen())
+    RunFolder(results.folder(JOBS[0])).update_manifest(address="another")
+    assert results.outcome(JOBS[0]) is None
+    RunFolder(results.folder(JOBS[0])).manifest_path.write_text("{", encoding="utf-8")
+    assert results.outcome(JOBS[0]) is None
+
+
+def test_a_job_that_fails_is_tried_again_by_the_next_call_and_the_others_are_measured(tmp_path: Path) -> None:
+    fake = Fake(refused=frozenset({JOBS[1].address}))
+    assert carry_out(JOBS, fake, Results(tmp_path), Seen()).failed == 1
+    assert len(fake.completed) == len(JOBS) - 1
+    seen = Seen()
+    assert carry_out(JOBS, Fake(), Results(tmp_path), seen).failed == 0
+    assert seen.begun == [JOBS[1].address]
+
+
+def test_a_full_disk_ends_the_campaign_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    with pytest.raises(MeasureError, match="free some room") as full:
+        carry_out(JOBS, Fake(stops=frozenset({JOBS[2].address})), Results(tmp_path), Seen())
+    assert full.value.cause == "it is ill"
+    seen = Seen()
+    carry_out(JOBS, Fake(), Results(tmp_path), seen)
+    assert seen.begun == [each.address for each in JOBS[2:]]
+
+
+def test_what_does_not_fit_into_the_budget_is_left_to_the_next_call_in_the_same_order(tmp_path: Path) -> None:
+    now_s = iter(range(0, 1_000, 5))  # each look at the clock takes five seconds
+    seen = Seen()
+    ended = carry_out(JOBS, Fake(), Results(tmp_path), seen, minutes=0.5, clock_s=lambda: float(next(now_s)))
+    assert seen.begun and [each.address for each in ended.left] == [each.address for each in JOBS[len(seen.begun) :]]
+    assert 5.0 * len(seen.begun) + PLANNED_S <= 30.0 < 5.0 * (len(seen.begun) + 1) + PLANNED_S
+    assert carry_out(JOBS, Fake(), Results(tmp_path), Seen()).left == ()
+
+
+def test_a_clock_that_is_stepped_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([2e9, 1.0, 3e9, 0.0] * 100)
+    monkeypatch.setattr(time, "time", lambda: next(times))
+    seen = Seen()
+    assert carry_out(JOBS, Fake(), Results(tmp_path), seen, minutes=60).left == ()
+    assert seen.begun == [each.address for each in JOBS]
+
+
+def test_two_labs_do_not_measure_into_one_folder(tmp_path: Path) -> None:
+    program = (
+        "import sys, pathlib\n"
+        "from runners.execution.campaign import Results\n"
+        "with Results(pathlib.Path(sys.argv[1])).held():\n"
+        "    print('held', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout is not None and other.stdout.readline() == "held\n"
+    try:
+        with pytest.raises(PlanError, match=f"process {other.pid} is measuring into it; wait for it"):
+            Results(tmp_path).held().__enter__()
+    finally:
+        other.kill()  # kill -9: the kernel lets go
+        other.wait()
+        other.stdout.close()
+    with Results(tmp_path).held():
+        pass
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_folder_that_cannot_be_written_to_is_named(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(PlanError, match="LAB_RUNS") as refused:
+        Results(tmp_path).held().__enter__()
+    assert refused.value.thing == str(tmp_path)
+
+
+def test_a_folder_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PlanError, match="can't be written to"):
+        Results(tmp_path / "file" / "runs").held().__enter__()
+
+
+def test_the_lock_is_in_no_list_of_runs(tmp_path: Path) -> None:
+    with Results(tmp_path).held(), (tmp_path / LOCK).open() as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+
+
+def test_the_plan_says_what_is_left_and_how_long_it_takes(tmp_path: Path) -> None:
+    carry_out(JOBS[:2], Fake(), Results(tmp_path), Seen())
+    *cells, whole = plan_lines(JOBS, Results(tmp_path), minutes=0.5)
+    assert cells[0] == "one: 01 size=smoke rate_rps=3: 1 of 2 to measure, 10 s" and len(cells) == 3
+    assert whole == "6 runs, 2 there already; planned length 40 s; the budget is 30 s a call"
+    ordered = [line.split() for line in plan_lines(JOBS, Results(tmp_path), None, ordered=True)][3:-1]
+    assert [line[-4:-2] for line in ordered][:2] == [["1,", f"{JOBS[0].address}:"], ["1,", f"{JOBS[1].address}:"]]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_campaign_is_shown_on_a_terminal_and_in_a_log(tmp_path: Path, live: bool) -> None:
+    out = StringIO()
+    shown = LiveTable(JOBS, Console(file=out, width=160, force_terminal=True)) if live else Lines(JOBS, out)
+    carry_out(JOBS[:1], Fake(), Results(tmp_path), Seen())
+    carry_out(JOBS, Fake(refused=frozenset({JOBS[1].address})), Results(tmp_path), shown)
+    shown.show(Event(1.0, 2.0, "GET at 200/s"))
+    shown.stop()
+    text = out.getvalue()
+    assert "it is ill" in text
+    if live:
+        assert "6 of 6 ended, 1 failed" in text and "there already" in text
+    else:
+        assert text.count("planned 10 s") == 5 and text.rstrip().endswith("at most 0 s planned for the rest")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(9.6, "10 s"), (75, "1 min 15 s"), (7_260, "2 h 01 min")])
+def test_a_duration_is_written_as_far_as_it_matters(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -1,0 +1,116 @@
+"""The figures of many runs as one Parquet data set: the same as from the runs themselves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
+
+from runners.cli import lab
+from runners.design.size import SENTINEL
+from runners.errors import PlanError
+from runners.readers import dataset
+from runners.readers.history import HistoryError, history_of, machine_class, open_history, sentinel_history
+from runners.storage.run_folder import RunFolder, StepFolder, runs
+from runners.storage.schema import read_record, write_record
+from runners.tests.readers.test_history import made
+
+ONE = "SELECT run, step, metric, value FROM measurements ORDER BY ALL"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Three runs on two kinds of machine."""
+    folder = tmp_path / "runs"
+    paths = [made(folder), made(folder), made(folder, engines=("rocksdb",))]
+    run = RunFolder(paths[1])
+    run.update_manifest(machine={**run.manifest()["machine"], "cpu_model": "O'Another, at 50 % = 2 GHz / é"})
+    return folder
+
+
+def test_a_data_set_holds_the_figures_of_all_runs_by_experiment_and_machine(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset, "BATCH", 2)
+    written = dataset.write(tmp_path / "set", (root,))
+    found = dataset.open_dataset(tmp_path / "set")
+    pd.testing.assert_frame_equal(found.query(ONE), open_history((root,)).query(ONE))
+    assert (written.runs, written.figures) == (3, len(found.query(ONE)))
+    classes = {machine_class(run.manifest()["machine"]) for run in runs(root)}
+    assert len(classes) == 2
+    assert {*found.query("SELECT DISTINCT machine_class FROM measurements")["machine_class"]} == classes
+    assert {path.name for path in (tmp_path / "set").iterdir()} == {dataset.MARK, "experiment=01"}
+    kinds = found.query("DESCRIBE measurements").set_index("column_name")["column_type"]
+    assert kinds["experiment"] == kinds["machine_class"] == "VARCHAR" and kinds["started"].startswith("TIMESTAMP")
+
+
+def test_it_is_made_anew_when_it_is_whole_and_never_in_place_of_anything_else(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "set"
+    dataset.write(place, (root,))
+    before = dataset.open_dataset(place).query(ONE)
+
+    def broken(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space"):
+        patched.setattr(dataset, "append", broken)
+        dataset.write(place, (root,))
+    pd.testing.assert_frame_equal(dataset.open_dataset(place).query(ONE), before)
+    shutil.rmtree(runs(root)[0].path)
+    dataset.write(place, (root,))
+    assert dataset.open_dataset(place).query("SELECT DISTINCT run FROM measurements").shape == (2, 1)
+    with pytest.raises(PlanError, match="it is there and no data set"):
+        dataset.write(root, (root,))
+
+
+def test_a_run_counts_once_and_one_that_cannot_be_read_is_named(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs(root)[0].path, tmp_path / "more" / "copy")
+    (root / "broken").mkdir()
+    (root / "broken" / "manifest.json").write_text("{", encoding="utf-8")
+    written = dataset.write(tmp_path / "set", (root, tmp_path / "more"))
+    assert written.runs == 3 and len(written.unreadable) == 1 and "broken" in written.unreadable[0]
+
+
+def test_without_a_figure_it_can_be_asked_too(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    assert dataset.write(tmp_path / "set", (tmp_path / "runs",)).figures == 0
+    assert dataset.open_dataset(tmp_path / "set").query("FROM measurements").empty
+
+
+def test_the_command_writes_it_and_answers_by_it(root: Path, tmp_path: Path) -> None:
+    place = str(tmp_path / "set")
+    done = CliRunner().invoke(lab, ["dataset", place, str(root)])
+    assert done.exit_code == 0 and "figures of 3 runs" in done.output
+    asked = ["dataset", place, "--sql", "SELECT count(DISTINCT run) AS runs FROM measurements", "--format", "json"]
+    assert json.loads(CliRunner().invoke(lab, asked).output) == [{"runs": 3}]
+    assert isinstance(CliRunner().invoke(lab, ["dataset", place, "--sql", "FROM runs"]).exception, HistoryError)
+    assert isinstance(CliRunner().invoke(lab, ["dataset", str(root), "--sql", "FROM runs"]).exception, PlanError)
+
+
+def test_a_sentinel_is_set_beside_the_latest_runs_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for run in runs(root)[:2]:
+        step = StepFolder(run.steps_path / SENTINEL)
+        shutil.copytree(next(each.path for each in run.complete() if each.name.startswith("put-")), step.path)
+        write_record(step, replace(read_record(step), role=SENTINEL, treatment=SENTINEL, valid=True, profiled=()))
+        run.update_manifest(machine={"cores": 2})
+    here = runs(root)[0]
+    opened: list[str] = []
+
+    def counting(folders, only=None, seen=None):  # type: ignore[no-untyped-def]
+        found = list(folders)
+        opened.extend(folder.name for folder in found if folder.path.parent == root)
+        return history_of(found, only, seen)
+
+    monkeypatch.setattr("runners.readers.history.history_of", counting)
+    assert len(sentinel_history(here)) == 1 and len(opened) == 3
+    opened.clear()
+    monkeypatch.setattr("runners.readers.history.COMPARED_SENTINELS", 2)
+    sentinel_history(here)
+    assert len(opened) == 2, "the cost of a run must not grow with the number of those before it"
