@@ -119,7 +119,7 @@ def questions(as_json: bool) -> None:
     """List the reports' questions, what decides each, and the reference runs' answers."""
     import msgspec
 
-    from runners.experiments.question_table import answered_share, table
+    from runners.experiments.registry import answered_share, table
 
     rows = table()
     if as_json:
@@ -262,7 +262,7 @@ def _written(found: Audit, form: str) -> str:
     }
     if form in writers:
         return writers[form](found)
-    from runners.report.audit import as_html  # here, because figures take longer to load than an audit takes
+    from runners.report.exports import as_html  # here, because figures take longer to load than an audit takes
 
     return as_html(found)
 

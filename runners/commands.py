@@ -39,9 +39,7 @@ from runners.readers import write
 from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
-from runners.report.between import comparison_page
-from runners.report.comment import comment
-from runners.report.metrics import FORMATS
+from runners.report.exports import FORMATS, comment, comparison_page
 from runners.report.overview import cpu_us
 from runners.report.report import replace_file
 from runners.storage.run_folder import RUNS, RunFolder

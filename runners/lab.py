@@ -238,6 +238,9 @@ class Lab:
 
     def _draw_ladder(self, block: KneeSearch | Ladder, steps: Sequence[Step]) -> None:
         """Draw the ladder that these steps are, with what was published for it, and what the profiler saw by rate."""
+        if isinstance(block, KneeSearch) and block.others:
+            draw(lambda: report.knees([step for step in steps if step.kind == RATE_STEP]))
+            return
         name = block.server.name if isinstance(block, KneeSearch) else block.ladder
         measured = [step for step in steps if step.kind == RATE_STEP and step.record.ladder is not None]
         found = ladder_of(name, [step for step in measured if step.record.ladder and step.record.ladder.name == name])
@@ -260,7 +263,7 @@ class Lab:
             conclusion = write_report(self.folder, questions_of(str(self.folder.manifest()["experiment"])))
         self.close()
         print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
-        return report.conclusion(conclusion)
+        return Concluded(conclusion)
 
     def finish(self, **fields: object) -> None:
         """End a complete run without a report, which `lab report` writes; `fields` go into its manifest."""

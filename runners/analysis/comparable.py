@@ -2,8 +2,8 @@
 
 Two things do. A measurement that never became steady (see steady_state), or that ended with JIT compilation
 unfinished, has no percentile of its own: it depends on when the measurement ended. And a tail that the machine made
-(see machine_tail) is not that of what ran on it: what is left of a difference is not known. No difference is told
-then, and the sentence says why.
+(see tail_attribution.made) is not that of what ran on it: what is left of a difference is not known. No difference is
+given then, and the sentence says why.
 
 Of repeats, more than half of a side's have to be so. Fewer are what repeats are for: they fall on both sides by
 chance, and that chance is in the interval. Repeats are too short to tell whether they are steady, and their spread is
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from runners.analysis import facts
-from runners.analysis.comparison import LEVELS, Difference, Verdict
+from runners.analysis.comparison import LEVELS, Row
 from runners.analysis.finding import Finding
 from runners.analysis.floors import unresolved
 from runners.analysis.intervals import Bounded
-from runners.analysis.machine_tail import P99, made
 from runners.analysis.steady_state import not_warm, steadiness
+from runners.analysis.tail_attribution import P99, made
 from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.severity import Severity
@@ -43,7 +43,7 @@ def why(level: float, *sides: Side) -> str:
 
 
 def unbounded(change: Bounded) -> str:
-    """Why a difference is not told that is not known to lie on one side of zero, nor to hold it; empty where it is."""
+    """Why a difference is not given that is not known to lie on one side of zero, nor to hold it; empty where it is."""
     return "" if change.bounded or change.sign else "too few of the slowest requests to bound it"
 
 
@@ -60,10 +60,10 @@ def in_turn(first: Step, second: Step, level: float = P99) -> str:
 
 def not_compared(first: Step, second: Step, figure: str) -> Finding | None:
     """The sentence in place of a difference in p99, where it is not that of what was measured."""
-    told = in_turn(first, second)
-    if not told:
+    why = in_turn(first, second)
+    if not why:
         return None
-    text = f"The p99 of {facts.title(first)} and {facts.title(second)} are not compared: {told}"
+    text = f"The p99 of {facts.title(first)} and {facts.title(second)} are not compared: {why}"
     evidence: dict[str, write.Value] = {}
     for step in (first, second):
         one, value = made(step), facts.quoted(step, P99)
@@ -74,7 +74,7 @@ def not_compared(first: Step, second: Step, figure: str) -> Finding | None:
     return Finding(code, Severity.WARNING, write.sentence(text), evidence, (first.name, second.name), figure, remedy)
 
 
-def marked(found: Sequence[Difference], *sides: Side) -> list[Difference]:
+def marked(found: Sequence[Row], *sides: Side) -> list[Row]:
     """Differences of repeats, those marked that lie beyond their interval in a percentile that the machine made."""
     return [
         dataclasses.replace(
@@ -83,7 +83,7 @@ def marked(found: Sequence[Difference], *sides: Side) -> list[Difference]:
                 _late(LEVELS[each.quantity.name], s) or _machine(LEVELS[each.quantity.name], s) for s in sides
             ),
         )
-        if each.quantity.name in LEVELS and each.verdict in (Verdict.LOWER, Verdict.HIGHER)
+        if each.quantity.name in LEVELS and each.decided
         else each
         for each in found
     ]

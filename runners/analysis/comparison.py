@@ -1,4 +1,4 @@
-"""Quantities that are compared, and the difference of two treatments in one of them."""
+"""Quantities that are compared, the change of one from a baseline to a treatment, and both in words."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.stats import ttest_ind
+
+from runners.analysis import facts
+from runners.readers import write
+from runners.readers.run import Step
 
 ALPHA = 0.05
-POWER = 0.9
 RESOLUTION = 0.001  # a histogram of three digits
 LEAST_US = 0.5  # half of the smallest unit
+#: A ratio that may be five times as large as it is tells a direction at most.
+WIDEST = 4.0
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Something that is compared. `lower_is_better` None: neither is."""
+    """Something that is compared."""
 
     name: str
     label: str
@@ -42,50 +47,143 @@ LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}  # tho
 
 
 class Verdict(StrEnum):
-    LOWER = "lower"
+    """What a comparison says of a treatment against the baseline."""
+
     HIGHER = "higher"
-    NONE = "none"  # a difference as large as asked for would have been seen
-    UNSEEN = "unseen"  # not enough rounds to tell
-    MACHINE = "machine"  # it can be seen, and is not the settings'
+    LOWER = "lower"
+    SAME = "the same within the margin"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """B against A in one quantity, as a share of A: 0.05 is 5 % more, over so many `rounds` or runs of each.
+class Row:
+    """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the verdict.
 
-    `machine`: why it is not told as the settings' (see machine_tail), or nothing.
+    The values are geometric means over so many `starts` (or runs, or rounds), of the loads alone where there are any.
+    `spill_over`: ratio and verdict are theirs too, as the shared schedule contradicts them. `starts_needed`: how many
+    would decide it, None where it is decided or can't be said. `machine`: why a difference is not the treatments'.
     """
 
     quantity: Quantity
-    a: float
-    b: float
-    share: float
+    baseline: str
+    treatment: str
+    ratio: float
     low: float
     high: float
-    rounds: int
-    spread: float  # standard deviation of the logarithm between rounds
-    see: float
+    verdict: Verdict
+    baseline_value: float
+    treatment_value: float
+    starts: int
+    starts_needed: int | None = None
+    spill_over: bool = False
     machine: str = ""
 
     @property
-    def verdict(self) -> Verdict:
-        if self.machine:
-            return Verdict.MACHINE
-        if self.low > 0:
-            return Verdict.HIGHER
-        if self.high < 0:
-            return Verdict.LOWER
-        within = -self.see < self.low and self.high < self.see
-        return Verdict.NONE if within else Verdict.UNSEEN
+    def decided(self) -> bool:
+        """Whether the treatment differs from the baseline."""
+        return self.verdict in (Verdict.HIGHER, Verdict.LOWER) and not self.machine
 
-    def more_rounds(self, count: int) -> int:
-        """About how many more rounds would show a difference of `see`, nine times of ten, with `count` quantities."""
-        least = math.log1p(self.see)
-        needed = ((norm.ppf(1 - ALPHA / count / 2) + norm.ppf(POWER)) * self.spread / least) ** 2
-        return max(0, math.ceil(float(needed)) - self.rounds)
+    @property
+    def better(self) -> bool:
+        """Whether it differs for the better."""
+        return self.decided and (self.verdict == Verdict.LOWER) == self.quantity.lower_is_better
+
+    @property
+    def said(self) -> str:
+        """The verdict in a word: faster or slower of a time, higher or lower of anything else."""
+        if self.decided and "cpu_us" not in self.quantity.name and self.quantity.unit == "us":
+            return "faster" if self.better else "slower"
+        return "not compared" if self.machine else self.verdict.value
+
+    @property
+    def change(self) -> str:
+        """The relative change with its interval."""
+        return changed(self.ratio - 1, self.low - 1, self.high - 1)
+
+    def sentence(self, margin: float, unit: str) -> str:
+        """The row in words; `unit` is what was repeated."""
+        a, b = facts.engine_name(self.baseline), facts.engine_name(self.treatment)
+        pair = f"{absolute(self.quantity, self.treatment_value)} against {absolute(self.quantity, self.baseline_value)}"
+        label, found = self.quantity.label, f"{self.change}, {pair}"
+        if self.machine:
+            text = f"The {label} of {b} and {a} are not compared: {self.machine}"
+        elif self.decided:
+            text = f"{b} is {self.said} than {a} in {label}: {found}"
+        elif self.verdict == Verdict.SAME:
+            text = f"{b} and {a} are the same in {label} within {write.percent(margin)}: {found}"
+        else:
+            text = f"It is inconclusive whether {b} and {a} differ in {label}: {found}"
+        text += "; spill-over: the shared schedule contradicts the loads alone, which count" if self.spill_over else ""
+        return f"{text}; {write.several(self.starts, unit)} of each"
+
+    def as_json(self) -> dict[str, object]:
+        """The row as plain JSON values; what is not finite becomes null."""
+        numbers = ("ratio", "low", "high", "baseline_value", "treatment_value")
+        return {
+            "quantity": self.quantity.name,
+            "unit": self.quantity.unit,
+            "lower_is_better": self.quantity.lower_is_better,
+            "baseline": self.baseline,
+            "treatment": self.treatment,
+            "verdict": self.verdict.value,
+            **{name: value if math.isfinite(value := getattr(self, name)) else None for name in numbers},
+            "starts": self.starts,
+            "starts_needed": self.starts_needed,
+        }
+
+
+def of_step(step: Step) -> dict[str, float]:
+    """What is compared, of one load: latencies in microseconds, NaN where not recorded or without an end.
+
+    What a latency is at most stands beside it: requests without an answer may leave that open.
+    """
+    found = {}
+    for name, level in LEVELS.items():
+        value, most_us = facts.at(step, level), facts.most_us(step, level)
+        found[name] = value.value if value is not None and math.isfinite(most_us) else math.nan
+        found[name + AT_MOST] = most_us
+    telemetry, achieved = step.frames["telemetry"], facts.achieved_rps(step)
+    cores = float(telemetry["server_cpu_cores"].mean()) if not telemetry.empty else math.nan
+    found["cpu_us"] = cores / achieved * 1e6 if achieved > 0 else math.nan
+    return found
 
 
 def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
     """What a histogram can't tell apart in a quantity, as a logarithm."""
     least = float(min(left.mean(), right.mean()))
     return RESOLUTION + (LEAST_US / least if quantity.unit == "us" and quantity.name != "cpu_us" else 0.0)
+
+
+def welch_half(a: Floats, b: Floats, level: float) -> float:
+    """Half of Welch's interval of the difference of two means."""
+    if a.std() == b.std() == 0:
+        return 0.0
+    bounds = ttest_ind(a, b, equal_var=False).confidence_interval(1 - level)
+    return float(bounds.high - bounds.low) / 2
+
+
+def signed(share: float) -> str:
+    """A share with its sign: +3.10 %."""
+    return ("+" if share > 0 else "") + write.percent(share)
+
+
+def changed(share: float, low: float, high: float) -> str:
+    """A relative effect with its interval: +41.0 % (+33.0 % to +49.0 %); of a wide one the nearer bound alone."""
+    if not (write.known(low) and write.known(high)):
+        return f"{signed(share)} (not bounded)"
+    if high > WIDEST:
+        return f"at least {signed(low)}" if low > 0 else f"{signed(share)} ({signed(low)} to +{factor(1 + high)})"
+    return f"{signed(share)} ({signed(low)} to {signed(high)})"
+
+
+def factor(times: float) -> str:
+    """A large ratio as a factor: 26 times."""
+    return f"{write.count(times)} times" if times >= 10 else f"{times:.2g} times"
+
+
+def absolute(quantity: Quantity, value: float) -> str:
+    """A value in its unit."""
+    if quantity.unit == "count":
+        return f"{value:.3g}"
+    unit = {"rps": write.rate, "bytes": write.size}.get(quantity.unit, write.latency)
+    return unit(value)

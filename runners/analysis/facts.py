@@ -59,6 +59,18 @@ def number(step: Step, column: str) -> float:
     return math.nan if pd.isna(value) else float(value)
 
 
+#: Columns of the summary that count requests without a good response, and what each says of them.
+ERRORS = {
+    "non_2xx": "non 2xx", "connect_errors": "connect", "read_errors": "read", "write_errors": "write",
+    "timeouts": "timeout", "parse_errors": "parse",
+}  # fmt: skip
+
+
+def errors(step: Step) -> dict[str, float]:
+    """How many requests had no good response, by kind; kinds that the generator does not count are left out."""
+    return {column: count for column in ERRORS if write.known(count := number(step, column))}
+
+
 def offered_rps(step: Step) -> float:
     """The offered rate; NaN in closed loop."""
     value = number(step, "offered_rps")
@@ -177,7 +189,7 @@ def written_at_most(value: Bounded) -> str:
     return f"at most {write.latency(value.high if value.bounded else value.value)}"
 
 
-def told(step: Step, level: float) -> str:
+def latency_text(step: Step, level: float) -> str:
     """A percentile of the response times in words: as quoted, as an upper bound, or why it is neither."""
     if (value := quoted(step, level)) is not None:
         return written(value)

@@ -1,6 +1,6 @@
 """Estimate what the instrument resolves, adds and sees: floors of several generators, and a server that stood still.
 
-**Resolution.** Every latency holds a part that is the instrument's own. Two things limit what can be told apart:
+**Resolution.** Every latency holds a part that is the instrument's own. Two things limit what can be resolved:
 
 - **its run-to-run variability**: two measurements of the same thing differ. With independent repeats of one load
   whose percentile has the standard deviation s, two single loads differ by less than t(0.975, n - 1) * sqrt(2) * s in
@@ -125,6 +125,12 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
         Floor(tool, connections, rate if math.isfinite(rate) else math.nan, tuple(found))
         for (connections, rate, tool), found in ordered
     ]
+
+
+def p99_us(step: Step) -> float:
+    """What orders rounds from the quietest on."""
+    value = facts.at(step, TAIL)
+    return value.value if value is not None else math.inf
 
 
 def of_run(run: Run) -> list[Floor]:

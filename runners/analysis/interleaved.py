@@ -20,17 +20,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.optimize import brentq
-from scipy.stats import multivariate_t, t
+from scipy.stats import multivariate_t, norm, t
 
+from runners.analysis.comparison import Verdict as Verdict
 from runners.analysis.intervals import Bounded
-from runners.analysis.sequential import nominal_levels
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.levels import rank
 
@@ -40,15 +39,6 @@ LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
 FEWEST_BLOCKS = 8
 
 Floats = npt.NDArray[np.float64]
-
-
-class Verdict(StrEnum):
-    """What a comparison says of a treatment against the baseline."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-    SAME = "the same within the margin"
-    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +166,7 @@ def compare(
     """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
     `most_starts`: where the comparison may end at each start, how many there are at most; intervals are then wider, so
-    that all of them hold at once (see analysis.sequential).
+    that all of them hold at once (see nominal_levels).
 
     `treatments` names the columns of the starts, baseline and control among them; `margin` is the relative change that
     would matter, for "the same". A treatment that was not in a start is NaN there (an incomplete block design); starts
@@ -214,9 +204,9 @@ def compare(
     def effect(index: int, critical: float) -> Effect:
         change, half = float(changes[there.index(index)]), critical * math.sqrt(variances[index])
         found = Bounded(math.expm1(change), math.expm1(change - half), math.expm1(change + half))
-        verdict = _verdict(found, margin) if count[index] >= FEWEST_STARTS else Verdict.INCONCLUSIVE
-        needed = _needed(change, half, count[index], margin) if verdict == Verdict.INCONCLUSIVE else None
-        return Effect(treatments[index], found, verdict, needed)
+        said = verdict(found, margin) if count[index] >= FEWEST_STARTS else Verdict.INCONCLUSIVE
+        needed = starts_needed(change, half, count[index], margin) if said == Verdict.INCONCLUSIVE else None
+        return Effect(treatments[index], found, said, needed)
 
     shared = critical_value(max(1, len(others)), freedom, alpha, _least_correlation(inverse, there, others))
     own = treatments.index(control) if control is not None else -1
@@ -271,7 +261,8 @@ def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[i
     return round(max(0.0, min(found, default=0.5)), 6)
 
 
-def _verdict(change: Bounded, margin: float) -> Verdict:
+def verdict(change: Bounded, margin: float) -> Verdict:
+    """Take the verdict from the interval of a relative change."""
     if not change.bounded:
         return Verdict.INCONCLUSIVE
     if -margin <= change.low and change.high <= margin:
@@ -281,7 +272,7 @@ def _verdict(change: Bounded, margin: float) -> Verdict:
     return Verdict.HIGHER if change.low > 0 else Verdict.LOWER
 
 
-def _needed(change: float, half: float, starts: int, margin: float) -> int | None:
+def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
     """Starts at which half an interval would reach zero from the change, or the margin's nearer end."""
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):
@@ -305,3 +296,59 @@ def carry_over(frame: pd.DataFrame, level: float = 0.5, column: str = "service_u
     logs = table.map(math.log)
     shift = logs.sub(logs.mean(axis=1), axis=0).mean(axis=0)
     return {str(name): math.expm1(value) for name, value in shift.items()}
+
+
+NODES = 801  # of the integration
+WIDEST = 8.0  # standard deviations
+
+
+#: A comparison that is looked at after every start, and may end at each look, spends its error rate over the looks by
+#: the O'Brien-Fleming-type function of K. Lan and D. DeMets (1983, *Discrete sequential boundaries for clinical
+#: trials*, Biometrika 70): an early look takes a very clear difference, the last one costs almost nothing. Boundaries
+#: come from the joint distribution of the looks by recursive integration (P. Armitage, C. McPherson and B. Rowe, 1969,
+#: *Repeated significance tests on accumulating data*, JRSS A 132). They are those of normal deviates; as the variance
+#: is estimated, each look takes Student's or Dunnett's critical value at the same nominal level (C. Jennison and B.
+#: Turnbull, 2000, *Group Sequential Methods*, section 3.3), which keeps the rate as the tests simulate. Intervals at
+#: these levels are repeated confidence intervals (the same authors, 1989, JRSS B 51): all hold at once, whichever rule
+#: ends the measurement. Starts are taken for independent and alike; the most that may be made is fixed beforehand.
+
+
+def spent(share: float, alpha: float = 0.05) -> float:
+    """Compute the part of the error rate that is spent when this share of the starts has been made, for each side
+    2 (1 - Phi(z(alpha/4) / sqrt(t))), with t the share.
+    """
+    return float(4 * norm.sf(norm.isf(alpha / 4) / np.sqrt(share)))
+
+
+@cache
+def nominal_levels(looks: tuple[int, ...], alpha: float = 0.05) -> dict[int, float]:
+    """Compute the two-sided level of each look, by its number of starts; the last look is at the most starts.
+
+    Raises ValueError for looks that don't rise.
+    """
+    if not looks or looks[0] < 1 or list(looks) != sorted(set(looks)):
+        raise ValueError(f"looks after {list(looks)} starts don't rise")
+    levels, gone, before = dict[int, float](), 0.0, 0
+    # the density of the sum of so many normal deviates, on a grid; of it, what crossed at a look is cut off
+    at = np.linspace(-WIDEST, WIDEST, NODES) * np.sqrt(looks[-1])
+    step = at[1] - at[0]
+    density = np.zeros(NODES)
+    for starts in looks:
+        if before == 0:
+            density = norm.pdf(at, scale=np.sqrt(starts))
+        else:
+            density = norm.pdf(at[:, None] - at[None, :], scale=np.sqrt(starts - before)) @ density * step
+        due, scale = spent(starts / looks[-1], alpha) - gone, np.sqrt(starts)
+
+        def beyond(bound: float, scale: float = scale) -> Floats:
+            """What of each node's cell lies beyond the bound: parts of a cell, so that there is no step."""
+            return np.asarray(np.clip((np.abs(at) - bound * scale) / step + 0.5, 0, 1))
+
+        def excess(bound: float, density: Floats = density, due: float = due) -> float:
+            return float((density * beyond(bound)).sum() * step) - due
+
+        bound = float(brentq(excess, 0.0, WIDEST))
+        density = density * (1 - beyond(bound))
+        gone, before = gone + due, starts
+        levels[starts] = float(2 * norm.sf(bound))
+    return levels

@@ -85,21 +85,28 @@ class Grid:
         return np.where(self.counts.sum(axis=1) > 0, (self.us * (self.counts > 0)).max(axis=1, initial=0), np.nan)
 
 
-def grid(slices: pd.DataFrame) -> Grid | None:
-    """The `slices` frame as a grid, widened where its slices hold too few answers; None when no width has enough."""
+def tenths(slices: pd.DataFrame) -> Grid | None:
+    """The `slices` frame as a grid of tenths of a second, however few answers they hold; None without any."""
     if slices.empty:
         return None
     index = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     us, bins = np.unique(slices["us"].to_numpy(float), return_inverse=True)
     counts = np.zeros((index.max() + 1, len(us)))
     np.add.at(counts, (index, bins), slices["count"].to_numpy(float))
+    return Grid(SLICE_S, us, counts)
+
+
+def grid(slices: pd.DataFrame) -> Grid | None:
+    """The `slices` frame as a grid, widened where its slices hold too few answers; None when no width has enough."""
+    if (fine := tenths(slices)) is None:
+        return None
     for factor in WIDER:
-        whole = len(counts) // factor * factor
-        wide = counts[:whole].reshape(-1, factor, len(us)).sum(axis=1)
+        whole = len(fine.counts) // factor * factor
+        wide = fine.counts[:whole].reshape(-1, factor, len(fine.us)).sum(axis=1)
         if len(wide) < FEWEST_SLICES:
             return None
         if np.median(wide.sum(axis=1)) >= FEWEST_ANSWERS:
-            return Grid(SLICE_S * factor, us, wide)
+            return Grid(SLICE_S * factor, fine.us, wide)
     return None
 
 
@@ -129,14 +136,7 @@ def find_in(seen: Grid) -> Tail:
         excess = float((mine * over).sum())
         spikes.append(Spike(max(0.0, begin), end, float(longest[members].max()), float(mine.sum()), excess))
     return Tail(
-        seen.slice_s,
-        seen.length_s,
-        usual,
-        threshold,
-        p99,
-        tuple(spikes),
-        float(slow.sum()),
-        float((slow * over).sum()),
+        seen.slice_s, seen.length_s, usual, threshold, p99, tuple(spikes), float(slow.sum()), float((slow * over).sum())
     )
 
 

@@ -9,7 +9,7 @@ the design of the load bounds it so, and the windows are the same for all target
 
 **Whole blocks** are dropped: tenths of a second, by when responses came, that a window touches. Stalls too short for
 the witness stay in. What is left gives the percentiles, beside those of all requests; the share of time left out
-is told.
+is given.
 
 **What the disk holds up stays in.** The kernel can hold a real-time thread too when it works for the server. Planted
 sleeps, spins, collections of garbage, unmapping and interrupts left the witness alone, but forcing a file held it up
@@ -177,7 +177,7 @@ def findings(steps: Sequence[Step]) -> Iterator[Finding]:
     if refused:
         assert refused[0].record.witness is not None
         why = refused[0].record.witness.note or ""
-        text = f"No percentile is told without the machine's stalls, for none were recorded: {why}"
+        text = f"No percentile is given without the machine's stalls, for none were recorded: {why}"
         figure = Anchor.causes(refused[0].name)
         names = tuple(step.name for step in refused)
         yield Finding("W06", Severity.NOTE, write.sentence(text), {}, names, figure, REMEDY)
@@ -192,9 +192,9 @@ def _beside(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
         text = f"{facts.title(step)}: nothing is left without the machine's stalls: {out}"
     else:
         evidence["p99_without_stalls_us"] = left.value
-        told = write.latency_interval(left.value, left.low, left.high)
+        rest = write.latency_interval(left.value, left.low, left.high)
         text = (
-            f"{facts.title(step)}: p99 {write.latency(p99.value)}, without the machine's stalls {told}; {out} by "
+            f"{facts.title(step)}: p99 {write.latency(p99.value)}, without the machine's stalls {rest}; {out} by "
             "windows of the stall witness alone"
         )
     return Finding("W06", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.causes(step.name), None)

@@ -14,9 +14,6 @@ from runners.design.objective import Objective
 from runners.readers import write
 from runners.readers.run import Step
 
-ERROR_COLUMNS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors", "censored")
-
-
 LATE_MARGIN = 10.0  # the latest send may be that much later than the 99th percentile
 
 
@@ -159,11 +156,10 @@ def lost_share(step: Step, objective: Objective) -> float:
     Requests that had no answer yet when the run ended count only beyond those that may be under way at any moment: one
     a connection, or what falls due within the longest latency that the objective allows.
     """
-    counts = {column: facts.number(step, column) for column in ERROR_COLUMNS}
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s
     under_way = max(float(step.record.connections or 1), within if write.known(within) else 0.0)
-    counts["censored"] = max(0.0, counts["censored"] - under_way)
+    censored = max(0.0, facts.number(step, "censored") - under_way)
     due = facts.number(step, "scheduled")
-    total = sum(value for value in counts.values() if write.known(value))
+    total = sum(facts.errors(step).values()) + (censored if write.known(censored) else 0.0)
     return total / due if write.known(due) and due else 0.0

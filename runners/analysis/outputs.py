@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import norm, ttest_ind
+from scipy.stats import norm
 
-from runners.analysis.comparison import ALPHA
+from runners.analysis.comparison import ALPHA, welch_half
 from runners.audit.figures import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
 from runners.errors import PlanError
@@ -273,23 +273,13 @@ def _figure(name: str, level: float | None, a: Sequence[Output], b: Sequence[Out
             for side, values in ((a, left), (b, right))
             for output, value in zip(side, values, strict=True)
         )
-        half = _welch(logs[0], logs[1], alpha) + 2 * digits
+        half = welch_half(logs[0], logs[1], alpha) + 2 * digits
         low, high, basis = math.expm1(apart - half), math.expm1(apart + half), "runs"
     elif runs == (1, 1) and level is not None and (bounds := _sampling(level, a[0], b[0], alpha)):
         (low, high), basis = bounds, "sampling"
     else:
         low, high, basis = math.nan, math.nan, ""
     return Figure(name, math.exp(means[0]), math.exp(means[1]), low, high, runs, basis)
-
-
-def _welch(
-    a: np.ndarray[tuple[int], np.dtype[np.float64]], b: np.ndarray[tuple[int], np.dtype[np.float64]], alpha: float
-) -> float:
-    """Half of Welch's interval of the difference of two means."""
-    if a.std() == b.std() == 0:
-        return 0.0
-    bounds = ttest_ind(a, b, equal_var=False).confidence_interval(1 - alpha)
-    return float(bounds.high - bounds.low) / 2
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:

@@ -20,13 +20,13 @@ one; its p is shown all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from runners.analysis import causes, facts, latency_spikes, seconds
+from runners.analysis import causes, facts, latency_spikes
 from runners.analysis.causes import Cause
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
@@ -50,17 +50,15 @@ def attribution(step: Step) -> Attribution | None:
 
 def findings(step: Step) -> Iterator[Finding]:
     """What can be said on the tail of a clean measurement."""
-    if step.frames["slices"].empty:
-        yield from seconds.findings(step)
-        return
     if not facts.quotable(step):
         return
     seen = attribution(step)
     if seen is None:
-        text = (
-            f"{facts.title(step)} has too few responses in too short a time to look for the causes of its tail: at "
-            f"least {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_ANSWERS} responses each needed"
-        )
+        text = f"{facts.title(step)} has too few responses in too short a time to look for the causes of its tail: at "
+        text += f"least {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_ANSWERS} responses each"
+        if step.frames["slices"].empty:
+            text = f"{facts.tool(step)} records no latency by tenths of a second, so the causes of the tail of "
+            text += f"{facts.title(step)} can't be looked for"
         figure = Anchor.timeline(step.workload)
         yield Finding("W03", Severity.NOTE, write.sentence(text), {}, (step.name,), figure, "Run a larger size.")
         return
@@ -99,15 +97,15 @@ def _spikes(step: Step, seen: Attribution) -> Finding:
 
 def _explained(step: Step, seen: Attribution) -> Finding:
     name, tail = facts.title(step), seen.tail
-    told = [share for share in seen.named if share.share.value >= LEAST_SHARE]
+    worth = [share for share in seen.named if share.share.value >= LEAST_SHARE]
     evidence: dict[str, write.Value] = {"unexplained": seen.unexplained, "slow_responses": tail.slow}
     for share in seen.shares:
         of = share.cause.name
         evidence |= {f"{of}: share": share.share.value, f"{of}: low": share.share.low, f"{of}: p": share.p}
     which = f"{write.several(tail.slow, 'response')} above {write.latency(tail.threshold_us)}"
-    if told:
-        sure = [f"{share.cause.name} {written(share.share)}" for share in told if share.share.low > 0]
-        unsure = [f"{share.cause.name} {written(share.share)}" for share in told if not share.share.low > 0]
+    if worth:
+        sure = [f"{share.cause.name} {written(share.share)}" for share in worth if share.share.low > 0]
+        unsure = [f"{share.cause.name} {written(share.share)}" for share in worth if not share.share.low > 0]
         parts = [f"explained by {write.listed(sure)}"] * bool(sure)
         parts += [f"possibly explained by {write.listed(unsure)}"] * bool(unsure)
         rest = write.percent(seen.unexplained)
@@ -163,12 +161,7 @@ def p(share: Share) -> str:
 
 
 def _finding(
-    code: str,
-    severity: Severity,
-    text: str,
-    evidence: dict[str, write.Value],
-    step: Step,
-    remedy: str | None = None,
+    code: str, severity: Severity, text: str, evidence: dict[str, write.Value], step: Step, remedy: str | None = None
 ) -> Finding:
     figure = Anchor.causes(step.name)
     return Finding(code, severity, write.sentence(text), evidence, (step.name,), figure, remedy)
@@ -346,3 +339,38 @@ def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> 
     again = share(np.random.default_rng(1).integers(0, len(excess), (RESAMPLES, len(excess))))
     low, high = np.percentile(again, [2.5, 97.5])
     return Bounded(value, min(float(low), value), max(float(high), value))
+
+
+P99 = 0.99
+MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the machine's causes are credited with of one measurement's tail, the largest first, as shares of 1.
+
+    A percentile of one measurement is the machine's when it lies above what is usual there (the threshold of latency
+    spikes) and causes outside of what is measured are credited with at least half of what the slow responses took.
+    """
+
+    shares: Mapping[str, float]
+
+    @property
+    def written(self) -> str:
+        """CPU steal explains 99.5 % of its tail, without the last three words."""
+        parts = [f"{name} explains {write.percent(share)}" for name, share in self.shares.items()]
+        return write.listed(parts)
+
+
+def made(step: Step, level: float = P99) -> Made | None:
+    """What made a percentile (0..1) of a step, where that was the machine; None where it was not, or nothing tells."""
+    value = facts.quoted(step, level)
+    slow = latency_spikes.find(step.frames["slices"]) if value is not None else None
+    if value is None or slow is None or not value.value > slow.threshold_us:
+        return None
+    if not any(one.name in causes.MACHINE for one in causes.of(step)):
+        return None
+    seen = attribution(step)
+    shares = {each.cause.name: each.share.value for each in seen.named} if seen is not None else {}
+    own = {name: share for name, share in shares.items() if name in causes.MACHINE}
+    return Made(own) if sum(own.values()) >= MACHINE_SHARE else None

@@ -19,19 +19,17 @@ from runners.readers.timer import fit
 LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 KEYS = 10_000  # report 1's GET asks for random(1..10000)
 SILENT_ON_ERRORS = ("report-1/get",)  # reports whose text says nothing on the errors in their output
-_NOT_TOLD = "not told"
+_NOT_SAID = "not said"
 
 
 def comparison(run: Run, workload: str, name: str, published: ConsoleReport, steps: Sequence[Step]) -> Comparison:
     """One workload: the published output and the clean step of each engine."""
     rows = [
         ComparisonRow(
-            "offered rate",
-            (write.rate(published.rate_rps), *(write.rate(facts.offered_rps(s)) for s in steps)),
+            "offered rate", (write.rate(published.rate_rps), *(write.rate(facts.offered_rps(s)) for s in steps))
         ),
         ComparisonRow(
-            "achieved rate",
-            (write.rate(published.requests_per_s), *(write.rate(facts.achieved_rps(s)) for s in steps)),
+            "achieved rate", (write.rate(published.requests_per_s), *(write.rate(facts.achieved_rps(s)) for s in steps))
         ),
     ]
     for level in LEVELS:
@@ -43,14 +41,13 @@ def comparison(run: Run, workload: str, name: str, published: ConsoleReport, ste
         )
     rows += [
         ComparisonRow(
-            "samples",
-            (write.count(published.latencies.count), *(write.count(facts.samples(s)) for s in steps)),
+            "samples", (write.count(published.latencies.count), *(write.count(facts.samples(s)) for s in steps))
         ),
         ComparisonRow("errors", (write.count(published.errors), *(write.count(_errors(s)) for s in steps))),
         ComparisonRow("duration", (write.seconds(published.duration_s), *(write.seconds(_elapsed(s)) for s in steps))),
-        ComparisonRow("generator", (published.tool or _NOT_TOLD, *(facts.tool(s) for s in steps))),
-        ComparisonRow("transport", (_NOT_TOLD, *(_ready(s).get("transport") or _NOT_TOLD for s in steps))),
-        ComparisonRow("machine", (_NOT_TOLD, *(_machine(run) for _ in steps))),
+        ComparisonRow("generator", (published.tool or _NOT_SAID, *(facts.tool(s) for s in steps))),
+        ComparisonRow("transport", (_NOT_SAID, *(_ready(s).get("transport") or _NOT_SAID for s in steps))),
+        ComparisonRow("machine", (_NOT_SAID, *(_machine(run) for _ in steps))),
     ]
     columns = ("published", *(facts.engine_name(step.subject) for step in steps))
     return Comparison(workload, name, columns, tuple(rows), tuple(_differs(run, published, steps)))
@@ -59,15 +56,13 @@ def comparison(run: Run, workload: str, name: str, published: ConsoleReport, ste
 def _cell(step: Step, level: float) -> str:
     value = facts.quoted(step, level)
     if value is None:
-        return facts.why_not(step) or _NOT_TOLD
+        return facts.why_not(step) or _NOT_SAID
     return facts.written(value)
 
 
 def _errors(step: Step) -> float:
-    columns = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
-    counts = [facts.number(step, column) for column in columns]
-    known = [value for value in counts if write.known(value)]
-    return sum(known) if known else float("nan")
+    counts = facts.errors(step)
+    return sum(counts.values()) if counts else float("nan")
 
 
 def _elapsed(step: Step) -> float:
@@ -81,7 +76,7 @@ def _ready(step: Step) -> dict[str, Any]:
 def _machine(run: Run) -> str:
     machine = run.manifest.get("machine") or {}
     parts = [str(machine.get("cpu_model") or ""), f"{machine['cores']} cores" if machine.get("cores") else ""]
-    return ", ".join(part for part in parts if part) or _NOT_TOLD
+    return ", ".join(part for part in parts if part) or _NOT_SAID
 
 
 def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Iterator[str]:

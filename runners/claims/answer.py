@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from runners.analysis import comparable, effective_samples, facts, floors, machine_tail
+from runners.analysis import comparable, effective_samples, facts, floors, tail_attribution
+from runners.analysis.comparison import of_step
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.analysis.steady_state import not_warm, steadiness
-from runners.claims.comparing import of_step
+from runners.design.rate import STABLE_SHARE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
@@ -32,7 +33,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
             f"{write.percent(facts.held_share(step))} of what was offered. That is saturation, so its response times "
             "are the length of a queue and none is quoted"
         )
-        remedy = "Offer less: 70 % of what the closed-loop probe reached."
+        remedy = f"Offer less: {write.percent(STABLE_SHARE)} of what the closed-loop probe reached."
         return Finding("A02", Severity.ERROR, write.sentence(text), evidence, (step.name,), figure, remedy)
     if facts.was_held_up(step):
         text = (
@@ -61,7 +62,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     elif p99:
         text += f" with p99 {facts.written(p99)}"
         evidence |= {"p99_us": p99.value, "p99_low_us": p99.low, "p99_high_us": p99.high}
-        if by := machine_tail.made(step):
+        if by := tail_attribution.made(step):
             text += f", but {by.written} of that tail"
             evidence |= by.shares
         if steadiness(step).steady is False:
@@ -161,13 +162,7 @@ def one_spike(step: Step, level: float = 0.99) -> Finding | None:
     }
     remedy = "Measure longer, or repeat: one run can't tell how often this happens."
     return Finding(
-        "L03",
-        Severity.WARNING,
-        write.sentence(text),
-        evidence,
-        (step.name,),
-        Anchor.timeline(step.workload),
-        remedy,
+        "L03", Severity.WARNING, write.sentence(text), evidence, (step.name,), Anchor.timeline(step.workload), remedy
     )
 
 
@@ -201,11 +196,57 @@ def engines_apart(steps: list[Step], floor: Step | None = None) -> Iterator[Find
         steps_named = (first.name, second.name)
         remedy = "Repeat both, interleaved, before relying on it: one run shows no spread between runs."
         yield Finding(
-            "L02",
-            Severity.NOTE,
-            write.sentence(text),
-            evidence,
-            steps_named,
-            Anchor.spectrum(first.workload),
-            remedy,
+            "L02", Severity.NOTE, write.sentence(text), evidence, steps_named, Anchor.spectrum(first.workload), remedy
         )
+
+
+SHOWN_LEVELS = (0.5, 0.99)
+
+
+def line(step: Step) -> str:
+    """Rates, percentiles with their intervals, samples and errors; in place of latencies, why there are none."""
+    name = facts.title(step) + (" profiled" if step.profiled else "")
+    if not step.valid:
+        bound = facts.at_most(step, SHOWN_LEVELS[-1])
+        most = f"; {write.level(SHOWN_LEVELS[-1])} {facts.written_at_most(bound)}" if bound else ""
+        return f"{name}: NOT VALID: {facts.why_not(step)}{most}"
+    if (sweep := step.record.sweep) is not None:
+        low, high = write.rate(min(sweep.rates)), write.rate(max(sweep.rates))
+        return f"{name}: {write.several(len(sweep.rates), 'short step')} from {low} to {high}"
+    offered, achieved = facts.offered_rps(step), facts.achieved_rps(step)
+    if not write.known(offered):
+        many = step.record.connections
+        loop = f"closed loop on {write.connections(many)}" if many and many != 1 else "closed loop"
+        return f"{name}: {loop}, {write.rate(achieved)}"
+    rates = f"{write.rate(achieved)} of {write.rate(offered)}"
+    if facts.fell_short(step):
+        return f"{name}: {rates}, {facts.why_not(step)}: its latency is the length of a queue and is not shown"
+    values = [(level, facts.quoted(step, level)) for level in SHOWN_LEVELS]
+    latencies = [f"{write.level(level)} {facts.written(value)}" for level, value in values if value is not None]
+    errors = step.frames["summary"]["non_2xx"].iloc[0]
+    counted = f"{write.several(facts.samples(step), 'sample')}, {write.several(errors, 'error')}"
+    return f"{name}: {', '.join([rates, *latencies, counted])}"
+
+
+FILL = "fill"
+_WRITES = ("put", FILL)
+
+
+def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
+    """The slowest closed loop of writes that this store took, its fills included, in writes a second.
+
+    A store that took none yet is expected to fill as another setting of its engine last did. None when neither is
+    known.
+    """
+    own: list[float] = []
+    alike: float | None = None
+    for step in steps:
+        rps = facts.achieved_rps(step)
+        kind, workload = step.record.role, step.record.workload
+        if step.record.offered_rps is not None or not workload.startswith(_WRITES) or not rps > 0:
+            continue
+        if step.record.treatment == subject:
+            own.append(rps)
+        if kind == FILL and step.record.engine == engine:
+            alike = rps
+    return min(own, default=alike)

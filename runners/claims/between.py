@@ -13,16 +13,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import t
 
 from runners.analysis import comparable, facts
-from runners.analysis.comparison import ALPHA, AT_MOST, LEVELS, QUANTITIES, Difference, Quantity, resolution
-from runners.analysis.intervals import difference
-from runners.claims.comparing import of_step, said, signed
+from runners.analysis.comparison import (
+    ALPHA,
+    AT_MOST,
+    LEVELS,
+    QUANTITIES,
+    Floats,
+    Quantity,
+    Row,
+    Verdict,
+    of_step,
+    resolution,
+    signed,
+    welch_half,
+)
+from runners.analysis.interleaved import starts_needed, verdict
+from runners.analysis.intervals import Bounded, difference
 from runners.readers import write
 from runners.readers.run import Run, Step
 
-Key = tuple[str, str]
 ALONE = "One run on a side shows no spread between runs, so this is no verdict. Repeat: lab compare --a … --b …"
 
 
@@ -34,6 +45,10 @@ class Pair:
     workload: str
     a: tuple[Step, ...]
     b: tuple[Step, ...]
+
+    @property
+    def sides(self) -> tuple[comparable.Side, comparable.Side]:
+        return (self.names[0], self.a), (self.names[1], self.b)
 
 
 def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[Pair]:
@@ -51,8 +66,8 @@ def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[Pair]:
     return found
 
 
-def _loads(runs: Sequence[Run]) -> dict[Key, list[Step]]:
-    found: dict[Key, list[Step]] = {}
+def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
+    found: dict[tuple[str, str], list[Step]] = {}
     for run in runs:
         for step in run.find(kind="load", profiled=False):
             if facts.quotable(step):
@@ -77,12 +92,16 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A pair, its differences, and what they say. `single`: one run on a side, which is no ground for a verdict."""
+    """A pair, its differences, and what they say. `single`: one run on a side, which is no ground for a verdict.
+
+    `margin`: the relative change that would matter.
+    """
 
     pair: Pair
-    differences: tuple[Difference, ...]
+    differences: tuple[Row, ...]
     lines: tuple[str, ...]
     single: bool
+    margin: float
 
     @property
     def heading(self) -> str:
@@ -91,18 +110,17 @@ class Compared:
 
 
 def compared(a: Sequence[Run], b: Sequence[Run], see: float) -> list[Compared]:
-    """Each pair of loads that match, with the difference of each quantity."""
+    """Each pair of loads that match, with the difference of each quantity; `see`: the change that would matter."""
     found = []
     for pair in pairs(a, b):
         if min(len(pair.a), len(pair.b)) < 2:
-            single = list(_single(pair, see))
+            single = list(_single(pair))
             lines = (*(line for _, line in single), ALONE)
-            found.append(Compared(pair, tuple(each for each, _ in single), lines, single=True))
+            found.append(Compared(pair, tuple(each for each, _ in single), lines, single=True, margin=see))
         else:
-            sides = zip(pair.names, (pair.a, pair.b), strict=True)
-            each = tuple(comparable.marked(list(_differences(pair, see)), *sides))
-            lines = tuple(write.sentence(said(one, *pair.names, len(each), "run")) for one in each)
-            found.append(Compared(pair, each, lines, single=False))
+            each = tuple(comparable.marked(list(_differences(pair, see)), *pair.sides))
+            lines = tuple(write.sentence(row.sentence(see, "run")) for row in each)
+            found.append(Compared(pair, each, lines, single=False, margin=see))
     return found
 
 
@@ -113,36 +131,29 @@ def sentences(found: Sequence[Compared]) -> Iterator[str]:
         yield from (f"  {line}" for line in each.lines)
 
 
-def _single(pair: Pair, see: float) -> Iterator[tuple[Difference, str]]:
-    for name, level in LEVELS.items():
-        a, b = facts.at(pair.a[0], level), facts.at(pair.b[0], level)
-        if a is None or b is None or not a.value > 0:
+def _single(pair: Pair) -> Iterator[tuple[Row, str]]:
+    for quantity in QUANTITIES:
+        level = LEVELS.get(quantity.name)
+        a, b = (facts.at(steps[0], level) if level is not None else None for steps in (pair.a, pair.b))
+        if level is None or a is None or b is None or not a.value > 0:
             continue
-        less, share = difference(b, a), b.value / a.value - 1
-        quantity = next(q for q in QUANTITIES if q.name == name)
-        sides = zip(pair.names, (pair.a[:1], pair.b[:1]), strict=True)
-        why = "" if less.holds_zero else comparable.why(level, *sides)
-        low, high = (-1.0 if each < -a.value else each / a.value for each in (less.low, less.high))  # none is below 0
+        less = difference(b, a)
+        why = "" if less.holds_zero else comparable.why(level, *((name, steps[:1]) for name, steps in pair.sides))
+        share, low, high = (max(-1.0, each / a.value) for each in (less.value, less.low, less.high))  # none is below 0
         yield (
-            Difference(quantity, a.value, b.value, share, low, high, 1, math.nan, see),
+            Row(quantity, *pair.names, 1 + share, 1 + low, 1 + high, Verdict.INCONCLUSIVE, a.value, b.value, 1),
             f"{quantity.label}: {facts.written(b)} against {facts.written(a)}, a difference of "
             f"{write.latency_interval(less.value, less.low, less.high)}, or {signed(share)}"
             f"{f'; it is no difference of the two, for {why}' if why else ''}.",
         )
 
 
-def _differences(pair: Pair, see: float) -> Iterator[Difference]:
-    left = [of_step(step) for step in pair.a]
-    right = [of_step(step) for step in pair.b]
+def _differences(pair: Pair, see: float) -> Iterator[Row]:
+    left, right = ([of_step(step) for step in steps] for steps in (pair.a, pair.b))
     usable = [quantity for quantity in QUANTITIES if all(_known(each, quantity.name) for each in (*left, *right))]
     for quantity in usable:
-        yield welch(
-            quantity,
-            np.log([each[quantity.name] for each in left]),
-            np.log([each[quantity.name] for each in right]),
-            ALPHA / len(usable),
-            see,
-        )
+        a, b = (np.log([each[quantity.name] for each in side]) for side in (left, right))
+        yield welch(quantity, pair.names, a, b, ALPHA / len(usable), see)
 
 
 def _known(run: dict[str, float], name: str) -> bool:
@@ -151,22 +162,12 @@ def _known(run: dict[str, float], name: str) -> bool:
     return math.isfinite(value) and value > 0 and run.get(name + AT_MOST, value) == value
 
 
-def welch(
-    quantity: Quantity,
-    a: np.ndarray[tuple[int], np.dtype[np.float64]],
-    b: np.ndarray[tuple[int], np.dtype[np.float64]],
-    level: float,
-    see: float,
-) -> Difference:
+def welch(quantity: Quantity, names: tuple[str, str], a: Floats, b: Floats, level: float, see: float) -> Row:
     """The difference of two groups of logarithms with Welch's interval, and what a histogram can't tell apart."""
-    parts = [float(side.var(ddof=1)) / len(side) for side in (a, b)]
-    error = math.sqrt(sum(parts))
-    freedom = sum(parts) ** 2 / sum(p**2 / (len(s) - 1) for p, s in zip(parts, (a, b), strict=True)) if error else 1.0
-    half = float(t.ppf(1 - level / 2, freedom)) * error + resolution(quantity, np.exp(a), np.exp(b))
-    mean = float(b.mean() - a.mean())
-    spread = error * math.sqrt(min(len(a), len(b)))
-    low, high = (math.expm1(mean - half), math.expm1(mean + half)) if half < 10 else (math.nan, math.nan)
-    count = min(len(a), len(b))
-    return Difference(
-        quantity, float(np.exp(a.mean())), float(np.exp(b.mean())), math.expm1(mean), low, high, count, spread, see
-    )
+    half, change, count = welch_half(a, b, level), float(b.mean() - a.mean()), min(len(a), len(b))
+    half += resolution(quantity, np.exp(a), np.exp(b))
+    low, high = (math.exp(change - half), math.exp(change + half)) if half < 10 else (math.nan, math.nan)
+    found = verdict(Bounded(math.expm1(change), low - 1, high - 1), see)
+    needed = starts_needed(change, half, count, see) if found == Verdict.INCONCLUSIVE else None
+    values = math.exp(a.mean()), math.exp(b.mean())
+    return Row(quantity, *names, math.exp(change), low, high, found, *values, count, needed)

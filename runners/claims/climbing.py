@@ -13,18 +13,16 @@ from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Answer, Curve, Kind, curve, estimate, ratio, undisturbed
 from runners.analysis.meets import Outcome, Point, points
-from runners.claims.conclusion import Claims
-from runners.claims.knee_words import asked, together
-from runners.claims.knee_words import rate_interval as rate_interval
-from runners.claims.probe_checks import checks
+from runners.claims.conclusion import Check, Claims
 from runners.design.objective import Objective
+from runners.design.rate import STABLE_SHARE
 from runners.design.session import RATE_STEP
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
-MOST_IN_ANSWER = 3  # more ladders than that are told side by side, see executions
+MOST_IN_ANSWER = 3  # more ladders than that stand side by side, see executions
 JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
 
 
@@ -146,20 +144,20 @@ def analyse(run: Run) -> Claims | None:
         return None
     findings = [finding for ladder in found for finding in _findings(ladder)]
     beside = {ladder.anchor for ladder in found if ladder.base is not None and ladder.base.knee is not None}
-    told = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in beside]
-    answer = _answer([ladder for ladder in found if ladder.anchor not in beside], told)
+    sentences = [finding for finding in findings if finding.code in ("K01", "K05") and finding.figure not in beside]
+    answer = _answer([ladder for ladder in found if ladder.anchor not in beside], sentences)
     nexts = tuple(finding for ladder in found for finding in _next(ladder))
     return Claims(answer, tuple(findings), next_steps=nexts, checks=tuple(checks(found)))
 
 
-def _answer(found: Sequence[Ladder], told: Sequence[Finding]) -> str:
-    """Few ladders in their own words; settings under one load are told side by side, see executions."""
+def _answer(found: Sequence[Ladder], sentences: Sequence[Finding]) -> str:
+    """Few ladders in their own words; settings under one load stand side by side, see executions."""
     searched = [ladder for ladder in found if ladder.search is not None]
     known = [ladder for ladder in searched if ladder.answer is not None and ladder.answer.kind == Kind.FOUND]
     if max(Counter(ladder.steps[0].workload for ladder in known).values(), default=0) > 1:
         return ""
-    if (text := together(found)) or len(told) <= MOST_IN_ANSWER:
-        return text or " ".join(finding.sentence for finding in told)
+    if (text := together(found)) or len(sentences) <= MOST_IN_ANSWER:
+        return text or " ".join(finding.sentence for finding in sentences)
     return "" if known or not searched else f"None of the {write.count(len(searched))} searches found a knee."
 
 
@@ -292,10 +290,10 @@ def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
     assert search is not None  # only a search has an answer
     if answer.kind == Kind.FOUND:
         width = answer.width
-        told = f"its interval is {write.percent(width)} wide, {write.percent(search.precision)} was asked"
+        state = f"its interval is {write.percent(width)} wide, {write.percent(search.precision)} was asked"
     else:
-        width, told = float("nan"), "it is not yet between a rate that meets the objective and one that misses it"
-    text = f"The budget ended before the knee of {facts.title(ladder.steps[0])} was known as well as asked: {told}"
+        width, state = float("nan"), "it is not yet between a rate that meets the objective and one that misses it"
+    text = f"The budget ended before the knee of {facts.title(ladder.steps[0])} was known as well as asked: {state}"
     remedy = "Give more minutes: lab knee --resume with this run goes on where it ended."
     evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(ladder.points)}
     evidence |= {"width": width, "asked": search.precision}
@@ -313,7 +311,7 @@ def _fixed(ladder: Ladder) -> Finding:
         carried = f"{write.count(len(set(met)))} of {write.count(count)} rates"
         text = f"{ladder.title} {_does(ladder)} {carried}, not in their order"
     elif not missed:
-        text = f"{ladder.title}: nothing can be told of the {write.several(len(ladder.rate_steps), 'rate')} offered: "
+        text = f"{ladder.title}: nothing is known of the {write.several(len(ladder.rate_steps), 'rate')} offered: "
         text += write.listed(dict.fromkeys(reason for point in ladder.points for reason in point.met.missed))
     else:
         text = f"{ladder.title} {_does(ladder)} none of the {write.count(count)} rates that tell something"
@@ -335,8 +333,124 @@ def _next(ladder: Ladder) -> Iterator[Finding]:
     answer = ladder.answer
     if answer is None or answer.kind != Kind.FOUND or ladder.search is None:
         return
-    rate = 0.7 * answer.low_rps
+    rate = STABLE_SHARE * answer.low_rps
     name, offered = facts.title(ladder.steps[0]), write.rate(float(f"{rate:.2g}"))
-    text = f"Measure the latency of {name} at {offered}, 70{write.NBSP}% of its knee"
+    text = f"Measure the latency of {name} at {offered}, {write.percent(STABLE_SHARE)} of its knee"
     evidence: dict[str, write.Value] = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
     yield Finding("K06", Severity.NOTE, write.sentence(text), evidence, (), ladder.anchor)
+
+
+FEWEST = 2  # knees of one setting that are worth a sentence of their own
+
+
+def asked(objective: Objective) -> str:
+    """An objective in words: p99 within 10 ms, 99 % achieved and no errors."""
+    errors = f"errors up to {write.percent(objective.errors)}" if objective.errors else "no errors"
+    return write.listed([*_latencies(objective), f"{write.percent(objective.achieved)} achieved", errors])
+
+
+def _latencies(objective: Objective) -> list[str]:
+    return [f"{write.level(level)} within {write.latency(limit)}" for level, limit in objective.latencies]
+
+
+def rounded_rate(rps: float) -> str:
+    """A rate with three digits: 21 400/s."""
+    return write.rate(float(f"{rps:.3g}"))
+
+
+def rate_interval(answer: Answer) -> str:
+    """The knee with its interval: 21 400/s (20 900-21 900)."""
+    low, high = (float(f"{rps:.3g}") for rps in (answer.low_rps, answer.high_rps))
+    return f"{rounded_rate(answer.rps)} ({write.count(low)}{write.DASH}{write.count(high)})"
+
+
+def together(found: Sequence[Ladder]) -> str:
+    """The knees of one setting under several loads in one sentence; empty where one sentence can't hold them.
+
+    It takes ladders that were all searched and found, over as many connections, for the same objective.
+    """
+    answers = [ladder.answer for ladder in found if ladder.search is not None and ladder.objective is not None]
+    known = [answer for answer in answers if answer is not None and answer.kind == Kind.FOUND]
+    common = {(_over(each), each.steps[0].subject, each.objective) for each in found}
+    if len(known) < max(FEWEST, len(found)) or len(common) != 1:
+        return ""
+    ((over, subject, objective),) = common
+    limits = _latencies(objective) if objective is not None else []
+    parts = [
+        f"{rate_interval(answer)} of {ladder.steps[0].workload.upper()}"
+        for ladder, answer in zip(found, known, strict=True)
+    ]
+    kept = f"keeps {write.listed(limits)} up to" if limits else "carries"
+    return write.sentence(f"On {over} {facts.engine_name(subject)} {kept} {write.listed(parts)}")
+
+
+def ranked(workload: str, found: Sequence[Ladder]) -> str:
+    """Who is ahead, who inconclusive against it, and by how much the others are behind, in one sentence.
+
+    `found` are the searches of all settings under one load; empty where none of them has a knee. Behind is whose
+    interval ends before that of the first begins; how far is said by the two ends that are nearest and furthest.
+    """
+    answered = [(each, answer) for each in found if (answer := each.answer) is not None]
+    known = [(each, answer) for each, answer in answered if answer.kind == Kind.FOUND]
+    if not known:
+        return ""
+    (best, first), *others = sorted(known, key=lambda pair: -pair[1].rps)
+    near = [_name(each) for each, answer in others if answer.high_rps >= first.low_rps]
+    behind = [
+        f"{_name(each)} carries {write.percent(1 - answer.high_rps / first.low_rps)} to "
+        f"{write.percent(1 - answer.low_rps / first.high_rps)} less"
+        for each, answer in others
+        if answer.high_rps < first.low_rps
+    ]
+    above = [_name(each) for each, answer in answered if answer.kind == Kind.ABOVE]
+    verb = "carries" if not others else "is ahead of the others with" if above else "is ahead with"
+    beyond = f"{write.listed(above)} {_are(above)} beyond all that was asked; " if above else ""
+    parts = [f"{workload.upper()} over {_over(best)}: {beyond}{_name(best)} {verb} {rounded_rate(first.rps)}"]
+    if near:
+        parts.append(f"{'' if behind else 'but '}{write.listed(near)} inconclusive against it")
+    text = ", ".join([*parts, *behind])
+    lost = [_name(each) for each, answer in answered if answer.kind not in (Kind.FOUND, Kind.ABOVE)]
+    if lost:
+        text += f"; the knee{'s' if len(lost) > 1 else ''} of {write.listed(lost)} {_are(lost)} not known"
+    return write.sentence(text)
+
+
+def _are(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
+def _name(ladder: Ladder) -> str:
+    return facts.engine_name(ladder.steps[0].subject)
+
+
+def _over(ladder: Ladder) -> str:
+    return write.connections(ladder.steps[0].record.connections)
+
+
+def checks(found: Sequence[Ladder]) -> Iterator[Check]:
+    """Can the probes of the ladders be trusted: how many are evidence on their server, and with how many samples?"""
+    judged = [(ladder, point) for ladder in found for point in ladder.points]
+    judging = [each for each in judged if each[1].counts]
+    silent = [ladder for ladder in found if not any(each[0] is ladder for each in judging)]
+    invalid = sum(point.outcome == Outcome.INVALID for _, point in judged)
+    text = f"{write.count(len(judging))} of {write.count(len(judged))} are evidence on their server"
+    if bounds := sum(point.met.late for _, point in judging):
+        text += f", {write.count(bounds)} of them by a bound, for the generator was late"
+    text += f"; {write.count(invalid)} invalid" if invalid else ""
+    text += (
+        f"; nothing at all is known of {write.listed(facts.title(one.steps[0]) for one in silent)}" if silent else ""
+    )
+    yield Check(f"probes of {write.several(len(found), 'ladder')}", not silent and not invalid, write.sentence(text))
+    beyond = [
+        (point.samples * (1 - ladder.objective.latencies[-1][0]), ladder)
+        for ladder, point in judging
+        if point.outcome == Outcome.MET
+        and not point.step.record.sweep
+        and ladder.objective
+        and ladder.objective.latencies
+    ]
+    if beyond:
+        fewest, ladder = min(beyond, key=lambda each: each[0])
+        text = f"at least {write.count(fewest)} requests beyond the percentile of the objective in each probe that met "
+        text += f"it, fewest of {facts.title(ladder.steps[0])}"
+        yield Check("samples of the probes", fewest >= facts.ENOUGH_BEYOND, write.sentence(text))

@@ -9,12 +9,13 @@ from runners.analysis import facts, loops
 from runners.analysis.finding import Finding
 from runners.analysis.loops import COUNTERS, CURVES, ERRORS, RATES, REPORT, Loop
 from runners.claims.conclusion import Check, Claims
+from runners.design.rate import STABLE_SHARE
 from runners.readers import write
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 
-#: The wait and its cure, told apart by one flag alone.
+#: The wait and its cure, apart by one flag alone.
 FLAG_PAIR = ("after", "nodelay")
 FLAG = "-Dsun.net.httpserver.nodelay=true"
 LOOPS = ("put", "get", "mixed")
@@ -89,10 +90,15 @@ def _flag(found: Sequence[Loop]) -> Iterator[Finding]:
     if not parts:
         return
     text = (
-        f"TCP_NODELAY alone, with the same code, store and threads, answers {'; '.join(parts)}. The report changes "
-        "threads and concludes that nothing more is to be had from this server"
+        f"TCP_NODELAY alone, with the same code, store and threads, answers {'; '.join(parts)}{_median(found)}. The "
+        "report changes threads and concludes that nothing more is to be had from this server"
     )
     yield Finding("D01", Severity.WARNING, write.sentence(text), evidence, (), CURVES)
+
+
+def _median(found: Sequence[Loop]) -> str:
+    fast = loops.first(found, FLAG_PAIR[1], "put")
+    return f" (p50 of PUT {write.latency(fast.median_us)})" if fast is not None else ""
 
 
 def _arithmetic(found: Sequence[Loop]) -> Iterator[Finding]:
@@ -113,11 +119,22 @@ def _arithmetic(found: Sequence[Loop]) -> Iterator[Finding]:
         expected = loops.expected_us(float(hz))
         evidence["expected_us"] = expected
         text += f": {write.latency(expected)}, so 1/{write.latency(expected)} = {1e6 / expected:.1f}/s a connection"
-    text += f". The medians of the {write.count(len(waiting))} loops that wait are {seen}, and a connection carries "
+    text += f". The medians of the {write.count(len(waiting))} loops that wait are {seen}; requests a second of a "
+    text += f"connection: {per_connection(found)}"
     rates = [one.rate_rps / one.connections for one in waiting]
-    text += f"{min(rates):.1f} to {max(rates):.1f}/s"
     evidence |= {"least_rps": min(rates), "most_rps": max(rates)}
     yield Finding("D02", Severity.NOTE, write.sentence(text), evidence, (), CURVES)
+
+
+def per_connection(found: Sequence[Loop]) -> str:
+    """Requests a second of a connection: of the loops that wait, and of the others."""
+    parts = []
+    for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
+        each = [one.rate_rps / one.connections for one in found if one.waits == waits and write.known(one.rate_rps)]
+        if each:
+            low, high = (f"{rps:.1f}/s" if rps < 100 else write.rate(rps) for rps in (min(each), max(each)))
+            parts.append(f"{low if low == high else f'{low} to {high}'} for {what}")
+    return write.listed(parts) or "nothing was measured"
 
 
 def _evidence(found: Sequence[Loop]) -> Iterator[Finding]:
@@ -249,10 +266,10 @@ def _next(run: Run, found: Sequence[Loop]) -> Iterator[Finding]:
         yield Finding("D14", Severity.NOTE, write.sentence(text), {"waiting": waiting}, (), CURVES)
     fast = loops.first(found, "nodelay", "put") or loops.first(found, "jdk25", "put")
     if fast is not None and not fast.waits:
-        rate = 0.7 * fast.rate_rps // 100 * 100
+        rate = STABLE_SHARE * fast.rate_rps // 100 * 100
         text = (
-            f"Offer a rate to the cured server, say {write.rate(rate)}, 70 % of what its closed loop reached, and read "
-            "its latency from the intended start: a closed loop can't tell it"
+            f"Offer a rate to the cured server, say {write.rate(rate)}, {write.percent(STABLE_SHARE)} of what its "
+            "closed loop reached, and read its latency from the intended start: a closed loop can't tell it"
         )
         yield Finding("D15", Severity.NOTE, write.sentence(text), {"rate_rps": rate}, (fast.step.name,), RATES)
     if not loops.find(found, "after"):
@@ -285,11 +302,11 @@ def _found_jdks(steps: Sequence[Step]) -> Check:
     seen: dict[str, list[str]] = {}
     for step in steps:
         ready = step.record.server.ready
-        told = f"{str(ready.get('jvm') or write.UNKNOWN).strip()}, nodelay {ready.get('nodelay') or write.UNKNOWN}"
-        stages = seen.setdefault(told, [])
+        jdk = f"{str(ready.get('jvm') or write.UNKNOWN).strip()}, nodelay {ready.get('nodelay') or write.UNKNOWN}"
+        stages = seen.setdefault(jdk, [])
         if step.record.loop.stage not in stages:
             stages.append(step.record.loop.stage)
-    text = "; ".join(f"{write.listed(stages)}: {told}" for told, stages in seen.items())
+    text = "; ".join(f"{write.listed(stages)}: {jdk}" for jdk, stages in seen.items())
     old = any(step.record.loop.stage == "after" for step in steps)
     return Check("JDKs", old, write.sentence(text if old else f"no JDK 17 here; {text}"))
 
@@ -310,8 +327,7 @@ def _answers(found: Sequence[Loop]) -> Check:
     """404s where the script makes them, in that number, and no error anywhere else."""
     planned = [loop for loop in found if write.known(loop.absent_by_script) and loop.name == "get-few"]
     other = [loop for loop in found if loop not in planned]
-    columns = ("connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
-    lost = sum(v for loop in found for column in columns if write.known(v := facts.number(loop.step, column)))
+    lost = sum(count for loop in found for kind, count in facts.errors(loop.step).items() if kind != "non_2xx")
     bad = sum(loop.non_2xx for loop in other if write.known(loop.non_2xx))
     off = max((abs(loop.non_2xx - loop.absent_by_script) for loop in planned), default=0.0)
     close = all(abs(loop.non_2xx - loop.absent_by_script) <= max(2, CLOSE * loop.completed) for loop in planned)
@@ -352,8 +368,8 @@ def published_errors() -> Iterator[Finding]:
     for name, output in published_of(REPORT).items():
         if output.non_2xx and output.requests and output.threads:
             made = loops.absent(output.requests, output.threads, PUBLISHED_DRAWN, PUBLISHED_HELD)
-            told = f"{write.count(output.non_2xx)} of {write.count(output.requests)}"
-            parts.append(f"{told} published, {write.count(made)} replayed")
+            counts = f"{write.count(output.non_2xx)} of {write.count(output.requests)}"
+            parts.append(f"{counts} published, {write.count(made)} replayed")
             evidence |= {f"published {name}": output.non_2xx, f"replayed {name}": made}
     if parts:
         text = f"The published 404s are the same numbers: {'; '.join(parts)}. They say nothing of the server"

@@ -1,13 +1,23 @@
-"""Conclude on clusters: changes one at a time, copies by client, what a node passes on, waits for its lock."""
+"""Conclude on clusters: changes one at a time, copies by client, what a node passes on, waits for its lock.
+
+On which node a key lies is computed for many ids at once as the server computes it for one. Murmur3 is A. Appleby's
+MurmurHash3_x86_32 (public domain, 2010); a node's weight for a key is that of the key, seeded with that of the node's
+address (rendezvous hashing, see WeightedPlacement.java). The old hash adds a number that the address makes to one that
+the key makes, so hardly any key changes the order of the nodes.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
-from runners.analysis import facts, outages, placement
+import numpy as np
+import numpy.typing as npt
+
+from runners.analysis import facts
 from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
 from runners.claims import climbing
@@ -27,15 +37,10 @@ _PUT_COLUMNS, _GET_COLUMNS = put("full").published_rates, get("full").published_
 def analyse(run: Run) -> Claims | None:
     """Claim what a run of experiment 05 tells beside its comparisons; None for any other."""
     loads = [step for step in run.steps if step.subject in CHANGES]
-    died = list(outages.findings_of(run))
-    if not loads and not died:
+    if not loads:
         return None
-    findings: list[Finding] = []
-    if loads:
-        findings += [*passed_on(clusters(run)), *_threads(loads)]
-        findings += lock_waits(of_run(run))
-    deaths = outages.outages(run.steps)
-    return Claims(outages.in_short(deaths) if deaths else "", (*findings, *died), tuple(_missed(run)))
+    findings = (*passed_on(clusters(run)), *_threads(loads), *lock_waits(of_run(run)))
+    return Claims(findings=findings, missed=tuple(_missed(run)))
 
 
 def _threads(loads: Sequence[Step]) -> Iterator[Finding]:
@@ -175,8 +180,8 @@ def passed(steps: list[Step]) -> Passed | None:
         return None
     topology, hashing = tuple(sorted(str(url) for url in last["topology"])), str(last["hashing"])
     expected = float("nan")
-    if hashing in placement.HASHES:
-        own = placement.shares(topology, hashing, PUBLISHED_KEYS)
+    if hashing in HASHES:
+        own = shares(topology, hashing, PUBLISHED_KEYS)
         expected = 1 - own[topology.index(str(last["self"]))]
     busiest: Mapping[str, Any] = max(last["peers"], key=lambda peer: peer["answered"], default={})
     latency = busiest.get("latency_us") or {}
@@ -208,8 +213,8 @@ def passed_on(loads: Sequence[Step]) -> Iterator[Finding]:
     """How each hash spreads the report's keys, and what was passed on."""
     nodes = topology(loads)
     if nodes is not None:
-        old = placement.shares(nodes, placement.OBJECTS_HASH, PUBLISHED_KEYS)
-        new = placement.shares(nodes, placement.RENDEZVOUS, PUBLISHED_KEYS)
+        old = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS)
+        new = shares(nodes, RENDEZVOUS, PUBLISHED_KEYS)
         text = (
             f"Of the {write.count(PUBLISHED_KEYS)} ids that the report wrote, the old hash (Objects.hash) puts "
             f"{write.percent(max(old))} on one of these nodes; rendezvous hashing with murmur3 puts "
@@ -308,3 +313,94 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
         names,
         LOCK_ANCHOR,
     )
+
+
+RENDEZVOUS, OBJECTS_HASH = "rendezvous", "objects-hash"
+HASHES = (OBJECTS_HASH, RENDEZVOUS)
+_CHUNK = 250_000
+_FACTOR = 31  # of String.hashCode and Objects.hash
+_C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
+
+Ids = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint32]
+Bytes = npt.NDArray[np.uint8]
+
+
+@cache
+def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
+    """Which share of the ids 0 to `ids` - 1, as decimal text, each node owns; nodes in the order of their addresses."""
+    nodes = tuple(sorted(topology))
+    counts = np.zeros(len(nodes), dtype=np.int64)
+    for keys in _texts(ids):
+        weights = _rendezvous(keys, nodes) if hashing == RENDEZVOUS else _objects_hash(keys, nodes)
+        counts += np.bincount(weights.argmax(axis=0), minlength=len(nodes))  # of equal weights the first counts
+    return tuple(float(count) / ids for count in counts)
+
+
+@lru_cache(maxsize=1)
+def _texts(ids: int) -> tuple[Bytes, ...]:
+    """The ids as rows of ASCII digits, those of one length together."""
+    found, digits, first = [], 1, 0
+    while first < ids:
+        last = min(10**digits, ids)
+        for start in range(first, last, _CHUNK):
+            numbers = np.arange(start, min(start + _CHUNK, last), dtype=np.int64)
+            powers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
+            found.append((numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8))
+        digits, first = digits + 1, 10**digits
+    return tuple(found)
+
+
+def _rendezvous(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
+    seeds = [murmur3(np.frombuffer(node.encode(), dtype=np.uint8)[None, :], 0)[0] for node in nodes]
+    return np.stack([murmur3(keys, int(seed)).view(np.int32) for seed in seeds])
+
+
+def _objects_hash(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
+    own = text_hash(keys)
+    parts = [
+        _FACTOR * (_FACTOR + int(text_hash(np.frombuffer(node.encode(), dtype=np.uint8)[None, :])[0])) for node in nodes
+    ]
+    return np.stack([(own + np.uint32(part % 2**32)).view(np.int32) for part in parts])
+
+
+def text_hash(keys: Bytes) -> Words:
+    """`String.hashCode` of each row."""
+    found = np.zeros(len(keys), dtype=np.uint32)
+    for column in keys.T:
+        found = found * np.uint32(_FACTOR) + column
+    return found
+
+
+def murmur3(keys: Bytes, seed: int) -> Words:
+    """MurmurHash3_x86_32 of each row; all rows have one length."""
+    length = keys.shape[1]
+    found = np.full(len(keys), seed, dtype=np.uint32)
+    whole = length // 4 * 4
+    for at in range(0, whole, 4):
+        found = _rotated(found ^ _mixed(_word(keys[:, at : at + 4])), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    if whole < length:
+        found ^= _mixed(_word(keys[:, whole:]))
+    found ^= np.uint32(length)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        found = (found ^ (found >> np.uint32(shift))) * np.uint32(factor)
+    last: Words = found ^ (found >> np.uint32(16))
+    return last
+
+
+def _word(part: Bytes) -> Words:
+    """Up to four bytes, the first the lowest."""
+    found = np.zeros(len(part), dtype=np.uint32)
+    for place, column in enumerate(part.T):
+        found |= column.astype(np.uint32) << np.uint32(8 * place)
+    return found
+
+
+def _mixed(word: Words) -> Words:
+    mixed: Words = _rotated(word * _C1, 15) * _C2
+    return mixed
+
+
+def _rotated(word: Words, by: int) -> Words:
+    rotated: Words = (word << np.uint32(by)) | (word >> np.uint32(32 - by))
+    return rotated

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from runners.analysis import facts, machine_stalls, profile, tail_attribution
+from runners.analysis import facts, machine_stalls, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.steady_state import Steadiness, head, steadiness
 from runners.claims import (
-    ablations,
     against,
     answer,
     climbing,
     closed_loop,
     cluster,
-    differential,
     executions,
+    faults,
     history,
     hosts,
     instrument,
     interleaved,
+    profile,
     rate_steps,
     stores,
 )
-from runners.claims.checks import NOTHING_TO_LOOK_AT, checks
+from runners.claims.checks import NOTHING_TO_LOOK_AT, checks, cross_checks
 from runners.claims.conclusion import Check, Claims, Conclusion
-from runners.claims.cross_checks import cross_checks
 from runners.claims.next_steps import next_steps
 from runners.claims.questions import Asked, Evidence, answered
 from runners.design.session import RATE_STEP, SHARED, SOLO
@@ -41,12 +40,12 @@ Analyser = Callable[[Run], Claims | None]
 #: In the order in which their findings stand.
 ANALYSERS: tuple[Analyser, ...] = (
     cluster.analyse,
+    faults.analyse,
     executions.analyse,
     climbing.analyse,
     rate_steps.analyse,
     interleaved.analyse,
     stores.analyse,
-    ablations.analyse,
     instrument.analyse,
     closed_loop.analyse,
     history.analyse,
@@ -149,7 +148,7 @@ def _findings(run: Run, engines: list[str], workloads: list[str], answers: list[
         for step in profiles:
             yield from profile.where(step)
         yield from profile.differences(profiles)
-    yield from differential.findings(run)
+    yield from profile.of_frames(run)
     for work in workloads:
         for step in _clean_steps(run, engines, work):
             yield from tail_attribution.findings(step)

@@ -9,9 +9,8 @@ from runners.analysis import comparable, facts, meets
 from runners.analysis.finding import Finding
 from runners.analysis.knee import Answer, Kind
 from runners.claims import climbing
-from runners.claims.climbing import Ladder, ladders
+from runners.claims.climbing import Ladder, ladders, ranked, rate_interval
 from runners.claims.conclusion import Claims
-from runners.claims.knee_words import ranked, rate_interval
 from runners.design.stores import CEILING
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -124,10 +123,10 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
         if facts.fell_short(high):
             text += "; less than was offered, so its p99 is the length of its queue"
         elif (after := facts.at(high, 0.99)) is not None and (before := facts.at(low, 0.99)) is not None:
-            text += f"; p99 of all responses {facts.told(high, 0.99)}, "
+            text += f"; p99 of all responses {facts.latency_text(high, 0.99)}, "
             at = write.rate(facts.offered_rps(low))
             short = facts.fell_short(low)
-            text += f"though {at} was not all answered" if short else f"against {facts.told(low, 0.99)} at {at}"
+            text += f"though {at} was not all answered" if short else f"against {facts.latency_text(low, 0.99)} at {at}"
             if why := "" if short else comparable.in_turn(low, high):
                 text += f"; they are not compared, for {why}"
             evidence |= {"p99_us": after.value, "p99_low_us": before.value}

@@ -20,12 +20,11 @@ from enum import StrEnum
 import numpy as np
 from scipy.stats import t
 
+from runners.analysis.comparison import Row, changed, signed
 from runners.analysis.interleaved import ALPHA, FEWEST_STARTS
 from runners.analysis.intervals import Bounded, difference
 from runners.claims.between import Compared
-from runners.claims.comparing import signed
-from runners.claims.interleaved import Comparison, Row
-from runners.claims.questions import ratio
+from runners.claims.interleaved import Comparison
 from runners.design.objective import ERRORS, ChangeLimit
 from runners.readers import write
 from runners.readers.stacks import wilson
@@ -81,7 +80,7 @@ def judge(found: Comparison, limits: Sequence[ChangeLimit]) -> tuple[Judgement, 
 
 def judge_runs(found: Sequence[Compared], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
     """Judge runs that were measured one after the other, by Welch's intervals; one run on a side is no ground."""
-    each = {difference.quantity.name: (difference, pair.single) for pair in found for difference in pair.differences}
+    each = {row.quantity.name: (row, pair.single) for pair in found for row in pair.differences}
     judgements = []
     for limit in limits:
         if limit.quantity not in each:
@@ -89,15 +88,14 @@ def judge_runs(found: Sequence[Compared], limits: Sequence[ChangeLimit]) -> tupl
             judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, Bounded(math.nan), reason))
             continue
         seen, single = each[limit.quantity]
-        change = Bounded(seen.share, seen.low, seen.high)
-        said = ratio(change.value, change.low, change.high)
+        change, said = _change(seen), seen.change
         if single:
             reason = f"{said}, but one run on a side shows no spread between runs; keep two or more"
             judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, change, reason))
         elif seen.machine:
             judgements.append(Judgement(limit, Outcome.INCONCLUSIVE, change, f"{said}, but {seen.machine}"))
         else:
-            judgements.append(Judgement(limit, _outcome(limit, change), change, f"{said}, {seen.rounds} runs of each"))
+            judgements.append(Judgement(limit, _outcome(limit, change), change, f"{said}, {seen.starts} runs of each"))
     return tuple(judgements)
 
 
@@ -120,7 +118,7 @@ def _judged(found: Comparison, limit: ChangeLimit) -> Judgement:
         row = found.row(limit.quantity)
         change, starts = (_change(row), row.starts) if row else (Bounded(math.nan), 0)
         control = next((_change(each) for each in found.control if each.quantity.name == limit.quantity), None)
-        said = ratio(change.value, change.low, change.high)
+        said = changed(change.value, change.low, change.high)
     if not math.isfinite(change.value):
         why = found.left_out[0][1] if found.left_out else "no start tells it of both"
         return Judgement(limit, Outcome.INCONCLUSIVE, change, f"it is not known: {why}")

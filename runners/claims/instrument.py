@@ -135,19 +135,14 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
         yield Finding("I03", severity, write.sentence(text), evidence, (), FLOORS)
 
 
-def _p99(step: Step) -> float:
-    value = facts.at(step, instrument.TAIL)
-    return value.value if value is not None else math.inf
-
-
 def _timer(found: Sequence[Floor]) -> Iterator[Finding]:
     """wrk2's tick, in its own spectrum."""
-    for floor in found:
-        step = min(floor.good, key=_p99, default=None)
+    for floor in sorted(found, key=lambda each: (each.connections, each.closed, -each.rate_rps)):
+        step = min(floor.good, key=instrument.p99_us, default=None)
         if floor.tool != "wrk2" or step is None:
             continue
         rows = step.frames["spectrum"]
-        line, median = fit(rows[rows["kind"] == facts.RESPONSE]), facts.at(step, instrument.MEDIAN)
+        line, median = fit(rows[rows["kind"] == facts.RESPONSE]), floor.at(instrument.MEDIAN)
         if line is None or median is None or not line.is_millisecond_timer:
             continue
         text = (
@@ -271,7 +266,6 @@ def _left_out(found: Sequence[Floor]) -> Iterator[str]:
 
 
 def _errors(steps: Sequence[Step]) -> Check:
-    columns = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
-    counts = {column: sum(v for s in steps if write.known(v := facts.number(s, column))) for column in columns}
-    parts = [f"{write.count(count)} {column.replace('_', ' ')}" for column, count in counts.items() if count]
+    counts = {kind: sum(facts.errors(step).get(kind, 0.0) for step in steps) for kind in facts.ERRORS}
+    parts = [f"{write.count(count)} {kind.replace('_', ' ')}" for kind, count in counts.items() if count]
     return Check("errors", not parts, write.sentence(write.listed(parts) or "none"))

@@ -17,7 +17,7 @@ import numpy as np
 
 from runners.analysis import facts, machine_stalls
 from runners.analysis.comparison import QUANTITIES as OF_ROUNDS
-from runners.analysis.comparison import Quantity
+from runners.analysis.comparison import Quantity, Row, absolute, changed, of_step, signed
 from runners.analysis.finding import Finding
 from runners.analysis.interleaved import (
     Effect,
@@ -30,9 +30,8 @@ from runners.analysis.interleaved import (
     usable,
     without_spill_over,
 )
-from runners.claims.comparing import absolute, of_step, signed
 from runners.claims.conclusion import Check, Claims
-from runners.claims.questions import Answer, Answering, Evidence, ratio
+from runners.claims.questions import Answer, Answering, Evidence
 from runners.claims.questions import Verdict as Said
 from runners.design.block import MOST_UTILISATION
 from runners.design.session import ALONE, SHARED, SOLO
@@ -82,66 +81,11 @@ QUANTITIES = {
 }
 #: How a start offered its load: requests or slices of one schedule, or rounds of loads one after the other.
 REQUESTS, SLICES, ROUNDS = "requests", "slices", "rounds"
-#: Comparisons told one by one in a headline; more are counted by what came out.
-MOST_TOLD = 3
+#: Comparisons one by one in a headline; more are counted by what came out.
+MOST_IN_HEADLINE = 3
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
 #: So much longer a request may take after one target than after another, before that is said.
 MOST_CARRY_OVER = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the verdict.
-
-    The values are geometric means over so many `starts`, of the loads alone where there are any. `spill_over`: ratio
-    and verdict are theirs too, as the shared schedule contradicts them. `starts_needed`: how many would decide it, None
-    where it is decided or can't be said.
-    """
-
-    quantity: Quantity
-    baseline: str
-    treatment: str
-    ratio: float
-    low: float
-    high: float
-    verdict: Verdict
-    baseline_value: float
-    treatment_value: float
-    starts: int
-    starts_needed: int | None = None
-    spill_over: bool = False
-
-    @property
-    def decided(self) -> bool:
-        """Whether the treatment differs from the baseline."""
-        return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
-
-    @property
-    def better(self) -> bool:
-        """Whether it differs for the better."""
-        return self.decided and (self.verdict == Verdict.LOWER) == self.quantity.lower_is_better
-
-    @property
-    def said(self) -> str:
-        """The verdict in a word: faster or slower of a time, higher or lower of anything else."""
-        if self.decided and self.quantity.name not in (CPU, BACKGROUND_CPU) and self.quantity.unit == "us":
-            return "faster" if self.better else "slower"
-        return self.verdict.value
-
-    def as_json(self) -> dict[str, object]:
-        """The row as plain JSON values; what is not finite becomes null."""
-        numbers = ("ratio", "low", "high", "baseline_value", "treatment_value")
-        return {
-            "quantity": self.quantity.name,
-            "unit": self.quantity.unit,
-            "lower_is_better": self.quantity.lower_is_better,
-            "baseline": self.baseline,
-            "treatment": self.treatment,
-            "verdict": self.verdict.value,
-            **{name: value if math.isfinite(value := getattr(self, name)) else None for name in numbers},
-            "starts": self.starts,
-            "starts_needed": self.starts_needed,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,8 +442,8 @@ def analyse(run: Run) -> Claims | None:
         return None
     findings = tuple(finding for each in found for finding in _findings(each))
     checks = tuple(check for each in found for check in _checks(each))
-    told = [row for each in found for row in each.rows if row.quantity.name == each.primary]
-    answer = " ".join(headline(each) for each in found) if len(told) <= MOST_TOLD else _counted(told)
+    primary = [row for each in found for row in each.rows if row.quantity.name == each.primary]
+    answer = " ".join(headline(each) for each in found) if len(primary) <= MOST_IN_HEADLINE else _counted(primary)
     return Claims(answer, findings, checks=checks)
 
 
@@ -522,32 +466,16 @@ def _counted(rows: Sequence[Row]) -> str:
 
 def _short(row: Row) -> str:
     name = facts.engine_name(row.treatment)
-    return f"{name}, {row.quantity.label} {ratio(row.ratio - 1, row.low - 1, row.high - 1)}"
+    return f"{name}, {row.quantity.label} {row.change}"
 
 
 def headline(found: Comparison) -> str:
     """The primary quantity of each treatment, in a sentence each."""
     rows = [row for row in found.rows if row.quantity.name == found.primary]
     if rows:
-        return " ".join(write.sentence(sentence(row, found)) for row in rows)
+        return " ".join(write.sentence(row.sentence(found.margin, found.unit)) for row in rows)
     why = found.left_out[0][1] if found.left_out else "no start tells it of all"
     return write.sentence(f"{facts.engine_name(found.baseline)} could not be compared with any other: {why}")
-
-
-def sentence(row: Row, found: Comparison) -> str:
-    """One row in words."""
-    a, b = facts.engine_name(row.baseline), facts.engine_name(row.treatment)
-    change = ratio(row.ratio - 1, row.low - 1, row.high - 1)
-    pair = f"{absolute(row.quantity, row.treatment_value)} against {absolute(row.quantity, row.baseline_value)}"
-    label = row.quantity.label
-    if row.decided:
-        text = f"{b} is {row.said} than {a} in {label}: {change}, {pair}"
-    elif row.verdict == Verdict.SAME:
-        text = f"{b} and {a} are the same in {label} within {write.percent(found.margin)}: {change}, {pair}"
-    else:
-        text = f"It is inconclusive whether {b} and {a} differ in {label}: {change}, {pair}"
-    text += "; spill-over: the shared schedule contradicts the loads alone, which count" if row.spill_over else ""
-    return f"{text}; {write.several(row.starts, found.unit)} of each"
 
 
 def _findings(found: Comparison) -> Iterator[Finding]:
@@ -557,14 +485,12 @@ def _findings(found: Comparison) -> Iterator[Finding]:
     for row in found.rows:
         code = "C01" if row.decided else "C02"
         severity = Severity.NOTE if row.verdict == Verdict.INCONCLUSIVE else Severity.GOOD
-        yield Finding(
-            code, severity, write.sentence(sentence(row, found)), _evidence(row, found), found.steps, place,
-            _remedy(row, found),
-        )  # fmt: skip
+        text = write.sentence(row.sentence(found.margin, found.unit))
+        yield Finding(code, severity, text, _evidence(row, found), found.steps, place, _remedy(row, found))
     for row in found.control:
         if row.quantity.name == found.primary and row.decided:
             text = f"A second process of {facts.engine_name(row.baseline)} differs from the first: "
-            text += sentence(replace(row, treatment="the second"), found)
+            text += replace(row, treatment="the second").sentence(found.margin, found.unit)
             remedy = "Measure again; where it stays, differences of this size are not the treatments'."
             yield Finding("C04", Severity.WARNING, write.sentence(text), {}, found.steps, place, remedy)
 
@@ -610,13 +536,13 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
     quantity = QUANTITIES[str(evidence["quantity"])]
     share, low, high = (_number(evidence[name]) - 1 for name in ("ratio", "low", "high"))
     values = [absolute(quantity, _number(evidence[name])) for name in ("treatment_value", "baseline_value")]
-    effect = f"{quantity.label} {ratio(share, low, high)}, {values[0]} against {values[1]}"
+    effect = f"{quantity.label} {changed(share, low, high)}, {values[0]} against {values[1]}"
     needed, form = evidence.get("starts_needed"), str(evidence["form"])
     unit = "round" if form == ROUNDS else "start"
     takes = f"about {write.several(int(needed), unit)}" if isinstance(needed, int) else "a quieter machine"
-    told = f"{write.several(_number(evidence['starts']), unit)} of each"
-    told += "" if form == ROUNDS else f", by {'request' if form == REQUESTS else 'slices'}"
-    return Answer(said, effect, told, takes if said == Said.INCONCLUSIVE else "", finding)
+    basis = f"{write.several(_number(evidence['starts']), unit)} of each"
+    basis += "" if form == ROUNDS else f", by {'request' if form == REQUESTS else 'slices'}"
+    return Answer(said, effect, basis, takes if said == Said.INCONCLUSIVE else "", finding)
 
 
 def _number(value: object) -> float:
@@ -638,7 +564,7 @@ def _checks(found: Comparison) -> Iterator[Check]:
         yield Check("generator kept up", False, write.sentence(f"{text}; service times stand"), found.steps)
     control = next((row for row in found.control if row.quantity.name == found.primary), None)
     if control is not None:
-        change = ratio(control.ratio - 1, control.low - 1, control.high - 1)
+        change = control.change
         text = f"a second process of {found.baseline} against the first in {control.quantity.label}: {change}"
         yield Check("control", found.trusted, write.sentence(text), found.steps)
     if write.known(found.utilisation):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from runners.analysis import causes, facts, profile, seconds, tail_attribution
+from runners.analysis import causes, facts, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.claims import checks as limits
+from runners.claims import profile
+from runners.design.rate import STABLE_SHARE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
@@ -58,12 +60,12 @@ def _lower_rate(run: Run, step: Step) -> Finding | None:
         return None
     probe = facts.only(run.find(kind="probe", subject=step.subject, workload=step.workload))
     reached = facts.achieved_rps(probe) if probe is not None and probe.valid else facts.achieved_rps(step)
-    rate = 0.7 * reached
+    rate = STABLE_SHARE * reached
     if not write.known(rate):
         return None
     text = (
-        f"Run {facts.title(step)} at {write.rate(rate)}, 70 % of the {write.rate(reached)} that it reached: above its "
-        "capacity only the queue is measured"
+        f"Run {facts.title(step)} at {write.rate(rate)}, {write.percent(STABLE_SHARE)} of the {write.rate(reached)} "
+        "that it reached: above its capacity only the queue is measured"
     )
     steps = (step.name, *([probe.name] if probe else []))
     evidence: dict[str, write.Value] = {"reached_rps": reached, "suggested_rps": rate}
@@ -101,28 +103,19 @@ def _kernel_frames(run: Run) -> Finding | None:
     if not engines:
         return None
     level = (run.manifest.get("machine") or {}).get("perf_event_paranoid")
-    told = f" (perf_event_paranoid is {level} here)" if level is not None else ""
+    why = f" (perf_event_paranoid is {level} here)" if level is not None else ""
     text = (
         f"Profile with perf_events to see the kernel's part of reads and writes: the profiler used "
-        f"{write.listed(sorted(engines))}, which has no kernel frames{told}"
+        f"{write.listed(sorted(engines))}, which has no kernel frames{why}"
     )
     names = tuple(step.name for step in steps)
     remedy = "sysctl kernel.perf_event_paranoid=1 kernel.kptr_restrict=0"
     return Finding(
-        "N08",
-        Severity.NOTE,
-        write.sentence(text),
-        {"perf_event_paranoid": level},
-        names,
-        Anchor.shares("cpu"),
-        remedy,
+        "N08", Severity.NOTE, write.sentence(text), {"perf_event_paranoid": level}, names, Anchor.shares("cpu"), remedy
     )
 
 
 def _tail(step: Step) -> Iterator[Finding]:
-    if step.frames["slices"].empty:
-        yield from _tail_by_second(step)
-        return
     seen = tail_attribution.attribution(step)
     if seen is None or not seen.tail.spikes:
         return
@@ -134,11 +127,7 @@ def _tail(step: Step) -> Iterator[Finding]:
         code = "N02" if cause == causes.GC else "N11"
         remedy = REMEDIES[cause] + (_named_processes(step) if cause == causes.FOREIGN else "")
         text = f"{remedy} for {name}: {cause} explains {part} of its tail"
-        evidence: dict[str, write.Value] = {
-            "share": share.share.value,
-            "p": share.p,
-            "spikes": share.spikes,
-        }
+        evidence: dict[str, write.Value] = {"share": share.share.value, "p": share.p, "spikes": share.spikes}
         yield Finding(code, Severity.NOTE, write.sentence(text), evidence, (step.name,), figure)
     if seen.unexplained >= MUCH_UNEXPLAINED:
         text = f"Look closer at {name}: {write.percent(seen.unexplained)} of its tail has no cause among those recorded"
@@ -156,27 +145,6 @@ def _named_processes(step: Step) -> str:
         if ms >= LEAST_NAMED * whole_ms
     ]
     return f" (of its CPU time {write.listed(named)})" if named else ""
-
-
-def _tail_by_second(step: Step) -> Iterator[Finding]:
-    seen = seconds.look(step) if facts.quotable(step) else None
-    if seen is None or not seen.spikes:
-        return
-    name, figure, count = facts.title(step), Anchor.timeline(step.workload), len(seen.spikes)
-    evidence: dict[str, write.Value] = {"spikes": count, "in_a_pause": seen.explained}
-    if seen.explained:
-        gc = step.record.server.ready.get("gc")
-        text = (
-            f"Try another collector or a larger heap for {name}: in {seen.explained} of its {count} slow seconds "
-            f"lies a pause of the JVM long enough{f' ({gc} collector)' if gc else ''}"
-        )
-        yield Finding("N02", Severity.NOTE, write.sentence(text), evidence, (step.name,), figure)
-    if seen.explained < count:
-        text = (
-            f"Look at disk and compaction for {name}: in {count - seen.explained} of its {count} slow seconds "
-            "lies no pause of the JVM that could have made it slow"
-        )
-        yield Finding("N03", Severity.NOTE, write.sentence(text), evidence, (step.name,), figure)
 
 
 def _store(step: Step) -> Finding | None:

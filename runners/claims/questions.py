@@ -13,15 +13,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from runners.analysis.finding import Finding
-from runners.claims.comparing import signed
+from runners.analysis import facts
+from runners.analysis.comparison import changed
+from runners.analysis.finding import Anchor, Finding
+from runners.analysis.instrument import UNIT_US
+from runners.analysis.intervals import Bounded, difference
+from runners.analysis.knee import Kind
+from runners.claims import executions, profile
+from runners.claims.climbing import Ladder, between, ladders, rate_interval
 from runners.design.question import Question
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
 
-#: A ratio that may be five times as large as it is tells a direction at most.
-WIDEST = 4.0
 LARGER_SIZE = "a larger size (--size full)"
 
 
@@ -146,20 +150,6 @@ def verdict_of(low: float, high: float, *, see: float = 0.0, above: bool = True)
     return Verdict.NO if high < max(see, 0.0) or high <= 0 else Verdict.INCONCLUSIVE
 
 
-def ratio(share: float, low: float, high: float) -> str:
-    """A relative effect with its interval: +41.0 % (+33.0 % to +49.0 %); of a wide one the nearer bound alone."""
-    if not (write.known(low) and write.known(high)):
-        return f"{signed(share)} (not bounded)"
-    if high > WIDEST:
-        return f"at least {signed(low)}" if low > 0 else f"{signed(share)} ({signed(low)} to +{factor(1 + high)})"
-    return f"{signed(share)} ({signed(low)} to {signed(high)})"
-
-
-def factor(times: float) -> str:
-    """A large ratio as a factor: 26 times."""
-    return f"{write.count(times)} times" if times >= 10 else f"{times:.2g} times"
-
-
 def of_finding(finding: Finding | None, verdict: Verdict, effect: str = "", confidence: str = "") -> Answer | None:
     """Answer by a finding that is a fact of arithmetic or of counting: its sentence is the effect."""
     if finding is None:
@@ -190,3 +180,188 @@ def span(values: Sequence[float], unit: Callable[[float], str]) -> str:
         return write.UNKNOWN
     low, high = unit(min(known)), unit(max(known))
     return low if low == high else f"{low} to {high}"
+
+
+MOST = 0.5
+CHANCE = 0.05
+
+
+def carries_published(workloads: Sequence[str]) -> Answering:
+    """Does a closed loop on as many connections as published reach the published rate here?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        parts, enough, finding = [], [], None
+        for workload in workloads:
+            there = next((o for name, o in evidence.published.items() if name.rpartition("/")[2] == workload), None)
+            found = [f for f in evidence.all("A05") if any(s.startswith(f"probe-{workload}") for s in f.steps)]
+            if there is None or not there.rate_rps or not found:
+                continue
+            finding = finding or found[0]
+            here = number(found[0], "achieved_rps")
+            enough.append(here >= there.rate_rps)
+            parts.append(f"{workload.upper()} {write.rate(here)} of {write.rate(there.rate_rps)}")
+        if not parts:
+            return None
+        verdict = Verdict.YES if all(enough) else Verdict.NO
+        return Answer(verdict, write.listed(parts), "one closed loop each; another machine", finding=finding)
+
+    return answer
+
+
+def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
+    """Is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        found = {
+            workload: part
+            for workload in workloads
+            if (step := facts.profiled(evidence.run, subject, workload)) is not None
+            and profile.usable(step)
+            and (part := profile.store_share(step)) is not None
+        }
+        if not found:
+            return None
+        text = ", ".join(
+            f"{workload.upper()} {write.percent_interval(part.value, part.low, part.high)}"
+            for workload, part in found.items()
+        )
+        low, high = (min(part.low for part in found.values()), max(part.high for part in found.values()))
+        verdict = verdict_of(low - MOST, high - MOST)
+        needed = "more samples" if verdict == Verdict.INCONCLUSIVE else ""
+        return Answer(verdict, f"store and log take {text}", "one profile each", needed, figure=Anchor.shares("cpu"))
+
+    return answer
+
+
+def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
+    """Do reads and writes of sockets take more CPU time than the store's own work?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        parts, changes = [], []
+        for workload in workloads:
+            step = facts.profiled(evidence.run, subject, workload)
+            if step is None or not profile.usable(step):
+                continue
+            sockets, store = profile.socket_share(step), profile.store_share(step)
+            if sockets is None or store is None:
+                continue
+            changes.append((sockets.low - store.high, sockets.high - store.low))
+            parts.append(f"{workload.upper()} {write.percent(sockets.value)} against {write.percent(store.value)}")
+        if not changes:
+            return None
+        verdict = verdict_of(min(low for low, _ in changes), max(high for _, high in changes))
+        needed = "more samples" if verdict == Verdict.INCONCLUSIVE else ""
+        return Answer(verdict, write.listed(parts), "one profile each", needed, figure=Anchor.shares("cpu"))
+
+    return answer
+
+
+def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answering:
+    """Does the second engine's median differ from the first's at the same rate?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        parts, changes = [], []
+        for workload in workloads:
+            sides = [facts.clean(evidence.run, engine, workload) for engine in (first, second)]
+            values = [facts.quoted(step, 0.5) if step is not None else None for step in sides]
+            if values[0] is None or values[1] is None:
+                continue
+            change = difference(values[1], values[0])
+            changes.append(change)
+            pair = f"{write.latency(values[1].value)} against {write.latency(values[0].value)}"
+            parts.append(f"{workload.upper()} {moved(change)} ({pair})")
+        if not changes:
+            return None
+        verdict = Verdict.YES if all(map(apart, changes)) else Verdict.INCONCLUSIVE
+        needed = "interleaved rounds (lab compare)" if verdict == Verdict.INCONCLUSIVE else ""
+        return Answer(
+            verdict, write.listed(parts), "one run of each, not interleaved", needed, evidence.first("P04"),
+            Anchor.spectrum(workloads[0]),
+        )  # fmt: skip
+
+    return answer
+
+
+def apart(change: Bounded) -> bool:
+    """Decide whether a change of latency lies beyond zero by at least the unit in which latencies are kept."""
+    return change.low >= UNIT_US or change.high <= -UNIT_US
+
+
+def moved(change: Bounded) -> str:
+    """Write a change of a median with its interval."""
+    if apart(change):
+        return f"p50 {write.changed_by(change.value, change.low, change.high)}"
+    return f"p50 inconclusive ({write.latency(change.low)} to {write.latency(change.high)})"
+
+
+def knees_apart(workload: str, of: str, against: str) -> Answering:
+    """Is the maximum throughput under the objective of one treatment higher than that of another?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        pair = [searched(evidence.run, workload, name) for name in (of, against)]
+        if pair[0] is None or pair[1] is None or (apart := between(pair[0], pair[1])) is None:
+            return None
+        b, a = pair[0].answer, pair[1].answer
+        if b is None or a is None:
+            return None
+        low, high = apart.low - 1, apart.high - 1
+        effect = f"knee {changed(apart.value - 1, low, high)}, {rate_interval(b)} against {rate_interval(a)}"
+        verdict = verdict_of(low, high)
+        needed = "longer searches, or one search of both" if verdict == Verdict.INCONCLUSIVE else ""
+        finding = next(
+            (f for f in evidence.all("E02") if {f.evidence["of"], f.evidence["against"]} == {of, against}), None
+        )
+        return Answer(verdict, effect, "one search of each", needed, finding, executions.anchor(workload))
+
+    return answer
+
+
+def searched(run: Run, workload: str, subject: str) -> Ladder | None:
+    """The search that found the knee of a treatment under a workload, or None."""
+    for ladder in ladders(run):
+        first, found = ladder.steps[0], ladder.answer
+        named = subject in (first.subject, facts.engine_name(first.subject))
+        if named and first.workload == workload and ladder.search is not None and found is not None:
+            return ladder if found.kind == Kind.FOUND else None
+    return None
+
+
+def published_timer(codes: Sequence[str]) -> Answering:
+    """Are the published medians those of the server? No, where they are the tick of the generator's timer."""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        finding = next((found for code in codes if (found := evidence.first(code)) is not None), None)
+        if finding is None:
+            return None
+        if finding.code == "M13":
+            there = f"{write.latency(number(finding, 'published_low_us'))} to "
+            there += write.latency(number(finding, "published_high_us"))
+            here = f"{write.latency(number(finding, 'own_low_us'))} to {write.latency(number(finding, 'own_high_us'))}"
+        else:
+            own = next((name for name in finding.evidence if name.startswith("p50_us ")), "")
+            there = write.latency(number(finding, "published_p50_us"))
+            here = write.latency(number(finding, own)) if own else write.UNKNOWN
+        effect = f"published {there}; timed without a tick {here}"
+        return Answer(Verdict.NO, effect, "shape of the published spectrum; another machine", finding=finding)
+
+    return answer
+
+
+def tail_by(cause: str, step: str) -> Answering:
+    """Does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?"""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        finding = evidence.about("W04", step)
+        if finding is None:
+            return None
+        share, low, p = (number(finding, f"{cause}: {name}") for name in ("share", "low", "p"))
+        effect = finding.sentence.partition("): ")[2] or finding.sentence
+        seen = write.known(p)
+        verdict, needed = Verdict.NO, ""  # nothing of the kind, or nowhere near the tail
+        if seen and share > 0:
+            verdict = Verdict.YES if p < CHANCE and low > 0 else Verdict.INCONCLUSIVE
+            needed = "" if verdict == Verdict.YES else "a longer load: it may coincide by chance"
+        what = f"{cause}: p = {p:.2g}" if seen else f"no {cause} in this load"
+        return Answer(verdict, effect, f"one load, permutation test; {what}", needed, finding, Anchor.causes(step))
+
+    return answer

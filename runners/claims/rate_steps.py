@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.analysis import facts, machine_tail, profile
+from runners.analysis import facts, tail_attribution
 from runners.analysis.finding import Anchor, Finding
+from runners.claims import profile
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
 from runners.design.ladder import MOST_SHARE
@@ -22,7 +23,7 @@ from runners.readers.severity import Severity
 
 EVENTS = ("cpu", "alloc", "lock")
 MOST_CATEGORIES = 3
-MOST_RATES = 3  # more than that are told by their ends
+MOST_RATES = 3  # more than that stand as their ends
 COLD, WARM = "put-cold", "put-warm"
 WRK2_SKIPS_S = 10.0  # and five milliseconds a connection: what wrk2 leaves out of its percentiles
 
@@ -153,7 +154,7 @@ def _cold(run: Run) -> Finding | None:
     whole = facts.quoted(warm, 0.99) if warm is not None else None
     if warm is not None and whole is not None:
         text += f", and the same load on the warm server {facts.written(whole)} in all"
-        if by := machine_tail.made(warm):
+        if by := tail_attribution.made(warm):
             text += f", but {by.written} of that tail"
         evidence["warm_p99_us"] = whole.value
         names.append(warm.name)

@@ -2,7 +2,7 @@
 
 Written bytes are the kernel's (`write_bytes` of /proc/PID/io, counted when a page becomes dirty), so that they mean the
 same for every store, whether it writes by calls or through a mapping: log, tables, merging and all. A store's own
-counters are told beside them where it has any.
+counters stand beside them where it has any.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ class Store:
     def heap_bytes(self) -> float:
         """The limit of the server's heap."""
         for step in self.steps:
-            told = step.record.server.ready.get("heap_max_bytes")
-            if told is not None:
-                return float(told)
+            limit = step.record.server.ready.get("heap_max_bytes")
+            if limit is not None:
+                return float(limit)
         return math.nan
 
 
-def _number(told: float | None) -> float:
-    return float(told) if told is not None else math.nan
+def _number(value: float | None) -> float:
+    return float(value) if value is not None else math.nan
 
 
 def stores(run: Run) -> list[Store]:
@@ -229,15 +229,15 @@ def verdict(store: Store, against: Store) -> str:
 def _verdicts(found: Sequence[Store]) -> Iterator[Finding]:
     against = reference(found)
     rest = [store for store in found if store.subject not in (against.subject, CEILING)]
-    told = [f"{store.name}: {verdict(store, against)}" for store in rest if store.knees and against.knees]
-    if told:
-        text = f"Against {against.name}: {'; '.join(told)}"
+    verdicts = [f"{store.name}: {verdict(store, against)}" for store in rest if store.knees and against.knees]
+    if verdicts:
+        text = f"Against {against.name}: {'; '.join(verdicts)}"
         evidence: dict[str, write.Value] = {store.name: verdict(store, against) for store in rest}
         yield Finding("G07", Severity.NOTE, write.sentence(text), evidence, (), TABLE)
 
 
 def _next(run: Run, found: Sequence[Store]) -> Iterator[Finding]:
-    """Knees that can't be told apart are worth interleaved rounds."""
+    """Knees whose difference is inconclusive are worth interleaved rounds."""
     against = reference(found)
     for store in found:
         for workload in store.knees:

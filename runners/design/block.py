@@ -330,8 +330,8 @@ class Ladder:
     """Offer several rates one after the other to one warm server.
 
     The rates are given in `rates`, or are those that a block before this one offered (`like`), or are `shares` of a
-    base: the knee that `search` finds on the same server before, or without one what the closed loop of the warm-up
-    reached. `published` names outputs, each with its rate: of those
+    base: the knee that `search` finds on the same server before, or that the search `like` found of it, or without one
+    what the closed loop of the warm-up reached. `published` names outputs, each with its rate: of those
     within reach the `most_published` nearest to the base are offered too, for `published_s`. The steps nearest to the
     shares in `profiled` (None: all) are measured once more while `profile` is recorded. Steps at which the generator
     was late are offered once more, up to a third of them. Raises PlanError for rates that can't be offered.
@@ -448,6 +448,50 @@ def around_the_knee(
     )
 
 
+def knees_of(
+    name: str,
+    title: str,
+    servers: Sequence[WarmServer],
+    plan: LadderSize,
+    objective: Objective,
+    connections: int,
+    published: tuple[tuple[str, float], ...] = (),
+    profile: tuple[str, ...] = (),
+    questions: tuple[str, ...] = (),
+) -> tuple[KneeSearch | Ladder, ...]:
+    """One search that pairs several servers, then rates around the knee of each, as long as a size has time for them.
+
+    A size without a search has rates at shares of what a closed loop reached.
+    """
+    search = None
+    if plan.knee_minutes:
+        first, *others = servers
+        steps = Shape(connections, 1, plan.probe_s)
+        search = KneeSearch(
+            name, title, first, objective, plan.knee_minutes, steps, precision=plan.precision, questions=questions,
+            others=tuple(others),
+        )  # fmt: skip
+    ladders = [
+        Ladder(
+            step_name(name, "rates", server.treatment.name),
+            f"{title}: rates around that of {server.treatment.name}",
+            server,
+            Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
+            like=search,
+            shares=plan.shares,
+            objective=objective,
+            published=published,
+            most_published=plan.published,
+            published_s=plan.published_s,
+            profile=profile,
+            profiled=plan.profiled,
+            questions=questions,
+        )
+        for server in (servers if plan.shares else ())
+    ]
+    return (*((search,) if search else ()), *ladders)
+
+
 @dataclass(frozen=True, slots=True)
 class Interleaved:
     """Compare treatments that are up at once, over several fresh starts of each (see docs/method.md).
@@ -461,7 +505,7 @@ class Interleaved:
     baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that decides, `margin`
     the relative change that would matter. With `until`, the block ends as soon as the primary quantity of each
     treatment is known to differ or to be the same within the margin, and `starts` are the most that it makes (see
-    analysis.sequential). With `solo`, each treatment is loaded alone at the rate too, for its level. Raises PlanError
+    analysis.interleaved). With `solo`, each treatment is loaded alone at the rate too, for its level. Raises PlanError
     for treatments that can't be compared.
     """
 

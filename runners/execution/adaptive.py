@@ -14,7 +14,7 @@ from runners.analysis import facts
 from runners.analysis import knee as knees
 from runners.analysis.knee import Answer, Kind, RateStep
 from runners.analysis.meets import Outcome, meets, points
-from runners.claims.knee_words import rate_interval
+from runners.claims.climbing import rate_interval
 from runners.design.block import BATCH, KneeSearch, Ladder, WarmServer
 from runners.design.ladder import AROUND_A_RATE_STEP_S, most_again, nearest, nearest_to_shares, step_rates
 from runners.design.objective import Objective
@@ -51,16 +51,23 @@ def search(block: KneeSearch, say: Say) -> Requests:
     yield from _search(block, closed, say)
 
 
-def ladder(block: Ladder, say: Say) -> Requests:
-    """Ask for the steps of a ladder: those of its search, each rate, late ones again, some with the profiler."""
-    (closed,) = yield Request(block.server.warm_up(block.search.shape if block.search else block.shape))
+def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
+    """Ask for the steps of a ladder: those of its search, each rate, late ones again, some with the profiler.
+
+    `base`: what its rates are shares of, where a block before this one found it.
+    """
+    closed = None
+    if base is None:  # else the search has measured the closed loop
+        (closed,) = yield Request(block.server.warm_up(block.search.shape if block.search else block.shape))
     names = tuple(name for name, _ in block.published)
     objective = block.objective or Objective(latencies=(), errors=1.0)
     about = LadderRecord(name=block.ladder, published=names)
     rates, base_rps = list(block.rates), max(block.rates, default=0.0)
     if block.shares:
-        knee = (yield from _search(block.search, {block.server: closed}, say))[0] if block.search else None
-        base = _base(knee, closed)
+        if closed is not None:
+            knee = (yield from _search(block.search, {block.server: closed}, say))[0] if block.search else None
+            base = _base(knee, closed)
+        assert base is not None
         base_rps = base.rps
         rates = step_rates(
             base_rps, block.shares, nearest(base_rps, list(dict(block.published).values()), block.most_published)
@@ -130,6 +137,16 @@ def _search(
             text = rate_interval(found) if found is not None and found.kind == Kind.FOUND else "no knee yet"
             say(f"  load {index} of {each.server.name}: {text}")
     return [each.answer or knees.estimate((), block.objective) for each in sought]
+
+
+def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
+    """What a search found of one of its servers, by the loads that it measured; None without any."""
+    own = [step for step in steps if step.record.ladder is not None and step.record.ladder.name == server.name]
+    rated = [each.rate_step for step in own for each in points(step, block.objective)]
+    if not rated:
+        return None
+    found = knees.estimate(rated, block.objective, block.precision, (block.low_rps, block.high_rps))
+    return _base(found, own[-1])
 
 
 def _spent_s(steps: Sequence[Step]) -> float:

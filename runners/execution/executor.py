@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, cast
 
@@ -78,12 +78,19 @@ class Executor:
             return interleaving.starts(block, say)
         if isinstance(block, KneeSearch):
             return adaptive.search(block, say)
-        return adaptive.ladder(block if block.like is None else self._at_rates_of(block, block.like.name), say)
-
-    def _at_rates_of(self, block: Ladder, like: str) -> Ladder:
-        """The ladder with the rates that a block of this run offered: those around its knee, if it searched one."""
+        if block.like is None:
+            return adaptive.ladder(block, say)
         steps = [read_step(folder) for folder in self._folder.steps()]
-        steps = [step for step in steps if step.kind == RATE_STEP and step.record.block == like]
+        steps = [step for step in steps if step.kind == RATE_STEP and step.record.block == block.like.name]
+        if block.shares and isinstance(block.like, KneeSearch):
+            if (base := adaptive.base_of(block.like, steps, block.server)) is None:
+                cause = f"block {block.like.name} has measured none on this server"
+                raise MeasureError(f"rates of {block.name}", cause, f"run {block.like.name} before")
+            return adaptive.ladder(block, say, base)
+        return adaptive.ladder(self._at_rates_of(block, block.like.name, steps), say)
+
+    def _at_rates_of(self, block: Ladder, like: str, steps: Sequence[Step]) -> Ladder:
+        """The ladder with the rates that a block of this run offered: those around its knee, if it searched one."""
         around = [step for step in steps if step.record.ladder is not None and step.record.ladder.base is not None]
         rates = tuple(sorted({facts.offered_rps(step) for step in around or steps}))
         if not rates:

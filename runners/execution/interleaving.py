@@ -8,8 +8,8 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from runners.analysis import facts
+from runners.claims.answer import line
 from runners.claims.interleaved import comparison, headline
-from runners.claims.progress import line
 from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.session import SharedSession
 from runners.design.setting import Setting

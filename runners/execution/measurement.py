@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from runners.analysis.facts import judge
-from runners.claims.progress import line, writes_rps
+from runners.claims.answer import line, writes_rps
 from runners.design.experiment import AROUND_A_LOAD_S
 from runners.design.rate import Rate
 from runners.design.session import Sweep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.claims import answering
+from runners.claims import questions
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, number
 from runners.design.block import Block, FixedRate
 from runners.design.parameter import Value, listed
@@ -51,13 +51,13 @@ def errors_are_the_keys(evidence: Evidence) -> Answer | None:
 QUESTIONS = (
     Asked(
         Question("rate", "Does one connection carry the published rates here?", "yes: 25 000/s PUT, 22 000/s GET"),
-        answering.carries_published(WORKLOADS),
+        questions.carries_published(WORKLOADS),
     ),
     Asked(
         Question(
             "store-cpu", "Does the store take most of the CPU time?", "no for PUT (20.5 %), nearly for GET (47.6 %)"
         ),
-        answering.store_is_most(WORKLOADS, "rocksdb"),
+        questions.store_is_most(WORKLOADS, "rocksdb"),
     ),
     Asked(
         Question(
@@ -65,23 +65,22 @@ QUESTIONS = (
             "Do reads and writes of sockets take more CPU time than the store?",
             "yes for PUT (28.3 against 20.5 %), no for GET (21.8 against 47.6 %)",
         ),
-        answering.sockets_over_store(WORKLOADS, "rocksdb"),
+        questions.sockets_over_store(WORKLOADS, "rocksdb"),
     ),
     Asked(
         Question("merge-tail", "Do merges of tables make the tail of PUT?", "yes, from p90 on"),
-        answering.tail_by("compaction", "put-rocksdb"),
+        questions.tail_by("compaction", "put-rocksdb"),
     ),
     Asked(
         Question("median", "Are the published medians those of the server?", "taken as such: 0.64 and 0.68 ms"),
-        answering.published_timer(("M01",)),
+        questions.published_timer(("M01",)),
     ),
     Asked(
-        Question("errors", "Do the published errors say that the server failed?", "not mentioned"),
-        errors_are_the_keys,
+        Question("errors", "Do the published errors say that the server failed?", "not mentioned"), errors_are_the_keys
     ),
     Asked(
         Question("engines", "Does our LSM store's median differ from RocksDB's?"),
-        answering.medians_apart(WORKLOADS, "rocksdb", "lsm"),
+        questions.medians_apart(WORKLOADS, "rocksdb", "lsm"),
     ),
-    Asked(Question("gc-tail", "Do GC pauses make the tail of PUT?"), answering.tail_by("GC pause", "put-rocksdb")),
+    Asked(Question("gc-tail", "Do GC pauses make the tail of PUT?"), questions.tail_by("GC pause", "put-rocksdb")),
 )

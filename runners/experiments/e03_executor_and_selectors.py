@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.analysis import facts, meets
-from runners.claims import answering, executions, interleaved
+from runners.claims import executions, interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import report_3
-from runners.design.block import SEARCH_WARMUP_S, Block, Interleaved, Ladder, WarmServer, around_the_knee
-from runners.design.ladder import step_name
+from runners.design.block import SEARCH_WARMUP_S, Block, Interleaved, Ladder, WarmServer, knees_of
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.question import Question
@@ -31,17 +30,18 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         "selector", put, size, Shape(1, 1, report_3.REPEAT_S[size.name], SEARCH_WARMUP_S), primary="cpu_us",
         margin=0.03, solo=False, questions=("hand-over", "median"),
     )  # fmt: skip
+    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     knees = [
-        around_the_knee(
-            step_name(workload.name, setting.name), f"{workload.label} by {setting.name}: the knee, rates around it",
-            WarmServer(setting, workload, size), plan, Objective.parse(f"p99<={asked['p99_ms']:f}ms"), connections,
-            with_rates(workload.published_rates), listed(asked["profile"]), questions,
-        )
+        block
         for workload, names, questions in (
             (put, asked["put_executions"], ("pool", "selectors", "virtual", "beyond")),
             (get, asked["get_executions"], ("get",)),
         )
-        for setting in report_3.executions(str(names))
+        for block in knees_of(
+            workload.name, f"{workload.label}: the knees of all ways to run a request, by slices in random order",
+            [WarmServer(setting, workload, size) for setting in report_3.executions(str(names))], plan, objective,
+            connections, with_rates(workload.published_rates), listed(asked["profile"]), questions,
+        )
     ]  # fmt: skip
     queues = [
         Ladder(
@@ -68,7 +68,7 @@ def longer_queue(evidence: Evidence) -> Answer | None:
     for _, high in pairs:
         refused = meets.refused_share(high)
         parts.append(
-            f"{facts.engine_name(high.subject)}: {write.percent(refused)} refused, p99 {facts.told(high, 0.99)}"
+            f"{facts.engine_name(high.subject)}: {write.percent(refused)} refused, p99 {facts.latency_text(high, 0.99)}"
         )
     shares = [meets.refused_share(high) for _, high in pairs]
     verdict = Verdict.YES if shares[-1] < shares[0] and not facts.fell_short(pairs[-1][1]) else Verdict.NO
@@ -103,11 +103,11 @@ QUESTIONS = (
             "yes, 2.5 times",
             cores=2,
         ),
-        answering.knees_apart("put", "blocking-one", "selector"),
+        questions.knees_apart("put", "blocking-one", "selector"),
     ),
     Asked(
         Question("selectors", "Do more selectors carry more?", "yes: 55 000/s in place of 40 000/s", cores=2),
-        answering.knees_apart("put", "blocking-many", "blocking-one"),
+        questions.knees_apart("put", "blocking-many", "blocking-one"),
     ),
     Asked(
         Question("hand-over", "Does the hand-over cost CPU time?", "yes: 27 % of the rate on one connection"),
@@ -116,11 +116,11 @@ QUESTIONS = (
     Asked(Question("median", "Does the hand-over cost latency in the median?"), handed_over("p50_us")),
     Asked(
         Question("get", "Does the selector alone carry more GET?"),
-        answering.knees_apart("get", "selector", "blocking-one"),
+        questions.knees_apart("get", "selector", "blocking-one"),
     ),
     Asked(
         Question("virtual", "Do virtual threads carry as much as the published pool?"),
-        answering.knees_apart("put", "virtual", "blocking-one"),
+        questions.knees_apart("put", "virtual", "blocking-one"),
     ),
     Asked(Question("queue", "Does a longer queue refuse less when more is offered than fits?"), longer_queue),
     Asked(Question("errors", "Are the published errors of GET the server's?", "not mentioned"), misses),

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from runners.analysis import comparable, facts
 from runners.analysis.finding import Anchor
 from runners.analysis.intervals import difference
-from runners.claims import answering
-from runners.claims.climbing import ladders
-from runners.claims.knee_words import rate_interval
+from runners.claims import questions
+from runners.claims.climbing import ladders, rate_interval
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
@@ -143,11 +142,11 @@ QUESTIONS = (
     ),
     Asked(
         Question("flush-tail", "Do flushes make the tail of PUT?", "not asked"),
-        answering.tail_by("flush", "put-warm-lsm"),
+        questions.tail_by("flush", "put-warm-lsm"),
     ),
     Asked(
         Question("compaction-tail", "Does compaction make the tail of PUT?", "it was never triggered there"),
-        answering.tail_by("compaction", "put-warm-lsm"),
+        questions.tail_by("compaction", "put-warm-lsm"),
     ),
     Asked(Question("cold", "Does the published cold run hold its cold start?", "taken as such"), cold_start),
     Asked(

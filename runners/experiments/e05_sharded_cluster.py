@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.analysis import facts, outages
-from runners.claims import answering
+from runners.analysis import facts
+from runners.claims import faults, questions
 from runners.claims.interleaved import THROUGHPUT, differs
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import report_5
@@ -88,7 +88,7 @@ def fails(subject: str) -> Answering:
     """Do requests fail in the seconds that are wholly without a node?"""
 
     def answer(evidence: Evidence) -> Answer | None:
-        found = next((each for each in outages.outages(evidence.run.steps) if each.name == subject), None)
+        found = next((each for each in faults.outages(evidence.run.steps) if each.name == subject), None)
         if found is None:
             return None
         bad, asked = found.failed("without")
@@ -97,7 +97,7 @@ def fails(subject: str) -> Answering:
         effect = f"{write.percent(bad / asked)} of {write.count(asked)} responses"
         confidence = f"one death, {write.several(len(found.part('without')), 'whole second')} without the node"
         finding = evidence.about("O01", found.step.name)
-        return Answer(Verdict.YES if bad else Verdict.NO, effect, confidence, "", finding, outages.ANCHOR)
+        return Answer(Verdict.YES if bad else Verdict.NO, effect, confidence, "", finding, faults.OUTAGES)
 
     return answer
 
@@ -141,20 +141,14 @@ QUESTIONS = (
         ),
         changed(NEW),
     ),
-    Asked(
-        Question("lock", "Does removing the lock around the client help alone?", "yes"),
-        changed("no-lock"),
-    ),
-    Asked(
-        Question("threads", "Does the smaller pool help alone?", "yes, 20 to 6"),
-        changed("fewer-threads"),
-    ),
+    Asked(Question("lock", "Does removing the lock around the client help alone?", "yes"), changed("no-lock")),
+    Asked(Question("threads", "Does the smaller pool help alone?", "yes, 20 to 6"), changed("fewer-threads")),
     Asked(Question("hash", "Does murmur3 help alone?", "not named"), changed("murmur3")),
     Asked(Question("spread", "Did the old hash spread the keys over the nodes?", "taken as such"), spreads),
     Asked(Question("waits", "Do threads wait for the lock around the client?", "yes"), lock_waits),
     Asked(
         Question("medians", "Are the published medians those of the server?", "taken as such"),
-        answering.published_timer(("M13",)),
+        questions.published_timer(("M13",)),
     ),
     Asked(
         Question("async-2of3", "Does an asynchronous client help when 2 of 3 copies must respond?"),

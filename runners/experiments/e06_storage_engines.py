@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis import facts
-from runners.claims import answering
+from runners.claims import questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import stores
-from runners.design.block import Block, FixedRate, WarmServer, around_the_knee
-from runners.design.ladder import step_name
+from runners.design.block import Block, FixedRate, WarmServer, knees_of
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.question import Question
@@ -20,22 +19,18 @@ LSM, ROCKSDB, LEVELDB, NOOP = "lsm", "rocksdb", "leveldb", "noop"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The knee of each store, PUT and then GET; then two of them at one rate, with profiles."""
+    """The knees of the stores in one search, PUT and then GET; then two of them at one rate, with profiles."""
     size, connections = str(asked["size"]), int(asked["connections"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     chosen, found = stores.settings(str(asked["stores"]), size), list[Block]()
-    for workload, questions in (
+    for workload, keys in (
         (stores.put(size), ("put", "leveldb", "nothing", "files", "tuned", "memory")),
         (stores.get(size), ("get", "written", "room", "memory")),
     ):
-        found += [
-            around_the_knee(
-                step_name(workload.name, setting.name), f"{workload.label} of {setting.name}: the knee",
-                WarmServer(setting, workload, SIZES[size]), stores.LADDERS[size], objective, connections,
-                questions=questions,
-            )
-            for setting in chosen
-        ]  # fmt: skip
+        servers = [WarmServer(setting, workload, SIZES[size]) for setting in chosen]
+        title = f"{workload.label}: the knees of all stores, by slices in random order"
+        plan = stores.LADDERS[size]
+        found += knees_of(workload.name, title, servers, plan, objective, connections, questions=keys)
     for workload in (stores.put(size), stores.get(size)):
         if profiled := tuple(each for each in stores.PROFILED if each in chosen):
             found.append(
@@ -78,24 +73,24 @@ def memory(evidence: Evidence) -> Answer | None:
 
 QUESTIONS = (
     Asked(
-        Question("put", "Does our LSM store carry more PUT than RocksDB?"), answering.knees_apart("put", LSM, ROCKSDB)
+        Question("put", "Does our LSM store carry more PUT than RocksDB?"), questions.knees_apart("put", LSM, ROCKSDB)
     ),
-    Asked(Question("get", "Does it carry more GET?"), answering.knees_apart("get", LSM, ROCKSDB)),
-    Asked(Question("leveldb", "Does it carry more PUT than LevelDB?"), answering.knees_apart("put", LSM, LEVELDB)),
+    Asked(Question("get", "Does it carry more GET?"), questions.knees_apart("get", LSM, ROCKSDB)),
+    Asked(Question("leveldb", "Does it carry more PUT than LevelDB?"), questions.knees_apart("put", LSM, LEVELDB)),
     Asked(
         Question("nothing", "Does storing nothing carry more PUT than our LSM store?"),
-        answering.knees_apart("put", NOOP, LSM),
+        questions.knees_apart("put", NOOP, LSM),
     ),
     Asked(
         Question("files", "Does one file a key carry as much PUT as RocksDB?"),
-        answering.knees_apart("put", "files", ROCKSDB),
+        questions.knees_apart("put", "files", ROCKSDB),
     ),
     Asked(
-        Question("tuned", "Does tuning RocksDB raise its PUT?"), answering.knees_apart("put", "rocksdb-tuned", ROCKSDB)
+        Question("tuned", "Does tuning RocksDB raise its PUT?"), questions.knees_apart("put", "rocksdb-tuned", ROCKSDB)
     ),
     Asked(
         Question("median", "Does our store's median differ from RocksDB's?"),
-        answering.medians_apart(("put", "get"), ROCKSDB, LSM),
+        questions.medians_apart(("put", "get"), ROCKSDB, LSM),
     ),
     Asked(
         Question("written", "Does our store write less to the disk than RocksDB?"),

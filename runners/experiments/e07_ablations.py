@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from runners.analysis.comparison import changed
 from runners.analysis.interleaved import Verdict as Found
 from runners.claims import interleaved
 from runners.claims.interleaved import differs
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, ratio
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import ablations
 from runners.design.ablations import RESPONSES, SHARED_RESPONSE, THROUGHPUT, TOGETHER
 from runners.design.block import Block, FixedRate, FixedTrials
@@ -78,14 +79,14 @@ def costs_anything(evidence: Evidence) -> Answer | None:
         needed = "more starts: no treatment is seen to gain"
         return Answer(Verdict.INCONCLUSIVE, "no treatment is seen to gain", "every switch of this run", needed)
     parts = [
-        f"{row.treatment} {worse.quantity.label} {ratio(worse.ratio - 1, worse.low - 1, worse.high - 1)}"
+        f"{row.treatment} {worse.quantity.label} {changed(worse.ratio - 1, worse.low - 1, worse.high - 1)}"
         for found, row in gains
         for worse in found.costs(row.treatment)
     ]
     effect = write.listed(parts) or "none that gains is worse in another quantity"
     figure = interleaved.anchor(gains[0][0].name)
-    told = f"{write.several(len(gains), 'treatment')} that {'gains' if len(gains) == 1 else 'gain'}"
-    return Answer(Verdict.YES if parts else Verdict.NO, effect, told, figure=figure)
+    basis = f"{write.several(len(gains), 'treatment')} that {'gains' if len(gains) == 1 else 'gain'}"
+    return Answer(Verdict.YES if parts else Verdict.NO, effect, basis, figure=figure)
 
 
 QUESTIONS = (

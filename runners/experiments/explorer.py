@@ -30,7 +30,7 @@ from runners.process.supervisor import Child, start
 from runners.readers.history import open_history
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
-from runners.report.between import comparison_page
+from runners.report.exports import comparison_page
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 
 #: What a button starts, before the experiment's number.

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from runners import report
 from runners.claims.history import Trend, trends
 from runners.design.experiment import experiment
 from runners.design.parameter import validate
@@ -83,4 +82,4 @@ class Past:
         self.folder.finish("complete")
         conclusion = write_report(self.folder, e08_history.QUESTIONS)
         print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
-        return report.conclusion(conclusion)
+        return Concluded(conclusion)

@@ -1,14 +1,29 @@
-"""List the questions and the blocks of each experiment by its number."""
+"""List the questions and the blocks of each experiment by its number, and the blocks of `lab load` and `lab knee`.
+
+`questions.toml` beside this module says what decides each question, as fixed before a measurement. A question of it
+that no experiment asks, or whose experiment has no reference run, counts as unanswered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
 
-from runners.claims.questions import Asked
-from runners.design.block import Block
+import msgspec
+
+from runners.claims.questions import Asked, Verdict
+from runners.design.block import Block, FixedRate, KneeSearch, WarmServer
 from runners.design.commands import COMPARE, KNEE, LOAD, TARGET_COMPARE
-from runners.design.experiment import REPORT_S, Experiment
-from runners.design.parameter import Value
+from runners.design.comparison import workload_of
+from runners.design.experiment import REPORT_S, Experiment, setting_of
+from runners.design.objective import Objective
+from runners.design.parameter import Value, listed
+from runners.design.shape import Shape
+from runners.design.size import SIZES
+from runners.errors import LabError
 from runners.experiments import (
     e00_instrument,
     e01_single_connection,
@@ -20,8 +35,8 @@ from runners.experiments import (
     e07_ablations,
     e08_history,
     e09_compare,
-    one_load,
 )
+from runners.storage.run_folder import REFERENCE
 
 QUESTIONS: dict[str, tuple[Asked, ...]] = {
     "00": e00_instrument.QUESTIONS,
@@ -42,6 +57,31 @@ def questions_of(number: str) -> tuple[Asked, ...]:
     return QUESTIONS.get(COMPARE.number if number == TARGET_COMPARE.number else number, ())
 
 
+def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """A load at one rate, the same on a server that does nothing before it. Raises PlanError."""
+    text, size = str(asked["setting"]), SIZES[str(asked["size"])]
+    setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
+    title = f"{workload.label} of {setting.name} at one rate"
+    size = replace(size, duration_s=float(asked["duration_s"]) or size.duration_s)
+    rate_rps, connections, threads = float(asked["rate_rps"]), int(asked["connections"]), int(asked["threads"])
+    profile = listed(asked["profile"])
+    return (FixedRate("load", title, (setting,), workload, size, rate_rps, connections, threads, profile),)
+
+
+def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """A search for the highest rate that meets an objective. Raises PlanError."""
+    text = str(asked["setting"])
+    server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
+    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
+    return (
+        KneeSearch(
+            "knee", f"the knee of {server.name}", server, Objective.parse(str(asked["objective"])),
+            float(asked["minutes"]), shape, float(asked["low_rps"]), float(asked["high_rps"]),
+            float(asked["precision"]),
+        ),
+    )  # fmt: skip
+
+
 #: What each experiment measures, from its checked parameters.
 BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
     "00": e00_instrument.blocks,
@@ -54,8 +94,8 @@ BLOCKS: dict[str, Callable[[Mapping[str, Value]], tuple[Block, ...]]] = {
     "07": e07_ablations.blocks,
     COMPARE.number: e09_compare.blocks,
     TARGET_COMPARE.number: e09_compare.blocks,
-    KNEE.number: one_load.knee,
-    LOAD.number: one_load.load,
+    KNEE.number: knee,
+    LOAD.number: load,
 }
 
 
@@ -67,3 +107,77 @@ def blocks_of(number: str, asked: Mapping[str, Value]) -> tuple[Block, ...]:
 def planned_s(experiment: Experiment, asked: Mapping[str, Value]) -> float:
     """How long a run is planned to take: the sum over its trials."""
     return sum(block.planned_s for block in blocks_of(experiment.number, asked)) + REPORT_S
+
+
+TABLE = Path(__file__).with_name("questions.toml")
+NOT_ASKED, NOT_MEASURED = "not asked", "not measured"
+
+
+class Design(StrEnum):
+    """How the answer is found: the kinds of measurement, as the table's first lines describe them."""
+
+    REQUESTS = "requests"
+    SLICES = "slices"
+    SOLO = "solo"
+    FAULT = "fault"
+    PROFILE = "profile"
+    FILL = "fill"
+    PUBLISHED = "published"
+
+
+class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What decides a question: its primary quantity, the margin that matters, and the width of a useful interval."""
+
+    quantity: str
+    margin: float
+    width: float
+    design: Design
+
+
+class TableRow(msgspec.Struct, frozen=True):
+    """A question with its criterion and the verdict of the experiment's reference run."""
+
+    id: str
+    question: str
+    criterion: Criterion
+    verdict: str
+    effect: str
+
+    @property
+    def answered(self) -> bool:
+        """Whether the reference run answers it with yes or no."""
+        return self.verdict in (Verdict.YES, Verdict.NO)
+
+
+def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
+    """Read the table: criteria by experiment and key. Raises LabError for one that can't be read."""
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[str, Criterion]])
+    except (OSError, msgspec.MsgspecError) as error:
+        raise LabError(path.name, str(error), "see the first lines of the table") from error
+
+
+def table(reference: Path = REFERENCE) -> tuple[TableRow, ...]:
+    """Join the table with the questions as the experiments ask them and with the reference runs' answers."""
+    rows = []
+    for experiment, by_key in criteria().items():
+        asked = {each.question.key: each.question.text for each in QUESTIONS.get(experiment, ())}
+        answers = _answers(reference / experiment / "conclusions.json")
+        for key, criterion in by_key.items():
+            verdict, effect = answers.get(key, (NOT_MEASURED, "")) if key in asked else (NOT_ASKED, "")
+            rows.append(TableRow(f"{experiment}.{key}", asked.get(key, key), criterion, verdict, effect))
+    return tuple(rows)
+
+
+def answered_share(rows: Sequence[TableRow]) -> float:
+    """The share of questions that are answered with yes or no. Raises ValueError without rows."""
+    if not rows:
+        raise ValueError("a table without questions has no share of answers")
+    return sum(row.answered for row in rows) / len(rows)
+
+
+def _answers(conclusions: Path) -> dict[str, tuple[str, str]]:
+    if not conclusions.exists():
+        return {}
+    found = json.loads(conclusions.read_text(encoding="utf-8"))
+    return {each["key"]: (each["verdict"], each["effect"]) for each in found["answers"]}

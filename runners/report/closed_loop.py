@@ -7,28 +7,20 @@ from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from runners.analysis import facts, floors, loops
-from runners.analysis.finding import Finding
 from runners.analysis.loops import Loop
-from runners.claims import closed_loop as told
+from runners.claims import closed_loop as claims
 from runners.claims.conclusion import Conclusion
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
-from runners.report import numbers, style
+from runners.report import style, tables
 from runners.report.section import Section, Shown, shown_of
-from runners.report.spectrum import number
-from runners.report.style import DOTTED
-from runners.report.style import label as floor_label
+from runners.report.spectrum import spectrum
 from runners.report.tables import Table
-
-
-def _about(conclusion: Conclusion, anchor: str) -> tuple[Finding, ...]:
-    every = (*conclusion.missed, *conclusion.findings)
-    return tuple(finding for finding in every if finding.figure == anchor)
 
 
 def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -42,7 +34,7 @@ def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
         "Where the responses lie",
         "One connection sends its next request when the last one was answered. What is late is late by the timer of "
         "the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits for it.",
-        _about(conclusion, loops.CURVES),
+        conclusion.about(loops.CURVES),
         (shown_of(loops.CURVES, loop_curves(steps, floors.before(run.steps)), steps, "spectrum"),),
     )
 
@@ -67,7 +59,7 @@ def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
         "rates-of-loops",
         "Threads, connections, executors",
         "Loops that wait carry one request a wait and connection, whatever the server does with its threads.",
-        _about(conclusion, loops.RATES),
+        conclusion.about(loops.RATES),
         (Shown(loops.RATES, picture, data),),
     )
 
@@ -80,8 +72,8 @@ def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
     rows = tuple(
         (
             f"{loop.title}: {name_of(loop.name)} x {loop.connections}",
-            numbers.latency(loop.median_us),
-            numbers.count(loop.completed),
+            tables.latency(loop.median_us),
+            tables.count(loop.completed),
             *(_a_request(loop, counter) for counter in ("DelayedACKs", "OutSegs")),
         )
         for loop in found
@@ -96,7 +88,7 @@ def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
         loops.COUNTERS,
         "The kernel's evidence",
         "A packet capture would show each lone acknowledgement. The kernel counts them, and anyone may read that.",
-        _about(conclusion, loops.COUNTERS),
+        conclusion.about(loops.COUNTERS),
         (),
         (Table("Counters of TCP", head, rows, note),),
     )
@@ -104,26 +96,26 @@ def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 def _a_request(loop: Loop, counter: str) -> str:
     value = loop.a_request(counter)
-    return f"{value:.3g}" if write.known(value) else numbers.NONE
+    return f"{value:.3g}" if write.known(value) else tables.NONE
 
 
 def error_section(run: Run, conclusion: Conclusion) -> Section | None:
     """404s by the script, here and as published."""
-    about = _about(conclusion, loops.ERRORS)
+    about = conclusion.about(loops.ERRORS)
     if not about:
         return None
     rows = [
         (
             f"{loop.title}: {name_of(loop.name)} x {loop.connections}",
-            numbers.count(loop.completed),
-            numbers.count(loop.non_2xx),
-            numbers.count(loop.absent_by_script) if loop.name == "get-few" else numbers.count(0),
+            tables.count(loop.completed),
+            tables.count(loop.non_2xx),
+            tables.count(loop.absent_by_script) if loop.name == "get-few" else tables.count(0),
         )
         for loop in loops.of_run(run)
         if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
     ]
     head = ("loop", "requests", "404", "by the script's numbers")
-    tables = (Table("GET on a store with and without the keys", head, tuple(rows)),) if rows else ()
+    shown = (Table("GET on a store with and without the keys", head, tuple(rows)),) if rows else ()
     return Section(
         loops.ERRORS,
         "Where the errors come from",
@@ -131,7 +123,7 @@ def error_section(run: Run, conclusion: Conclusion) -> Section | None:
         "for an absent key is known before the server is started.",
         about,
         (),
-        tables,
+        shown,
     )
 
 
@@ -139,14 +131,14 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
     """What the authors did not see in one published run."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
-        many = told.times(loops.times_as_many(loop, reference))
+        many = claims.times(loops.times_as_many(loop, reference))
         how = {"mixed-once": "with the flag and a true mix", "get-few": "with the flag and all keys"}
-        parts.append(f"{how.get(loop.name, 'the flag alone')}: {numbers.rate(reference.rate_rps)}, {many} as many")
+        parts.append(f"{how.get(loop.name, 'the flag alone')}: {tables.rate(reference.rate_rps)}, {many} as many")
     if output.non_2xx and output.requests:
-        parts.append(f"{numbers.share(output.non_2xx / output.requests)} of its responses are 404, by the script")
+        parts.append(f"{tables.share(output.non_2xx / output.requests)} of its responses are 404, by the script")
     if loop.name == "mixed-once":
         parts.append("no PUT among its requests")
-    return "; ".join(parts) or numbers.NONE
+    return "; ".join(parts) or tables.NONE
 
 
 def published_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -158,7 +150,7 @@ def published_section(run: Run, conclusion: Conclusion) -> Section | None:
     for name, output in outputs.items():
         loop = here.get(name)
         there = _cell(output.requests_per_s, output.latencies.at(0.5), output.latencies.at(0.99), output.errors)
-        ours, missed = "not measured", numbers.NONE
+        ours, missed = "not measured", tables.NONE
         if loop is not None:
             p50, p99 = loop.at(0.5), loop.at(0.99)
             ours = _cell(loop.rate_rps, p50.value if p50 else None, p99.value if p99 else None, loop.non_2xx)
@@ -177,9 +169,9 @@ def published_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 
 def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: float) -> str:
-    rate = f"{rate_rps:.1f}/s" if rate_rps else numbers.NONE
-    failed = f", {numbers.count(errors)} errors" if errors else ""
-    return f"{rate}, p50 {numbers.latency(p50)}, p99 {numbers.latency(p99)}{failed}"
+    rate = f"{rate_rps:.1f}/s" if rate_rps else tables.NONE
+    failed = f", {tables.count(errors)} errors" if errors else ""
+    return f"{rate}, p50 {tables.latency(p50)}, p99 {tables.latency(p99)}{failed}"
 
 
 BUILDERS = (curve_section, rate_section, counter_section, error_section, published_section)
@@ -191,17 +183,12 @@ COLOURS = {
 }  # fmt: skip
 DASHES: dict[str, object] = {"before": (0, (5, 2)), "jdk25": (0, (4, 1.5)), "delayed": (0, (1, 1.2))}
 MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed": "D", "one-write": "P"}
-#: The three curves, and what stands in for JDK 17 where there is none.
+#: The curves that are drawn, and what stands in for JDK 17 where there is none.
 THREE, FALLBACK = ("after", "nodelay", "jdk25"), ("delayed", "jdk25")
-CURVE_LOOPS = ("put", "get")
 RATE_LOOPS = (("put",), ("get", "get-few"), ("mixed-once", "mixed"))
 NAMES = {
-    "put": "PUT",
-    "get": "GET",
-    "get-few": "GET, absent keys",
-    "mixed-once": "mixed as published",
-    "mixed": "mixed",
-}
+    "put": "PUT", "get": "GET", "get-few": "GET, absent keys", "mixed-once": "mixed as published", "mixed": "mixed",
+}  # fmt: skip
 
 
 def name_of(name: str) -> str:
@@ -209,106 +196,27 @@ def name_of(name: str) -> str:
 
 
 def curves_of(found: Sequence[Loop]) -> list[Loop]:
-    """The loops that the curves are of: each stage's on its fewest connections."""
+    """The loops of PUT that curves are drawn of: each stage's on its fewest connections."""
     stages = THREE if any(loop.stage == THREE[0] for loop in found) else FALLBACK
-    chosen = [loops.first(found, stage, name) for name in CURVE_LOOPS for stage in stages]
-    return [loop for loop in chosen if loop is not None]
+    return [loop for stage in stages if (loop := loops.first(found, stage, "put")) is not None]
 
 
 def _loops(steps: Sequence[Step]) -> list[Loop]:
-    return [
-        loops.Loop(step) for step in steps if step.kind == loops.KIND and not step.profiled and facts.quotable(step)
-    ]
+    return [Loop(step) for step in steps if step.kind == loops.KIND and not step.profiled and facts.quotable(step)]
 
 
-def curves_title(chosen: Sequence[Loop]) -> str:
-    """The result: the medians of the first loop drawn."""
-    shown = [loop for loop in chosen if loop.name == chosen[0].name] if chosen else []
-    parts = [f"{_short(loop)} {write.latency(loop.median_us)}" for loop in shown]
-    return f"{name_of(shown[0].name)}, p50: {', '.join(parts)}" if parts else "No loop was measured"
-
-
-def _short(loop: Loop) -> str:
-    return {
-        "after": "JDK 17", "nodelay": "with nodelay", "jdk25": "JDK 25", "delayed": "JDK 25 without nodelay",
-    }.get(loop.stage, loop.title)  # fmt: skip
-
-
-def _ticks(axes: Axes, hz: object) -> None:
-    """The timer of delayed acknowledgements, and where it ends after a tick."""
-    low, high = loops.DELAYED_ACK_US, loops.DELAYED_ACK_US
-    text = f"delayed ACK\n{write.latency(low)}"
-    if isinstance(hz, int) and hz > 0:
-        high = loops.expected_us(hz)
-        text += f" + a tick,\n{write.latency(high)}"
-    axes.axvspan(low, max(high, low * 1.004), color=style.FLOOR, alpha=0.35, linewidth=0, zorder=0)
-    axes.annotate(
-        text, (low, 0.5), xytext=(-6, 0), textcoords="offset points", ha="right", va="center", fontsize=8,
-        color=style.QUIET,
-    )  # fmt: skip
-
-
-@style.styled
 def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
-    """Draw the cumulative share of responses by latency on the fewest connections: a panel a loop, a curve a stage.
+    """Draw PUT's spectra in closed loop on the fewest connections: JDK 17, the same with the flag, and JDK 25.
 
-    The curves are of JDK 17, of the same with the flag, and of JDK 25; where there is no JDK 17, of JDK 25 without and
-    with its default. A closed loop has no rate and so no floor of its own: `floor` is a thin line, at a rate.
+    A closed loop has no rate and so no floor of its own: `floor` is a thin line, at a rate.
     """
     chosen = curves_of(_loops(steps))
-    names = list(dict.fromkeys(loop.name for loop in chosen))
-    figure = style.Picture(8.4, 4.3)
-    if not names:
-        figure.text(0.5, 0.5, "no loop to draw", ha="center", color=style.QUIET)
-        figure.alt = "An empty figure: no loop."
-        return figure
-    panels = figure.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, name in zip(panels, names, strict=True):
-        group = [loop for loop in chosen if loop.name == name]
-        for loop in group:
-            rows = loop.step.frames["spectrum"]
-            rows = rows[rows["kind"] == facts.RESPONSE]
-            label = loop.title if name == names[0] else None
-            axes.step(
-                rows["value_us"], rows["percentile"], where="post", color=COLOURS.get(loop.stage, style.INK),
-                linestyle=DASHES.get(loop.stage, "-"), linewidth=2.2, label=label,
-            )  # fmt: skip
-        if floor is not None and facts.quotable(floor):
-            rows = floor.frames["spectrum"]
-            rows = rows[rows["kind"] == facts.RESPONSE]
-            axes.step(
-                rows["value_us"], rows["percentile"], where="post", color=style.FLOOR, linestyle=DOTTED, linewidth=1.2,
-                label=floor_label(floor, ()) if name == names[0] else None,
-            )  # fmt: skip
-        _ticks(axes, group[0].step.record.loop.kernel_hz)
-        counts = {loop.connections for loop in group}
-        axes.set_title(f"{name_of(name)}, {write.connections(min(counts))}", fontsize=9.5, pad=4)
-        axes.set_xscale("log")
-        axes.set_xlim(10, 200_000)
-        axes.set_ylim(0, 1.02)
-        axes.xaxis.set_major_locator(LogLocator(base=10))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(value)))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
-        axes.set_xlabel("latency in closed loop (log)")
-    panels[0].set_ylabel("share of responses at most so late")
-    figure.suptitle(curves_title(chosen), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    figure.legend(loc="outside lower center", ncols=3)
-    figure.alt = f"Share of responses by latency in closed loop. {curves_title(chosen)}."
-    return figure
-
-
-def rates_title(found: Sequence[Loop]) -> str:
-    """The result: the rates of the loops that wait, and of those that do not."""
-    waiting, others = [one for one in found if one.waits], [one for one in found if not one.waits]
-    parts = []
-    for group, verb in ((waiting, "wait"), (others, "do not")):
-        each = [loop.rate_rps / loop.connections for loop in group if write.known(loop.rate_rps)]
-        if each:
-            least, most = write.rate(min(each)), write.rate(max(each))
-            span = most if least == most else f"{least} to {most}"
-            parts.append(f"{span} a connection for loops that {verb}")
-    return "; ".join(parts).capitalize() if parts else "No loop was measured"
+    if not chosen:
+        return style.empty("no loop to draw")
+    parts = [f"{loop.title} {write.latency(loop.median_us)}" for loop in chosen]
+    heading = f"PUT in closed loop, p50: {', '.join(parts)}"
+    labels = {loop.step.name: loop.title for loop in chosen}
+    return spectrum(*(loop.step for loop in chosen), floor=floor, service=False, heading=heading, labels=labels)
 
 
 @style.styled
@@ -316,19 +224,17 @@ def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None
     """Draw requests a second over connections, a panel a kind of request, a line a stage; published ones as crosses."""
     found = _loops(steps)
     panels_of = [group for group in RATE_LOOPS if any(loop.name in group for loop in found)]
-    figure = style.Picture(8.4, 4.6)
     if not panels_of:
-        figure.text(0.5, 0.5, "no loop to draw", ha="center", color=style.QUIET)
-        figure.alt = "An empty figure: no loop."
-        return figure
+        return style.empty("no loop to draw")
+    figure = style.Picture(8.4, 4.6)
     panels = figure.subplots(1, len(panels_of), sharey=True, squeeze=False)[0]
     named: set[str] = set()
     for axes, group in zip(panels, panels_of, strict=True):
-        for stage in dict.fromkeys(loop.stage for loop in found):
-            for name in group:
-                _line(axes, loops.find(found, stage, name), named)
-        _published(axes, [loop for loop in found if loop.name in group], published or {}, named)
-        counts = sorted({loop.connections for loop in found if loop.name in group})
+        own = [loop for loop in found if loop.name in group]
+        for stage, name in dict.fromkeys((loop.stage, loop.name) for loop in own):
+            _line(axes, loops.find(found, stage, name), named)
+        _published(axes, own, published or {}, named)
+        counts = sorted({loop.connections for loop in own})
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.xaxis.set_major_locator(FixedLocator(counts))
@@ -341,22 +247,20 @@ def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None
         axes.set_xlabel("connections (and threads)")
     panels[0].set_ylabel("requests a second (log)")
     panels[0].set_ylim(bottom=10)
-    figure.suptitle(rates_title(found), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
-    figure.alt = f"Requests a second over connections, in closed loop. {rates_title(found)}."
-    return figure
+    heading = write.sentence(f"requests a second of a connection: {claims.per_connection(found)}").rstrip(".")
+    return figure.headed(heading, f"Requests a second over connections, in closed loop. {heading}.")
 
 
 def _line(axes: Axes, group: Sequence[Loop], named: set[str]) -> None:
     rows = sorted((loop.connections, loop.rate_rps) for loop in group if math.isfinite(loop.rate_rps))
     if not rows:
         return
-    title = group[0].title
-    few = group[0].name == "get-few"
+    title, stage = group[0].title, group[0].stage
     axes.plot(
-        [x for x, _ in rows], [y for _, y in rows], color=COLOURS.get(group[0].stage, style.INK),
-        linestyle=DASHES.get(group[0].stage, "-"), marker="x" if few else MARKERS.get(group[0].stage, "o"),
-        markersize=6, label=None if title in named else title,
+        *zip(*rows, strict=True), color=COLOURS.get(stage, style.INK), linestyle=DASHES.get(stage, "-"),
+        marker="x" if group[0].name == "get-few" else MARKERS.get(stage, "o"), markersize=6,
+        label=None if title in named else title,
     )  # fmt: skip
     named.add(title)
 
@@ -368,37 +272,19 @@ def _published(axes: Axes, group: Sequence[Loop], published: dict[str, ConsoleRe
         if loop.published in published
     ]
     if points:
-        axes.scatter(
-            [x for x, _ in points], [y for _, y in points], marker="+", s=110, color=style.INK, zorder=4,
-            label=None if "published" in named else "published, before and after",
-        )  # fmt: skip
+        label = None if "published" in named else "published, before and after"
+        x, y = zip(*points, strict=True)
+        axes.scatter(x, y, marker="+", s=110, color=style.INK, zorder=4, label=label)
         named.add("published")
 
 
-@style.styled
 def probes(steps: Sequence[Step], chosen_rps: float, published_rps: float | None) -> style.Picture:
     """Draw what each closed-loop probe reached, with the rate that was then chosen and the published one as lines."""
-    figure = style.Picture(8.4, 1.3 + 0.5 * max(1, len(steps)))
-    axes = figure.add_subplot()
-    reached = [number(step.frames["summary"], "achieved_rps") for step in steps]
     labels = [f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}" for step in steps]
-    known = [rps if math.isfinite(rps) else 0.0 for rps in reached]
-    axes.barh(range(len(steps)), known, 0.5, color=style.SKY, label="closed-loop probe")
-    for place, rps in enumerate(reached):
-        style.beside(axes, numbers.rate(rps), known[place], place)
+    reached = [facts.achieved_rps(step) for step in steps]
     marks = [("offered (chosen)", chosen_rps, style.INK, "-"), ("published", published_rps, style.VERMILION, "--")]
-    shown = [mark for mark in marks if mark[1] is not None and math.isfinite(mark[1])]
-    for name, rate_rps, colour, dashes in shown:
-        axes.axvline(rate_rps or 0.0, color=colour, linestyle=dashes, label=name)
-    axes.set_yticks(range(len(steps)), labels)
-    axes.invert_yaxis()
-    axes.grid(visible=False, axis="y")
-    axes.set_xlim(0, max([1.0, *known, *(rate_rps or 0.0 for _, rate_rps, _, _ in shown)]) * 1.14)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
-    axes.set_xlabel("requests per second")
-    parts = [f"{label} {numbers.rate(rps)}" for label, rps in zip(labels, reached, strict=True)]
+    parts = [f"{label} {tables.rate(rps)}" for label, rps in zip(labels, reached, strict=True)]
     heading = f"Closed-loop throughput: {', '.join(parts) or 'nothing was probed'}"
-    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
-    figure.alt = f"{heading}."
-    return figure
+    return style.bars(
+        labels, [("closed-loop probe", style.SKY, reached)], tables.rate, "requests per second", heading, marks
+    )

@@ -5,51 +5,48 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from runners.analysis import facts, floors, profile, tail_attribution
+import pandas as pd
+
+from runners.analysis import facts, floors
 from runners.analysis.facts import quotable
 from runners.analysis.finding import Anchor, Finding
+from runners.claims import profile
 from runners.claims.checks import NOTHING_TO_LOOK_AT
 from runners.claims.climbing import ladders
-from runners.claims.conclusion import Check, Conclusion
-from runners.claims.merging import merged
+from runners.claims.conclusion import MEANINGS, RULES, Check, Conclusion
 from runners.claims.questions import Answered, Verdict
-from runners.claims.rules import MEANINGS, RULES
 from runners.design.session import RATE_STEP
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
-from runners.report import numbers, overview, style, tables
-from runners.report.ablations import sections as ablation_sections
+from runners.readers.severity import Severity
+from runners.report import overview, style, tables
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
-from runners.report.cluster import client_lock_section, keys_section, outage_section
+from runners.report.cluster import client_lock_section, keys_section, outage_section, shared_response_sections
 from runners.report.comparison import interleaved_sections
-from runners.report.differential import data as changed_frames
-from runners.report.differential import differential
-from runners.report.flamegraph import FlameGraph, flamegraph
+from runners.report.flamegraph import FlameGraph, differential, flamegraph, name_of
 from runners.report.history import section as history_section
 from runners.report.instrument import BUILDERS as INSTRUMENT
 from runners.report.ladder import PUBLISHED_TEXT, beside_published, knee_sections, ladder_section
-from runners.report.section import Embedded, Section, Shown, shown_of
-from runners.report.shares import events_of
+from runners.report.section import Section, Shown, shown_of
 from runners.report.spectrum import spectrum
 from runners.report.stores import sections as store_sections
 from runners.report.tables import Table
-from runners.report.timeline import causes, timeline
-from runners.report.timeline import causes_data as data
+from runners.report.timeline import attribution_of, timeline, timeline_data
 
 MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
-MOST_SHARES = 7
+MOST_SHARES = 6
 MOST_NEXT = 5
 FEWEST_SAMPLES = 30  # of a figure
-MOST_BESIDE = 7  # published rates of a table
+MOST_BESIDE = 4  # published rates of a table
 MOST_MORE = 3  # findings of a section beside those at the head
 MOST_TEXT = 320  # characters of a check
 MOST_COMMANDS = 6
 EVENT = "cpu"
+GRAVITY = (Severity.NOTE, Severity.GOOD, Severity.WARNING, Severity.ERROR)
 PROSE = "figures and prose"
 OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
 #: Where a finding is shown whose own figure the report does not draw, by the first word of its figure's anchor.
@@ -62,7 +59,7 @@ _NUMBER = re.compile(r"(?<![\w.])[+\u2212-]?\d[\d\u202f]*(?:\.\d+)?[ \u00a0]?(?:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Highlight:
     """A finding of the report: question, evidence and meaning. `more` names where the same holds."""
 
     finding: Finding
@@ -78,7 +75,7 @@ class Document:
     run: Run
     conclusion: Conclusion
     answers: tuple[Answered, ...]
-    findings: tuple[Told, ...]
+    findings: tuple[Highlight, ...]
     first: tuple[Shown, ...]
     wrong: tuple[tuple[Check, str], ...]
     well: str
@@ -95,19 +92,14 @@ class Document:
 
     @property
     def graphs(self) -> tuple[FlameGraph, ...]:
-        """Every flame graph."""
-        return tuple(graph for section in self.sections for graph in section.graphs)
+        """Every flame graph of one profile."""
+        return tuple(graph for section in self.sections for graph in section.graphs if graph.other is None)
 
     @property
     def anchors(self) -> set[str]:
         """The places that can be linked to."""
         places = {shown.anchor for shown in self.figures} | {graph.anchor for graph in self.graphs}
-        places |= {page.anchor for section in self.sections for page in section.pages}
-        return (
-            places
-            | {section.anchor for section in self.sections}
-            | {f"finding-{t.finding.code}" for t in self.findings}
-        )
+        return places | {part.anchor for part in self.sections} | {f"finding-{t.finding.code}" for t in self.findings}
 
     def place(self, anchor: str | None) -> str | None:
         """The place that shows what an anchor stands for: itself, or the section that it belongs to."""
@@ -128,23 +120,16 @@ class Document:
 
 def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleReport]) -> Document:
     """Compose the report of a run from its conclusion; a figure that would be beyond the limits is left out."""
-    conclusion = replace(conclusion, findings=merged(conclusion.findings))
     first = tuple(overview.figures(run))
     findings = _findings(conclusion)
-    named = {told.finding.code for told in findings}
+    named = {each.finding.code for each in findings}
     own = _limited((_untold(part, named) for part in sections(run, conclusion)), MOST_OWN)
-    parts = [
-        *_latency(run, published),
-        *own,
-        *_where(run),
-        *_tail(run, conclusion),
-        *_published(run, conclusion),
-    ]
-    left = MOST_FIGURES - len(first) - sum(len(part.graphs) for part in parts)
+    parts = [*_latency(run, published), *own, *_where(run), *_tail(run, conclusion), *_published(run, conclusion)]
+    left = MOST_FIGURES - len(first) - sum(graph.other is None for part in parts for graph in part.graphs)
     parts = _limited(parts, left)
     made = Document(
         run, conclusion, conclusion.answers, findings, first, (), "", tuple(parts),
-        tuple(_limits(run, conclusion)), _next(conclusion.next_steps), tuple(_commands(run)),
+        tuple(_limits(run, conclusion)), once(conclusion.next_steps)[:MOST_NEXT], tuple(_commands(run)),
         tuple(notices(run, told_otherwise=bool(own))),
     )  # fmt: skip
     checks = (*conclusion.checks, figures_and_prose(made))
@@ -153,7 +138,7 @@ def document(run: Run, conclusion: Conclusion, published: dict[str, ConsoleRepor
 
 def _untold(part: Section, named: set[str]) -> Section:
     """A section without what the findings at the head of the report say already, and with few more."""
-    return replace(part, findings=tuple(f for f in part.findings if f.code not in named)[:MOST_MORE])
+    return replace(part, findings=once(f for f in part.findings if f.code not in named)[:MOST_MORE])
 
 
 def _limited(parts: Iterable[Section], most: int) -> list[Section]:
@@ -163,7 +148,7 @@ def _limited(parts: Iterable[Section], most: int) -> list[Section]:
         figures = part.figures[: max(0, most)]
         most -= len(figures)
         cut = replace(part, figures=figures, tables=tuple(map(_short, part.tables)))
-        if figures or cut.tables or cut.graphs or cut.findings or cut.pages or cut.text:
+        if figures or cut.tables or cut.graphs or cut.findings or cut.text:
             kept.append(cut)
     return kept
 
@@ -176,7 +161,7 @@ def _short(table: Table) -> Table:
     return replace(table, rows=table.rows[:MOST_ROWS], note=note.strip())
 
 
-def _findings(conclusion: Conclusion) -> tuple[Told, ...]:
+def _findings(conclusion: Conclusion) -> tuple[Highlight, ...]:
     """At most ten: those that answers rest on, then those of the rules that mean most; one of each rule."""
     every = (*conclusion.missed, *conclusion.findings)
     by_code: dict[str, list[Finding]] = {}
@@ -189,19 +174,20 @@ def _findings(conclusion: Conclusion) -> tuple[Told, ...]:
         each.answer.finding.code: each.answer.finding for each in reversed(conclusion.answers) if each.answer.finding
     }
     return tuple(
-        Told(answers.get(code, by_code[code][0]), RULES[code], MEANINGS[code], len(by_code[code]) - 1) for code in order
+        Highlight(answers.get(code, by_code[code][0]), RULES[code], MEANINGS[code], len(by_code[code]) - 1)
+        for code in order
     )
 
 
-def _next(steps: Iterable[Finding]) -> tuple[Finding, ...]:
-    """What to try next: the first step of each rule, with how many more there are of its kind."""
-    counted = Counter(each.code for each in steps)
-    first = {each.code: each for each in reversed(list(steps))}
+def once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The gravest finding of each rule, with how many more there are of its kind."""
+    by_code: dict[str, list[Finding]] = {}
+    for each in findings:
+        by_code.setdefault(each.code, []).append(each)
     return tuple(
-        replace(first[code], sentence=f"{first[code].sentence} ({count - 1} more of this kind.)")
-        if count > 1
-        else first[code]
-        for code, count in list(counted.items())[:MOST_NEXT]
+        replace(first, sentence=f"{first.sentence} ({len(each) - 1} more of this kind.)") if len(each) > 1 else first
+        for each in by_code.values()
+        for first in [max(each, key=lambda one: GRAVITY.index(one.severity))]
     )
 
 
@@ -223,11 +209,10 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
                 notes.append(why)
             found.append(_row(step, run))
     timed = [step for step in loads if not step.frames["intervals"].empty]
-    if timed:
+    if timed and not any(map(attribution_of, loads)):  # else its causes are drawn with it, see _tail
         worst = max(timed, key=_tail_of)
-        workload = worst.workload
-        floor = floors.nearest(run.steps, worst)
-        shown.append(shown_of(Anchor.timeline(workload), timeline(worst, floor=floor), [worst], "intervals"))
+        picture = timeline(worst, floor=floors.nearest(run.steps, worst))
+        shown.append(Shown(Anchor.timeline(worst.workload), picture, timeline_data(worst)))
     if shown:
         head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU a request", "samples")
         note = "Response time counts from the intended start of a request."
@@ -277,37 +262,21 @@ def _where(run: Run) -> Iterator[Section]:
         return
     ends = _ends(profiled)
     graphs = [flamegraph(step, EVENT) for step in ends]
-    pages: tuple[Embedded, ...] = ()
-    figures: tuple[Shown, ...] = ()
-    alike = len({step.record.engine for step in ends}) == 1
-    if len(graphs) == 2 and alike:
-        seen = differential(ends[0], ends[1], EVENT)
-        anchor = Anchor.differential(ends[1].workload, ends[1].subject)
-        figures = (Shown(f"{anchor}-figure", seen.picture(), changed_frames(seen)),)
-        pages = seen.graphs()
-    text = (
-        "Flame graphs of the lowest and the highest profiled rate" if _same(ends) else "Flame graphs of two treatments"
-    )
-    heading = f". {figures[0].picture.get_suptitle()}" if figures else ""
-    if len(graphs) < 2:
-        text = ""
-    elif alike:
-        text = write.sentence(f"{text}, and their difference{heading}")
-    else:
-        text = write.sentence(f"{text}, whose stores share no code, so their frames are not compared")
+    text, figures = "", list[Shown]()
+    if len(graphs) == 2:
+        same = len({(step.subject, step.workload) for step in ends}) == 1
+        text = f"Flame graphs of {'the lowest and the highest profiled rate' if same else 'two treatments'}, "
+        if len({step.record.engine for step in ends}) > 1:
+            text += "whose stores share no code, so their frames are not compared"
+        else:
+            seen = differential(ends[0], ends[1], EVENT)
+            figures.append(Shown(f"{seen.anchor}-figure", seen.picture(), seen.data))
+            graphs += seen.graphs
+            text += f"and their difference. {seen.title}"
     yield Section(
-        "where",
-        "Where the time goes",
-        text=text,
-        figures=figures,
-        tables=_shares(profiled),
-        pages=pages,
-        graphs=tuple(graphs),
-    )
-
-
-def _same(ends: tuple[Step, ...]) -> bool:
-    return len({(step.subject, step.workload) for step in ends}) == 1
+        "where", "Where the time goes", write.sentence(text) if text else "", figures=tuple(figures),
+        tables=tuple(_shares(profiled)), graphs=tuple(graphs),
+    )  # fmt: skip
 
 
 def _ends(profiled: list[Step]) -> tuple[Step, ...]:
@@ -329,44 +298,61 @@ def _samples(step: Step, event: str) -> int:
     return int(rows["samples"].sum()) if not rows.empty else 0
 
 
-def _shares(profiled: list[Step]) -> tuple[Table, ...]:
-    """Shares of CPU time and of allocations with their intervals."""
+def _shares(profiled: list[Step]) -> Iterator[Table]:
+    """Shares of CPU time and of allocations with their intervals, a column a profiled step."""
     last = {(step.subject, step.workload): step for step in profiled}
-    chosen = list(last.values())[:4]
-    found = []
     for event in ("cpu", "alloc"):
-        steps = [step for step in chosen if _samples(step, event) >= FEWEST_SAMPLES]
-        table = tables.shares(steps, event) if steps else None
-        if table is not None:
-            found.append(replace(table, rows=table.rows[:MOST_SHARES]))
-    return tuple(found)
+        steps = [step for step in list(last.values())[:4] if _samples(step, event) >= FEWEST_SAMPLES]
+        shown = [profile.shares_of(step, event).set_index("category") for step in steps]
+        if not shown:
+            continue
+        weight = pd.concat([rows["share"] for rows in shown]).groupby(level=0).sum()
+        counts = zip(steps, shown, strict=True)
+        heads = (f"{name_of(step)}: {tables.count(rows['samples'].sum())} samples" for step, rows in counts)
+        body = [
+            (str(name), *(_share(rows, str(name)) for rows in shown))
+            for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
+        ]
+        note = f"Share of {profile.EVENT_NAMES[event]} with its 95 % interval and the number of samples behind it."
+        yield Table(f"{event}: shares by category", ("category", *heads), tuple(body), note)
+
+
+def _share(rows: pd.DataFrame, category: str) -> str:
+    if category not in rows.index:
+        return tables.NONE
+    row = rows.loc[category]
+    return f"{tables.share_interval(row['share'], row['low'], row['high'])}\nn = {tables.count(row['samples'])}"
 
 
 def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """Why the tail: the load whose tail is longest, with its causes."""
-    loads = [
-        (step, seen)
-        for step in run.find(kind="load", profiled=False)
-        if (seen := tail_attribution.attribution(step)) is not None
-    ]
-    told = [f for f in conclusion.findings if f.code == "W04"]
+    loads = [step for step in run.find(kind="load", profiled=False) if attribution_of(step) is not None]
     if not loads:
         return
-    step, seen = max(loads, key=lambda pair: _tail_of(pair[0]))
-    picture = causes(step, seen, floors.nearest(run.steps, step))
-    shown = Shown(Anchor.causes(step.name), picture, data(step, seen))
-    yield Section("tail", "Why the tail", findings=tuple(told[:4]), figures=(shown,))
+    step = max(loads, key=_tail_of)
+    picture = timeline(step, floor=floors.nearest(run.steps, step))
+    shown = Shown(Anchor.causes(step.name), picture, timeline_data(step))
+    yield Section(
+        "tail", "Why the tail", findings=conclusion.about(Anchor.causes(step.name))[:MOST_MORE], figures=(shown,)
+    )
 
 
 def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """Published and reproduced, side by side, and what limits the comparison."""
-    told = [table for one in conclusion.comparison[:2] for table in (tables.comparison(one),)]
+    shown = [
+        Table(
+            f"{one.workload.upper()}: published and reproduced",
+            ("", *one.columns),
+            tuple((row.name, *row.values) for row in one.rows),
+        )
+        for one in conclusion.comparison[:2]
+    ]
     differs = list(dict.fromkeys(text.rstrip(".") for one in conclusion.comparison for text in one.differs))
     beside = [one for ladder in ladders(run) if (one := beside_published(ladder)) is not None]
-    told += [replace(one, rows=one.rows[:MOST_BESIDE]) for one in beside[:2]]
-    if told:
+    shown += [replace(one, rows=one.rows[:MOST_BESIDE]) for one in beside[:2]]
+    if shown:
         text = write.sentence(f"What differs: {'; '.join(differs)}") if differs else PUBLISHED_TEXT
-        yield Section("published", "Published and reproduced", text=text, tables=tuple(told))
+        yield Section("published", "Published and reproduced", text=text, tables=tuple(shown))
 
 
 def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
@@ -395,7 +381,7 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
     parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None)}
     if parameters:
         yield f"Parameters: {', '.join(f'{name} {value}' for name, value in parameters.items())}."
-    for finding in [f for f in conclusion.findings if f.code == "R02"][:3]:
+    for finding in once(f for f in conclusion.findings if f.code == "R02"):
         yield f"Not tested: {finding.sentence}"
     undecided = [each.question.key for each in conclusion.answers if each.answer.verdict == Verdict.INCONCLUSIVE]
     if undecided:
@@ -415,10 +401,7 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
         ):
             continue
         seen.add(step.subject)
-        yield (
-            step.name,
-            "\n".join(shlex.join(map(str, part)) for part in (words, load) if part),
-        )
+        yield (step.name, "\n".join(shlex.join(map(str, part)) for part in (words, load) if part))
         if len(seen) == MOST_COMMANDS:
             return
 
@@ -479,7 +462,7 @@ def notices(run: Run, told_otherwise: bool = False) -> list[str]:
     found = []
     status = str(run.manifest.get("status", "not known"))
     if status != "complete":
-        count = numbers.count(len(run.steps))
+        count = tables.count(len(run.steps))
         found.append(f"This run is not complete (status: {status}). It holds {count} finished steps.")
     found += [f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished]
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
@@ -494,7 +477,7 @@ def notices(run: Run, told_otherwise: bool = False) -> list[str]:
     unprofiled = []
     for step in run.find(kind="load", profiled=False):
         profiled = run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
-        if not any(events_of([other]) for other in profiled):
+        if all(other.frames["shares"].empty for other in profiled):
             unprofiled.append((step.name, "there is no profile of this load."))
     found += _grouped(unprofiled)
     if not run.find(kind="load") and not told_otherwise:
@@ -531,7 +514,7 @@ BUILDERS: tuple[Builder, ...] = (
     client_lock_section,
     keys_section,
     store_sections,
-    ablation_sections,
+    shared_response_sections,
     *INSTRUMENT,
     *CLOSED_LOOP,
     history_section,

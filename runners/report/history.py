@@ -33,10 +33,7 @@ def history(found: Sequence[Trend]) -> style.Picture:
     """Draw the trends, runs from old to new along x, each level between two changes as a line."""
     shown = chosen(found)
     if not shown:
-        figure = style.Picture(8.4, 1.4)
-        figure.text(0.5, 0.5, "nothing was measured twice yet", ha="center", color=style.QUIET)
-        figure.alt = "An empty history: nothing was measured twice."
-        return figure
+        return style.empty("nothing was measured twice yet")
     rows = math.ceil(len(shown) / COLUMNS)
     figure = style.Picture(8.4, 0.6 + 2.0 * rows)
     grid = figure.subplots(rows, COLUMNS, squeeze=False)
@@ -44,10 +41,8 @@ def history(found: Sequence[Trend]) -> style.Picture:
         _panel(axes, trend)
     for axes in list(grid.flat)[len(shown) :]:
         axes.set_visible(False)
-    figure.suptitle(headline(found), x=0.01, ha="left", fontsize=11, fontweight="bold")
     figure.supxlabel("runs, oldest first (hollow: the sentinel was unusual)", fontsize=8.5, color=style.QUIET)
-    figure.alt = headline(found) + ". " + ". ".join(_result(trend) for trend in shown) + "."
-    return figure
+    return figure.headed(headline(found), headline(found) + ". " + ". ".join(_result(trend) for trend in shown) + ".")
 
 
 def headline(found: Sequence[Trend]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,25 +12,20 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
 from runners.analysis import facts, instrument
-from runners.analysis.finding import Finding
 from runners.analysis.instrument import Floor, Stall, stalls
-from runners.claims import instrument as told
+from runners.claims import instrument as claims
 from runners.claims.conclusion import Conclusion
-from runners.claims.instrument import ordered
+from runners.claims.instrument import OURS, ordered
 from runners.readers import timer, write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
 from runners.readers.timer import TimerFit, fit
-from runners.report import numbers, style
+from runners.report import style, tables
 from runners.report.section import Section, Shown, shown_of
 from runners.report.tables import Table
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
-
-
-def _about(conclusion: Conclusion, anchor: str) -> tuple[Finding, ...]:
-    return tuple(finding for finding in conclusion.findings if finding.figure == anchor)
 
 
 def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -40,26 +37,21 @@ def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
         {
             "step": step.name, "generator": floor.tool, "connections": floor.connections, "rate_rps": floor.rate_rps,
             "round": step.record.round, "achieved_rps": facts.achieved_rps(step),
-            "p50_us": _value(step, 0.5), "p99_us": _value(step, 0.99),
+            **{f"p{level:g}_us": at.value if (at := facts.at(step, level / 100)) else math.nan for level in (50, 99)},
             "cpu_s_a_million": instrument.cpu_s_a_million(step),
         }
         for floor in found for step in floor.good
     ]  # fmt: skip
-    shown = Shown(told.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
+    shown = Shown(claims.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
     return Section(
         "floors",
         "The floor of each generator",
         "The same GET at the same rate against a handler that does nothing, by one generator after the other, round by "
         "round. The simplest honest client shows what the machine costs; what another reads above it is its own part. "
         "A value over rounds is their median; a difference is taken within each round.",
-        _about(conclusion, told.FLOORS),
+        conclusion.about(claims.FLOORS),
         (shown,),
     )
-
-
-def _value(step: Step, level: float) -> float:
-    value = facts.at(step, level)
-    return value.value if value is not None else float("nan")
 
 
 def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -70,18 +62,19 @@ def staircase_section(run: Run, conclusion: Conclusion) -> Section | None:
     drawn = chosen(steps)
     output = published(PUBLISHED)
     there = output.spectrum_frame().assign(step="published")
-    shown = shown_of(told.STAIRCASE, staircase(steps, output), drawn, "spectrum", [there])
+    shown = shown_of(claims.STAIRCASE, staircase(steps, output), drawn, "spectrum", [there])
     here = any(facts.tool(step) == "wrk2" for step in drawn)
     text = (
-        "On linear axes a timer shows as a straight climb: requests that leave on a millisecond tick are late by "
-        "anything from nothing to a tick, evenly. "
+        "On linear axes a timer shows as a straight climb: requests that leave on a tick of 1 ms are late by anything "
+        "from nothing to a tick, evenly. "
     )
-    text += (
-        "Below, the floors of one round, and the published output."
-        if here
-        else "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence."
-    )
-    return Section("timer", "The timer", text, _about(conclusion, told.STAIRCASE), (shown,))
+    if here:
+        text += "Below, the floors of one round, and the published output of report 1"
+    else:
+        text += "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence"
+    if (line := fit(output.spectrum_frame())) is not None:
+        text += f", which climbs over {write.latency(line.width_us)} at {write.rate(output.rate_rps)}"
+    return Section("timer", "The timer", write.sentence(text), conclusion.about(claims.STAIRCASE), (shown,))
 
 
 def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -90,13 +83,13 @@ def stall_section(run: Run, conclusion: Conclusion) -> Section | None:
     seen = stalls(steps)
     if not seen:
         return None
-    shown = shown_of(told.STALL, stall(steps), steps, "spectrum")
+    shown = shown_of(claims.STALL, stall(steps), steps, "spectrum")
     return Section(
         "stall",
         "The stall",
         "The server's process was stopped in the middle of the load and again before its end. The schedule says how "
         "many requests had to wait how long: the broad line. A distribution that lacks them describes another server.",
-        _about(conclusion, told.STALL),
+        conclusion.about(claims.STALL),
         (shown,),
     )
 
@@ -122,7 +115,7 @@ def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
             floor = by_place.get((tool, connections, rate))
             cost = floor.cpu_s_a_million() if floor else None
             cells.append(
-                numbers.NONE if cost is None else f"{cost.value:.3g} ({cost.low:.3g}{write.DASH}{cost.high:.3g})"
+                tables.NONE if cost is None else f"{cost.value:.3g} ({cost.low:.3g}{write.DASH}{cost.high:.3g})"
             )
         rows.append(tuple(cells))
     note = (
@@ -131,7 +124,7 @@ def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
         "its requests."
     )
     table = Table("Processor time a million requests", tuple(head), tuple(rows), note)
-    return Section(told.CPU, "What a generator costs", "", _about(conclusion, told.CPU), (), (table,))
+    return Section(claims.CPU, "What a generator costs", "", conclusion.about(claims.CPU), (), (table,))
 
 
 BUILDERS = (floor_section, stall_section, staircase_section, cpu_section)
@@ -157,19 +150,25 @@ def colour_of(tool: str) -> str:
     return COLOURS.get(tool, style.QUIET)
 
 
-def floors_title(found: Sequence[Floor]) -> str:
-    """The result: the medians at the highest rate on the fewest connections."""
+def _lead(found: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | None:
+    """The highest rate on the fewest connections, and what each generator reads there."""
     points = instrument.points(found)
     if not points:
-        return "No floor was measured"
+        return None
     fewest = min(connections for connections, _ in points)
     rate = max(rate for connections, rate in points if connections == fewest)
-    medians = []
-    for tool, floor in instrument.at_point(found, fewest, rate).items():
-        value = floor.at(0.5)
-        if value is not None:
-            medians.append(f"{label_of(tool)} {write.latency(value.value)}")
-    return f"p50 at {write.rate(rate)} on {write.connections(fewest)}: {', '.join(medians)}"
+    return fewest, rate, instrument.at_point(found, fewest, rate)
+
+
+def floors_title(found: Sequence[Floor]) -> str:
+    """The result: the medians at the highest rate on the fewest connections, of the generators that findings name."""
+    if (lead := _lead(found)) is None:
+        return "No floor was measured"
+    connections, rate, by_tool = lead
+    reference = instrument.reference_of(by_tool)
+    named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
+    medians = [f"{label_of(floor.tool)} {write.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
+    return f"p50 at {write.rate(rate)} on {write.connections(connections)}: {', '.join(medians)}"
 
 
 def _row(axes: Axes, floor: Floor, y: float) -> None:
@@ -184,7 +183,7 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
         axes.scatter(each, [y + 0.24] * len(each), s=7, color=colour, alpha=0.45, linewidths=0)
         axes.plot([value.low, value.high], [y, y], color=colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
         axes.scatter([value.value], [y], s=38, facecolor=face, edgecolor=colour, linewidths=1.5, zorder=3)
-    text = f"{numbers.latency(p50.value)}  /  {numbers.latency(p99.value)}"
+    text = f"{tables.latency(p50.value)}  /  {tables.latency(p99.value)}"
     axes.annotate(text, (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=8, color=style.INK)
 
 
@@ -204,12 +203,10 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         if last:
             group += [floor for floor in found if floor.closed and floor.connections == connections]
         panels.append((f"{write.connections(connections)}, {write.rate(rate)}", group))
+    if not panels:
+        return style.empty("no floor to draw")
     count = sum(len(group) for _, group in panels)
     figure = style.Picture(8.4, 1.3 + _ROW_IN * count + 0.42 * len(panels))
-    figure.alt = f"Floors of the generators. {floors_title(found)}."
-    if not panels:
-        figure.text(0.5, 0.5, "no floor to draw", ha="center", color=style.QUIET)
-        return figure
     ratios = [len(group) + 0.6 for _, group in panels]
     grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=ratios)
     for axes, (heading, group) in zip(grid[:, 0], panels, strict=True):
@@ -233,8 +230,7 @@ def floors(steps: Sequence[Step]) -> style.Picture:
     bottom.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(value)))
     bottom.xaxis.set_minor_formatter(NullFormatter())
     bottom.set_xlabel("response time, log (filled: p50, hollow: p99; bar: interval over the rounds; dots: rounds)")
-    figure.suptitle(floors_title(found), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    return figure
+    return figure.headed(floors_title(found), f"Floors of the generators. {floors_title(found)}.")
 
 
 UP_TO = 0.95
@@ -243,40 +239,23 @@ _STEPS = 10
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
     """The quietest round (the least p99) of each generator, at the highest rate of the fewest connections."""
-    found = instrument.floors(steps)
-    points = instrument.points(found)
-    if not points:
-        return []
-    fewest = min(connections for connections, _ in points)
-    rate = max(rate for connections, rate in points if connections == fewest)
-    groups = [floor.good for floor in instrument.at_point(found, fewest, rate).values()]
+    lead = _lead(instrument.floors(steps))
+    groups = [floor.good for floor in lead[2].values()] if lead else []
     shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
-    return [min(group, key=_p99) for group in shown if group]
-
-
-def _p99(step: Step) -> float:
-    value = facts.at(step, 0.99)
-    return value.value if value is not None else float("inf")
+    return [min(group, key=instrument.p99_us) for group in shown if group]
 
 
 def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
     return spectrum[(spectrum["kind"] == facts.RESPONSE) & (spectrum["percentile"] <= UP_TO)]
 
 
-def staircase_title(lines: Sequence[tuple[str, TimerFit | None]]) -> str:
+def staircase_title(ticks: Sequence[tuple[str, TimerFit]]) -> str:
     """The result: who climbs, and how straight."""
-    climbing = [(name, line) for name, line in lines if line is not None and line.is_millisecond_timer]
-    if not climbing:
+    if not ticks:
         return "No generator shows a tick: latencies are flat in the percentile"
-    widths = [f"{name} ({write.latency(line.width_us)})" for name, line in climbing]
+    widths = [f"{name} ({write.latency(line.width_us)})" for name, line in ticks]
     verb = "climbs" if len(widths) == 1 else "climb"
     return f"{write.listed(widths)} {verb} in a straight line: a timer of 1{write.NBSP}ms"
-
-
-def _top(drawn: Sequence[tuple[str, TimerFit | None, float]]) -> float:
-    """Where the tick is to be seen: the height of the climbing lines, else of all."""
-    climbing = [top for _, line, top in drawn if line is not None and line.is_millisecond_timer]
-    return max(climbing or [top for _, _, top in drawn])
 
 
 def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
@@ -294,46 +273,38 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
 
     What climbs in a straight line is spread evenly over a tick; each tenth of the requests then adds the same.
     """
+    curves = [
+        (label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in chosen(steps)
+    ]
+    if published is not None:
+        dotted: Any = (0, (1, 1.2))
+        name = f"published (wrk2, {write.rate(published.rate_rps)})"
+        curves.append((name, published.spectrum_frame(), style.INK, dotted))
+    if not curves:
+        return style.empty("no spectrum to draw")
     figure = style.Picture(8.4, 4.2)
     axes = figure.add_subplot()
-    drawn: list[tuple[str, TimerFit | None, float]] = []  # name, line, value at the upper end of the fit
-
-    def line(spectrum: pd.DataFrame, name: str, colour: str, dash: object) -> None:
-        rows = _rows(spectrum)
+    ticks: list[tuple[str, TimerFit]] = []
+    tops: dict[bool, list[float]] = {True: [], False: []}  # the height of the lines that climb by a tick, and of others
+    for name, spectrum, colour, dash in curves:
+        rows, line = _rows(spectrum), fit(spectrum[spectrum["kind"] == facts.RESPONSE])
         axes.plot(rows["percentile"], rows["value_us"], color=colour, linestyle=dash, label=name)
-        found = fit(spectrum[spectrum["kind"] == facts.RESPONSE])
-        drawn.append((name, found, float(rows[rows["percentile"] <= timer.UP_TO]["value_us"].max())))
-        ticks = [other for _, other, _ in drawn if other is not None and other.is_millisecond_timer]
-        if found is not None and found.is_millisecond_timer and len(ticks) == 1:  # one staircase can be read, two not
-            _stairs(axes, found, colour)
-
-    for step in chosen(steps):
-        tool = facts.tool(step)
-        line(step.frames["spectrum"], label_of(tool), colour_of(tool), "-")
-    if published is not None:
-        line(
-            published.spectrum_frame(),
-            f"published (wrk2, {write.rate(published.rate_rps)})",
-            style.INK,
-            (0, (1, 1.2)),
-        )
-    if not drawn:
-        axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
-        axes.set_axis_off()
-        figure.alt = "An empty figure: no spectrum."
-        return figure
+        climbs = line is not None and line.is_millisecond_timer
+        tops[climbs].append(float(rows[rows["percentile"] <= timer.UP_TO]["value_us"].max()))
+        if line is not None and climbs:
+            ticks.append((name.partition(",")[0].replace("(wrk2", "wrk2"), line))
+            if len(ticks) == 1:  # one staircase can be read, two not
+                _stairs(axes, line, colour)
     axes.set_xlim(0, 1)
-    axes.set_ylim(0, max(_top(drawn), 1.0) * 1.35)
+    axes.set_ylim(0, 1.35 * max(tops[True] or tops[False]))
     axes.xaxis.set_major_locator(MultipleLocator(0.1))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(value)))
     axes.set_xlabel(f"percentile (linear, up to p{100 * UP_TO:g})")
     axes.set_ylabel("response time (linear)")
-    heading = staircase_title([(name, found) for name, found, _ in drawn])
-    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.legend(loc="outside lower center", ncols=5)
-    figure.alt = f"Latency over the percentile on linear axes. {heading}."
-    return figure
+    heading = staircase_title(ticks)
+    return figure.headed(heading, f"Latency over the percentile on linear axes. {heading}.")
 
 
 _DASHES = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2)), "truepace": "-", "wrk2": "-"}
@@ -417,17 +388,13 @@ def stall(steps: Sequence[Step]) -> style.Picture:
     """
     seen = stalls(steps)
     if not seen:
-        figure = style.Picture(8.4, 1.4)
-        figure.text(0.5, 0.5, "no stall was measured", ha="center", color=style.QUIET)
-        figure.alt = "An empty figure: no stall."
-        return figure
+        return style.empty("no stall was measured")
     figure = style.Picture(8.4, 5.4)
     strip, waits = figure.subplots(2, 1, height_ratios=(0.55, 4))
     shown = next((one for one in seen if one.tool == "truepace"), seen[0])
     ends = [freeze.at_s + freeze.length_s for freeze in shown.freezes]
     _strip(strip, shown, max(ends, default=1.0))
     _waits(waits, seen, max(one.longest_s for one in seen))
-    figure.suptitle(stall_title(seen), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     figure.legend(loc="outside lower center", ncols=3)
-    figure.alt = f"Requests that took longer than a time, of a server that was frozen. {stall_title(seen)}."
-    return figure
+    about = f"Requests that took longer than a time, of a server that was frozen. {stall_title(seen)}."
+    return figure.headed(stall_title(seen), about)

@@ -15,20 +15,19 @@ from runners.analysis import facts, floors
 from runners.analysis.knee import Answer, Kind
 from runners.analysis.meets import Met, Outcome
 from runners.claims import climbing, rate_steps
-from runners.claims.climbing import MOST_IN_ANSWER, Ladder, ladders
+from runners.claims.climbing import MOST_IN_ANSWER, Ladder, asked, ladders, rate_interval, rounded_rate
 from runners.claims.conclusion import Conclusion
 from runners.claims.executions import Knee, anchor, knees
-from runners.claims.knee_words import asked, rate_interval
-from runners.claims.merging import ANCHOR
 from runners.claims.rate_steps import taken_at
 from runners.readers import write
 from runners.readers.outputs import Output
 from runners.readers.run import Run, Step
-from runners.report import numbers, style
+from runners.report import style, tables
 from runners.report.section import Section, Shown
 from runners.report.style import floor_lines, reach
 from runners.report.tables import Linked, Table
 
+ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
 PALE = 0.35
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
@@ -40,16 +39,16 @@ def title(ladder: Ladder) -> str:
     if answer is None:
         met = [point.rps for point in ladder.points if point.outcome == Outcome.MET]
         if not any(point.counts for point in ladder.points):
-            return f"{ladder.title}: nothing can be told, the generator was late or the loads failed"
+            return f"{ladder.title}: nothing is known, the generator was late or the loads failed"
         missed = [point.rps for point in ladder.points if point.outcome == Outcome.MISSED]
         verb = "meets the objective at" if ladder.objective else "holds"
         if met and any(rps < max(met) for rps in missed):
             return f"{ladder.title}: {verb} {len(set(met))} of {len({*met, *missed})} rates, not in their order"
-        return f"{ladder.title}: {verb} {numbers.rate(max(met)) if met else 'none of the rates'}"
+        return f"{ladder.title}: {verb} {tables.rate(max(met)) if met else 'none of the rates'}"
     if answer.kind == Kind.FOUND:
         return f"{ladder.title}: knee at {climbing.rate_interval(answer)}"
     if answer.kind == Kind.ABOVE:
-        return f"{ladder.title}: no knee up to {numbers.rate(answer.low_rps)}"
+        return f"{ladder.title}: no knee up to {tables.rate(answer.low_rps)}"
     return f"{ladder.title}: no knee found"
 
 
@@ -100,13 +99,11 @@ def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None =
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
         axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: _minor(value, high / low)))
     below.set_xlabel("offered rate (requests a second)")
-    figure.suptitle(title(found), x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     line = floor_lines(above, floor, ())
     handles = [*above.get_legend_handles_labels()[0], *([line] if line else [])]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
     figure.align_ylabels([above, below])
-    figure.alt = f"Latency and achieved share against the offered rate. {title(found)}."
-    return figure
+    return figure.headed(title(found), f"Latency and achieved share against the offered rate. {title(found)}.")
 
 
 def _minor(value: float, spread: float) -> str:
@@ -169,7 +166,7 @@ def _latencies(
     limits = found.objective.latencies if found.objective else ()
     for level, limit in limits:
         axes.axhline(limit, color=style.VERMILION, linewidth=1.0, linestyle=(0, (4, 3)))
-        text = f"limit of p{level * 100:g}: {numbers.latency(limit)}"
+        text = f"limit of p{level * 100:g}: {tables.latency(limit)}"
         axes.annotate(
             text, (0.0, limit), (4, 3), ("axes fraction", "data"), "offset points", fontsize=7.5, color=style.VERMILION
         )
@@ -254,13 +251,13 @@ def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
         _missed(ladder),
         _judging(ladder),
         _generator(ladder),
-        Linked(_rates(rate_steps), rate_steps.anchor) if rate_steps else numbers.NONE,
+        Linked(_rates(rate_steps), rate_steps.anchor) if rate_steps else tables.NONE,
     )
 
 
 def _fixed(ladder: Ladder) -> tuple[str, ...]:
     name = Linked(facts.title(ladder.steps[0]), ladder.anchor)
-    none = numbers.NONE
+    none = tables.NONE
     return (name, none, none, none, _judging(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
 
 
@@ -271,41 +268,41 @@ def _knee_cell(ladder: Ladder) -> str:
     if answer.kind == Kind.FOUND:
         return rate_interval(answer)
     if answer.kind == Kind.ABOVE:
-        return f"above {numbers.rate(answer.low_rps)}"
+        return f"above {tables.rate(answer.low_rps)}"
     if answer.kind == Kind.BELOW:
-        return f"below {numbers.rate(answer.high_rps)}"
-    met = f"met at {numbers.rate(answer.low_rps)}" if write.known(answer.low_rps) else "met at none"
-    missed = f"missed at {numbers.rate(answer.high_rps)}" if write.known(answer.high_rps) else "missed at none"
+        return f"below {tables.rate(answer.high_rps)}"
+    met = f"met at {tables.rate(answer.low_rps)}" if write.known(answer.low_rps) else "met at none"
+    missed = f"missed at {tables.rate(answer.high_rps)}" if write.known(answer.high_rps) else "missed at none"
     return f"not found: {met}, {missed}"
 
 
 def _width(ladder: Ladder) -> str:
     answer, search = ladder.answer, ladder.search
     if answer is None or search is None or answer.kind != Kind.FOUND:
-        return numbers.NONE
-    return f"{numbers.share(answer.width)}, {numbers.share(search.precision)}"
+        return tables.NONE
+    return f"{tables.share(answer.width)}, {tables.share(search.precision)}"
 
 
 def _missed(ladder: Ladder) -> str:
     kinds, near, _ = climbing.missed_above(ladder, ladder.answer) if ladder.answer else (Counter[str](), 0, ())
     if not near:
-        return numbers.NONE
+        return tables.NONE
     if near == 1:
         return ", ".join(kinds)
-    return ", ".join(f"{kind} in {numbers.count(n)} of {numbers.count(near)}" for kind, n in kinds.most_common())
+    return ", ".join(f"{kind} in {tables.count(n)} of {tables.count(near)}" for kind, n in kinds.most_common())
 
 
 def _judging(ladder: Ladder) -> str:
     points = ladder.points
-    return f"{numbers.count(sum(point.counts for point in points))} of {numbers.count(len(points))}"
+    return f"{tables.count(sum(point.counts for point in points))} of {tables.count(len(points))}"
 
 
 def _generator(ladder: Ladder) -> str:
     bounds = sum(point.met.late for point in ladder.points)
     silent = [point.rps for point in ladder.points if point.outcome == Outcome.GENERATOR]
-    parts = [f"late in {numbers.count(bounds)} that met it"] if bounds else []
+    parts = [f"late in {tables.count(bounds)} that met it"] if bounds else []
     if silent:
-        parts.append(f"late in {numbers.count(len(silent))} that missed it, from {numbers.rate(min(silent))} on")
+        parts.append(f"late in {tables.count(len(silent))} that missed it, from {tables.rate(min(silent))} on")
     return "; ".join(parts) or "kept up"
 
 
@@ -314,14 +311,14 @@ def _rates(ladder: Ladder) -> str:
     met = {point.rps for point in ladder.points if point.outcome == Outcome.MET}
     missed = {point.rps for point in ladder.points if point.outcome == Outcome.MISSED}
     if not met and not missed:
-        return "nothing can be told"
+        return "nothing is known"
     if not met:
-        return f"none of {numbers.count(len(missed))}"
+        return f"none of {tables.count(len(missed))}"
     if not missed:
-        return f"all up to {numbers.rate(max(met))}"
+        return f"all up to {tables.rate(max(met))}"
     if min(missed) > max(met):
-        return f"{numbers.rate(max(met))}, not {numbers.rate(min(missed))}"
-    return f"{numbers.count(len(met))} of {numbers.count(len(met | missed))}, not in their order"
+        return f"{tables.rate(max(met))}, not {tables.rate(min(missed))}"
+    return f"{tables.count(len(met))} of {tables.count(len(met | missed))}, not in their order"
 
 
 def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -329,13 +326,13 @@ def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
     found = ladders(run)
     if not found:
         return None
-    anchors = {ANCHOR, *(each.anchor for each in found)}
+    anchors = [each.anchor for each in found]
     searched = [each for each in found if each.search is not None]
     alone = (searched or found) if not knees(run) else []  # knees side by side are drawn once, together
     return Section(
         ANCHOR,
         "The knee" if searched else "The ladder",
-        findings=tuple(finding for finding in conclusion.findings if finding.figure in anchors),
+        findings=conclusion.about(*anchors),
         figures=tuple(_figure(each, floors.nearest(run.steps, each.steps[0])) for each in alone[:MOST_IN_ANSWER]),
         tables=(search_table(found),),
     )
@@ -354,44 +351,31 @@ KNEES_TEXT = (
 
 def knee_data(found: Sequence[Knee]) -> pd.DataFrame:
     """A row a setting: `setting`, `rps`, `low_rps`, `high_rps`, `probes`."""
-    rows = [
-        {
-            "setting": knee.name,
-            "rps": knee.answer.rps,
-            "low_rps": knee.answer.low_rps,
-            "high_rps": knee.answer.high_rps,
-            "probes": len(knee.ladder.points),
-        }
-        for knee in found
-    ]
+    rows = [(k.name, k.answer.rps, k.answer.low_rps, k.answer.high_rps, len(k.ladder.points)) for k in found]
     return pd.DataFrame(rows, columns=["setting", "rps", "low_rps", "high_rps", "probes"])
 
 
-@style.styled
 def knee_picture(workload: str, found: Sequence[Knee]) -> style.Picture:
-    """Draw the knees of one workload, one line a setting, in the order in which they were measured."""
-    rows = knee_data(found)
-    figure = style.Picture(8.4, 1.5 + 0.36 * len(rows))
-    axes = figure.add_subplot()
-    for place, row in enumerate(rows.to_dict("records")):
-        axes.plot([row["low_rps"], row["high_rps"]], [place, place], color=style.ORANGE, linewidth=5, alpha=0.5)
-        axes.plot(row["rps"], place, "o", color=style.BLUE)
-        style.beside(axes, numbers.rate(float(f"{row['rps']:.3g}")), row["high_rps"], place)
-    axes.set_yticks(range(len(rows)), [style.plain(name, 24) for name in rows["setting"]])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlim(0, float(rows["high_rps"].max()) * 1.15)
-    axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
-    axes.set_xlabel("knee (requests a second), 95 % interval")
+    """Draw the knees of one workload, one bar a setting, in the order in which they were measured."""
     best = max(found, key=lambda knee: knee.answer.rps)
+    result = "the highest knees overlap within their intervals"
     if all(best.answer.low_rps > knee.answer.high_rps for knee in found if knee is not best):
-        result = f"{style.plain(best.name, 24)} has the highest knee, {numbers.rate(float(f'{best.answer.rps:.3g}'))}"
-    else:
-        result = "the highest knees overlap within their intervals"
-    title = f"{style.plain(workload.upper(), 12)}: {result}"
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
-    figure.alt = f"Knees with their intervals. {title}."
-    return figure
+        result = f"{style.plain(best.name, 24)} has the highest knee, {rounded_rate(best.answer.rps)}"
+    heading = f"{style.plain(workload.upper(), 12)}: {result}"
+    series = [("knee, 95 % interval", style.BLUE, [knee.answer.rps for knee in found])]
+    ends = [(knee.answer.low_rps, knee.answer.high_rps) for knee in found]
+    names = [knee.name for knee in found]
+    return style.bars(names, series, rounded_rate, "requests per second", heading, ends=ends)
+
+
+def knees_of(steps: Sequence[Step]) -> style.Picture:
+    """Draw the knees that the loads of a search over several servers show."""
+    by_name: dict[str, list[Step]] = {}
+    for step in steps:
+        by_name.setdefault(step.record.ladder.name if step.record.ladder else step.subject, []).append(step)
+    found = [(each, each.answer) for name, own in by_name.items() for each in [climbing.ladder_of(name, own)]]
+    known = [Knee(each, answer) for each, answer in found if answer is not None and answer.kind == Kind.FOUND]
+    return knee_picture(steps[0].workload, known) if known else style.empty("no knee was found")
 
 
 def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
@@ -403,10 +387,10 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     for workload, each in found.items():
         figures.append(Shown(anchor(workload), knee_picture(workload, each), knee_data(each)))
     anchors = {shown.anchor for shown in figures}
-    told = tuple(finding for finding in conclusion.findings if finding.figure in anchors)
+    about = conclusion.about(*anchors)
     engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
-    yield Section("knees", heading, text=KNEES_TEXT.format(what=what), findings=told, figures=tuple(figures))
+    yield Section("knees", heading, text=KNEES_TEXT.format(what=what), findings=about, figures=tuple(figures))
 
 
 PUBLISHED_TEXT = "Absolute figures of two machines can't be compared; the shape around the knee can."
@@ -423,7 +407,7 @@ def beside_published(ladder: Ladder) -> Table | None:
         if not rate:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
-        rows.append((name, _rate(rate, output), *_there(output), numbers.share(rate / ladder.base.rps), *_here(own)))
+        rows.append((name, _rate(rate, output), *_there(output), tables.share(rate / ladder.base.rps), *_here(own)))
     if not rows:
         return None
     there = ("published achieved", "published p50 or mean", "published p99")
@@ -438,19 +422,19 @@ def beside_published(ladder: Ladder) -> Table | None:
 def _rate(published_rps: float, output: Output) -> str:
     """The rate as published, and the one at which the output was taken where that is another."""
     taken = rate_steps.taken_at(output)
-    text = numbers.rate(published_rps)
-    return text if taken == published_rps else f"{text} (taken at {numbers.rate(taken)})"
+    text = tables.rate(published_rps)
+    return text if taken == published_rps else f"{text} (taken at {tables.rate(taken)})"
 
 
 def _there(output: Output) -> tuple[str, str, str]:
     report = output.report
     middle = report.latencies.at(0.5)
     mean = report.latency.mean if report.latency else None
-    typical = numbers.latency(middle) if middle is not None else f"mean {numbers.latency(mean)}"
-    return numbers.rate(report.requests_per_s), typical, numbers.latency(report.latencies.at(0.99))
+    typical = tables.latency(middle) if middle is not None else f"mean {tables.latency(mean)}"
+    return tables.rate(report.requests_per_s), typical, tables.latency(report.latencies.at(0.99))
 
 
 def _here(step: Step | None) -> tuple[str, str, str]:
     if step is None:
-        return numbers.NONE, numbers.NONE, numbers.NONE
-    return numbers.rate(facts.achieved_rps(step)), facts.told(step, 0.5), facts.told(step, 0.99)
+        return tables.NONE, tables.NONE, tables.NONE
+    return tables.rate(facts.achieved_rps(step)), facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)

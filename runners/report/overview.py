@@ -11,12 +11,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
-from runners.analysis import facts, floors, profile
-from runners.claims import comparing
+from runners.analysis import facts, floors
+from runners.analysis.comparison import of_step
+from runners.claims import profile
 from runners.claims.climbing import ladders
 from runners.design.session import ALONE, SOLO
 from runners.readers.run import Run, Step
-from runners.report import numbers, style
+from runners.report import style, tables
 from runners.report.section import Shown
 
 POINTS, CPU = "throughput-p99", "cpu-a-request"
@@ -118,9 +119,7 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
     figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)), fontsize=8)
     several = len(treatments)
     heading = f"Throughput against p99, a point a round: {several} treatment{'' if several == 1 else 's'}"
-    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    figure.alt = f"{heading}. {write_names(treatments)}."
-    return figure
+    return figure.headed(heading, f"{heading}. {write_names(treatments)}.")
 
 
 def _key(colour: str, marker: str, label: str, *, hollow: bool = False) -> Line2D:
@@ -133,40 +132,48 @@ def write_names(names: Sequence[str]) -> str:
     return ", ".join(style.engine_name(name) for name in names)
 
 
-def bars(run: Run) -> list[tuple[str, float, pd.DataFrame]]:
-    """Name, CPU time a request in microseconds, and shares by category of each profiled treatment.
+#: A bar: its name, CPU time a request in microseconds, and the shares of it by category.
+Bar = tuple[str, float, pd.DataFrame]
 
-    Of a treatment that was profiled at several rates the highest counts. The time is that of the same load without the
-    profiler where there is one, else of the profiled load, less the profiler's own share.
-    """
+
+def bars(run: Run) -> list[Bar]:
+    """A bar each profiled treatment; of one that was profiled at several rates the highest counts."""
     chosen: dict[tuple[str, str], Step] = {}
     for step in sorted((s for s in run.steps if s.profiled and profile.usable(s)), key=_rate):
         if not profile.shares_of(step, "cpu").empty:
             chosen[step.subject, step.workload] = step
     found = []
     for (subject, workload), step in chosen.items():
-        shares = profile.shares_of(step, "cpu")
-        own = shares[shares["category"] == "profiler"]["share"].sum()
-        clean = facts.only(
-            [s for s in run.find(subject=subject, workload=workload, profiled=False) if facts.quotable(s)]
-        )
-        without = 1 - float(own)
-        used_us = cpu_us(clean) if clean is not None else cpu_us(step) * without
-        shares = _without_profiler(shares, without)
-        if math.isfinite(used_us):
-            name = f"{style.engine_name(subject)} {style.plain(workload.upper(), 12)}"
-            found.append((f"{name}\nprofiler {numbers.share(own)}" if own > profile.MUCH else name, used_us, shares))
+        clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if facts.quotable(s)]
+        name = f"{style.engine_name(subject)} {style.plain(workload.upper(), 12)}"
+        if (bar := _bar(name, step, facts.only(clean))) is not None:
+            found.append(bar)
     return found[:MOST_BARS]
 
 
-def _without_profiler(shares: pd.DataFrame, without: float) -> pd.DataFrame:
-    """Shares of what is left; categories too small to be seen are added to the others."""
+def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
+    """CPU time of the same load without the profiler where there is one, else less the profiler's own share."""
+    shares = profile.shares_of(step, "cpu")
+    own = float(shares[shares["category"] == "profiler"]["share"].sum())
+    used_us = cpu_us(clean) if clean is not None else cpu_us(step) * (1 - own)
+    if not math.isfinite(used_us) or shares.empty:
+        return None
     rows = shares[shares["category"] != "profiler"][["category", "share"]].copy()
-    rows["share"] /= without
-    rows.loc[rows["share"] < LEAST_SHARE, "category"] = "other"
+    rows["share"] /= 1 - own
+    rows.loc[rows["share"] < LEAST_SHARE, "category"] = "other"  # too small to be seen
     together = rows.groupby("category", sort=False)["share"].sum().reset_index()
     last = together["category"] == "other"
-    return pd.concat([together[~last], together[last]])
+    named = f"{name}\nprofiler {tables.share(own)}" if own > profile.MUCH else name
+    return named, used_us, pd.concat([together[~last], together[last]])
+
+
+def by_rate(steps: Sequence[Step], workload: str) -> style.Picture:
+    """Draw CPU time a request of a workload's profiled rate steps, a bar a rate."""
+    chosen = sorted((step for step in steps if step.workload == workload), key=_rate)
+    found = [bar for step in chosen if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
+    if not found:
+        return style.empty("no cpu samples")
+    return cpu(found, f"{style.plain(workload.upper(), 12)}: CPU time a request by rate")
 
 
 def _rate(step: Step) -> float:
@@ -176,46 +183,33 @@ def _rate(step: Step) -> float:
 
 def cpu_us(step: Step) -> float:
     """CPU time of the server a request, in microseconds; NaN where it was not recorded."""
-    return comparing.of_step(step)["cpu_us"]
+    return of_step(step)["cpu_us"]
 
 
 @style.styled
-def cpu(found: Sequence[tuple[str, float, pd.DataFrame]]) -> style.Picture:
+def cpu(found: Sequence[Bar], heading: str = "CPU time a request, by what it is spent on") -> style.Picture:
     """Draw CPU time a request as stacked bars."""
     figure = style.Picture(8.4, 1.7 + 0.42 * len(found))
     axes = figure.add_subplot()
     seen: dict[str, float] = {}
     for place, (_, used_us, shares) in enumerate(found):
         left = 0.0
-        for category, share in zip(shares["category"], shares["share"], strict=True):
-            part = float(share) * used_us
-            axes.barh(
-                place,
-                part,
-                0.72,
-                left=left,
-                color=style.category_colour(str(category)),
-                edgecolor=style.CARD,
-                linewidth=0.4,
-            )
+        for category, share in zip(map(str, shares["category"]), shares["share"], strict=True):
+            part, colour = float(share) * used_us, style.category_colour(category)
+            axes.barh(place, part, 0.72, left=left, color=colour, edgecolor=style.CARD, linewidth=0.4)
             left += part
-            seen[str(category)] = seen.get(str(category), 0.0) + part
-        style.beside(axes, numbers.latency(used_us), left, place)
+            seen[category] = seen.get(category, 0.0) + part
+        style.beside(axes, tables.latency(used_us), left, place)
     axes.set_yticks(range(len(found)), [name for name, _, _ in found], fontsize=8)
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_xlim(0, max(used for _, used, _ in found) * 1.14)
     axes.grid(visible=False, axis="y")
     axes.set_xlabel("CPU time of the server a request (microseconds)")
-    handles = [
-        Patch(color=style.category_colour(n), label=style.plain(n, 20)) for n in sorted(seen, key=lambda n: -seen[n])
-    ]
+    ordered = sorted(seen, key=lambda name: -seen[name])
+    handles = [Patch(color=style.category_colour(name), label=style.plain(name, 20)) for name in ordered]
     figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7.5)
-    heading = "CPU time a request, by what it is spent on"
-    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    figure.alt = (
-        f"{heading}: " + ", ".join(f"{name.partition(chr(10))[0]} {numbers.latency(us)}" for name, us, _ in found) + "."
-    )
-    return figure
+    each = [f"{name.partition(chr(10))[0]} {tables.latency(us)}" for name, us, _ in found]
+    return figure.headed(heading, f"{heading}: {', '.join(each)}.")
 
 
 def figures(run: Run) -> list[Shown]:

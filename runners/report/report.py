@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from html import unescape
 from importlib import resources
@@ -33,9 +33,9 @@ from runners.claims.questions import Verdict
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.report import markdown, numbers, style, tables
+from runners.report import markdown, style, tables
 from runners.report.document import Document, document
-from runners.report.flamegraph import FlameGraph
+from runners.report.flamegraph import LEAST_SHARE
 from runners.report.section import Shown
 
 LIMIT_BYTES = 2_000_000
@@ -50,14 +50,14 @@ IN_README = {"00": "instrument-stall", "01": "spectrum-put"}
 class Diet:
     """What is left out of report.html so that it stays small: narrow frames, data of figures, flame graphs."""
 
-    least_share: float = 0.0
+    least_share: float = LEAST_SHARE
     data: bool = True
     graphs: bool = True
 
 
 DIETS = (
     Diet(),
-    *(Diet(share) for share in (0.001, 0.002, 0.005)),
+    *(Diet(share) for share in (0.002, 0.005)),
     Diet(0.005, data=False),
     Diet(0.01, data=False),
     Diet(data=False, graphs=False),
@@ -173,31 +173,18 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
     template = environment.get_template("report.html.j2")
     face = Markup(faces(letters(drawn.values())))  # noqa: S704 - made here, base64
     live = {shown.anchor: charts(shown.picture) for shown in page.figures}
-    stills: dict[str, str] = {}
-
-    def still(graph: FlameGraph) -> str:
-        """A flame graph's picture as a link that holds it, where no file does."""
-        if graph.anchor not in stills:
-            stills[graph.anchor] = "data:image/png;base64," + base64.b64encode(style.png(graph.picture())).decode()
-        return stills[graph.anchor]
-
     html = ""
     for diet in DIETS:
-        graphs = {graph.anchor: graph.smaller(diet.least_share) if diet.least_share else graph for graph in page.graphs}
-        if not diet.graphs:
-            graphs = {name: replace(graph, page="") for name, graph in graphs.items()}
         html = template.render(
             **_context(page),
             svg={name: Markup(text) for name, text in drawn.items()},  # noqa: S704 - made by matplotlib, which escapes
             icons=markdown.ICONS,
             face=face,
-            graphs=graphs,
             curves=live,
             diet=diet,
             left_out=_left_out(diet),
             data_url=partial(_data_url, allowed=diet.data),
             source=_source,
-            still=still if page.run.folder.archived else None,
         )
         if len(html.encode()) < limit_bytes - MARGIN_BYTES:
             break
@@ -207,10 +194,10 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 def _left_out(diet: Diet) -> str:
     """What a reader of a slimmed report must know, as a sentence; empty for the whole one."""
     if not diet.graphs:
-        return "To stay small, this page holds no flame graphs; they lie beside it in the run folder."
-    if not diet.least_share:
+        return "To stay small, this page holds no flame graphs; their pictures lie beside it in the run folder."
+    if diet.least_share == LEAST_SHARE and diet.data:
         return ""
-    text = f"To stay small, flame graphs leave out frames narrower than {numbers.share(diet.least_share)} of the whole"
+    text = f"To stay small, flame graphs leave out frames narrower than {tables.share(diet.least_share)} of the whole"
     text += "" if diet.data else "; the data of figures are links into the run folder"
     return text + "."
 
@@ -255,7 +242,7 @@ def _data_url(shown: Shown, allowed: bool) -> str:
 
 
 FEWEST_POINTS = 3
-MOST_POINTS = 400  # of a line: more cannot be told apart on a screen
+MOST_POINTS = 400  # of a line: more cannot be seen on a screen
 DIGITS = 5
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import pandas as pd
-from markupsafe import Markup
 
 from runners.analysis.finding import Finding
 from runners.readers.run import Step
@@ -26,24 +24,8 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """A page of its own inside the HTML report, in a sandboxed frame: its scripts reach neither report nor network."""
-
-    anchor: str
-    title: str
-    page: str
-    height_px: int
-
-    def iframe(self) -> Markup:
-        return Markup(  # noqa: S704 - both values are escaped
-            f'<div class="flame"><iframe title="{escape(self.title)}" sandbox="allow-scripts" '
-            f'height="{self.height_px}" style="width:100%;border:0" srcdoc="{escape(self.page)}"></iframe></div>'
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: its heading, text, findings, figures, flame graphs, pages and tables, in this order.
+    """A part of a report: its heading, text, findings, figures, flame graphs and tables, in this order.
 
     `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty.
     """
@@ -54,7 +36,6 @@ class Section:
     findings: tuple[Finding, ...] = ()
     figures: tuple[Shown, ...] = ()
     tables: tuple[Table, ...] = ()
-    pages: tuple[Embedded, ...] = ()
     graphs: tuple[FlameGraph, ...] = ()
 
 

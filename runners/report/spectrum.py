@@ -7,7 +7,7 @@ rarer. Response time (from the intended start) is solid, service time (from the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from runners.analysis import facts
 from runners.analysis.facts import quotable
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Step
-from runners.report import numbers, style
+from runners.report import style, tables
 from runners.report.style import DOTTED, is_own, label
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
@@ -70,18 +70,20 @@ def published_curve(published: ConsoleReport | None) -> Curve | None:
     """The spectrum of a parsed console report; None when it prints none."""
     if published is None:
         return None
-    at = f", at {numbers.rate(published.rate_rps)}" if published.rate_rps else ""
+    at = f", at {tables.rate(published.rate_rps)}" if published.rate_rps else ""
     return curve(published.spectrum_frame(), "response", f"published{at}", style.INK, dash=(0, (1, 1.2)))
 
 
-def curves(steps: tuple[Step, ...], published: ConsoleReport | None, service: bool) -> list[Curve]:
+def curves(
+    steps: tuple[Step, ...], published: ConsoleReport | None, service: bool, labels: Mapping[str, str]
+) -> list[Curve]:
     """Response and service time of every step that may be quoted, and the published curve."""
     found: list[Curve | None] = []
     colours = style.colours_of(step.subject for step in steps)
     for step in steps:
         if not quotable(step):
             continue
-        colour, name = colours[step.subject], style.engine_name(step.subject)
+        colour, name = colours[step.subject], labels.get(step.name, style.engine_name(step.subject))
         frame = step.frames["spectrum"]
         if step.profiled:
             found.append(
@@ -139,13 +141,13 @@ def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
     """A mark where a step's answers end: the rest had none when the run ended, so they took longer than shown."""
     row, colours = 0, style.colours_of(step.subject for step in steps)
     for step in steps:
-        censored, scheduled = number(step.frames["summary"], "censored"), number(step.frames["summary"], "scheduled")
+        censored, scheduled = facts.number(step, "censored"), facts.number(step, "scheduled")
         if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
             continue
         x = max(1.0, scheduled / censored)
         colour = colours[step.subject]
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
-        name, missing = style.engine_name(step.subject), numbers.count(censored)
+        name, missing = style.engine_name(step.subject), tables.count(censored)
         axes.annotate(
             f"{name}: {missing} without a response, beyond this line at least",
             (x, 0.99 - 0.05 * row),
@@ -161,20 +163,12 @@ def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
         row += 1
 
 
-def number(frame: pd.DataFrame, column: str) -> float:
-    """The first value of a column as a float, NaN when there is none."""
-    if frame.empty or column not in frame.columns:
-        return math.nan
-    value = pd.to_numeric(frame[column].iloc[:1], errors="coerce").iloc[0]
-    return float(value) if not pd.isna(value) else math.nan
-
-
 def p99(step: Step) -> str:
     """A step's p99 in words, "at least" where requests without a response make it a lower bound; empty when unknown."""
     value = facts.at(step, 0.99)
     if value is None or not math.isfinite(value.value):
         return ""
-    return f"at least {numbers.latency(value.value)}" if value.at_least else numbers.latency(value.value)
+    return f"at least {tables.latency(value.value)}" if value.at_least else tables.latency(value.value)
 
 
 def title(steps: tuple[Step, ...]) -> str:
@@ -184,7 +178,7 @@ def title(steps: tuple[Step, ...]) -> str:
         return f"{_workloads(steps)}: no measurement of which latency may be quoted"
     rates = {step.record.offered_rps for step in clean}
     rate = rates.pop() if len(rates) == 1 else None
-    head = _workloads(clean) + (f" at {numbers.rate(rate)}" if rate else "")
+    head = _workloads(clean) + (f" at {tables.rate(rate)}" if rate else "")
     parts = [f"{style.engine_name(step.subject)} p99 {value}" for step in clean if (value := p99(step))]
     return f"{head}: {', '.join(parts)}" if parts else head
 
@@ -200,23 +194,24 @@ def spectrum(
     floor: Step | None = None,
     service: bool = True,
     heading: str | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> style.Picture:
     """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
 
     A floor that was taken at another rate or on other connections is a dotted line that says where.
 
     A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
-    no curve. `service=False` leaves out service time; `heading` replaces the title, which says each p99.
+    no curve. `service=False` leaves out service time; `heading` replaces the title, which says each p99; `labels` names
+    steps otherwise than by their treatment.
     """
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
-    lines = curves(steps, published, service)
+    lines = curves(steps, published, service, labels or {})
     floor_line = None
     if floor is not None and quotable(floor):
         floor_line = _floor_curve(floor, steps)
     everything = [*lines, floor_line] if floor_line else list(lines)
     heading = title(steps) if heading is None else heading
-    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
     if not everything:
         axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
         axes.set_axis_off()
@@ -237,5 +232,4 @@ def spectrum(
         axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
     figure.legend(loc="outside lower center", ncols=3 if len(everything) in (3, 5, 6) else 4)
     names = ", ".join(line.label for line in everything)
-    figure.alt = f"Latency by percentile. {heading}. Curves: {names}."
-    return figure
+    return figure.headed(heading, f"Latency by percentile. {heading}. Curves: {names}.")

@@ -27,7 +27,7 @@ from runners.analysis.facts import ENGINE_NAMES
 from runners.design.engine import ENGINES
 from runners.readers import write
 from runners.readers.run import Step
-from runners.report import numbers
+from runners.report import tables
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
@@ -135,9 +135,65 @@ class Picture(Figure):
         FigureCanvasAgg(self)
         self.alt = ""
 
+    def headed(self, heading: str, alt: str = "") -> Picture:
+        """The same with its result as a heading, and in words: `alt`, or what the heading says."""
+        self.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+        self.alt = alt or f"{heading}."
+        return self
+
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = self.get_size_inches()
         return png(self), {"width": round(width * 96), "height": round(height * 96)}
+
+
+@styled
+def empty(text: str) -> Picture:
+    """A figure that says why there is nothing to draw."""
+    figure = Picture(8.4, 1.4)
+    figure.text(0.5, 0.5, text, ha="center", color=QUIET)
+    figure.alt = f"An empty figure: {text}."
+    return figure
+
+
+#: Values of the rows of a figure: what they are, their colour, and the values.
+Series = tuple[str, str, Sequence[float]]
+
+
+@styled
+def bars(
+    labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str], axis: str, heading: str,
+    marks: Sequence[tuple[str, float | None, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
+) -> Picture:  # fmt: skip
+    """Draw values as level bars, one of each series a row, each with its number.
+
+    `marks`: lines across (name, value, colour, dash); `ends`: intervals of the first series, as black lines.
+    """
+    figure = Picture(8.4, 1.6 + 0.4 * max(1, len(labels)))
+    axes = figure.add_subplot()
+    height, most = 0.72 / len(series), [1e-9]
+    for index, (name, colour, values) in enumerate(series):
+        places = [place + (index - (len(series) - 1) / 2) * height for place in range(len(labels))]
+        known = [value if math.isfinite(value) else 0.0 for value in values]
+        axes.barh(places, known, 0.94 * height, color=colour, label=name)
+        for place, value, width in zip(places, values, known, strict=True):
+            end = max([width, *(high for _, high in ends[round(place) : round(place) + 1] if index == 0)])
+            if math.isfinite(value):
+                beside(axes, unit(value), end, place)
+            most.append(end)
+    for place, (low, high) in enumerate(ends):
+        axes.plot([low, high], [place, place], color=INK, linewidth=1.6)
+    for name, at, colour, dash in marks:
+        if at is not None and math.isfinite(at):
+            axes.axvline(at, color=colour, linestyle=dash, linewidth=1.2, label=name)
+            most.append(at)
+    axes.set_yticks(range(len(labels)), [plain(label, 32) for label in labels])
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_xlim(0, 1.16 * max(most))
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_count(value)))
+    axes.set_xlabel(axis)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    return figure.headed(heading)
 
 
 @styled
@@ -298,19 +354,9 @@ def floor_lines(
     for level, us in found:
         if low < us < high:
             (axes.axvline if upright else axes.axhline)(us, zorder=1, **drawn)
-            _name(axes, f"floor {write.level(level)} {numbers.latency(us)}", us, upright)
+            _name(axes, f"floor {write.level(level)} {tables.latency(us)}", us, upright)
     (axes.set_xlim if upright else axes.set_ylim)(low, high)
     return Line2D([], [], label=label(floor, loads), **drawn)
-
-
-def floor_across(
-    figure: Figure, panels: Sequence[Axes], floor: Step | None, loads: Sequence[Step],
-    levels: Sequence[float] = LEVELS, *, upright: bool = False,
-) -> None:  # fmt: skip
-    """The same on every panel, with its name below the figure: for figures that have no legend there."""
-    entries = [floor_lines(axes, floor, loads, levels, upright=upright) for axes in panels]
-    if entries and entries[0] is not None:
-        figure.legend(handles=[entries[0]], loc="outside lower center", fontsize=8)
 
 
 def _name(axes: Axes, text: str, us: float, upright: bool) -> None:

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runners.analysis.profile import cost
 from runners.claims.between import compared
 from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion
-from runners.claims.differential import Pair
-from runners.claims.differential import _measured as measured
-from runners.claims.rules import RULES
+from runners.claims.conclusion import RULES, Conclusion
+from runners.claims.profile import Pair, cost
+from runners.claims.profile import _measured as measured
 from runners.readers.columns import frame
 from runners.readers.run import Step
 from runners.tests.report import steps

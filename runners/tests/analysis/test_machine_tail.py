@@ -9,15 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analysis import machine_tail
-from runners.analysis.profile import cost
+from runners.analysis import tail_attribution
 from runners.claims.answer import engines_apart
 from runners.claims.between import compared
 from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion
-from runners.claims.differential import Pair
-from runners.claims.differential import _measured as measured
-from runners.claims.rules import RULES
+from runners.claims.conclusion import RULES, Conclusion
+from runners.claims.profile import Pair, cost
+from runners.claims.profile import _measured as measured
 from runners.readers.columns import frame
 from runners.readers.run import Step
 from runners.tests.fixtures.history import Span, history
@@ -85,7 +83,7 @@ def test_a_p99_that_the_machine_did_not_make_is_compared(tmp_path: Path, cause: 
 
 def test_steal_beyond_the_percentile_does_not_make_it(tmp_path: Path) -> None:
     fast, slow = load(tmp_path, "rocksdb", []), load(tmp_path, "lsm", [(8.0, 0.08)], slower=3.0, seed=2)
-    assert machine_tail.made(slow) is None
+    assert tail_attribution.made(slow) is None
     (told,) = engines_apart([fast, slow])
     assert told.code == "L02"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runners.claims.differential import _discoveries
+from runners.claims.profile import _discoveries
 from runners.readers.stacks import BATCHES, effective, wilson
 from runners.tests.counts import allowed, rounds
 

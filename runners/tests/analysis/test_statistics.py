@@ -12,7 +12,6 @@ import pytest
 
 from runners.analysis import comparable
 from runners.analysis.intervals import Bounded, difference, expected_hits
-from runners.analysis.seconds import look
 from runners.analysis.steady_state import steadiness
 from runners.readers import write
 from runners.readers.columns import complete, frame
@@ -30,9 +29,9 @@ def spectrum_of(values_us: npt.NDArray[np.float64]) -> pd.DataFrame:
     return Samples(unique.astype(np.float64), counts.astype(np.int64)).spectrum("response")
 
 
-def step_of(seconds: list[dict[str, float]], pauses: list[dict[str, object]] | None = None) -> Step:
+def step_of(seconds: list[dict[str, float]]) -> Step:
     rows = [{"t_s": float(t), "kind": "response", "count": 1000, "max_us": 1, **row} for t, row in enumerate(seconds)]
-    frames = complete({"intervals": frame("intervals", rows), "pauses": frame("pauses", pauses or [])})
+    frames = complete({"intervals": frame("intervals", rows)})
     record = StepRecord(valid=True, role="load", engine="lsm", workload="put")
     return Step("put-lsm", record, StepFolder(Path("put-lsm")), frames)
 
@@ -140,41 +139,3 @@ def test_noise_is_steady_in_most_cases() -> None:
         bool(steadiness(step_of([{"p50_us": float(v)} for v in random.normal(100, 3, 14)])).steady) for _ in range(100)
     )
     assert steady >= 95
-
-
-def test_a_spike_with_a_planted_pause_is_explained_and_another_is_not() -> None:
-    seconds = [{"p99_us": 100.0 + t % 3} for t in range(14)]
-    seconds[5]["p99_us"] = 9_000
-    seconds[9]["p99_us"] = 9_000
-    pauses: list[dict[str, object]] = [
-        {"t_s": 5.4, "duration_ms": 12.0, "kind": "gc", "cause": "Pause Full"},
-        {"t_s": 9.1, "duration_ms": 0.2, "kind": "safepoint", "cause": "ThreadDump"},
-    ]
-    tail = look(step_of(seconds, pauses))
-    assert tail is not None
-    assert [spike.t_s for spike in tail.spikes] == [5, 9]
-    assert tail.explained == 1
-    assert tail.spikes[0].pause is not None
-    assert tail.spikes[0].pause.cause == "Pause Full"
-    assert tail.spikes[1].pause is None
-
-
-def test_a_pause_that_reaches_into_the_second_counts() -> None:
-    seconds = [{"p99_us": 100.0}] * 6
-    seconds[3] = {"p99_us": 50_000.0}
-    tail = look(step_of(seconds, [{"t_s": 2.95, "duration_ms": 80.0, "kind": "gc", "cause": "Pause Full"}]))
-    assert tail is not None
-    assert tail.explained == 1
-    quiet = look(step_of([{"p99_us": 100.0}] * 6))
-    assert quiet is not None
-    assert quiet.spikes == ()
-
-
-def test_a_pause_just_before_the_second_counts_when_the_slow_responses_were_under_way_in_it() -> None:
-    seconds = [{"p99_us": 100.0}] * 6
-    seconds[3] = {"p99_us": 120_000.0}
-    pause: dict[str, object] = {"t_s": 2.90, "duration_ms": 70.0, "kind": "gc", "cause": "Pause Full"}
-    tail = look(step_of(seconds, [pause]))
-    assert tail is not None and tail.explained == 1
-    earlier = look(step_of(seconds, [pause | {"t_s": 2.70}]))
-    assert earlier is not None and earlier.explained == 0

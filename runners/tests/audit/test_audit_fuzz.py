@@ -16,7 +16,7 @@ from runners.audit.listing import as_json, as_text
 from runners.readers.documents import text_document
 from runners.readers.outputs import outputs_of
 from runners.readers.published import ROOT
-from runners.report.audit import as_html
+from runners.report.exports import as_html
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, key, possible, said
 
 REAL = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("*/*.txt"))]

@@ -14,7 +14,7 @@ from runners.analysis import loops
 from runners.audit.rules.luajit import integers
 from runners.claims.closed_loop import analyse
 from runners.claims.conclude import conclude
-from runners.claims.rules import RULES
+from runners.claims.conclusion import RULES
 from runners.design.report_2 import AFTER, BEFORE, DELAYED, FLAG, GET_FEW, NEW_JDK, ONE_WRITE, PUT
 from runners.readers.published import published_of
 from runners.readers.run import Step

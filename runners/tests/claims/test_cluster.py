@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis import outages
 from runners.analysis.finding import Finding
 from runners.analysis.interleaved import Verdict
+from runners.claims import faults
 from runners.claims.conclude import conclude
 from runners.claims.interleaved import ROUNDS, THROUGHPUT, comparisons
 from runners.design.report_5 import CHANGES, PUBLISHED_KEYS, REPLICATED
@@ -107,7 +107,7 @@ def test_a_death_is_told_with_what_failed_and_when_it_was_over(tmp_path: Path) -
 
 def test_a_node_that_never_came_back_has_no_after(tmp_path: Path) -> None:
     run = run_of(tmp_path, [outage_of(tmp_path, "sharded", 0.3, came_back=False)])
-    (each,) = outages.outages(run.steps)
+    (each,) = faults.outages(run.steps)
     assert each.part("after").empty and [word for _, word in each.events] == ["killed"]
     (finding,) = told(run, "O01")
     assert "dead for" not in finding.sentence and "responded again" not in finding.sentence

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from runners.analysis.finding import Finding
 from runners.claims.conclude import conclude
-from runners.claims.conclusion import Conclusion
-from runners.claims.rules import RULES
+from runners.claims.conclusion import RULES, Conclusion
+from runners.design.rate import STABLE_SHARE
 from runners.execution.warming import COMPILER
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
@@ -170,7 +170,7 @@ def test_no_latency_is_quoted_from_a_saturated_step(tmp_path: Path) -> None:
     cells = {row.name: row.values[column] for row in conclusion.comparison[0].rows}
     assert cells["p50"] == cells["p99"] == cells["max"] == "saturated"
     (advice,) = of(conclusion, "N01")
-    assert advice.evidence["suggested_rps"] == pytest.approx(0.7 * 18_000, rel=0.01)
+    assert advice.evidence["suggested_rps"] == pytest.approx(STABLE_SHARE * 18_000, rel=0.01)
 
 
 def test_saturation_is_seen_even_if_nobody_marked_it(tmp_path: Path) -> None:

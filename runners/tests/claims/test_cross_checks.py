@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from runners.analysis import facts, floors, profile
+from runners.analysis import facts, floors
+from runners.claims import profile
+from runners.claims.checks import contradictions, cross_checks
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Check
-from runners.claims.cross_checks import contradictions, cross_checks
 from runners.readers import write
 from runners.readers.columns import frame
 from runners.readers.reading import read_run

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from runners.analysis.facts import achieved_rps
-from runners.claims.progress import FILL, writes_rps
+from runners.claims.answer import FILL, writes_rps
 from runners.design.stores import STORES, get
 from runners.design.workload import FILL_RPS
 from runners.readers.reading import read_step

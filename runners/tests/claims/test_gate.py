@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.analysis.interleaved import Verdict
+from runners.analysis.comparison import Row, Verdict
 from runners.claims.conclusion import Check
 from runners.claims.gate import Outcome, errors, exit_code, judge
-from runners.claims.interleaved import QUANTITIES, REQUESTS, Comparison, Row
+from runners.claims.interleaved import QUANTITIES, REQUESTS, Comparison
 from runners.design.objective import ChangeLimit
-from runners.report.comment import comment, picture
-from runners.report.metrics import bencher, benchmark_action
+from runners.report.exports import bencher, benchmark_action, comment, picture
 
 LIMIT = ChangeLimit.parse("cpu>+3%")
 THROUGHPUT = ChangeLimit.parse("throughput<-5%")

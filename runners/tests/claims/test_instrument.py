@@ -9,8 +9,8 @@ import pytest
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import stall
 from runners.claims.conclude import conclude
+from runners.claims.conclusion import RULES
 from runners.claims.instrument import analyse
-from runners.claims.rules import RULES
 from runners.tests.fixtures.fake_rounds import FREEZES_S, STALL_RPS, round_of, run_of, stall_of
 from runners.tests.report import steps
 

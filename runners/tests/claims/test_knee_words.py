@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.analysis.knee import Answer, Kind
-from runners.claims.climbing import Ladder, ladders
+from runners.claims.climbing import Ladder, ladders, ranked, together
 from runners.claims.conclude import conclude
-from runners.claims.knee_words import ranked, together
 from runners.design.objective import Objective
 from runners.readers.reading import read_run
 from runners.readers.run import Step

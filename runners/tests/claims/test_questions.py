@@ -6,16 +6,9 @@ import math
 
 import pytest
 
+from runners.analysis.comparison import changed
 from runners.analysis.finding import Finding
-from runners.claims.questions import (
-    Answer,
-    Asked,
-    Evidence,
-    Verdict,
-    answered,
-    ratio,
-    verdict_of,
-)
+from runners.claims.questions import Answer, Asked, Evidence, Verdict, answered, verdict_of
 from runners.design.experiment import EXPERIMENTS
 from runners.design.question import Question
 from runners.experiments.registry import QUESTIONS, questions_of
@@ -49,9 +42,9 @@ def test_the_verdict_is_taken_from_the_interval(
 
 
 def test_a_wide_ratio_is_told_by_its_nearer_bound() -> None:
-    assert ratio(4.7, 0.228, 25.5) == "at least +22.8\u00a0%"
-    assert ratio(0.4, 0.33, 0.49).startswith("+40.0\u00a0% (+33.0")
-    assert "not bounded" in ratio(0.4, math.nan, math.nan)
+    assert changed(4.7, 0.228, 25.5) == "at least +22.8\u00a0%"
+    assert changed(0.4, 0.33, 0.49).startswith("+40.0\u00a0% (+33.0")
+    assert "not bounded" in changed(0.4, math.nan, math.nan)
 
 
 def test_what_a_run_did_not_measure_is_inconclusive() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis import outages
-from runners.claims import cluster
+from runners.claims import cluster, faults
 from runners.claims.interleaved import SLICES, comparisons
 from runners.claims.stores import stores
 from runners.design import report_5
@@ -58,7 +57,7 @@ def _is_a_cluster(run: Run, report: str) -> None:
         assert one.share == pytest.approx(one.expected, abs=0.05), one.name
     waits = {one.step.subject: one.client_s for one in cluster.of_run(run)}
     assert waits[report_5.OLD] > 0 and waits[report_5.NEW] == 0
-    died = {each.name: each for each in outages.outages(run.steps)}
+    died = {each.name: each for each in faults.outages(run.steps)}
     assert set(died) == set(report_5.OUTAGES["smoke"])
     assert died[report_5.SHARDED].failed("between")[0] > 0
     for title in ("Where the keys lie", "The lock around the client", "A node dies"):

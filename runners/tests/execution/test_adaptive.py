@@ -12,7 +12,7 @@ import pytest
 from runners.analysis.meets import Outcome
 from runners.claims.climbing import Ladder as Measured
 from runners.claims.climbing import between, ladder_of, ladders
-from runners.design.block import KneeSearch, Ladder, WarmServer, around_the_knee
+from runners.design.block import KneeSearch, Ladder, WarmServer, around_the_knee, knees_of
 from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import LADDERS, LadderSize
 from runners.design.objective import Objective
@@ -22,7 +22,7 @@ from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SIZES
 from runners.design.workload import GET, PUT, Workload
-from runners.errors import PlanError
+from runners.errors import MeasureError, PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.experiments.registry import blocks_of, planned_s
@@ -284,6 +284,23 @@ def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(b
         pytest.approx(lowest / 2, rel=0.01)
     ]
     assert len(bench.machine.launched) == 1
+
+
+def test_one_search_pairs_two_servers_and_each_ladder_takes_shares_of_its_own_knee(bench: Bench) -> None:
+    bench.machine.servers["memory"] = Server(2 * KNEE_RPS)
+    servers = [server(), WarmServer(Setting.of("memory"), PUT, SIZE)]
+    both, *rates = knees_of("put", "t", servers, LadderSize(1.0, 0.5, 0.0, (0.5,), (), 1.0), Objective(), 4)
+    assert [each.name for each in (both, *rates)] == ["put", "put-rates-lsm", "put-rates-memory"]
+    with pytest.raises(MeasureError, match="run put before"):
+        bench.session().run(rates[0])
+    executor = bench.session()
+    steps = executor.run(both)
+    assert {step.record.ladder.name for step in steps if step.record.ladder} == {"put-lsm", "put-memory"}
+    for block, knee_rps in zip(rates, (KNEE_RPS, 2 * KNEE_RPS), strict=True):
+        found = measured(executor.run(block))
+        assert found.base is not None and found.base.knee is not None
+        assert found.base.knee.low_rps / SLACK <= knee_rps <= found.base.knee.high_rps * SLACK
+        assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
 
 
 def test_a_size_without_shares_has_the_search_alone() -> None:

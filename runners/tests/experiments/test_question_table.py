@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from runners.errors import LabError
-from runners.experiments import question_table
-from runners.experiments.question_table import Criterion, Design, answered_share, criteria, table
-from runners.experiments.registry import QUESTIONS
+from runners.experiments import registry
+from runners.experiments.registry import QUESTIONS, Criterion, Design, answered_share, criteria, table
 
 REPORTED = ("01", "02", "03", "04", "05", "06", "07")
 
@@ -34,12 +33,12 @@ def test_a_question_that_nothing_asks_or_nothing_measured_counts_as_unanswered(
 ) -> None:
     criterion = Criterion("p50 of response time", 0.03, 0.06, Design.REQUESTS)
     fixed = {"01": {"rate": criterion, "gone": criterion}, "02": {"more": criterion}}
-    monkeypatch.setattr(question_table, "criteria", lambda: fixed)
+    monkeypatch.setattr(registry, "criteria", lambda: fixed)
     (tmp_path / "01").mkdir()
     answers = [{"key": key, "verdict": "yes", "effect": "+5 %"} for key in ("rate", "gone")]
     (tmp_path / "01" / "conclusions.json").write_text(json.dumps({"answers": answers}))
     rows = table(tmp_path)
-    assert [row.verdict for row in rows] == ["yes", question_table.NOT_ASKED, question_table.NOT_MEASURED]
+    assert [row.verdict for row in rows] == ["yes", registry.NOT_ASKED, registry.NOT_MEASURED]
     assert [row.answered for row in rows] == [True, False, False]
     assert answered_share(rows) == pytest.approx(1 / 3)
 

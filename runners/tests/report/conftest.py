@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,16 +15,11 @@ from runners.report.report import render
 from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import make_run
 
-FLAME = Path(__file__).parent / "data" / "alloc.html"
 Made = Callable[[RunFolder], RunFolder]
 
 
 def rendered(folder: RunFolder) -> RunFolder:
-    """Render a run folder, with a real flame graph wherever the invented run has a placeholder."""
-    for step in folder.steps():
-        for event in ("cpu", "alloc", "lock"):
-            if step.flamegraph(event).exists():
-                shutil.copy(FLAME, step.flamegraph(event))
+    """Render a run folder."""
     run, published = read_run(folder), published_of("report-1")
     render(run, conclude(run, published, QUESTIONS), published)
     return folder

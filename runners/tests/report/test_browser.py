@@ -11,7 +11,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -81,24 +81,25 @@ def title_of(page: Path, scratch: Path, wanted: str) -> str:
 
 TRY = """
 <script>setTimeout(function () {
-  var field = document.getElementById('lab-q');
-  field.value = 'byte'; field.dispatchEvent(new Event('input'));
-  var whole = levels[0][0].width;
-  render(levels[1][0]);
-  parent.postMessage([document.documentElement.dataset.drawn, document.getElementById('matchval').textContent,
-    canvas.width > 300, root.width < whole].join(' '), '*');
+  var field = document.getElementById('q');
+  field.value = 'read|write'; field.dispatchEvent(new Event('input'));
+  var boxes = Array.from(document.querySelectorAll('#graph div'));
+  var found = boxes.filter(function (box) { return box.className === 'found' });
+  var matched = document.getElementById('about').textContent;
+  found[0].click();
+  parent.postMessage([document.documentElement.dataset.drawn, matched, found.length < boxes.length,
+    found[0].style.width].join(' '), '*');
 }, 1500)</script></body>"""
 
 
 def test_a_flame_graph_draws_searches_and_zooms_in_its_sandbox(report: RunFolder, tmp_path: Path) -> None:
     step = next(step for step in report.steps() if step.name == "put-rocksdb-profiled")
-    graph = flamegraph(read_step(step), "cpu")
-    graph = replace(graph, page=graph.page.replace("</body>", TRY))
+    frame = str(flamegraph(read_step(step), "cpu").iframe()).replace(escape("</body>"), escape(TRY))
     page = tmp_path / "frame.html"
     hear = "addEventListener('message', function (told) { document.title = 'told ' + told.data })"
-    html = f"<!DOCTYPE html><title>x</title><script>{hear}</script>{graph.iframe()}"
+    html = f"<!DOCTYPE html><title>x</title><script>{hear}</script>{frame}"
     page.write_text(html, encoding="utf-8")
-    wanted = r"told yes \d+\.\d+% true true"
+    wanted = r"told yes matched \d+\.\d+ % true 100%"
     assert re.fullmatch(wanted, title_of(page, tmp_path, wanted))
 
 

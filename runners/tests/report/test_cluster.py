@@ -10,16 +10,16 @@ import pytest
 from msgspec.structs import replace
 
 from runners import report
-from runners.analysis import outages
-from runners.claims import cluster
+from runners.analysis.latency_spikes import tenths
+from runners.claims import cluster, faults
 from runners.claims.conclude import conclude
 from runners.design.report_5 import NEW, OLD
 from runners.design.session import LOAD
 from runners.readers.columns import frame
 from runners.readers.run import Run, Step
 from runners.report import render
-from runners.report.cluster import table as outage_table
-from runners.report.cluster import tenths
+from runners.report.cluster import outage_table
+from runners.report.timeline import latency_of
 from runners.tests.fixtures.fake_clusters import expected, group_of, outage_of, round_of, run_of
 
 
@@ -67,8 +67,8 @@ def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
 
 
 def test_a_death_is_drawn_by_tenths_with_its_failed_responses_beside(tmp_path: Path) -> None:
-    found = outages.outages([outage_of(tmp_path, "sharded", 0.3), outage_of(tmp_path, "async-2of3", 0.0)])
-    rows = tenths(found[0].step)
+    found = faults.outages([outage_of(tmp_path, "sharded", 0.3), outage_of(tmp_path, "async-2of3", 0.0)])
+    rows = latency_of(found[0].step, tenths(found[0].step.frames["slices"]))
     assert len(rows) == 121 and rows["p99_us"].iloc[0] == 250 and pd.isna(rows["p99_us"].iloc[-1])
     picture = report.outage([each.step for each in found])
     assert "30.0\u00a0% of the responses fail" in picture.alt and "no response fails" in picture.alt

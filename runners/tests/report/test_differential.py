@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from runners.claims.differential import changes
+from runners.claims.profile import changes
 from runners.readers.run import Step
-from runners.report import differential
-from runners.report.differential import tree
+from runners.report import differential, flamegraph
+from runners.report.flamegraph import FlameGraph, boxes, stacks_of, tree
 from runners.tests.report import steps
 
 SECONDS, RATE = 20, 300
@@ -61,23 +62,40 @@ def test_the_same_profile_twice_differs_in_nothing(tmp_path: Path) -> None:
 def test_what_vanished_is_seen_in_the_other_direction(tmp_path: Path) -> None:
     first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
     second = profiled(tmp_path, "put-lsm-profiled", {"main;run;read": 1.0}, 2, engine="lsm")
-    in_second, in_first = differential(first, second).graphs()
-    assert '"parse"' not in in_second.page
-    assert '"parse"' in in_first.page
-    assert tree(first, second, "cpu").first == pytest.approx(1)
-    assert tree(first, second, "cpu").second == pytest.approx(1)
+    in_second, in_first = differential(first, second).graphs
+    assert "parse" not in payload(in_second)["names"]
+    assert "parse" in payload(in_first)["names"]
+    root = tree(stacks_of(first, "cpu"), stacks_of(second, "cpu"))
+    assert root.share == pytest.approx(1) and root.other == pytest.approx(1)
+    assert [box.node.other for box in boxes(root) if box.node.name == "parse"] == [0]
+
+
+def payload(graph: FlameGraph) -> dict[str, Any]:
+    """What a page draws."""
+    page, _ = graph.page()
+    found: dict[str, Any] = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])  # type: ignore[index]
+    return found
+
+
+@pytest.mark.parametrize("least", [0.0, 0.05, 0.3])
+def test_a_smaller_page_keeps_the_place_and_width_of_every_wide_frame(least: float, tmp_path: Path) -> None:
+    graph = flamegraph(profiled(tmp_path, "put-rocksdb-profiled", BASE, 1))
+    wide = [row[:3] for row in payload(graph)["rows"] if row[2] >= least * 100_000]
+    assert [row[:3] for row in payload(graph.smaller(least))["rows"]] == wide
+    assert {"read", "copy"} <= set(payload(graph)["names"]) and not payload(graph)["differs"]
 
 
 def test_a_graph_is_one_offline_page_and_names_stay_names(tmp_path: Path) -> None:
     first = profiled(tmp_path, "put-rocksdb-profiled", BASE, 1)
     second = profiled(tmp_path, "put-lsm-profiled", BASE, 2, engine="lsm")
-    for graph in differential(first, second).graphs():
-        assert graph.page.count("<script") == 2
-        assert not re.search(r"(?:src|href)\s*=|https?://", graph.page)
-        payload = json.loads(re.search(r'id="data">(.*?)</script>', graph.page, re.S)[1])  # type: ignore[index]
-        assert NASTY in payload["names"]
-        level, left, width, other, name = payload["rows"][0]
-        assert (level, left, width, other, payload["names"][name]) == (0, 0, 100000, 100000, "all")
+    for graph in (*differential(first, second).graphs, flamegraph(first)):
+        page, deep = graph.page()
+        assert page.count("<script") == 2 and deep == 5
+        assert not re.search(r"(?:src|href)\s*=|https?://", page)
+        assert NASTY in payload(graph)["names"]
+        level, left, width, other, name, _ = payload(graph)["rows"][0]
+        assert (level, left, width, payload(graph)["names"][name]) == (0, 0, 100000, "all")
+        assert other == (100000 if graph.other else 0)
         assert 'sandbox="allow-scripts"' in graph.iframe()
 
 

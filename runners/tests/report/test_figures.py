@@ -17,7 +17,7 @@ from runners.readers.published import published
 from runners.report import style
 from runners.report.closed_loop import probes
 from runners.report.flamegraph import boxes, picture, short, tree
-from runners.report.shares import by_rate
+from runners.report.overview import cpu
 from runners.report.spectrum import curve, spectrum, title
 from runners.report.timeline import timeline
 from runners.tests.report import steps
@@ -69,8 +69,7 @@ def test_any_shares_draw(rows: list[tuple[str, float, int]]) -> None:
         ],
         columns=steps.COLUMNS["shares"],
     )
-    step = steps.step(NOWHERE, "put", [], profiled=["cpu"], frames={"shares": frame})
-    assert svg(by_rate([step], "put")).startswith("<svg")
+    assert svg(cpu([("put", 50.0, frame)])).startswith("<svg")
 
 
 @few
@@ -169,7 +168,7 @@ def test_frames_have_short_names(name: str, shortened: str) -> None:
 
 def test_boxes_lie_within_their_parents() -> None:
     stacks = pd.DataFrame({"event": "cpu", "stack": ["a;b;c", "a;b", "a;d", "e"], "count": [5, 3, 2, 10]})
-    found: dict[str, Any] = {box.name: box for box in boxes(tree(stacks))}
+    found: dict[str, Any] = {box.node.name: box for box in boxes(tree(stacks))}
     assert found["all"].width == 1
     assert found["a"].width == pytest.approx(0.5)
     assert found["b"].left == found["a"].left and found["b"].width == pytest.approx(0.4)

@@ -58,7 +58,6 @@ def _loops(root: Path, beside: Step) -> style.Picture:
 FIGURES: dict[str, Callable[[Path, Step], style.Picture]] = {
     "spectrum": lambda root, beside: spectrum(load(root), floor=beside),
     "timeline": lambda root, beside: timeline(load(root), floor=beside),
-    "causes": lambda root, beside: report.causes(load(root), floor=beside),
     "ladder": _ladder,
     "loops": _loops,
     "outage": lambda root, beside: report.outage([outage_of(root, "sharded", 0.3)], beside),
@@ -72,7 +71,7 @@ def test_every_figure_of_latency_shows_the_floor_and_says_of_which_rate(name: st
     assert style.FLOOR in drawn.lower()
 
 
-@pytest.mark.parametrize("name", ["spectrum", "timeline", "causes"])
+@pytest.mark.parametrize("name", ["spectrum", "timeline"])
 def test_a_floor_of_the_loads_own_rate_is_called_the_floor(name: str, tmp_path: Path) -> None:
     drawn = style.svg(FIGURES[name](tmp_path, floor(tmp_path)), "test")
     assert drawn.count(OWN) == 1 and BEFORE not in drawn
@@ -87,5 +86,5 @@ def test_a_report_draws_the_floor_that_it_has(tmp_path: Path) -> None:
             step.folder.path.mkdir(parents=True)
         render(run, conclude(run, {}), {})
         drawn = {path.name: path.read_text(encoding="utf-8") for path in run.folder.figures_path.glob("*.svg")}
-        for figure in ("spectrum-put.svg", "timeline-put.svg"):
+        for figure in ("spectrum-put.svg", "causes-put-rocksdb.svg"):
             assert seen in drawn[figure], figure

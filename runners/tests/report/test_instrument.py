@@ -36,7 +36,7 @@ def test_the_figures_say_their_result(tmp_path: Path) -> None:
     rounds, stalls = run.find(kind="round"), run.find(kind="stall")
     assert "blocking client 5" in report.floors(rounds).alt
     assert "wrk2 (1.1" in report.staircase(rounds).alt
-    assert "published (wrk2, 25" in report.staircase([], published("report-1/put")).alt
+    assert "published wrk2 (1.2" in report.staircase([], published("report-1/put")).alt
     assert "wrk2 25" in report.stall(stalls).alt and "truepace (ours)" in report.stall(stalls).alt
 
 

@@ -6,12 +6,11 @@ import dataclasses
 import re
 from pathlib import Path
 
-from runners.claims.climbing import ladders
+from runners.claims.climbing import ladders, rate_interval
 from runners.claims.conclude import conclude
-from runners.claims.knee_words import rate_interval
 from runners.readers.reading import read_run
 from runners.readers.run import Run
-from runners.report import numbers, render
+from runners.report import render, tables
 from runners.report.ladder import HEAD
 from runners.report.ladder import search_table as table
 from runners.report.tables import Linked
@@ -43,7 +42,7 @@ def test_a_row_tells_its_ladder_and_the_rate_steps_beside_it(tmp_path: Path) -> 
     assert "achieved" in rows["a PUT"]["missed just above"]
     assert rows["b PUT"]["knee (95 %)"].startswith("not found: met at 1\u202f000/s, missed at none")
     assert rows["c PUT"]["probes that tell"] == "5 of 6" and "from 1\u202f500/s on" in rows["c PUT"]["generator"]
-    assert rows["d PUT"]["knee (95 %)"] == numbers.NONE and rows["d PUT"]["fixed rates"] == "all up to 1\u202f000/s"
+    assert rows["d PUT"]["knee (95 %)"] == tables.NONE and rows["d PUT"]["fixed rates"] == "all up to 1\u202f000/s"
 
 
 def test_what_was_met_while_the_generator_was_late_is_marked(tmp_path: Path) -> None:

@@ -68,7 +68,10 @@ def test_html_has_the_same_order(report: RunFolder) -> None:
 def test_questions_are_answered_before_everything_else(report: RunFolder) -> None:
     main = html_of(report).split("<main>")[1]
     assert (
-        main.index('class="answers"') < main.index('class="told"') < main.index("<figure") < main.index("Validity</h2>")
+        main.index('class="answers"')
+        < main.index('class="highlights"')
+        < main.index("<figure")
+        < main.index("Validity</h2>")
     )
     rows = re.findall(r"(?m)^\| .*\? .*\| \*\*(?:yes|no|inconclusive)\*\*", markdown_of(report))
     assert len(rows) == len(QUESTIONS)

@@ -1,21 +1,22 @@
-"""A node that dies under load and comes back: what was answered before, during and after, second by second."""
+"""Conclude on faults: a node that dies under load and comes back, and a response object that all requests share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from runners.analysis import facts
 from runners.analysis.finding import Finding
+from runners.claims.conclusion import Claims
+from runners.design.session import FAULT, OUTAGE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 
-KIND = "outage"
-ANCHOR = "outages"
+OUTAGES, SHARED_RESPONSE = "outages", "ablation-fault"
 SETTLED_S = 1.0  # after the node answers: by then it has been probed and is used again
 EVENTS = ("killed", "started", "answers")
 
@@ -71,7 +72,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
     found = []
     for step in steps:
         about = step.record.outage
-        if step.kind != KIND or about is None or not about.start_unix_us or step.frames["intervals"].empty:
+        if step.kind != OUTAGE or about is None or not about.start_unix_us or step.frames["intervals"].empty:
             continue
         if about.killed_unix_us:
             events = (about.killed_unix_us, about.launched_unix_us, about.ready_unix_us)
@@ -80,13 +81,14 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
     return found
 
 
-def findings_of(run: Run) -> Iterator[Finding]:
-    """What each death cost."""
-    for each in outages(run.steps):
-        yield _cost(each)
+def analyse(run: Run) -> Claims | None:
+    """Claim what the faults of a run cost; None for a run without any."""
+    found = outages(run.steps)
+    findings = (*map(_cost, found), *filter(None, map(_fault, run.find(kind=FAULT))))
+    return Claims(_in_short(found) if found else "", findings) if findings else None
 
 
-def in_short(found: Sequence[Outage]) -> str:
+def _in_short(found: Sequence[Outage]) -> str:
     """All deaths in a sentence."""
     parts = []
     for each in found:
@@ -118,9 +120,9 @@ def _cost(each: Outage) -> Finding:
     if asked_after:
         text += f", from {write.seconds(SETTLED_S)} after it responded again {_failed(bad_after, asked_after)}"
     parts = {which: each.p99_us(which) for which in ("before", "without", "after")}
-    told = [write.latency(value) for value in parts.values() if write.known(value)]
-    if len(told) == len(parts):
-        text += f". The p99 of a second is {told[0]} before, {told[1]} without it and {told[2]} after"
+    known = [write.latency(value) for value in parts.values() if write.known(value)]
+    if len(known) == len(parts):
+        text += f". The p99 of a second is {known[0]} before, {known[1]} without it and {known[2]} after"
     evidence: dict[str, write.Value] = {
         "failed_without": bad, "responses_without": asked,
         "failed_between": bad_between, "answers_between": asked_between,
@@ -129,8 +131,37 @@ def _cost(each: Outage) -> Finding:
     }  # fmt: skip
     remedy = "Keep each key on three nodes and wait for two: --replication-from 3 --replication-ack 2." if bad else None
     severity = Severity.WARNING if bad else Severity.GOOD
-    return Finding("O01", severity, write.sentence(text), evidence, (each.step.name,), ANCHOR, remedy)
+    return Finding("O01", severity, write.sentence(text), evidence, (each.step.name,), OUTAGES, remedy)
 
 
 def _failed(bad: float, asked: float) -> str:
     return f"{write.percent(bad / asked)} failed" if bad else "none failed"
+
+
+def _fault(step: Step) -> Finding | None:
+    """What an object that all responses share does to them."""
+    heads = step.record.fault.heads if step.record.fault else ()
+    if len(heads) < 2 or heads[-1]["bytes"] <= heads[0]["bytes"]:
+        return None
+    first, last = heads[0], heads[-1]
+    each = (last["bytes"] - first["bytes"]) / (last["number"] - first["number"])
+    text = (
+        f"A response that all requests share grows: the head of response {write.count(first['number'])} has "
+        f"{write.size(first['bytes'])} and {write.count(first['fields'])} fields, that of response "
+        f"{write.count(last['number'])} {write.size(last['bytes'])} and {write.count(last['fields'])}, "
+        f"{each:.0f} bytes more with each: one-nio adds a field Connection to the object that it is given"
+    )
+    evidence: dict[str, write.Value] = {
+        "first_bytes": first["bytes"],
+        "last_bytes": last["bytes"],
+        "answers": last["number"],
+    }
+    read, unread = facts.number(step, "completed"), facts.number(step, "parse_errors")
+    if write.known(read) and write.known(unread) and unread > 0:
+        text += (
+            f". On a server of its own a closed loop of one connection reads {write.count(read)} responses; then heads "
+            f"are longer than the client takes, and {write.count(unread)} responses can't be read"
+        )
+        evidence |= {"read": read, "unread": unread}
+    remedy = "Make a response for each request, or write bytes that nobody changes."
+    return Finding("V04", Severity.WARNING, write.sentence(text), evidence, (step.name,), SHARED_RESPONSE, remedy)
