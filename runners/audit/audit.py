@@ -16,8 +16,8 @@ from runners.readers.outputs import Found, Output
 from runners.readers.severity import Severity
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-#: What findings are about, by the beginning of their codes.
-THEMES = {
+#: What findings are about, by their codes or the beginning of them.
+_THEMES = {
     "RAT": "load",
     "ERR": "errors",
     "TIM": "instrument",
@@ -27,11 +27,18 @@ THEMES = {
     "CMP": "comparison",
     "DOC": "comparison",
     "RUN": "conditions",
+    "SMP004": "conditions",  # how often a setting was run is one of them
 }
 MOST_LINES = 4  # of one document, beside its summary; the mildest themes beyond are named in the last line
 #: What is said of an excerpt, and not where the whole output lies in another file.
 OF_AN_EXCERPT = ("SMP002", "RUN005")
+REPEATS = "SMP004"  # and not where other files of the folder hold the repeats
 LEAST_EXCERPT = 3  # percentiles; fewer agree by chance
+
+
+def theme(code: str) -> str:
+    """Name what findings of a rule are about."""
+    return _THEMES.get(code) or _THEMES[code[:3]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +79,11 @@ class Audit:
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity in (Severity.ERROR, Severity.WARNING):
-                by_file.setdefault(remark.output.path, {}).setdefault(THEMES[remark.code[:3]], []).append(remark)
+                by_file.setdefault(remark.output.path, {}).setdefault(theme(remark.code), []).append(remark)
         found: list[Digest] = []
         for themes in by_file.values():
             own = sorted(
-                (Digest(theme, tuple(remarks)) for theme, remarks in themes.items()),
+                (Digest(name, tuple(remarks)) for name, remarks in themes.items()),
                 key=lambda digest: ORDER.index(digest.gravest.severity),
             )
             kept, rest = own[:MOST_LINES], own[MOST_LINES:]
@@ -141,7 +148,13 @@ def audit(files: Iterable[Found], rules: Iterable[Rule] = tuple(RULES.values()))
     rules = tuple(rules)
     remarks = examine([output for output in outputs if id(output) not in left], rules)
     excerpts = {id(output) for output in _excerpts(outputs)}
-    kept = [each for each in remarks if not (each.code in OF_AN_EXCERPT and id(each.output) in excerpts)]
+    repeated = _repeated_beside(outputs)
+    kept = [
+        each
+        for each in remarks
+        if not (each.code in OF_AN_EXCERPT and id(each.output) in excerpts)
+        and not (each.code == REPEATS and each.output.group in repeated)
+    ]
     across = [
         Remark(rule, seen) for pair in _across(outputs) for rule in rules if rule.across for seen in rule.look(pair)
     ]
@@ -167,12 +180,28 @@ def _excerpts(outputs: Iterable[Output]) -> Iterator[Output]:
             yield part
 
 
+def _repeated_beside(outputs: Iterable[Output]) -> set[str]:
+    """Find the reports of whose outputs more than half have another run of their setting in a file beside them."""
+    runs: dict[tuple[object, ...], dict[object, set[str]]] = {}
+    reports: dict[str, list[dict[object, set[str]]]] = {}
+    for output in outputs:
+        asked = (output.script, output.offered_rps, output.threads, output.connections, output.duration_s)
+        same = runs.setdefault((output.path.parent, *asked), {})
+        same.setdefault((output.report.latencies.rows, output.report.requests), set()).add(output.group)
+        reports.setdefault(output.group, []).append(same if any(asked) else {})
+    return {
+        report
+        for report, settings in reports.items()
+        if sum(any(report not in places for places in same.values()) for same in settings) > len(settings) / 2
+    }
+
+
 def _across(outputs: Iterable[Output]) -> Iterator[Group]:
     """Bring the consoles of one folder together whose names say before and after: put_before.txt, put_after.txt."""
     found: dict[tuple[Path, str], list[Output]] = {}
     for output in outputs:
         name = context.plain_name(output.path)
-        if not is_report(output) and context.change((name,)):
+        if not is_report(output) and context.of_a_name(name):
             found.setdefault((output.path.parent, context.unchanged(name)), []).append(output)
     yield from (group for group in found.values() if len({output.path for output in group}) > 1)
 

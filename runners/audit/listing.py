@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from runners.audit.audit import THEMES, Audit, Digest, groups
+from runners.audit.audit import Audit, Digest, groups, theme
 from runners.audit.figures import achieved_rps, fell_short, largest_us, samples
 from runners.audit.rule import Group, Remark
 from runners.readers import write
@@ -31,7 +31,7 @@ _SPACES = str.maketrans({write.THIN: " ", write.NBSP: " ", write.DASH: "-", writ
 
 def as_text(audit: Audit) -> str:
     """One line a theme and document, gravest first; then what could not be read, the rules, and the summary."""
-    lines = [_line(digest) for digest in audit.digests] + list(held_lines(audit))
+    lines = list(short_lines(audit))
     for path, problem in audit.unreadable:
         lines.append(
             f"{path}:{problem.line}: unread: {problem.text}" if problem.line else f"{path}: unread: {problem.text}"
@@ -45,16 +45,25 @@ def as_text(audit: Audit) -> str:
     return "".join(f"{_printable(line)}\n" for line in lines)
 
 
-def _line(digest: Digest) -> str:
-    """`place: theme severity: text - remedy [CODE in 3 runs, CODE; also conditions]`."""
+def short_lines(audit: Audit) -> Iterator[str]:
+    """One line a theme and document; the highest rate held stands in the line on load, or in one of its own."""
+    held = dict(_held(audit))
+    for digest in audit.digests:
+        document = digest.gravest.output.group
+        yield _line(digest, held.pop(document, "") if digest.theme == "load" else "")
+    yield from (f"{document}: {text}" for document, text in held.items())
+
+
+def _line(digest: Digest, held: str) -> str:
+    """`place: theme severity: text - remedy; highest rate held: ... [CODE in 3 runs, CODE; also conditions]`."""
     first = digest.gravest
     runs = Counter(remark.code for remark in digest.remarks)
     codes = [first.code, *(code for code in runs if code != first.code)]
     counted = ", ".join(f"{code} in {runs[code]}" if runs[code] > 1 else code for code in codes)
     also = f"; also {write.listed(digest.also)}" if digest.also else ""
     return (
-        f"{first.output.place}: {digest.theme} {first.severity.value}: {first.seen.text} - {first.rule.remedy} "
-        f"[{counted}{also}]"
+        f"{first.output.place}: {digest.theme} {first.severity.value}: {first.seen.text} - {first.rule.remedy}"
+        f"{f'; {held}' if held else ''} [{counted}{also}]"
     )
 
 
@@ -119,6 +128,10 @@ def _document(group: Group) -> dict[str, Any]:
 
 def held_lines(audit: Audit) -> Iterator[str]:
     """Summarise each document: the highest rate held per operation, and the latencies that were taken above it."""
+    yield from (f"{document}: {text}" for document, text in _held(audit))
+
+
+def _held(audit: Audit) -> Iterator[tuple[str, str]]:
     for group in groups(audit.outputs):
         known = _document(group)
         held, above = known["highest_held_rps"], known["latency_above_it"]
@@ -129,7 +142,7 @@ def held_lines(audit: Audit) -> Iterator[str]:
                 if above
                 else ""
             )
-            yield f"{known['document']}: highest rate held: {rates}{first}{' ...' if len(above) > SHOWN else ''}"
+            yield known["document"], f"highest rate held: {rates}{first}{' ...' if len(above) > SHOWN else ''}"
 
 
 def _operation(output: Output) -> str:
@@ -167,7 +180,7 @@ def _remark(remark: Remark) -> dict[str, Any]:
         "line": remark.output.line,
         "cell": remark.output.cell,
         "column": remark.output.label or None,
-        "theme": THEMES[remark.code[:3]],
+        "theme": theme(remark.code),
         "code": remark.code,
         "name": remark.rule.name,
         "severity": remark.severity.value,

@@ -12,7 +12,7 @@ from runners.storage.step_folder import EITHER_NAME, present_name
 
 TOOLS = ("wrk", "wrk2", "truepace")
 _SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
-_COMMAND = re.compile(rf"(?:^|[\s$%#>`!])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
+_COMMAND = re.compile(rf"(?:^|[\s$%#>`!+])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
 _LONG = {
     "threads": "t",
     "connections": "c",

@@ -42,6 +42,8 @@ _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
 _BEFORE = re.compile(r"\b(?:before|baseline|old|до|vorher|avant)\b", re.IGNORECASE)
 _AFTER = re.compile(r"\b(?:after|new|после|nachher|après)\b", re.IGNORECASE)
+_WITHOUT = re.compile(r"\b(?:without|no|без)\b", re.IGNORECASE)
+_WITH = re.compile(r"\b(?:with|со?)\b", re.IGNORECASE)
 #: A line above an output that names the state which it measures, and nothing else.
 _STATE = re.compile(
     r"^\W*(?:(?P<before>(?:стар|прежн|предыдущ)\w+|old|previous|original)|(?P<after>(?:нов|асинхронн)\w+|new|async\w*))"
@@ -93,14 +95,22 @@ def state(above: Sequence[Line]) -> str | None:
     return None
 
 
+def of_a_name(name: str) -> str | None:
+    """Whether the words of a file's name say the state before or after a change, or without or with one."""
+    with_or_without = "before" if _WITHOUT.search(name) else "after" if _WITH.search(name) else None
+    return change((name,)) or with_or_without
+
+
 def plain_name(path: Path) -> str:
     """Give a file's name as words: `put_before.txt` is `put before`."""
     return " ".join(re.findall(r"[^\W_]+", path.stem))
 
 
 def unchanged(name: str) -> str:
-    """Leave out the words that say before or after."""
-    return " ".join(_AFTER.sub(" ", _BEFORE.sub(" ", name)).split())
+    """Leave out the words that say before or after, without or with."""
+    for state_words in (_BEFORE, _AFTER, _WITHOUT, _WITH):
+        name = state_words.sub(" ", name)
+    return " ".join(name.split())
 
 
 def named(path: Path, achieved_rps: float | None) -> Stated | None:

@@ -28,6 +28,7 @@ WHOLE_MILLISECONDS = frozenset({"ab", "Gatling", "JMeter"})
 CHATTER = re.compile(
     r"^\s*(?:Creating summariser <|Created the tree successfully|Starting (?:the|standalone) test|Waiting for possible "
     r"Shutdown|Tidying up \.|\.\.\. end of run|Simulation \S+ (?:started|completed)|Parsing log file|Generating reports"
+    r"|(?:INFO|WARN|ERRO)\[\d+\]|running \(\d|(?:execution|script|output|scenarios): |default\s+[✓✗]|[/\\|_‾() ]+$"
     r"|Reports generated, please open|Please open the following file|Json file closed)"
 )
 _N = r"(\d{1,18})"
@@ -37,7 +38,7 @@ _GO_US = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m
 _TIME = rf"{_F}\s*(secs?|ms|us|µs|μs|ns|m|h)(?!\w)"
 _STARTS = {
     "hey": re.compile(r"^\s*Summary:\s*$"),
-    "ab": re.compile(r"^\s*This is ApacheBench, Version|^\s*Concurrency Level:\s+\d"),
+    "ab": re.compile(r"^\s*This is ApacheBench, Version|^\s*(?:Concurrency Level|Time taken for tests):\s+\d"),
     "vegeta": re.compile(r"^\s*Requests\s+\[total, rate"),
     "bombardier": re.compile(r"^\s*Bombarding \S+ .*using \d+ connection"),
     "k6": re.compile(
@@ -325,6 +326,10 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (rf"^\s*Concurrency Level:\s+{_N}", lambda b, m: b.said.update(connections=int(m[1]))),
             (rf"^\s*Time taken for tests:\s+{_F} seconds", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
             (rf"^\s*Complete requests:\s+{_N}", lambda b, m: b.said.update(requests=int(m[1]))),
+            (
+                rf"^\s*\(Connect: {_N}, Receive: {_N}, Length: {_N}, Exceptions: {_N}\)",
+                lambda b, m: setattr(b, "failed", int(m[1]) + int(m[2]) + int(m[4])),  # a length may vary
+            ),
             (rf"^\s*Non-2xx responses:\s+{_N}", lambda b, m: b.said.update(non_2xx=int(m[1]))),
             (rf"^\s*Requests per second:\s+{_F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
             (rf"^\s*Total:\s+\d+\s+{_F}\s+{_F}\s+\d+\s+{_F}", _tens),
@@ -443,7 +448,7 @@ def _goes_on(block: _Block, tool: str) -> bool:
     """Tell whether a line that could begin a summary belongs to the one that is open."""
     if block.tool == "redis-benchmark" and tool == "hey":  # both print a line `Summary:`
         return True
-    return block.tool == tool and tool in _REPEATED and not (tool == "ab" and block.said)
+    return block.tool == tool and tool in _REPEATED and not (tool == "ab" and "elapsed_s" in block.said)
 
 
 def _closed(block: _Block, begin: int, end: int) -> Iterator[tuple[int, int, ConsoleReport]]:

@@ -19,6 +19,7 @@ from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean
 from runners.storage.run_folder import console_step
 
 LONGEST_CONSOLE, LONGEST_CAPTION = 400, 12  # lines
+CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 
 
@@ -109,13 +110,13 @@ class Output:
 
     @property
     def change(self) -> str | None:
-        """`before` or `after`, where headings, a column's head or the index say so."""
+        """`before` or `after`, where headings, a column's head, the file's name or the index say so."""
         said: str | None = self._entry("change", str)
         if said:
             parts = [part.strip() for part in said.split(",")]
             return parts[self.column] if self.column < len(parts) else parts[-1]
         named = context.change((context.plain_name(self.path), *self.headings, self.label))
-        return named or context.state(self.text_above)
+        return named or context.state(self.text_above) or context.of_a_name(context.plain_name(self.path))
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -195,6 +196,11 @@ def outputs_of(document: Document) -> Found:
         of = column.of if column else 1
         if column is not None:
             report = replace(report, command=_command_above(above))
+        stated = None
+        if not report.rate_rps:
+            stated = _stated_of(column, _stated(document.path, above, report, of, trails[position]))
+        if column is None and stated is None and _is_wrks(report):
+            report = replace(report, tool="wrk")
         output = Output(
             document.path,
             report.first_line,
@@ -205,9 +211,7 @@ def outputs_of(document: Document) -> Found:
             of,
             trails[position],
             above,
-            None
-            if report.rate_rps
-            else _stated_of(column, _stated(document.path, above, report, of, trails[position])),
+            stated,
             missing=missing(report),
             prose=prose,
         )
@@ -277,6 +281,13 @@ def _stated(
     achieved = report.requests_per_s
     said = context.stated(above, columns, report.duration_s or asked, achieved, trail)
     return said or (context.named(path, achieved) if report.tool != "wrk" else None)
+
+
+def _is_wrks(report: ConsoleReport) -> bool:
+    """Tell wrk's whole summary from wrk2's, which holds its calibration, where neither command nor rate is given."""
+    whole = report.latency is not None and report.requests is not None and report.requests_per_s is not None
+    long = report.duration_s is not None and report.duration_s > CALIBRATION_S
+    return report.tool is None and report.command is None and whole and long and not report.calibrations
 
 
 def _stated_of(column: Column | None, stated: context.Stated | None) -> context.Stated | None:

@@ -129,7 +129,8 @@ class _Builder:
         self.ended = self.ended or name == "transfer"
 
     def says_something(self) -> bool:
-        found = self.said.get("duration_s") or self.said.get("latency") or "requests" in self.said
+        head = self.said.get("duration_s") and "threads" in self.said  # autocannon begins with the same line
+        found = head or self.said.get("latency") or "requests" in self.said
         return bool(self.latencies or self.uncorrected or found)
 
     def finish(self) -> ConsoleReport:

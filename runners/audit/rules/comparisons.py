@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from runners.audit.figures import achieved_rps, at, is_report
 from runners.audit.rule import Group, Rule, Seen
-from runners.audit.rules.sentences import comparing, sentences
+from runners.audit.rules.comparing import comparing, opposed
+from runners.audit.rules.sentences import sentences
 from runners.readers import context, write
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
@@ -76,10 +77,15 @@ def _within_noise(group: Group) -> Iterator[Seen]:
 def _in_words(group: Group) -> Iterator[Seen]:
     """Find text that compares with another state, where no setting was run more than once."""
     first = group[0]
-    if not is_report(first) or first.entry:
+    if first.entry:
         return
-    said = next(comparing(sentences(first.prose)), None)
-    settings = Counter(_setting(output) for output in group)
+    prose, report = sentences(first.prose), is_report(first)
+    said = next(comparing(prose) if report else opposed(prose), None)
+    label, settings = "", Counter[tuple[object, ...]]()
+    for output in group:
+        above = [line.text for line in output.text_above if not report and line.text.rstrip("* ").endswith(":")]
+        label = above[-1] if above else label
+        settings[label, *_setting(output)] += 1
     repeated = sum(times for times in settings.values() if times >= FEW_REPEATS)
     if said is None or repeated > len(group) / 2:
         return

@@ -8,18 +8,20 @@ from itertools import combinations
 
 from runners.audit.figures import achieved_rps, at, fell_short, has_queue, is_report
 from runners.audit.rule import Group, Rule, Seen
+from runners.audit.rules.comparing import comparing
 from runners.audit.rules.comparisons import NOISE, pairs
 from runners.audit.rules.sentences import (
     Claim,
     Quote,
     Sentence,
     claims,
-    comparing,
     explained_by_jit,
+    gains,
     held,
     quotes,
     sentences,
 )
+from runners.audit.rules.tables import Change, changes, read
 from runners.audit.rules.timing import at_timer
 from runners.readers import context, write
 from runners.readers.documents import Line
@@ -41,6 +43,7 @@ JUST_ABOVE_LINES = 6
 REACH_LINES = 20  # a conclusion stands below the runs that it is of
 LESS_DONE = 0.9
 MOSTLY, FEW = 0.5, 0.1  # shares of errors
+SAME_PERCENT = 0.15  # a summary rounds what its section says by less
 TYPICAL_LEVELS = (0.5, 0.9, 0.99)
 ENOUGH_ROWS = 4  # outputs that agree in this many percentiles are one output
 MOST_COMPARED = 60
@@ -176,7 +179,7 @@ def _overturned(group: Group) -> Iterator[Seen]:
             if against := _against(claim, before, after):
                 text = f"line {claim.line} calls the new state {'faster' if claim.faster else 'slower'}: {against}"
                 yield Seen(after, text, {"said_at_line": claim.line, "before": before.place})
-    for line, rate in held(said):
+    for line, rate, _ in held(said):
         at_rate = [
             output for output in group if output.offered_rps and abs(output.offered_rps / rate - 1) <= SAME_FIGURE
         ]
@@ -185,12 +188,74 @@ def _overturned(group: Group) -> Iterator[Seen]:
             reached = f"{write.rate(achieved)} were achieved" if (achieved := achieved_rps(last)) else "a queue grew"
             yield Seen(last, f"line {line} says that {write.rate(rate)} are held: {reached}", {"said_at_line": line})
     yield from _compared_with_errors(group, said)
+    for line, text in (*_against_tables(group, said, compared), *_against_itself(said)):
+        yield Seen(group[0], f"line {line} {text}", {"said_at_line": line})
     for sentence in explained_by_jit(said):
         near = [output for output in group if 0 < sentence.line - output.report.last_line <= REACH_LINES][-1:]
         for output in near:
             if at_timer(output):
                 text = f"line {sentence.line} explains by the compiler what is the generator's timer"
                 yield Seen(output, text, {"said_at_line": sentence.line, "p50_us": at(output, 0.5)})
+
+
+def _against_tables(
+    group: Group, said: Sequence[Sentence], compared: Sequence[tuple[Output, Output]]
+) -> Iterator[tuple[int, str]]:
+    """Hold what the author says of a change against the tables that he made, and what he says in them."""
+    tables = list(changes(list(read(group[0].prose))))
+    for row in tables:
+        if row.contradicted:
+            yield row.line, f"says {row.said_percent:g} % of {row.what}, which went from {_figures(row)}"
+    known = tables + [change for pair in compared for change in _changes(*pair)]
+    for gain in gains(said):
+        moved = [row for row in known if row.is_latency == gain.is_latency and gain.level in (None, row.level)]
+        against = [row for row in moved if (row.ratio < 1 - NOISE if gain.rose else row.ratio > 1 + NOISE)]
+        if moved and len(against) == len(moved):
+            way = "rose" if gain.rose else "fell"
+            yield (
+                gain.line,
+                f"says that {_named(gain.is_latency, gain.level)} {way}: it went from {_figures(against[0])}",
+            )
+
+
+def _changes(before: Output, after: Output) -> Iterator[Change]:
+    """Give the changes that a pair of outputs shows, as its author could have put them into a table."""
+    for level in TYPICAL_LEVELS:
+        was, became = at(before, level), at(after, level)
+        if was and became:
+            yield Change(after.line, write.level(level), True, level, was, became)
+    rate, now = achieved_rps(before), achieved_rps(after)
+    if rate and now:
+        yield Change(after.line, "the rate", False, None, rate, now)
+
+
+def _figures(change: Change) -> str:
+    figure = write.latency if change.is_latency else write.rate
+    return f"{figure(change.before)} to {figure(change.after)} (line {change.line})"
+
+
+def _named(latency: bool, level: float | None) -> str:
+    return (write.level(level) if level else "latency") if latency else "the rate"
+
+
+def _against_itself(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
+    """Two places of one text that can't both be true: of one rate, and of how one figure moved."""
+    for line, rate, of in held(said):
+        for other, same, what in held(said, holds=False):
+            if rate == same and of == what:
+                yield line, f"says that {write.rate(rate)} are held, line {other} that they are not"
+    moves = list(gains(said))[:MOST_COMPARED]
+    for first, second in combinations(moves, 2):
+        if (first.is_latency, first.level, first.of) != (second.is_latency, second.level, second.of):
+            continue
+        percents = (first.percent, second.percent)
+        if (
+            first.rose == second.rose
+            and None not in percents
+            and not _near(percents[0], percents[1] or 0.0, SAME_PERCENT)
+        ):
+            figure = _named(first.is_latency, first.level)
+            yield second.line, f"says {second.percent:g} % of {figure}, line {first.line} {first.percent:g} %"
 
 
 def _compared_with_errors(group: Group, said: Sequence[Sentence]) -> Iterator[Seen]:

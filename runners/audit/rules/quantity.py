@@ -6,8 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from runners.audit.figures import fell_short, has_queue, is_report, largest_us, samples
+from runners.audit.figures import at, fell_short, has_queue, is_report, largest_us, samples
 from runners.audit.rule import Group, Rule, Seen, each
+from runners.audit.rules.comparing import comparing
+from runners.audit.rules.sentences import quotes, sentences
+from runners.audit.rules.tables import averaged, is_average, is_mean, read
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND, beyond
 from runners.readers.outputs import Output
@@ -17,6 +20,23 @@ WRK_TIMEOUT_S = 2.0  # wrk's default; a request that takes longer is counted as 
 AT_BOUND = 0.98
 WHOLE_RUN = 0.9
 _LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
+FEW_REPEATS = 3
+LEAST_COLUMNS = 2  # of a table that holds an average besides
+_PERCENTILE = (
+    r"(?:p\s?\d{2,3}(?:\.\d+)?\b|\d{2}(?:[.,]\d+)?(?:th|st|nd|-?й|-?го)?[ -]?(?:percentiles?|(?:пер|про)[сц]ентил\w+))"
+)
+#: An average of percentiles in words, and as a query of a monitoring system asks for it.
+_AVERAGED = re.compile(
+    rf"\b(?:averag(?:e|ed|ing)|avg|mean)(?: of)?(?: the| all| its)?(?: \d+)? {_PERCENTILE}"
+    rf"|{_PERCENTILE}\s?(?:latency )?(?:\(|is |are |was |were |, )(?:averaged|the average|the mean|mean of"
+    rf"|average of|avg of)\b"
+    r"|\bavg(?:_over_time)?\s?\([^)]{0,60}(?:quantile|percentile|p9\d)"
+    r"|\b(?:percentiles? (?:are|were) averaged|averag(?:ed|e|ing)(?: of)?(?: the)? percentiles?)\b"
+    rf"|\b(?:средн(?:ее|ий|яя|его|ие)(?: значени\w+)?|усредн\w+) {_PERCENTILE}"
+    r"|\bусредн\w+ (?:\w+ )?(?:пер|про)[сц]ентил\w+|(?:пер|про)[сц]ентил\w+ (?:\w+ )?усредн\w+",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"\b(?:total|number of) (?:\w+ )?requests?\W{1,12}\d", re.IGNORECASE)
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
@@ -47,7 +67,7 @@ def _no_count(output: Output) -> Iterator[Seen]:
     if not report.latencies.rows or report.latencies.count is not None or report.requests is not None:
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
-    if highest is None:
+    if highest is None or any(_COUNTED.search(line.text) for line in output.prose):
         return
     text = (
         f"percentiles without their number of samples: whether {write.level(highest)} rests on ten responses or on one "
@@ -75,7 +95,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
             "longer is not in it"
         )
         yield Seen(output, text, {"max_us": largest, "timeout_s": timeout_s})
-    elif output.duration_s and largest / 1e6 >= WHOLE_RUN * output.duration_s:
+    elif output.tool != "ab" and output.duration_s and largest / 1e6 >= WHOLE_RUN * output.duration_s:
         text = (
             f"the maximum of {write.latency(largest)} is as long as the run of {write.seconds(output.duration_s)}: "
             "longer waits could not be seen"
@@ -88,7 +108,8 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
     if not is_report(group[0]):
         return
     settings = Counter(_settings(output) for output in group)
-    if sum(times for times in settings.values() if times > 1) > len(group) / 2:
+    least = FEW_REPEATS if next(comparing(sentences(group[0].prose)), None) else 2  # two may be before and after
+    if sum(times for times in settings.values() if times >= least) > len(group) / 2:
         return
     text = (
         "the document's one output is not repeated"
@@ -103,6 +124,56 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
 def _settings(output: Output) -> tuple[object, ...]:
     asked = (output.script, output.threads, output.connections, output.duration_s, output.offered_rps, output.change)
     return (*asked, output.report.url, output.headings, output.label, output.path if output.entry else None)
+
+
+def _averaged(group: Group) -> Iterator[Seen]:
+    """Find percentiles that are averages of percentiles: by words, by the author's tables, by their figures."""
+    first = group[0]
+    text = "the average of percentiles is the percentile of no distribution: {}"
+    for line, words in _in_words(group):
+        yield Seen(first, text.format(f"line {line} gives {words!r}"), {"said_at_line": line})
+    for line, level, mean in averaged(list(read(first.prose))):
+        said = f"line {line} gives one for {write.level(level)}"
+        yield Seen(first, text.format(said), {"said_at_line": line, "average": mean})
+    for output, level in _columns(group):
+        said = f"{write.level(level)} of the column {output.label!r} is the mean of those beside it"
+        yield Seen(output, text.format(said), {"percentile": level, "average_us": at(output, level)})
+    for quote in quotes(sentences(first.prose)):
+        known = [value for output in group if quote.level and (value := at(output, quote.level)) is not None]
+        if quote.level and not quote.at_least and known and quote.value_us not in known:
+            of = [same for same in _repeated(group, quote.level) if is_mean(quote.value_us, same)]
+            if of:
+                said = f"line {quote.line} gives {write.latency(quote.value_us)} as {write.level(quote.level)}"
+                said = f"{said}, the mean of {write.count(len(of[0]))} runs' own"
+                yield Seen(first, text.format(said), {"said_at_line": quote.line})
+
+
+def _in_words(group: Group) -> Iterator[tuple[int, str]]:
+    for sentence in sentences(group[0].prose):
+        if match := _AVERAGED.search(sentence.text):
+            yield sentence.line, match[0]
+
+
+def _columns(group: Group) -> Iterator[tuple[Output, float]]:
+    """Columns (or rows) of a table of percentiles that say that they are averages, and are."""
+    for mean in group:
+        if mean.columns > LEAST_COLUMNS and is_average(mean.label.strip()):
+            beside = [other for other in group if other is not mean and other.columns == mean.columns]
+            for level, value in mean.report.latencies.rows:
+                values = [known for other in beside if (known := at(other, level)) is not None]
+                if level < 1 and is_mean(value, values):
+                    yield mean, level
+                    break
+
+
+def _repeated(group: Group, level: float) -> Iterator[list[float]]:
+    """The values of one percentile in the runs of each setting that was repeated."""
+    settings: dict[tuple[object, ...], list[float]] = {}
+    for output in group:
+        asked = (output.script, output.threads, output.connections, output.offered_rps, output.report.url)
+        if (value := at(output, level)) is not None:
+            settings.setdefault(asked, []).append(value)
+    yield from settings.values()
 
 
 RULES = (
@@ -137,5 +208,13 @@ RULES = (
         Severity.WARNING,
         "repeat each setting at least five times, interleaved, and give the spread",
         _no_repeats,
+    ),
+    Rule(
+        "SMP005",
+        "averaged-percentiles",
+        "A percentile that is the average of percentiles",
+        Severity.WARNING,
+        "merge the runs' histograms and read the percentile there, or give the median and the range over the runs",
+        _averaged,
     ),
 )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from runners.audit.rules.tables import is_latency, level_of
 from runners.readers import context, units
 from runners.readers.documents import Line
 
@@ -19,78 +20,26 @@ _UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|msec|
 _NUMBER = r"\d{1,6}(?:[.,]\d{1,3})?"
 _PLAIN = {"мкс": "us", "мс": "ms", "msec": "ms", "с": "s", "сек": "s", "sec": "s"}
 
-#: Another state of the system that a sentence refers to.
-_OTHER_STATE = re.compile(
-    r"\b(?:по сравнению|в сравнени[ие]|относительно|(?:предыдущ|прошл[ыоа])\w+|(?<!по-)прежн\w+|раньше"
-    r"|оптимизаци\w+|без (?:к[еэ]ша|шардирования|репликации)|в отличие от|чем в случае|други(?:х|ми) этап\w+"
-    r"|(?:в|на|из) \d[- ]?\w* этап\w+|1 нод\w+|однопоточн\w+|до этого"
-    r"|(?:стар|нов|перв|синхронн|асинхронн)\w+ (?:реализаци|верси|сервер|вариант|сервис)\w*|реализаци\w+ [сc] \w+"
-    r"|после (?:добавлени|внедрени|изменени|переход|исправлени|некоторой)\w*|при переходе|при \d+[- ]?х? (?:узл|нод)\w+"
-    r"|чем (?:на|у|при|для|с) (?:остальн|друг|перв|втор|стар)\w+|использование (?:\w+ )?кластер\w*"
-    r"|stage[ -]?\d|compared|before|previous\w*|baseline|without|than the (?:old|other|first)|old version)\b",
-    re.IGNORECASE,
-)
 #: How one state is to another.
-_BETTER_OR_WORSE = re.compile(
+BETTER_OR_WORSE = re.compile(
     r"\b(?:лучше|хуже|быстрее|медленнее|выше|ниже|больше|меньше|снизи\w*|снижа\w+|улучш\w+|ухудш\w+|прирост\w*"
     r"|просел\w*"
     r"|просад\w+|упал\w*|вырос\w*|выросл\w*|возрос\w*|возрастани\w*|снижени\w*|давал\w* следующие|увеличи\w*"
     r"|увеличива\w+|уменьш[иа]\w*|сократи\w*|деградир\w+|выигр\w+|проигр\w+"
-    r"|обгоня\w+|справля(?:ется|ются|л\w+)|выдержива(?:ет|ют|л\w*)|держать|держал\w*|поднять|потеря\w+|измени\w+|отлича\w+|отличи\w+|повлия\w+|сопоставим\w*"
+    r"|обгоня\w+|справля(?:ется|ются|л\w+)|выдержива(?:ет|ют|л\w*)|держать|держал\w*|поднять|потеря\w+|измени\w+"
+    r"|отлича\w+|отличи\w+|повлия\w+|сопоставим\w*"
     r"|faster|slower|better|worse|improve[ds]?|improvements?|regress\w*|outperform\w*|speed-?ups?)\b",
     re.IGNORECASE,
 )
-#: What is measured.
-_FIGURE = re.compile(
-    r"\b(?:RPS|latency|задерж\w+|(?:не)?производительн\w+|perfo\w*mance|throughput|пропускн\w+|rate|рейт\w*"
-    r"|врем\w+ (?:\w+ )?(?:ответ|отклик|обработк|выполнени)\w*|(?:средн|максимальн)\w+ (?:врем|latency|значени"
-    r"|показател)\w*"
-    r"|(?:п[еа]р|про)[сц]ентил\w+|точк\w+ разладки|запрос\w* в секунд\w+|нагрузк\w*|скорост\w+|в разы|по времени"
-    r"|количеств\w+ (?:\w+ )?(?:запрос|заяв)\w+"
-    r"|отвечать|median|p\d\d|response times?"
-    r"|средн(?:ем|ие|им)|в \d+(?:[.,]\d+)? раз\w*|на \d[\d.]* ?%)(?!\w)",
-    re.IGNORECASE,
-)
 #: What a profile shows, which needs no repeated load.
-_PROFILE = re.compile(
+PROFILE = re.compile(
     r"\b(?:ал+окац\w+|ал+оцир\w+|alloc\w*|с[эе]мпл\w*|samples?|профил\w+|profile\w*|лок(?:и|ов|а|ами|ах)?|locks?"
     r"|блокиров\w+"
     r"|cpu|процессорн\w+|памят\w+|стек\w*|граф\w*|heap\w*|сборк\w+ мусора|итератор\w*)\b",
     re.IGNORECASE,
 )
-_LOAD = re.compile(
-    r"\b(?:RPS|rate|рейт\w*|пропускн\w+|latency|задерж\w+|запрос\w* в секунд\w+|производительн\w+|(?:п[еа]р"
-    r"|про)[сц]ентил\w+)\b",
-    re.I,
-)
-#: What a system can do, of which a fall or a gain needs no other word.
-_CAPACITY = (
-    r"(?:производительно(?:ст\w+)?|perfo\w*mance|RPS|рейт\w*|rate|пропускн\w+ способност\w+|количеств\w+ запросов"
-    r"|точк\w+ разладки)(?!\w)"
-)
-_A_STATE = r"(?:асинхронн|синхронн|стар|нов|перв|прошл)\w+ (?:сервер|реализаци|верси|вариант)\w*"
-#: A fall or a gain that says by itself that something was before.
-_GAIN_OR_LOSS = re.compile(
-    rf"\b{_CAPACITY}[^.]{{0,60}}?\b(?:просел\w*|упал\w*|деградировал\w*|ухудшил\w*|улучш\w+|повысил\w*"
-    rf"|пришлось снизить)"
-    rf"|\bпросел\w*\b[^.]{{0,40}}?\b(?:{_CAPACITY}|latency|относительно|по сравнению)"
-    rf"|\b{_CAPACITY}[^.]{{0,30}}?\b(?:увеличил\w*|вырос\w*)[^.]{{0,30}}?\bв (?:\d|нескольк|полтора)"
-    r"|\b(?:latency|задержк\w+) (?:ухудшил|улучшил)\w*"
-    r"|\b(?:get|put|latency)\b[^.]{0,30}?\b(?:просел\w*|стал\w*\b[^.]{0,20}?(?:по)?(?:лучше|хуже|быстрее|медленнее))"
-    rf"|\b(?:снизил\w*|ухудш\w+|улучшил\w*|упал\w*|падени\w*|снижени\w*|прирост\w*|(?:пришлось"
-    rf"|удалось) \w+)(?: \w+){{0,2}} "
-    rf"{_CAPACITY}"
-    rf"|\b{_A_STATE}[^;\n]{{0,60}}?{_NUMBER}\s?{_UNIT}\b[^;\n]{{0,40}}?\b{_A_STATE}[^;\n]{{0,60}}?{_NUMBER}\s?{_UNIT}\b"
-    r"|\bне повлия\w+ на (?:задержк|latency|производ|врем)\w*"
-    r"|\bтако[ей] (?:падение|снижение|ухудшение)"
-    r"|\b\d+(?:\.\d+)?(?: ?%| times|x) (?:faster|slower)\b"
-    r"|\b(?:improv|reduc|increas|lower)\w* (?:the )?(?:\w+ )?(?:latency|throughput|response time) (?:by|from)\b",
-    re.IGNORECASE,
-)
-_STATE_HEADING = re.compile(r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b|\bafter\b)|\bбез к[еэ]ша\b", re.IGNORECASE)
-
 _QUOTED = re.compile(
-    rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?)\s?(?:%|пер[сц]ентил\w+|процентил\w+|percentile)"
+    rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?)(?:th)?\s?(?:%|пер[сц]ентил\w+|процентил\w+|percentile)"
     rf"[^.;%\n]{{0,60}}?(?<![\d.,])(?<!ше на )(?<!же на )(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
 )
 _BEYOND = re.compile(
@@ -114,6 +63,12 @@ _HOLDS = re.compile(
     r"|keeps up)\b",
     re.I,
 )
+_HOLDS_NOT = re.compile(
+    r"\bне (?:выдержива(?:ет|ют)|выдержал\w*|держит|справля(?:ется|ются)|справил\w*)"
+    r"|\b(?:(?:does|did|do|could) not|doesn't|didn't|don't|couldn't|cannot|can't|fails? to|failed to)"
+    r" (?:handle|sustain|cope with|keep up)",
+    re.IGNORECASE,
+)
 _NOT = re.compile(
     r"\b(?:не|плохо|перестал\w*|без труда не|едва|only|not|cannot|can't|fails?|barely|пытал\w*|должен|если)\b", re.I
 )
@@ -127,6 +82,24 @@ _AT_LEVEL = re.compile(
 _JIT = re.compile(r"\b(?:JIT\w*|C2|прогре\w+|warm-?up|компиляц\w+)\b", re.I)
 _SHAPE = re.compile(
     r"\b(?:плато|plateau|ступеньк\w+|медиан\w+|median|p50|50 ?%|latency|задержк\w+|обгоня\w+|быстрее|faster)", re.I
+)
+
+
+_WAYS = {
+    "up": r"increased|rose|grew|higher|вырос(?:л\w+)?|увеличил\w*|возрос\w*|повысил\w*",
+    "down": r"decreased|dropped|fell|reduced|lower(?:ed)?|снизил\w*|упал\w*|уменьшил\w*|сократил\w*",
+    "better": r"improved|improves|better|улучшил\w*|лучше",
+    "worse": r"degraded|worse|regressed|ухудшил\w*|хуже",
+}
+_WAY = {way: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for way, words in _WAYS.items()}
+_OPERATION = re.compile(
+    r"\b(?:get|put|post|delete|scan|reads?|writes?|чтени\w|запис\w+|вставк\w)\b|/\w[\w/-]+", re.IGNORECASE
+)
+_BY_PERCENT = re.compile(r"\b(?:by|на|of)\s+(?:about |around |~|≈|примерно )?(\d+(?:[.,]\d+)?)\s?%", re.IGNORECASE)
+_HOPED_FOR = re.compile(
+    r"\b(?:should|could|would|may|might|will|can be|recommend\w*|expected|if|target|goal|должн\w+|ожида\w+|можно"
+    r"|если)\b",
+    re.I,
 )
 
 
@@ -159,6 +132,18 @@ class Claim:
     line: int
     faster: bool
     level: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A sentence that says how a latency (at a percentile) or a rate moved, by how much, and of which operations."""
+
+    line: int
+    is_latency: bool
+    level: float | None
+    rose: bool
+    percent: float | None
+    of: frozenset[str]
 
 
 def sentences(prose: Sequence[Line]) -> list[Sentence]:
@@ -195,20 +180,6 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
         yield text[start:], False
 
 
-def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
-    """Find where one state is called better or worse than another, by line and by the words that say it."""
-    for sentence in said:
-        text = sentence.text
-        if _STATE_HEADING.search(text):
-            yield sentence.line, text.strip("# ")
-        elif _PROFILE.search(text) and not _LOAD.search(text):
-            continue
-        elif change := _GAIN_OR_LOSS.search(text):
-            yield sentence.line, change[0]
-        elif (state := _OTHER_STATE.search(text)) and _BETTER_OR_WORSE.search(text) and _FIGURE.search(text):
-            yield sentence.line, state[0]
-
-
 def quotes(said: Sequence[Sentence]) -> Iterator[Quote]:
     """Read the latencies that sentences give to percentiles and means."""
     for sentence in said:
@@ -225,14 +196,36 @@ def quotes(said: Sequence[Sentence]) -> Iterator[Quote]:
             yield Quote(sentence.line, None, value, rate_rps=rate)
 
 
-def held(said: Sequence[Sentence]) -> Iterator[tuple[int, float]]:
-    """Find the rates that sentences say are held, by line."""
+def held(said: Sequence[Sentence], holds: bool = True) -> Iterator[tuple[int, float, frozenset[str]]]:
+    """Find the rates that sentences say are held (or not held): the line, the rate, the operations that are named."""
     for sentence in said:
-        verb = _HOLDS.search(sentence.text)
-        if verb and not _NOT.search(sentence.text):
+        verb = _HOLDS.search(sentence.text) if holds else _HOLDS_NOT.search(sentence.text)
+        if verb and not (holds and _NOT.search(sentence.text)):
             rates = {rate for rate in map(_rate, _RATE.finditer(sentence.text)) if rate}
             if len(rates) == 1:
-                yield sentence.line, rates.pop()
+                yield sentence.line, rates.pop(), _operations(sentence.text)
+
+
+def gains(said: Sequence[Sentence]) -> Iterator[Gain]:
+    """Find the sentences that say of one figure that it moved one way; what is hoped for or denied is left out."""
+    for sentence in said:
+        text = sentence.text
+        latency, ways = is_latency(text), [way for way, words in _WAY.items() if words.search(text)]
+        if latency is None or len(ways) != 1 or "|" in text or text.startswith("#"):
+            continue
+        if PROFILE.search(text) or _NOT.search(text) or _HOPED_FOR.search(text):
+            continue
+        rose = ways[0] == "up" or (ways[0] == ("worse" if latency else "better"))
+        percents = {_decimal(found) for found in _BY_PERCENT.findall(text)}
+        without = _BY_PERCENT.sub("", text)
+        level = level_of(without) if latency else None
+        yield Gain(
+            sentence.line, latency, level, rose, percents.pop() if len(percents) == 1 else None, _operations(without)
+        )
+
+
+def _operations(text: str) -> frozenset[str]:
+    return frozenset(found.lower() for found in _OPERATION.findall(text))
 
 
 def claims(said: Sequence[Sentence]) -> Iterator[Claim]:
@@ -241,7 +234,7 @@ def claims(said: Sequence[Sentence]) -> Iterator[Claim]:
         text = sentence.text
         faster, slower = _FASTER.search(text), _SLOWER.search(text)
         new, old = _NEW.search(text), _OLD.search(text)
-        if _PROFILE.search(text) or bool(faster) == bool(slower) or new is None:
+        if PROFILE.search(text) or bool(faster) == bool(slower) or new is None:
             continue
         verb = faster or slower
         if verb is None or (old and old.start() < verb.start() and old.start() < new.start()):
@@ -259,7 +252,7 @@ def explained_by_jit(said: Sequence[Sentence]) -> Iterator[Sentence]:
     yield from (
         each
         for each in said
-        if _JIT.search(each.text) and _SHAPE.search(each.text) and _BETTER_OR_WORSE.search(each.text)
+        if _JIT.search(each.text) and _SHAPE.search(each.text) and BETTER_OR_WORSE.search(each.text)
     )
 
 

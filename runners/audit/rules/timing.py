@@ -19,6 +19,7 @@ NEAR_TICKS = 2.0
 BESIDE = 10.0
 PLATEAU_US = (39_000.0, 46_000.0)  # Linux holds a delayed ACK back for 40 ms
 PLATEAU_WIDTH = 0.1
+PLATEAU_WIDTH_P90 = 0.25  # where no percentile is given between
 
 
 def timer_line(output: Output) -> TimerFit | None:
@@ -85,14 +86,16 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
 
 def _delayed_ack(output: Output) -> Iterator[Seen]:
     low, high = PLATEAU_US
-    median, upper = at(output, 0.5), at(output, 0.75)
+    median, upper, width = at(output, 0.5), at(output, 0.75), PLATEAU_WIDTH
+    if upper is None:
+        upper, width = at(output, 0.9), PLATEAU_WIDTH_P90
     stats = output.report.latency
     if median is None and stats is not None:  # no percentiles: a mean with little spread stands for them
         mean, stdev = finite(stats.mean), finite(stats.stdev)
         if mean is None or stdev is None or stdev > 0.25 * mean:
             return
         median, upper = mean, mean
-    if median is None or not low <= median <= high or (upper is not None and upper > median * (1 + PLATEAU_WIDTH)):
+    if median is None or not low <= median <= high or (upper is not None and upper > median * (1 + width)):
         return
     text = (
         f"the median of {write.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "

@@ -133,6 +133,16 @@ def test_a_bare_record_of_the_console_is_not_called_unrepeated() -> None:
     assert "SMP004" not in remarks(HEALTHY)
 
 
+def test_a_document_whose_repeats_lie_beside_it_is_not_called_unrepeated(tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_text(f"{REPORT}{HEALTHY}", encoding="utf-8")
+    beside = tmp_path / "second.txt"
+    other = SLOWER.replace("-c8", "-c9").replace("8 connections", "9 connections")
+    for text, repeated in ((HEALTHY, False), (SLOWER, True), (other, False)):
+        beside.write_text(text, encoding="utf-8")  # the same output again is no repeat
+        codes = {remark.code for remark in audit(find_in(tmp_path)).remarks}
+        assert ("SMP004" not in codes) is repeated
+
+
 def test_a_percentile_of_few_samples_matters_where_somebody_quotes_it() -> None:
     few = HEALTHY.replace("100.000%   61.31ms", " 99.990%   55.20ms\n100.000%   61.31ms")
     assert remarks(few)["SMP001"].severity is Severity.NOTE
@@ -215,7 +225,7 @@ def test_a_median_that_falls_from_output_to_output_is_seen() -> None:
 def test_each_document_has_its_highest_rate_held_and_what_was_taken_above_it() -> None:
     short = HEALTHY.replace("-R2000", "-R2600")
     text = as_text(audit([outputs_of(text_document(f"{HEALTHY}\n{short}", Path("report.md")))]))
-    assert "report.md: highest rate held: put 2 000/s; above it: the latency of 1 run, report.md:" in text
+    assert "highest rate held: put 2 000/s; above it: the latency of 1 run, report.md:" in text
 
 
 def test_a_percentile_in_words_is_a_quote_too() -> None:
@@ -407,3 +417,185 @@ def test_where_the_generator_ran_is_a_condition() -> None:
     assert "where the generator ran" in remarks(said + far)["RUN006"].seen.text
     assert "RUN006" not in remarks(said + HEALTHY)
     assert "RUN006" not in remarks(f"{said}The generator had a separate host.\n\n{far}")
+
+
+CONDITIONS = {
+    "processor and cores": "It had 8 cores.",
+    "memory": "It had 16 GB RAM.",
+    "warm-up": "A minute of warm-up went before.",
+    "heap": "It ran with -Xmx128m.",
+    "JDK": "It ran on OpenJDK 25.",
+}
+
+
+@pytest.mark.parametrize("left_out", CONDITIONS)
+def test_each_condition_that_is_not_stated_is_named(left_out: str) -> None:
+    said = "".join(f"{text}\n" for name, text in CONDITIONS.items() if name != left_out)
+    report = f"# Report\n\nThe JVM was loaded for long.\n{said}\n{HEALTHY}"
+    assert remarks(report)["RUN006"].seen.text == f"nowhere is said: {left_out}"
+
+
+def test_repeats_are_a_condition_of_the_document() -> None:
+    text = as_text(audit([outputs_of(text_document(REPORT + HEALTHY, Path("report.md")))]))
+    (line,) = [line for line in text.splitlines() if line.startswith("report.md") and "warning" in line]
+    assert ": conditions warning: " in line
+    assert line.endswith("[RUN006, SMP004]") or line.endswith("[SMP004, RUN006]")
+
+
+@pytest.mark.parametrize(
+    ("said", "compared"),
+    [
+        ("The new version is faster than nginx at p99.", True),
+        ("Throughput is 30% higher.", True),
+        ("The latency fell from 20 ms to 5 ms.", True),
+        ("Express is 5x faster in Bun.", True),
+        ("After adding the cache, throughput improved.", True),
+        ("Compared to the baseline, p99 is the same.", True),
+        ("## nginx vs Apache", True),
+        ("| Metric | Before | After |\n|---|---|---|\n| Errors | 3 | 0 |", True),
+        ("| Metric | A | B | Improvement |\n|---|---|---|---|\n| Errors | 3 | 0 | 100 % |", True),
+        ("## Without cache\n\nA run.\n\n## With cache\n\nAnother run.", True),
+        ("**Без кэша:**\n\nОпыт.\n\n**С кэшем:**\n\nОпыт.", True),
+        ("Стало на 20 % быстрее.", True),
+        ("С индексом пропускная способность выше.", True),
+        ("We should improve throughput by 20 %.", False),
+        ("Recommendation: an index would make it 50% faster.", False),
+        ("As the load grows, latency is higher than before.", False),
+        ("No response took more than 20 ms.", False),
+        ("p95 must be lower than 500 ms.", False),
+        ("## Before you begin", False),
+        ("## With 64 connections\n\nA run.\n\n## Without pauses\n\nA run.", False),
+        ("CPU usage is lower than before.", False),  # of a profile
+    ],
+)
+def test_comparisons_in_words_headings_and_tables_are_told_from_limits_and_hopes(said: str, compared: bool) -> None:
+    assert ("CMP003" in remarks(f"{REPORT}{said}\n\n{HEALTHY}")) is compared
+
+
+@pytest.mark.parametrize(("before", "after"), [("before", "after"), ("without_index", "with_index")])
+def test_names_of_consoles_with_and_without_a_change_are_a_pair(before: str, after: str, tmp_path: Path) -> None:
+    (tmp_path / f"get_{before}.txt").write_text(CLOSED, encoding="utf-8")
+    (tmp_path / f"get_{after}.txt").write_text(CLOSED.replace("10.02ms", "10.10ms"), encoding="utf-8")
+    assert "CMP001" in {remark.code for remark in audit(find_in(tmp_path)).remarks}
+
+
+TABLE = "| Metric | Before | After | Change |\n|---|---|---|---|\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "overturned"),
+    [
+        (f"{TABLE}| p99 | 40 ms | 30 ms | -50 % |", "says -50 % of p99"),
+        (f"{TABLE}| p99 | 40 ms | 30 ms | -25 % |", None),
+        (f"{TABLE}| p99 | 40 ms | 30 ms | 33 % faster |", None),
+        (f"{TABLE}| Throughput | 900 req/s | 1,200 req/s | +33% |", None),
+        (f"{TABLE}| Throughput | 1,200 req/s | 900 req/s | +25% |", "says 25 % of Throughput"),
+        (f"{TABLE}| p99 latency | 40 ms | 60 ms | |\n\nThe p99 latency improved.", "says that p99 fell"),
+        (f"{TABLE}| p99 latency | 40 ms | 20 ms | |\n\nThe p99 latency improved.", None),
+        (f"{TABLE}| Throughput | 900/s | 500/s | |\n\nThroughput increased.", "says that the rate rose"),
+        (f"{TABLE}| Throughput | 900/s | 500/s | |\n\nThroughput should have increased.", None),
+        ("The server sustains 2600 RPS.\n\nIt does not sustain 2600 RPS.", "line 9 that they are not"),
+        ("Сервер держит 9000 RPS.\n\nСервер не держит 9000 RPS.", "line 9 that they are not"),
+        ("For GET it sustains 2600 RPS.\n\nFor PUT it does not sustain 2600 RPS.", None),
+        ("p99 latency dropped by 75 %.\n\nIn all, p99 latency dropped by 50 %.", "says 50 % of p99, line 7 75 %"),
+        ("p99 latency dropped by 75 %.\n\nIn all, p99 latency dropped by 74 %.", None),
+        ("p99 latency of GET dropped by 75 %.\n\nOf PUT p99 latency dropped by 50 %.", None),
+    ],
+)
+def test_a_text_is_held_against_its_own_tables_and_against_itself(said: str, overturned: str | None) -> None:
+    found = remarks(f"{REPORT}\n{said}\n\n{HEALTHY}").get("DOC004")
+    assert (found is not None) is (overturned is not None)
+    assert found is None or (overturned or "") in found.seen.text
+
+
+def test_a_sentence_on_a_change_is_held_against_the_pair_of_outputs() -> None:
+    assert "says that p99 fell" in compared(HEALTHY, SLOWER, "На p99 задержка снизилась.")["DOC004"].seen.text
+    assert "DOC004" not in compared(HEALTHY, SLOWER, "На p99 задержка выросла.")
+
+
+def runs_of(*levels: str) -> str:
+    """Runs of one setting with these values of p99."""
+    return "\n".join(replaced(CLOSED, ("99%   24.10ms", f"99%   {level}")) for level in levels)
+
+
+@pytest.mark.parametrize(
+    ("text", "averaged"),
+    [
+        ("The average p99 was 25 ms.", True),
+        ("p99 (averaged over five runs)", True),
+        ("avg(histogram_quantile(0.99, rate(latency_bucket[1m])))", True),
+        ("Средний 99-й перцентиль 25 мс.", True),
+        ("Усреднённые перцентили приведены ниже.", True),
+        ("Average latency, p99 and maximum are below.", False),
+        ("avg=1.2ms p(95)=3.4ms", False),
+        ("| run | p99 |\n|---|---|\n| 1 | 20 ms |\n| 2 | 30 ms |\n| Average | 25 ms |", True),
+        ("| run | p99 |\n|---|---|\n| 1 | 20 ms |\n| 2 | 30 ms |\n| Average | 28 ms |", False),  # of all responses
+        ("| | run 1 | run 2 | Mean |\n|---|---|---|---|\n| p99 | 20 ms | 30 ms | 25 ms |", True),
+        ("| run | p50 | p99 |\n|---|---|---|\n| 1 | 5ms | 20ms |\n| 2 | 7ms | 30ms |\n| Mean | 6ms | 25ms |", True),
+        (f"{runs_of('24.10ms', '30.10ms', '36.40ms')}\n99th percentile 30.2ms.", True),
+        (f"{runs_of('24.10ms', '30.10ms', '36.40ms')}\n99th percentile 30.1ms.", False),  # the median run's
+    ],
+)
+def test_an_average_of_percentiles_is_named(text: str, averaged: bool) -> None:
+    assert ("SMP005" in remarks(f"{REPORT}{text}\n\n{HEALTHY}")) is averaged
+
+
+def test_the_highest_rate_held_stands_in_the_line_on_load() -> None:
+    text = as_text(audit([outputs_of(text_document(f"{HEALTHY}\n{FELL_SHORT}", Path("report.md")))]))
+    (line,) = [line for line in text.splitlines() if "highest rate held" in line]
+    assert ": load error: " in line
+    assert "; highest rate held: put" in line
+
+
+FELL_SHORT = replaced(HEALTHY, ("-R2000", "-R2600"))
+
+
+def test_wrks_summary_alone_is_a_closed_loop_and_wrk2s_is_not() -> None:
+    summary = "".join(f"{line}\n" for line in CLOSED.splitlines()[1:6] + CLOSED.splitlines()[11:])
+    assert "RAT004" in remarks(summary)
+    assert "RAT004" not in remarks(f"Rate: 200 RPS\n\n{summary}")
+    calibrated = summary.replace(
+        "  Thread Stats", "  Thread calibration: mean lat.: 5.199ms, rate sampling interval: 30ms\n  Thread Stats"
+    )
+    assert "RAT004" not in remarks(calibrated)
+
+
+def test_another_tools_first_line_is_no_cut_output() -> None:
+    text = "Running 10s test @ http://localhost:3000\n100 connections\n\n| Stat | Avg |\n"
+    assert outputs(text) == ()
+
+
+def test_a_plateau_at_40_ms_needs_a_percentile_above_it() -> None:
+    k6 = "     http_req_duration..............: avg=44ms min=9ms med=41ms max=380ms p(90)={} p(95)=90ms\n"
+    http = k6 + "     http_reqs......................: 4000   66.6/s\n"
+    assert "NET001" not in remarks(http.format("58ms"))
+    assert "NET001" in remarks(http.format("43ms"))
+
+
+def test_a_run_of_so_many_requests_waits_for_the_last() -> None:
+    text = (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8")
+    waited = replaced(text, ("100%     24", "100%    950"))
+    assert "SMP003" not in remarks(waited)
+
+
+TOOLS = Path(__file__).resolve().parents[1] / "data" / "tools"
+
+
+def test_percentiles_of_a_stated_number_of_requests_are_counted() -> None:
+    table = " 50.000%   5.00ms\n 90.000%   9.00ms\n 99.000%  19.00ms\n"
+    assert "SMP002" in remarks(table)
+    assert "SMP002" not in remarks(f"| **Total Requests** | 23,081 |\n\n{table}")
+
+
+def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:
+    said = "Новая версия быстрее.\n"
+    assert "SMP004" not in remarks(f"{REPORT}{HEALTHY}\n{HEALTHY}")
+    assert "SMP004" in remarks(f"{REPORT}{HEALTHY}\n{HEALTHY}\n{said}")
+
+
+def test_labels_of_two_states_compare_where_nothing_else_is_said() -> None:
+    assert "CMP003" in remarks(f"Without index:\n\n{CLOSED}\nWith index:\n\n{SLOW}")
+    assert "CMP003" not in remarks(f"With index:\n\n{CLOSED}\nWith index:\n\n{SLOW}")
+
+
+SLOW = replaced(CLOSED, ("50%   10.02ms", "50%   10.12ms"))

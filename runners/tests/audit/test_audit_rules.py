@@ -126,11 +126,12 @@ PLANTED: dict[str, tuple[str, set[str]]] = {
     "SMP001": (replaced(HEALTHY, ("100.000%", " 99.990%   55.20ms\n100.000%")), QUIET),
     "SMP002": ("50.000% 5.00ms\n 99.000% 9.00ms\n", set()),
     "SMP003": (replaced(CLOSED, ("48.51ms", " 1.98s ")), OF_CLOSED),
-    "CMP001": (f"# before\n{CLOSED}\n# after\n{CLOSED.replace('10.02ms', '10.10ms')}", OF_CLOSED),
+    "CMP001": (f"# before\n{CLOSED}\n# after\n{CLOSED.replace('10.02ms', '10.10ms')}", OF_CLOSED | {"CMP003"}),
     "CMP002": (
         f"# Load\n{HEALTHY}\nThen the lock was removed and the pool was replaced.\n{HEALTHY}",
         QUIET,
     ),
+    "SMP005": (f"{SAID}The average p99 was 25 ms.\n\n{HEALTHY}", QUIET | OF_A_REPORT),
     "SUM001": (replaced(HEALTHY, ("Requests/sec:   2000.00", "Requests/sec:   2020.00")), QUIET),
     "SUM002": (replaced(HEALTHY, ("75.000%    6.10ms", "75.000%    4.10ms")), QUIET | {"SUM003"}),
     "SUM003": (replaced(HEALTHY, ("Total count    =        99920", "Total count    =        99000")), QUIET),
