@@ -6,9 +6,9 @@ audit remembers of one helps it with the next.
 
 The labelled documents are other people's and are not kept here: `audit_labels.json` holds the SHA-256 of each and the
 faults that a reader sees in it, in sets: documents that the rules were repaired on, and others that were drawn later. A
-fault is the code of a rule; `A|B` is one that either rule may name. The sets whose names begin with "texts" are
-labelled for what is said of the figures alone, and only the rules about that are scored on them. What lies in the
-folder and has no label is passed over.
+fault is the code of a rule; `A|B` is one that either rule may name, `none` one that no rule names. The sets whose names
+begin with "texts" are labelled for what is said of the figures alone, and only the rules about that are scored on them.
+What lies in the folder and has no label is passed over.
 """
 
 from __future__ import annotations
