@@ -66,6 +66,7 @@ FROM runs r LEFT JOIN steps s USING (run) GROUP BY ALL ORDER BY started DESC
 #: A sentinel is set beside so many earlier ones: with all of them, a campaign's cost would grow with its square.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # which file belongs to which step
+_MEASURED = ("summary", "percentiles")  # what the next view reads
 #: One figure of one clean, valid step: what a trend is made of. Closed loop has no latency under a rate.
 _MEASUREMENTS = """
 CREATE VIEW measurements AS
@@ -124,7 +125,8 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = N
 def history_of(folders: Iterable[RunFolder], only: str | None = None, seen: set[str] | None = None) -> History:
     """Look at run folders; a run that is there several times, or named in `seen`, is taken once, and named there.
 
-    With `only`, of each run's steps just the one of that name: the others are not opened.
+    With `only`, of each run's steps just the one of that name, and of its frames those that measurements are made of:
+    each run of a campaign pays for it.
     """
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
@@ -150,7 +152,7 @@ def history_of(folders: Iterable[RunFolder], only: str | None = None, seen: set[
     connection.execute("SET TimeZone = 'UTC'")
     _table(connection, "runs", run_rows, RUN_COLUMNS)
     _table(connection, "steps", step_rows, STEP_COLUMNS)
-    for frame in COLUMNS:
+    for frame in COLUMNS if only is None else _MEASURED:
         _frame_view(connection, frame, found)
     connection.execute(_MEASUREMENTS)
     return History(connection, tuple(unreadable))
