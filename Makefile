@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 # Compiled modules are kept: without them every process would compile its packages again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power bench-campaign lint pins doctor clean
+.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power bench-campaign bench-fleet lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -54,7 +54,7 @@ test: $(READY)
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server bench-store bench-audit bench-power bench-campaign
+bench: bench-loadgen bench-server bench-store bench-audit bench-power bench-campaign bench-fleet
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
@@ -73,6 +73,10 @@ bench-store: $(READY)
 # any-python, any-node, any-go: `lab compare` on a worked example, 80 s a comparison, 7 (30 in full) a row
 bench-power: $(READY)
 	@$(BIN)/python -m runners.bench.power $(BENCH) $(ROWS)
+
+# half a minute: how many hosts one scheduler serves
+bench-fleet: $(READY)
+	@$(BIN)/python -m runners.bench.fleet
 
 bench-recording: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen recording

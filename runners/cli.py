@@ -400,9 +400,33 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
 _TARGET = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+_GENERATORS = click.option(
+    "--generators", "shares", type=int, help="So many that share each load, in a fleet on other hosts."
+)
+_LISTEN = click.option(
+    "--listen", metavar="ADDRESS", help="Let servers listen there; host: on their address in the fleet."
+)
+
+
+def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
+    """Declare the options that name the hosts of a fleet."""
+    for option in (
+        click.option("--no-tls", is_flag=True, help="With --hosts, on a network that is yours alone."),
+        click.option("--tls", nargs=3, type=click.Path(path_type=Path), metavar="CA CERT KEY", help="Of all hosts."),
+        click.option("--hosts", metavar="A,B…", help="Start workers there by SSH; the first also schedules."),
+        click.option(
+            "--scheduler", metavar="ADDRESS", help="Of workers that run already, such as tls://10.0.0.1:8786."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @_command(
     "lab load --target target.yaml --rate 2000 --duration 10",
     "lab load --target target.yaml --size smoke --json",
+    "lab load --target target.yaml --rate 2000 --generators 2",
+    "lab load --target target.yaml --hosts 10.0.0.1,10.0.0.2 --listen host --tls ca.pem cert.pem key.pem",
 )
 @click.option("--target", type=_TARGET, help="The description of a server; `lab init` writes one.")
 @click.option("--workload", help="One of the target's; its first unless given.")
@@ -413,15 +437,39 @@ _TARGET = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--size", help="smoke | quick | full")
 @_JSON
 @click.option("--resume", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Go on with this run.")
+@_GENERATORS
+@_LISTEN
+@_on_a_fleet
 @click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again.")
-def load(target: Path | None, as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object) -> None:
-    """Load anybody's server at one rate, e.g. `lab load --target target.yaml --rate 2000`."""
-    from runners.commands import load_target
+def load(
+    target: Path | None,
+    as_json: bool,
+    resume: Path | None,
+    parameters: tuple[str, ...],
+    scheduler: str | None,
+    hosts: str | None,
+    tls: tuple[Path, Path, Path] | None,
+    no_tls: bool,
+    **named: object,
+) -> None:
+    """Load anybody's server at one rate, e.g. `lab load --target target.yaml --rate 2000`.
+
+    With --hosts or --scheduler the server runs on the first host, and the generators on the others.
+    """
+    from runners.commands import load_on_fleet, load_target
 
     given = _given(parameters, named)
     if target is not None:
         given["setting"] = _as_target(target)
-    _told(lambda: load_target(given, resume), as_json)
+    if not (scheduler or hosts):
+        _told(lambda: load_target(given, resume), as_json)
+        return
+    if resume is not None:
+        raise click.UsageError("--resume is for runs of this machine; a load on a fleet is begun again")
+    from runners.fleet.cluster import opened
+
+    with opened(scheduler, hosts, tls, no_tls) as fleet:
+        _told(lambda: load_on_fleet(given, fleet), as_json)
 
 
 @_command(
@@ -642,10 +690,19 @@ def compare(
 @_command(
     "lab campaign campaign.yaml --dry-run",
     "lab campaign campaign.yaml",
+    "lab campaign campaign.yaml --scheduler tls://10.0.0.1:8786 --tls ca.pem cert.pem key.pem",
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show the plan with its order and its length, and measure nothing.")
-def campaign(file: Path, dry_run: bool) -> None:
+@_on_a_fleet
+def campaign(
+    file: Path,
+    dry_run: bool,
+    scheduler: str | None,
+    hosts: str | None,
+    tls: tuple[Path, Path, Path] | None,
+    no_tls: bool,
+) -> None:
     """Measure experiments or targets x settings x repeats by a YAML file, in a randomised order.
 
     Shows the plan and its length, then how far it is. A result is named by its content: what is there is not measured
@@ -655,7 +712,13 @@ def campaign(file: Path, dry_run: bool) -> None:
     """
     from runners.commands import measure_campaign
 
-    ended = measure_campaign(file, dry_run, sys.stdout)
+    if dry_run or not (scheduler or hosts):
+        ended = measure_campaign(file, dry_run, sys.stdout)
+    else:
+        from runners.fleet.cluster import opened
+
+        with opened(scheduler, hosts, tls, no_tls) as fleet:
+            ended = measure_campaign(file, dry_run, sys.stdout, fleet)
     if ended.left:
         click.echo(f"the budget is spent, {len(ended.left)} runs are left: the same command goes on with them")
     if ended.failed:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
@@ -23,12 +25,12 @@ from runners.claims.conclusion import Check
 from runners.claims.gate import Judgement, judge, judge_runs
 from runners.claims.interleaved import Comparison, comparisons
 from runners.design import comparison
-from runners.design.campaign import read_campaign
-from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, TARGET_COMPARE
+from runners.design.campaign import Job, read_campaign
+from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, SHARES, TARGET_COMPARE
 from runners.design.objective import ChangeLimit
 from runners.design.parameter import validate
 from runners.design.target import AS_TARGET, read_target
-from runners.errors import PlanError
+from runners.errors import MeasureError, PlanError
 from runners.execution.campaign import Ended, Results, carry_out
 from runners.execution.campaign_table import plan_lines, table
 from runners.execution.resume import of_plan
@@ -45,6 +47,9 @@ from runners.report.report import replace_file
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
 from runners.targets.revision import at_revision
+
+if TYPE_CHECKING:
+    from runners.fleet.cluster import Fleet
 
 JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
 FEWEST_RUNS, MOST_RUNS = 3, 10  # of a target that is compared with kept runs
@@ -75,6 +80,27 @@ def load_target(given: Mapping[str, object], resume: Path | None = None) -> RunF
     finally:
         lab.close()
     return lab.folder
+
+
+def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
+    """Load a target on the first host of a fleet, from the others; gives the run's folder here. Raises LabError."""
+    from runners.fleet.cluster import SERVER
+    from runners.fleet.jobs import HostRunner
+
+    hosts = fleet.hosts(SERVER)
+    if not hosts:
+        raise PlanError("the fleet", "no host has a slot for a server", "start workers, with --resources server=1")
+    parameters = validate(LOAD.parameters, {SHARES.name: len(hosts) - 1, **given})
+    token = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    job = Job(
+        name=LOAD.number, kind=LOAD.number, parameters=parameters, repeat=1, planned_s=0.0, address=token, report=True
+    )  # fmt: skip
+    folder = RUNS / job.folder
+    RUNS.mkdir(parents=True, exist_ok=True)
+    outcome = HostRunner(fleet, hosts[0]).run(job, folder)
+    if outcome.status != "complete":
+        raise MeasureError(f"host {hosts[0].name}", outcome.cause, "mend what it names, and run again")
+    return RunFolder.open(folder)
 
 
 def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
@@ -308,8 +334,11 @@ def compare_files(pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despit
     return plain("\n".join([*texts, "What an audit of these files finds:", audit_text(audited).rstrip()]))
 
 
-def measure_campaign(path: Path, dry_run: bool, out: TextIO) -> Ended:
-    """Show the plan of a campaign and measure what has no result yet, unless `dry_run`; raises LabError."""
+def measure_campaign(path: Path, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
+    """Show the plan of a campaign and measure what has no result yet, unless `dry_run`; raises LabError.
+
+    On the hosts of a fleet, where one is given, else on this machine.
+    """
     file, results = read_campaign(path), Results(RUNS)
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, results, minutes, ordered=dry_run):
@@ -319,7 +348,12 @@ def measure_campaign(path: Path, dry_run: bool, out: TextIO) -> Ended:
     with results.held():
         shown = table(jobs, out)
         try:
-            ended = carry_out(jobs, LocalRunner(shown, shown.note), results, shown, minutes)
+            if fleet is not None:
+                from runners.fleet.jobs import spread  # here, because a lab without a fleet needs no dask
+
+                ended = spread(jobs, fleet, results, shown, minutes)
+            else:
+                ended = carry_out(jobs, LocalRunner(shown, shown.note), results, shown, minutes)
         finally:
             shown.stop()
     return ended

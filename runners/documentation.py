@@ -38,7 +38,11 @@ DOCS = "runners/docs"
 PLACES: dict[str, dict[str, str]] = {
     "": {"README.md": "index.md"},
     "Tutorial": {f"{DOCS}/tutorial.md": "tutorial.md"},
-    "How-to": {f"{DOCS}/any-server.md": "how-to/any-server.md", "CONTRIBUTING.md": "how-to/contributing.md"},
+    "How-to": {
+        f"{DOCS}/any-server.md": "how-to/any-server.md",
+        f"{DOCS}/several-machines.md": "how-to/several-machines.md",
+        "CONTRIBUTING.md": "how-to/contributing.md",
+    },
     "Reference": {
         "runners/loadgen/README.md": "reference/truepace.md",
         "runners/loadgen/docs/scripts.md": "reference/scripts.md",

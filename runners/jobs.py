@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import socket
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
@@ -23,8 +24,8 @@ from runners.design.parameter import Value
 from runners.design.size import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
 from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
-from runners.execution.campaign import UNWRITABLE, Outcome, outcome_of
-from runners.execution.progress import Sink
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Outcome, outcome_of
+from runners.execution.progress import Sink, sink
 from runners.experiments.registry import blocks_of, planned_s
 from runners.lab import Lab
 from runners.readers.history import machine_class
@@ -203,3 +204,16 @@ def _seen(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
             still_s = float((windows(stalls_of(read_step(step))) @ [-1.0, 1.0]).sum())
             found["stalled_share"] = still_s / (SENTINEL_WARMUP_S + SENTINEL_S)
     return found
+
+
+def main(home: Path) -> None:
+    """Measure the one job of a folder, for a lab on another host; how it ended is written last."""
+    job = msgspec.json.decode((home / JOB_FILE).read_bytes(), type=Job)
+    outcome = LocalRunner(sink(notebook=False), print).run(job, home / job.folder)
+    partial = home / f"{OUTCOME_FILE}.partial"
+    partial.write_bytes(msgspec.json.encode(outcome))
+    partial.replace(home / OUTCOME_FILE)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

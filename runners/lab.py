@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -19,7 +20,7 @@ from runners.analysis.facts import offered_rps
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
 from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Ladder
-from runners.design.commands import plan_of
+from runners.design.commands import SHARES, plan_of
 from runners.design.experiment import REPORT_S, Experiment
 from runners.design.parameter import Value, validate
 from runners.design.rate import Rate
@@ -36,6 +37,8 @@ from runners.execution.resume import continued
 from runners.execution.servers import NOOP, Servers
 from runners.experiments.past import Past
 from runners.experiments.registry import blocks_of, planned_s, questions_of
+from runners.fleet.shares import sending
+from runners.generators.load import Sender, run_load
 from runners.readers import write
 from runners.readers.history import sentinel_history
 from runners.readers.published import published
@@ -65,8 +68,9 @@ class Lab:
     _current: Lab | None = None
 
     def __init__(
-        self, plan: Experiment, parameters: dict[str, Value], shop: workshop.Workshop, folder: RunFolder, bar: Progress
-    ) -> None:
+        self, plan: Experiment, parameters: dict[str, Value], shop: workshop.Workshop, folder: RunFolder, bar: Progress,
+        send: Sender = run_load, opened: contextlib.ExitStack | None = None,
+    ) -> None:  # fmt: skip
         self.experiment, self.parameters, self.folder = plan, parameters, folder
         self.blocks = {block.name: block for block in blocks_of(plan.number, parameters)}
         self.size = SIZES[str(parameters["size"])]
@@ -74,8 +78,9 @@ class Lab:
         server_cpus, generator_cpus = machine.pinning()
         self._servers = Servers(shop, folder, parameters, server_cpus)
         self._measurement = Measurement(
-            shop, str(parameters.get("generator", "truepace")), generator_cpus, self.size, folder, bar
+            shop, str(parameters.get("generator", "truepace")), generator_cpus, self.size, folder, bar, send
         )
+        self._opened = opened or contextlib.ExitStack()
         self._targets: dict[Path, TargetFile] = {}
         self._executor = Executor(folder, self._measurement, self._launched, bar)
 
@@ -110,6 +115,8 @@ class Lab:
         shop = shop or workshop.prepare(
             str(checked.get("generator", "truepace")), bar.say, own_servers=not foreign(checked)
         )
+        opened = contextlib.ExitStack()
+        send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
         facts = machine.facts()
         manifest: dict[str, Any] = {
             "title": plan.title,
@@ -130,7 +137,7 @@ class Lab:
             folder.update_manifest(**manifest)
         else:
             folder = RunFolder.create(RUNS, plan.number, size.name, manifest)
-        lab = cls(plan, checked, shop, folder, bar)
+        lab = cls(plan, checked, shop, folder, bar, send, opened)
         cls._current = lab
         atexit.register(lab.close)
         pinned = f"server on core {lab._servers.cpus[0]}" if lab._servers.cpus else "nothing is pinned"
@@ -280,6 +287,7 @@ class Lab:
         if self.folder.manifest_path.exists() and self.folder.manifest()["status"] == "running":
             self.folder.finish("interrupted")
         self._progress.close()
+        self._opened.close()
 
 
 def _flamegraph(step: Step) -> object:

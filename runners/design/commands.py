@@ -9,6 +9,7 @@ from runners.design.block import SEARCH_STEP_S
 from runners.design.experiment import EVENTS, EXPERIMENTS, ONE_LOAD, Experiment, experiment, setting_of
 from runners.design.objective import Objective
 from runners.design.parameter import Parameter
+from runners.design.target import LOOPBACK
 
 _WORKLOAD = Parameter("workload", "", "a workload of the target; empty: its first")
 
@@ -16,6 +17,13 @@ _WORKLOAD = Parameter("workload", "", "a workload of the target; empty: its firs
 def _of_targets(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     return tuple(_WORKLOAD if each.name == _WORKLOAD.name else each for each in parameters)
 
+
+#: Who sends a load, and who may reach its server.
+SHARES = Parameter(
+    "shares", 0, "generators that share a load, in a fleet on other hosts; 0: one beside the server", low=0, high=1000
+)
+OF_HOST = "host"
+LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOST}: that of their host in the fleet")
 
 KNEE = Experiment(
     "knee",
@@ -31,6 +39,8 @@ KNEE = Experiment(
         Parameter("high_rps", 1_000_000, "highest rate of interest", "requests/s", low=1, high=10_000_000),
         Parameter("precision", 0.05, "width of the interval to stop at, as a share of the knee", low=0.005, high=1.0),
         Parameter("probe_s", SEARCH_STEP_S, "length of one short step", "s", low=0.1, high=600),
+        SHARES,
+        LISTEN,
     ),
     (),
 )
@@ -39,7 +49,9 @@ COMPARE = EXPERIMENTS["09"]
 
 #: As on the lab's own servers, with the workloads that the targets describe.
 TARGET_KNEE = dataclasses.replace(KNEE, parameters=_of_targets(KNEE.parameters))
-TARGET_COMPARE = dataclasses.replace(COMPARE, number="compare", notebook="", parameters=_of_targets(COMPARE.parameters))
+TARGET_COMPARE = dataclasses.replace(
+    COMPARE, number="compare", notebook="", parameters=(*_of_targets(COMPARE.parameters), SHARES, LISTEN)
+)
 LOAD = Experiment(
     "load",
     "",
@@ -51,6 +63,8 @@ LOAD = Experiment(
         Parameter("rate_rps", 0, "offered rate; 0: half of a closed loop", "requests/s", low=0, high=10_000_000),
         Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
         Parameter("profile", "none", "events, or none", choices=EVENTS, several=True, optional=True),
+        SHARES,
+        LISTEN,
     ),
     (),
 )

@@ -1,7 +1,8 @@
 """Describe a server that is none of the lab's: `target.yaml` as a typed record; errors name line and key.
 
 `{port}` in command, environment and url stands for a free port of the lab's choice, and `{data}` for an empty folder of
-its own, so that several processes of one description can be up at once.
+its own, so that several processes of one description can be up at once. `{host}` stands for the address to listen on:
+the loopback, unless generators on other hosts are to reach the server.
 
 A secret is named and never written: `{from: NAME}` stands for a variable of the lab's own environment, which is read
 when it is used. What is kept of a target in a manifest is `described`.
@@ -33,7 +34,9 @@ NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 #: Headers whose value is a secret: only their variable's name may stand in the file.
 SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "x-api-key")
 _PLACEHOLDERS = ("{key}", "{counter}")
-PORT, DATA = "{port}", "{data}"
+PORT, DATA, HOST = "{port}", "{data}", "{host}"
+#: Where servers listen unless they are to be reached from other hosts.
+LOOPBACK = "127.0.0.1"
 
 Name = Annotated[str, Meta(pattern=NAME)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
@@ -189,20 +192,24 @@ class TargetFile:
         """Whether several processes of it can be up at once: each has a port, and no data folder in common."""
         return PORT in self.target.url and self.target.data is None
 
-    def placed(self, port: int, data: Path) -> TargetFile:
-        """The same target with its placeholders filled in, for one start."""
+    def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> TargetFile:
+        """The same target with its placeholders filled in, for one start.
+
+        Raises PlanError where it is to listen on another address and does not say where that goes.
+        """
+        if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
+            cause = f"its server is to listen on {listen}, and nothing tells it so"
+            raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
 
         def filled(text: str) -> str:
-            return text.replace(PORT, str(port)).replace(DATA, str(data))
+            return text.replace(PORT, str(port)).replace(DATA, str(data)).replace(HOST, listen)
 
         target = self.target
         environment = {
             name: filled(value) if isinstance(value, str) else value for name, value in target.environment.items()
         }
         command = None if target.command is None else tuple(map(filled, target.command))
-        placed = msgspec.structs.replace(
-            target, command=command, environment=environment, url=target.url.replace(PORT, str(port))
-        )
+        placed = msgspec.structs.replace(target, command=command, environment=environment, url=filled(target.url))
         return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
@@ -259,7 +266,7 @@ _REMEDIES = {
 def _contradictions(target: Target) -> Iterator[Fault]:
     """What each part allows and the whole does not: keys, cause and remedy."""
     try:
-        address = urlsplit(target.url.replace(PORT, "1"))
+        address = urlsplit(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
         fine = bool(address.hostname) and address.port != 0
     except ValueError:
         fine = False

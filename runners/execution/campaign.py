@@ -23,6 +23,8 @@ from runners.errors import MeasureError, PlanError
 from runners.storage.run_folder import RunFolder, StoreError
 
 LOCK = ".campaign.lock"
+#: What a lab that measures one job for another finds in its folder, and how it says how that ended.
+JOB_FILE, OUTCOME_FILE = "job.json", "outcome.json"
 #: What a folder that can't be written to says; every later job would end in the same way.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 REMEDY = "free some room, or name another folder by LAB_RUNS, and call it again: what is measured is kept"

@@ -16,13 +16,13 @@ from runners.design.experiment import AROUND_A_LOAD_S
 from runners.design.rate import Rate
 from runners.design.session import Sweep
 from runners.design.shape import Shape
-from runners.design.size import Size
+from runners.design.size import SENTINEL, Size
 from runners.design.workload import FILL, Workload
 from runners.errors import MeasureError, ServerError
 from runners.execution.happening import NOTHING, Happening
 from runners.execution.progress import Follower, Progress
 from runners.generators.generators import generators
-from runners.generators.load import Generator, LoadSpec, planned_s
+from runners.generators.load import Generator, LoadSpec, Sender, planned_s, run_load
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
@@ -80,6 +80,7 @@ class Measurement:
         size: Size,
         folder: RunFolder,
         progress: Progress,
+        send: Sender = run_load,
     ) -> None:
         self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
         self._instrument = Instrument(
@@ -89,6 +90,7 @@ class Measurement:
             machine.taskset(),
             Recorder(shop.java) if shop.java else None,
             StallWitness(TRUEPACE.with_name("stall-witness")),
+            send,
         )
         self._taken: dict[str, Step] = {}
 
@@ -206,12 +208,13 @@ class Measurement:
         return step
 
     def _for(self, kind: str, profile: ProfileSpec | None = None) -> Instrument:
-        """Only where latency is quoted and explained are the causes of its tail recorded."""
-        return (
-            self._instrument
-            if kind == "load" and profile is None
-            else dataclasses.replace(self._instrument, recorder=None)
-        )
+        """Only where latency is quoted and explained are the causes of its tail recorded.
+
+        The sentinel asks for this machine, and so comes from it alone.
+        """
+        recorder = self._instrument.recorder if kind == "load" and profile is None else None
+        send = run_load if kind == SENTINEL else self._instrument.send
+        return dataclasses.replace(self._instrument, recorder=recorder, send=send)
 
     def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
         write_record(folder, record)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from runners.design.parameter import Value
 from runners.design.setting import JDK_FRONT, Setting
-from runners.design.target import EXTERNAL, TargetFile, TargetWorkload
+from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
 from runners.design.target import Target as Description
 from runners.errors import ToolError
 from runners.process.supervisor import in_a_row
@@ -33,6 +33,7 @@ class Servers:
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None
     ) -> None:
         self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
+        self._listen = str(parameters.get("listen", LOOPBACK))
         self._up: list[Target] = []
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
 
@@ -54,7 +55,7 @@ class Servers:
             self.stop()
         self._starts += 1
         folder = self._folder.server_folder(name or file.name) / f"start-{self._starts}"
-        target = launch_target(file, folder, self.cpus, machine.taskset(), name, engine)
+        target = launch_target(file, folder, self.cpus, machine.taskset(), name, engine, self._listen)
         self._up.append(target)
         return target
 
@@ -71,7 +72,7 @@ class Servers:
         """Start the crate's server that does nothing, where none of the lab's own is needed otherwise."""
         reference = self._shop.reference
         assert reference is not None, "the workshop has a JDK where there is none"
-        url = f"http://127.0.0.1:{in_a_row(1)}"
+        url = f"http://{HOST}:{in_a_row(1)}"
         command = (str(reference.path), "--kind", "server", url)
         idle = Description(name=name, url=url, workloads={"get": TargetWorkload()}, command=command)
         return self.start_target(TargetFile(reference.path, idle, ""), beside, engine=NOOP)
@@ -125,4 +126,5 @@ class Servers:
             server_flags=setting.server_flags,
             more_jvm_flags=setting.jvm_flags,
             subject=setting.name,
+            listen=self._listen,
         )

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from runners.design.target import EXTERNAL, PORT, FromEnvironment, TargetFile
+from runners.design.target import EXTERNAL, LOOPBACK, PORT, FromEnvironment, TargetFile
 from runners.errors import PlanError, ServerError, ToolError
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import Child, in_a_row, pinned, start
@@ -132,6 +132,7 @@ def launch(
     taskset: Path | None = None,
     name: str = "",
     engine: str = EXTERNAL,
+    listen: str = LOOPBACK,
 ) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
@@ -142,7 +143,7 @@ def launch(
     folder.mkdir(parents=True, exist_ok=True)
     own_data = folder.resolve() / "data"
     own_data.mkdir(exist_ok=True)
-    file = file.placed(in_a_row(1) if PORT in file.target.url else 0, own_data)
+    file = file.placed(in_a_row(1) if PORT in file.target.url else 0, own_data, listen)
     target = file.target
     if target.command is None:
         running = RunningTarget(file, folder, None, name=name, engine=engine)

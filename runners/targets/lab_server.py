@@ -46,7 +46,7 @@ MAIN = "lab.server.Main"
 class ServerSpec:
     """How a server is to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
 
-    `subject` is what reports call it; empty: its engine.
+    `subject` is what reports call it; empty: its engine. `listen` is the address that it is reached by.
     """
 
     java: Path
@@ -63,6 +63,7 @@ class ServerSpec:
     server_flags: tuple[str, ...] = ()
     more_jvm_flags: tuple[str, ...] = ()
     subject: str = ""
+    listen: str = "127.0.0.1"
 
     @property
     def gc_log(self) -> Path:
@@ -92,7 +93,7 @@ class ServerSpec:
             self.main_class,
             *("--engine", self.engine),
             *("--data", shown(self.data)),
-            *("--host", "127.0.0.1"),
+            *("--host", self.listen),
             *("--port", str(self.port)),
             *selectors_flag,
             *self.server_flags,
@@ -115,7 +116,7 @@ class RunningServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.ready['port']}"
+        return f"http://{self.spec.listen}:{self.ready['port']}"
 
     @property
     def engine(self) -> str:

@@ -1,0 +1,209 @@
+"""A campaign over a fleet: lost hosts change nothing of what is measured, and nothing is counted twice."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import tarfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from runners.design.campaign import Job
+from runners.errors import MeasureError
+from runners.execution.campaign import Outcome, Results
+from runners.fleet import cluster, jobs
+from runners.fleet.cluster import Fleet
+from runners.fleet.shares import LostHostError
+from runners.tests.waiting import until
+
+#: A folder in which the stand-in for a lab notes what it does, by a variable of the workers.
+NOTES = "LAB_TEST_NOTES"
+
+
+def planned(count: int) -> list[Job]:
+    return [
+        Job(name="a", kind="load", parameters={"repeat": each}, repeat=each, planned_s=1.0, address=f"{each:04}")
+        for each in range(count)
+    ]
+
+
+def measured(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, bytes]:
+    """Stand in for a lab on a host: notes that it was begun, takes a moment, and gives a run folder."""
+    asked = msgspec.json.decode(job, type=Job)
+    notes = Path(os.environ[NOTES])
+    (notes / f"{asked.address}-{os.getpid()}-{time.time_ns()}").touch()
+    began = time.monotonic()
+    while time.monotonic() - began < 0.6 or (notes / "stand still").exists():
+        if cluster.lease_over(lease, began):
+            raise MeasureError("the job", "nobody waits for it any more", "begin again")
+        time.sleep(0.02)
+    manifest = json.dumps({"status": "complete", "address": asked.address, "experiment": "load"}).encode()
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        about = tarfile.TarInfo(f"{asked.folder}/manifest.json")
+        about.size = len(manifest)
+        archive.addfile(about, io.BytesIO(manifest))
+    return msgspec.json.encode(Outcome(address=asked.address, status="complete", trials=1)), packed.getvalue()
+
+
+class Watch:
+    """Notes what comes and goes."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.ended: list[tuple[str, str, bool]] = []
+
+    def begin(self, job: Job) -> None:
+        self.begun.append(job.address)
+
+    def end(self, job: Job, outcome: Outcome, there: bool) -> None:
+        self.ended.append((job.address, outcome.status, there))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the workers, who inherit the variable, keep their notes; they have the stand-in for a lab."""
+    folder = tmp_path_factory.mktemp("notes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(NOTES, str(folder))
+        patch.setattr(jobs, "_measure", measured)
+        yield folder
+
+
+@pytest.fixture
+def notes(kept: Path) -> Path:
+    """The notes of one test."""
+    for path in kept.iterdir():
+        path.unlink()
+    return kept
+
+
+@pytest.fixture(scope="module")
+def fleet(kept: Path) -> Iterator[Fleet]:
+    """Three hosts, which the tests share."""
+    with cluster.local(3) as found:
+        yield found
+
+
+def complete(results: Results) -> list[str]:
+    """The addresses of the results that there are, and that they are whole."""
+    folders = sorted(path for path in results.root.iterdir() if path.is_dir() and path.name.startswith("load-"))
+    assert all((path / "manifest.json").exists() for path in folders), "no half of a result"
+    return [path.name.removeprefix("load-") for path in folders]
+
+
+def tries(notes: Path) -> Counter[str]:
+    return Counter(path.name.partition("-")[0] for path in notes.iterdir() if path.name[0].isdigit())
+
+
+def test_jobs_are_spread_over_the_hosts_and_each_is_measured_once(fleet: Fleet, notes: Path, tmp_path: Path) -> None:
+    results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(7)
+    with results.held():
+        ended = jobs.spread(wanted, fleet, results, watch)
+        again = jobs.spread(wanted, fleet, results, watch)
+    assert [outcome.address for outcome in ended.outcomes] == [job.address for job in wanted] and not ended.left
+    assert complete(results) == [job.address for job in wanted]
+    assert {outcome.host for outcome in ended.outcomes} == {"0", "1", "2"}, "all hosts had a part"
+    assert tries(notes) == Counter(job.address for job in wanted), "what is there is not measured again"
+    assert [there for *_, there in watch.ended] == [False] * 7 + [True] * 7
+    assert again.outcomes == ended.outcomes
+
+
+def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(
+    fleet: Fleet, notes: Path, tmp_path: Path
+) -> None:
+    results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(6)
+
+    def kill() -> None:
+        assert until(lambda: len(list(notes.iterdir())) >= 4)
+        newest = max(notes.iterdir(), key=lambda path: path.name.rpartition("-")[2])
+        os.kill(int(newest.name.split("-")[1]), signal.SIGKILL)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    with results.held():
+        ended = jobs.spread(wanted, fleet, results, watch)
+    killing.join()
+    assert complete(results) == [job.address for job in wanted]
+    assert [outcome.status for outcome in ended.outcomes] == ["complete"] * 6
+    assert sum(tries(notes).values()) >= 7, "the lost one was measured again"
+    lost = [address for address, status, _ in watch.ended if status == "failed"]
+    assert len(lost) == 1 and Counter(address for address, status, _ in watch.ended if status == "complete") == Counter(
+        job.address for job in wanted
+    )
+
+
+@pytest.mark.long
+def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "ALONE_S", 1.0)
+    monkeypatch.setattr(cluster, "LEASE_S", 2.0)
+    results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(5)
+    with cluster.local(2) as fleet:
+        failure: list[BaseException] = []
+
+        def carry_out() -> None:
+            try:
+                jobs.spread(wanted, fleet, results, watch)
+            except BaseException as error:
+                failure.append(error)
+
+        carrying = threading.Thread(target=carry_out)
+        carrying.start()
+        assert until(lambda: len(list(notes.iterdir())) >= 3)
+        (notes / "stand still").touch()
+        fleet.client.cluster.sync(fleet.client.cluster.scheduler.close)
+        carrying.join(60)
+    assert failure and isinstance(failure[0], MeasureError), failure
+    there = complete(results)
+    assert len(there) < 5
+    (notes / "stand still").unlink()
+    with cluster.local(2) as fleet:
+        ended = jobs.spread(wanted, fleet, results, Watch())
+    assert complete(results) == [job.address for job in wanted]
+    assert len({outcome.address for outcome in ended.outcomes}) == 5
+
+
+def test_a_job_that_ends_its_hosts_is_given_up(notes: Path, tmp_path: Path) -> None:
+    """Three lost hosts are enough to suspect the job."""
+    results, watch, (job,) = Results(tmp_path / "runs"), Watch(), planned(1)
+    state = jobs._Spread([job], results, watch)
+    for attempt in range(jobs.ATTEMPTS):
+        assert state.next(lambda _: True) == job, attempt
+        state.lost(job, LostHostError("host b", "it does not answer", "see"))
+    assert state.next(lambda _: True) is None
+    assert state.outcomes[job.address].status == "failed" and "host b" in state.outcomes[job.address].cause
+
+
+def test_the_second_of_two_equal_results_is_dropped(tmp_path: Path) -> None:
+    def packed(text: str) -> bytes:
+        content = json.dumps({"status": "complete", "address": "1", "who": text}).encode()
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            about = tarfile.TarInfo("load-1/manifest.json")
+            about.size = len(content)
+            archive.addfile(about, io.BytesIO(content))
+        return out.getvalue()
+
+    outcome = Outcome(address="1", status="complete", host="b")
+    for who in ("first", "second"):
+        jobs._unpack(packed(who), tmp_path / "load-1", "load-1", outcome)
+    manifest: dict[str, Any] = json.loads((tmp_path / "load-1" / "manifest.json").read_text())
+    assert manifest["who"] == "first" and manifest["host"] == "b"
+    assert [path.name for path in tmp_path.iterdir()] == ["load-1"], "nothing is left over"
+
+
+def test_the_budget_is_kept_by_all_hosts_together(fleet: Fleet, notes: Path, tmp_path: Path) -> None:
+    results, wanted = Results(tmp_path / "runs"), planned(4)
+    ended = jobs.spread(wanted, fleet, results, Watch(), minutes=0.0)
+    assert not ended.outcomes and [job.address for job in ended.left] == [job.address for job in wanted]
