@@ -162,12 +162,12 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
 @_JSON
 def report(run_folder: Path, as_json: bool) -> None:
     """Write a run's report again from its folder: no server, no load."""
-    from runners.experiments.registry import questions_of
+    from runners.experiments.registry import questions_of_run
     from runners.report.references import write_report
     from runners.storage.run_folder import RunFolder
 
     folder = RunFolder.open(run_folder)
-    write_report(folder, questions_of(str(folder.manifest()["experiment"])))
+    write_report(folder, questions_of_run(folder.manifest()))
     _print_report(folder, as_json)
 
 
@@ -175,20 +175,24 @@ def report(run_folder: Path, as_json: bool) -> None:
     "lab keep data/runs/01-20260101T000000Z-quick-0a1b",
 )
 @click.argument("run_folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def keep(run_folder: Path) -> None:
+@_JSON
+def keep(run_folder: Path, as_json: bool) -> None:
     """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
     from runners.audit.registry import PAGES
-    from runners.experiments.registry import questions_of
+    from runners.experiments.registry import questions_of_run
     from runners.report.references import keep_reference, refreshed
     from runners.storage.run_folder import REFERENCE, RunFolder
     from runners.toolchain.tools import ROOT, shown
 
     folder = RunFolder.open(run_folder)
-    kept = keep_reference(folder, questions_of(str(folder.manifest()["experiment"])))
+    kept = keep_reference(folder, questions_of_run(folder.manifest()))
     readme = ROOT / "README.md"
     before = readme.read_text(encoding="utf-8")
     after = refreshed(before, kept, shown(REFERENCE), shown(ROOT / "notebooks"), shown(PAGES))
     readme.write_text(after, encoding="utf-8")
+    if as_json:
+        _print_json({"kept": str(kept.path), "readme_changed": after != before})
+        return
     click.echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
 
 
@@ -305,7 +309,8 @@ def _print_rows(answer: DataFrame, form: str, none: str = "no rows") -> None:
 @click.argument("roots", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--sql", help="Ask the data set that is there, in place of writing it; its view is `measurements`.")
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
-def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str) -> None:
+@_JSON
+def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
     """Write the figures of all runs below ROOTS (this project's, unless given) to FOLDER as one Parquet data set.
 
     It is partitioned by experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
@@ -316,11 +321,14 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str) -
     if sql is not None:
         if roots:
             raise click.UsageError("--sql asks the data set that is there: it takes no runs")
-        _print_rows(open_dataset(folder).query(sql), form)
+        _print_rows(open_dataset(folder).query(sql), "json" if as_json else form)
         return
     written = write(folder, roots or (RUNS, REFERENCE))
     for text in written.unreadable:
         click.echo(f"passed over: {text}", err=True)
+    if as_json:
+        _print_json({"folder": str(folder), "figures": written.figures, "runs": written.runs})
+        return
     click.echo(f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
 
 
@@ -333,7 +341,8 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str) -
 @click.option("--keep", type=click.IntRange(min=0), help="Runs with so many later complete ones of their parameters.")
 @click.option("--incomplete", is_flag=True, help="Runs that were interrupted or failed.")
 @click.option("--yes", is_flag=True, help="Remove them; without it they are listed.")
-def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool) -> None:
+@_JSON
+def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool, as_json: bool) -> None:
     """List the runs below ROOT (this project's, unless given) that a policy gives up; with --yes remove them.
 
     A run is given up if all that is given holds of it. One that is being measured is never.
@@ -344,11 +353,14 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
     root = root or RUNS
     found = list(given_up(root, Policy(days, keep, incomplete)))
     for run in found:
-        click.echo(run.line)
+        click.echo(run.line, err=as_json)
         if yes:
             remove(run)
     if yes:
         finish_removals(root)
+    if as_json:
+        _print_json({"runs": [run.line for run in found], "bytes": sum(run.bytes for run in found), "removed": yes})
+        return
     whole = f"{len(found)} runs, {sum(run.bytes for run in found) / 1e6:,.1f} MB"
     click.echo(f"{whole} removed" if yes else f"{whole} would be removed by --yes")
 
@@ -369,16 +381,18 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
 def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     """Say where figures changed their level over the runs below ROOTS (this project's, unless given).
 
-    One figure on one class of machine at a time. Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
+    Figures are latencies, throughputs, and the shares of frames in profiles; one on one class of machine at a time.
+    Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
     """
-    from runners.claims.history import findings, trends
+    from runners.claims.history import findings, frame_trends, trends
     from runners.readers.history import open_history
     from runners.storage.run_folder import REFERENCE, RUNS
 
     past = open_history(roots or (RUNS, REFERENCE))
     for text in past.unreadable:
         click.echo(f"passed over: {text}", err=True)
-    found = trends(past.query("FROM measurements"), past.query("FROM runs"))
+    measured, every = past.query("FROM measurements"), past.query("FROM runs")
+    found = [*trends(measured, every), *frame_trends(past.query("FROM frame_shares"), measured, every)]
     alerts = [trend for trend in found if trend.worse_within(within)]
     said = list(findings(found))
     looked = sum(1 for trend in found if not trend.why_not)
@@ -506,7 +520,8 @@ def profile(target: Path, as_json: bool, parameters: tuple[str, ...], **named: o
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write.")
 @click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
 @click.option("--step", help="Whose profile; the run's first profiled step unless given.")
-def export(run_folder: Path, form: str, output: Path, event: str, step: str | None) -> None:
+@_JSON
+def export(run_folder: Path, form: str, output: Path, event: str, step: str | None, as_json: bool) -> None:
     """Write a profile of a run as speedscope or pprof reads it."""
     from runners.commands import exported_profile
 
@@ -515,6 +530,9 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
         output.write_bytes(content)
     except OSError as error:
         raise click.UsageError(f"--output {output}: {error.strerror}; name a file that can be written") from error
+    if as_json:
+        _print_json({"step": name, "event": event, "format": form, "written": str(output)})
+        return
     click.echo(f"{name}, {event}: written to {output}")
 
 
@@ -622,6 +640,7 @@ def compare(
     Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed; 4 a limit is
     inconclusive, and none failed; 130 interrupted.
     """
+    from runners.claims.between import sentences
     from runners.commands import (
         compare_files,
         compare_folders,
@@ -653,10 +672,13 @@ def compare(
             or any(value is not None for value in named.values())
         ):  # fmt: skip
             raise click.UsageError("runs are compared as they are: only --see, --despite and --output go with them")
-        for line in compare_folders(sides[0], sides[1], despite, see if isinstance(see, float) else 0.02, output):
-            click.echo(line)
+        found = compare_folders(sides[0], sides[1], despite, see if isinstance(see, float) else 0.02, output)
+        if as_json:
+            _print_json([each.as_json() for each in found])
+        else:
+            click.echo("\n".join(sentences(found)))
         if output is not None:
-            click.echo(f"written to {output}")
+            click.echo(f"written to {output}", err=as_json)
         return
     if output is not None:
         raise click.UsageError("--output is for run folders; settings that are measured have a report of their own")
@@ -694,6 +716,7 @@ def compare(
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show the plan with its order and its length, and measure nothing.")
+@_JSON
 @_on_a_fleet
 def campaign(
     file: Path,
@@ -702,6 +725,7 @@ def campaign(
     hosts: str | None,
     tls: tuple[Path, Path, Path] | None,
     no_tls: bool,
+    as_json: bool,
 ) -> None:
     """Measure experiments or targets x settings x repeats by a YAML file, in a randomised order.
 
@@ -712,14 +736,17 @@ def campaign(
     """
     from runners.commands import measure_campaign
 
+    out = sys.stderr if as_json else sys.stdout
     if dry_run or not (scheduler or hosts):
-        ended = measure_campaign(file, dry_run, sys.stdout)
+        ended = measure_campaign(file, dry_run, out)
     else:
         from runners.fleet.cluster import opened
 
         with opened(scheduler, hosts, tls, no_tls) as fleet:
-            ended = measure_campaign(file, dry_run, sys.stdout, fleet)
-    if ended.left:
+            ended = measure_campaign(file, dry_run, out, fleet)
+    if as_json:
+        _print_json({"measured": len(ended.outcomes), "failed": ended.failed, "left": len(ended.left)})
+    elif ended.left:
         click.echo(f"the budget is spent, {len(ended.left)} runs are left: the same command goes on with them")
     if ended.failed:
         click.echo(f"{ended.failed} runs failed; the same command tries them again", err=True)
@@ -737,7 +764,8 @@ def campaign(
 @click.option("--command", prompt="Command that starts your server (empty: it runs already)", default="")
 @click.option("--url", prompt="Where it answers", default="http://127.0.0.1:8080")
 @click.option("--path", prompt="Path to request", default="/")
-def init(output: Path, name: str | None, command: str, url: str, path: str) -> None:
+@_JSON
+def init(output: Path, name: str | None, command: str, url: str, path: str, as_json: bool) -> None:
     """Write a commented target.yaml for your server; asks three questions, or takes them as options."""
     from runners.design.target import commented, read_target
 
@@ -757,6 +785,9 @@ def init(output: Path, name: str | None, command: str, url: str, path: str) -> N
     except LabError:
         output.unlink()  # an option was wrong: nothing is left to be in the way of the next try
         raise
+    if as_json:
+        _print_json({"written": str(output)})
+        return
     click.echo(f"written: {output}; now: lab load --target {shlex.quote(str(output))} --size smoke")
 
 
@@ -765,6 +796,7 @@ def init(output: Path, name: str | None, command: str, url: str, path: str) -> N
     "lab schema campaign > campaign.schema.json",
 )
 @click.argument("what", type=click.Choice(["target", "campaign"]))
+@click.option("--json", is_flag=True, expose_value=False, help="As always: a schema is JSON.")
 def schema(what: str) -> None:
     """Print the JSON schema of a file, for an editor: `lab schema target > target.schema.json`."""
     from runners.design import campaign, target
@@ -779,13 +811,18 @@ def schema(what: str) -> None:
     "lab completion fish > ~/.config/fish/completions/lab.fish",
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
+@_JSON
+def completion(shell: str, as_json: bool) -> None:
     """Print the script that completes `lab` in a shell: commands, options and their values."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
     assert kind is not None, "click knows each of the choices"
-    click.echo(kind(lab, {}, "lab", "_LAB_COMPLETE").source())
+    script = kind(lab, {}, "lab", "_LAB_COMPLETE").source()
+    if as_json:
+        _print_json({"shell": shell, "script": script})
+        return
+    click.echo(script)
 
 
 def _given(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:

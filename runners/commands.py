@@ -20,7 +20,7 @@ from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
 from runners.claims import interleaved
-from runners.claims.between import compared, differing, sentences
+from runners.claims.between import Compared, compared, differing
 from runners.claims.conclusion import Check
 from runners.claims.gate import Judgement, judge, judge_runs
 from runners.claims.interleaved import Comparison, comparisons
@@ -57,7 +57,7 @@ COMPARED_SEE = 0.02
 COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
 
 
-def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, object]:
+def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
     """The parameters of the run that is resumed, unless they are given anew."""
     earlier = of_plan(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
@@ -149,9 +149,12 @@ def compare_with_runs(
     if not kept:
         cause = "it holds no complete run of `lab load`"
         raise PlanError(f"--baseline {baseline}", cause, "keep some: LAB_RUNS=FOLDER lab load --target …")
+    left = [read_run(run) for run in kept]
     parameters = {**kept[-1].manifest()["parameters"], **given, "setting": f"{AS_TARGET}{target.resolve()}"}
+    if not parameters.get("rate_rps"):  # the rate that they chose, not one of its own
+        parameters["rate_rps"] = round(next((facts.offered_rps(step) for run in left for step in run.find()), 0))
     own = [load_target(parameters) for _ in range(min(MOST_RUNS, max(FEWEST_RUNS, len(kept))))]
-    left, right = ([read_run(RunFolder.open(run.path)) for run in side] for side in (kept, own))
+    right = [read_run(run) for run in own]
     _refuse_other_conditions(left, right, despite)
     return judge_runs(compared(left, right, COMPARED_SEE), limits)
 
@@ -164,7 +167,10 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
     targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
     plan = "target-compare" if targets else COMPARE.number
-    parameters = {"minutes": COMPARED_MINUTES, **_resumed(COMMANDS.get(plan, COMPARE).number, given, resume)}
+    parameters: dict[str, Any] = {
+        "minutes": COMPARED_MINUTES,
+        **_resumed(COMMANDS.get(plan, COMPARE).number, given, resume),
+    }
     asked = validate(
         COMMANDS.get(plan, COMPARE).parameters, parameters
     )  # all of it, before anything is built or opened
@@ -268,7 +274,7 @@ def _finite(value: float) -> float | None:
 
 def compare_folders(
     a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
-) -> list[str]:
+) -> list[Compared]:
     """Compare runs that were measured before, and with `output` write that as one HTML file.
 
     Raises PlanError when a run is given twice, and, naming the fields, when more than a setting differs.
@@ -290,7 +296,7 @@ def compare_folders(
             replace_file(output, page.encode())
         except OSError as error:
             raise PlanError(f"--output {output}", str(error.strerror), "name a file that can be written") from error
-    return list(sentences(found))
+    return found
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:

@@ -22,7 +22,7 @@ from runners.claims.climbing import ladder_of
 from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Ladder
 from runners.design.commands import SHARES, plan_of
 from runners.design.experiment import REPORT_S, Experiment
-from runners.design.parameter import Value, validate
+from runners.design.parameter import Value, listed, validate
 from runners.design.rate import Rate
 from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL
 from runners.design.setting import Setting
@@ -36,7 +36,7 @@ from runners.execution.progress import Progress, Sink, sink
 from runners.execution.resume import continued
 from runners.execution.servers import NOOP, Servers
 from runners.experiments.past import Past
-from runners.experiments.registry import blocks_of, planned_s, questions_of
+from runners.experiments.registry import blocks_of, planned_s, questions_of_run
 from runners.fleet.shares import sending
 from runners.generators.load import Sender, run_load
 from runners.readers import write
@@ -85,13 +85,18 @@ class Lab:
         self._executor = Executor(folder, self._measurement, self._launched, bar)
 
     @classmethod
-    def begin(cls, number: str, *, resume: Path | str | None = None, **parameters: object) -> Lab:
+    def begin(
+        cls, number: str, *, resume: Path | str | None = None, targets: Sequence[Path | str] = (), **parameters: object
+    ) -> Lab:
         """Check the parameters, build what is missing, look at the machine, and open a run folder.
 
+        `targets` are descriptions of other servers in place of the stores, as the parameter `target` names them.
         `resume` goes on with that run's folder instead, which must be of this plan, these parameters and this machine:
         what its earlier sessions finished is read back and not measured again.
         Raises PlanError or ToolError, whose text names the remedy.
         """
+        if targets:
+            parameters["target"] = ",".join(map(str, targets))
         return cls.open(number, parameters, resume)
 
     @classmethod
@@ -113,7 +118,10 @@ class Lab:
         size = SIZES[str(checked["size"])]
         bar = Progress(planned_s(plan, checked), shown_in or sink(notebook=in_notebook()))
         shop = shop or workshop.prepare(
-            str(checked.get("generator", "truepace")), bar.say, own_servers=not foreign(checked)
+            str(checked.get("generator", "truepace")),
+            bar.say,
+            own_servers=not foreign(checked),
+            profiled=bool(listed(checked.get("profile", ""))),
         )
         opened = contextlib.ExitStack()
         send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
@@ -267,7 +275,7 @@ class Lab:
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
-            conclusion = write_report(self.folder, questions_of(str(self.folder.manifest()["experiment"])))
+            conclusion = write_report(self.folder, questions_of_run(self.folder.manifest()))
         self.close()
         print(f"report.html: {self.folder.report_html}\nreport.md:   {self.folder.report_md}")
         return Concluded(conclusion)

@@ -48,27 +48,28 @@ class Change:
     p_value: float
 
 
-def changes(values: Sequence[float] | Floats, seed: int = 1) -> list[Change]:
+def changes(values: Sequence[float] | Floats, seed: int = 1, level: float = LEVEL) -> list[Change]:
     """Change points of a series of positive figures, in order; none where there are fewer than `FEWEST_RUNS`.
 
-    The same values give the same answer: the seed is fixed.
+    Where nothing changed, some are found in a share of `level` of all series: who looks at several divides it by their
+    number. The same values give the same answer: the seed is fixed.
     """
-    level = np.log(np.asarray(values, dtype=float))
-    if not np.isfinite(level).all():
+    logs = np.log(np.asarray(values, dtype=float))
+    if not np.isfinite(logs).all():
         return []
     chance = np.random.default_rng(seed)
     edges: dict[int, float] = {}
-    parts = [(0, len(level))]
+    parts = [(0, len(logs))]
     while parts:
         left, right = parts.pop()
-        split, p_value = _best_split(level[left:right], chance)
-        if split is not None and p_value <= LEVEL:
+        split, p_value = _best_split(logs[left:right], chance)
+        if split is not None and p_value <= level:
             edges[left + split] = p_value
             parts += [(left, left + split), (left + split, right)]
-    bounds = [0, *sorted(edges), len(level)]
+    bounds = [0, *sorted(edges), len(logs)]
     found = []
     for left, at, right in zip(bounds, bounds[1:-1], bounds[2:], strict=False):
-        before, after = level[left:at], level[at:right]
+        before, after = logs[left:at], logs[at:right]
         shift = float(np.median(after) - np.median(before))
         if abs(shift) >= np.log1p(SMALLEST):
             low, high = _interval(before, after, chance)

@@ -22,13 +22,14 @@ from scipy.stats import binom
 from runners.bench.fixture import Fixture
 from runners.bench.row import Row
 from runners.claims.gate import EXIT_FAILED
+from runners.errors import MeasureError
 from runners.toolchain.tools import ROOT
 
 EXAMPLES = ROOT / "runners" / "docs" / "examples"
 LIMIT, SHARE = "cpu>+3%", 0.1
 #: So that a whole comparison takes less than three minutes.
 SHORT = ("--size", "smoke", "--minutes", "2", "--connections", "4", "-p", "repeat_s=5")
-LONGEST_S = 180.0
+LONGEST_S, USUAL_S = 180.0, 80.0
 FALSE_SHARE, FOUND_SHARE = 0.05, 0.9
 #: By language: the file, the line that begins its handler, and what follows it, for so many nanoseconds of work.
 PLANTS = {
@@ -81,7 +82,7 @@ def compared(on: Fixture, pair: Sequence[Path]) -> tuple[int, dict[str, Any], fl
     took_s = time.monotonic() - began
     shutil.rmtree(runs, ignore_errors=True)
     if not done.stdout:
-        raise RuntimeError(f"lab compare ended with {done.returncode}: {done.stderr[-2000:]}")
+        raise MeasureError("lab compare", f"exit code {done.returncode}: {done.stderr[-2000:]}", "run it by hand")
     (found,) = json.loads(done.stdout)["comparisons"]
     row: dict[str, Any] = next((each for each in found["rows"] if each["quantity"] == "cpu_us"), {})
     return done.returncode, row, took_s
@@ -89,13 +90,14 @@ def compared(on: Fixture, pair: Sequence[Path]) -> tuple[int, dict[str, Any], fl
 
 def rows(on: Fixture, language: str, repeats: int) -> Iterator[Row]:
     """Compare an example with itself, then half as often with the same and a tenth more work."""
-    same = planted(language, on.folder / language, 0)
+    same, count = planted(language, on.folder / language, 0), max(1, repeats // 2)
+    minutes = (repeats + count) * USUAL_S / 60
+    print(f"  any-{language}: {repeats} + {count} comparisons, about {minutes:.0f} minutes", flush=True)
     alike = [_repeat(on, f"{language} against itself", (same, same)) for _ in range(repeats)]
     false, limit = sum(code == EXIT_FAILED for code, _, _ in alike), max(1.0, binom.ppf(0.95, repeats, FALSE_SHARE))
     yield Row(f"power/aa-{language}/false-vs-limit", "findings", (float(false),), (limit,), "<=", 1.0, _note(alike))
     request_us = statistics.median(row["baseline_value"] for _, row, _ in alike if row)
     slower = planted(language, on.folder / f"{language}-slower", round(request_us * SHARE * 1e3))
-    count = max(1, repeats // 2)
     found = [_repeat(on, f"{language} with {SHARE:.0%} more", (same, slower)) for _ in range(count)]
     hits, wanted = sum(code == EXIT_FAILED for code, _, _ in found), round(FOUND_SHARE * count)
     yield Row(

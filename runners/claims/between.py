@@ -108,6 +108,26 @@ class Compared:
         one, other = self.pair.names
         return f"{self.pair.workload.upper()}, {other} against {one}"
 
+    def as_json(self) -> dict[str, object]:
+        """The pair with its differences as plain JSON values; what is not finite becomes null."""
+
+        def finite(value: float) -> float | None:
+            return value if math.isfinite(value) else None
+
+        rows = [
+            {
+                "quantity": each.quantity.name, "a": finite(each.baseline_value), "b": finite(each.treatment_value),
+                "change": finite(each.ratio - 1), "low": finite(each.low - 1), "high": finite(each.high - 1),
+            }
+            for each in self.differences
+        ]  # fmt: skip
+        one, other = self.pair.names
+        runs = [len(self.pair.a), len(self.pair.b)]
+        return {
+            "workload": self.pair.workload, "a": one, "b": other, "runs": runs, "verdicts": not self.single,
+            "differences": rows,
+        }  # fmt: skip
+
 
 def compared(a: Sequence[Run], b: Sequence[Run], see: float) -> list[Compared]:
     """Each pair of loads that match, with the difference of each quantity; `see`: the change that would matter."""

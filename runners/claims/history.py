@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from runners.analysis import facts
-from runners.analysis.changes import FEWEST_RUNS, Change, changes, usual_before
+from runners.analysis.changes import FEWEST_RUNS, LEVEL, Change, changes, usual_before
 from runners.analysis.finding import Finding
 from runners.claims.conclusion import Claims
 from runners.readers import write
+from runners.readers.history import LEAST_SHARE
 from runners.readers.run import Run
 from runners.readers.severity import Severity
 
@@ -22,6 +24,12 @@ SAME_RATE = 1.25
 #: What the sentinel is judged by. Its tail is too noisy in two seconds to judge anything.
 JUDGED = "p50"
 METRICS = ("p50", "p99", "p99.9", "achieved")
+#: How the figure of a frame is called: its share of the profiled processor time.
+SHARE_OF = "CPU share of "
+#: So many frames of a series are looked at: those whose share differs most between runs, in whatever order they came.
+MOST_FRAMES = 30
+#: By less than this part of the processor time no frame is said to have changed.
+SMALLEST_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,8 @@ class Trend:
         return any(self.worse(change) and change.index >= len(self.frame) - runs for change in self.found)
 
     def written(self, value: float) -> str:
+        if self.metric.startswith(SHARE_OF):
+            return write.percent(value)
         return write.rate(value) if self.metric == "achieved" else write.latency(value)
 
 
@@ -88,7 +98,36 @@ def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str
     return found
 
 
-def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
+def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.DataFrame) -> list[Trend]:
+    """The series of frames' shares of processor time (`frame_shares`), of those that differ most between runs.
+
+    A frame that a profile does not hold has the least share that one can have there. The more frames of one series
+    there are, the rarer by chance a change has to be (Bonferroni). A higher share is a change to the worse.
+    """
+    disturbed = {name for name, ok in sentinels(measurements).items() if ok is False}
+    found = []
+    for key, group in shares.groupby(list(KEY[:-1]), sort=True, dropna=False):
+        profiles = group.drop_duplicates("run").sort_values("started_unix_s", kind="stable").set_index("run")
+        if len(profiles) < 2:
+            continue
+        table = group.pivot_table(index="run", columns="frame", values="share", aggfunc="last")
+        table = table.reindex(profiles.index).fillna(LEAST_SHARE)
+        moved = table.max() - table.min()
+        chosen = moved[moved >= SMALLEST_SHARE].nlargest(MOST_FRAMES).index
+        about = profiles[["step", "started", "offered_rate_rps"]].reset_index()
+        about["disturbed"] = about["run"].isin(disturbed)
+        about = about.merge(runs[["run", "git_commit"]], on="run", how="left")
+        machine, experiment, size, kind, subject, workload, _ = (str(part) for part in key)
+        for name in chosen:
+            frame = about.assign(value=table[name].to_numpy(), low=math.nan, high=math.nan)
+            points, why_not = _changes(frame, kind, LEVEL / len(chosen))
+            points = tuple(each for each in points if abs(each.after - each.before) >= SMALLEST_SHARE)
+            metric = f"{SHARE_OF}{name}"
+            found.append(Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not))
+    return found
+
+
+def _changes(frame: pd.DataFrame, kind: str, level: float = LEVEL) -> tuple[tuple[Change, ...], str]:
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
         spread = f"{write.rate(rates.min())} to {write.rate(rates.max())}"
@@ -97,7 +136,7 @@ def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
     if len(quiet) < FEWEST_RUNS:
         return (), f"{len(quiet)} undisturbed runs are too few to tell a change from noise; it takes {FEWEST_RUNS}"
     places = list(quiet.index)
-    points = changes([float(value) for value in quiet["value"]])
+    points = changes([float(value) for value in quiet["value"]], level=level)
     return tuple(replace(point, index=int(places[point.index])) for point in points), ""
 
 

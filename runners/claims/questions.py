@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -280,6 +280,20 @@ def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answerin
         )  # fmt: skip
 
     return answer
+
+
+def servers_apart(evidence: Evidence) -> Answer | None:
+    """Does the median of any server differ from the first's at the same rate? Yes where one does."""
+    loads = evidence.run.find(profiled=False)
+    first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
+    workloads = list(dict.fromkeys(step.workload for step in loads))
+    pairs = [(other, medians_apart(workloads, first, other)(evidence)) for other in others]
+    known = [replace(answer, effect=f"{other} to {first}: {answer.effect}") for other, answer in pairs if answer]
+    if not known:
+        return None
+    order = (Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO)
+    decides = min(known, key=lambda answer: order.index(answer.verdict))
+    return replace(decides, effect="; ".join(answer.effect for answer in known))
 
 
 def apart(change: Bounded) -> bool:

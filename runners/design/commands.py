@@ -9,7 +9,7 @@ from runners.design.block import SEARCH_STEP_S
 from runners.design.experiment import EVENTS, EXPERIMENTS, ONE_LOAD, Experiment, experiment, setting_of
 from runners.design.objective import Objective
 from runners.design.parameter import Parameter
-from runners.design.target import LOOPBACK
+from runners.design.target import LOOPBACK, whole_path
 
 _WORKLOAD = Parameter("workload", "", "a workload of the target; empty: its first")
 
@@ -32,7 +32,13 @@ KNEE = Experiment(
     "",
     (
         *ONE_LOAD,
-        Parameter("setting", "lsm", "the server: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of),
+        Parameter(
+            "setting",
+            "lsm",
+            "the server: an engine, or engine=lsm,--flag=value,-Xflag",
+            read=setting_of,
+            kept=whole_path,
+        ),
         Parameter("objective", Objective().text, "what must be kept", read=Objective.parse),
         Parameter("minutes", 10.0, "budget of the search", "minutes", low=0.2, high=600),
         Parameter("low_rps", 100, "lowest rate of interest", "requests/s", low=1, high=1_000_000),
@@ -59,7 +65,7 @@ LOAD = Experiment(
     "",
     (
         *_of_targets(ONE_LOAD),
-        Parameter("setting", "", "the server: target=FILE", read=setting_of),
+        Parameter("setting", "", "the server: target=FILE", read=setting_of, kept=whole_path),
         Parameter("rate_rps", 0, "offered rate; 0: half of a closed loop", "requests/s", low=0, high=10_000_000),
         Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
         Parameter("profile", "none", "events, or none", choices=EVENTS, several=True, optional=True),

@@ -13,7 +13,7 @@ from runners.design.parameter import Value
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SIZES
-from runners.design.target import TargetFile, target_of
+from runners.design.target import TargetFile, shared_workload, target_of
 from runners.design.workload import WORKLOADS, Workload
 from runners.errors import PlanError
 
@@ -59,12 +59,9 @@ def workload_of(name: str, settings: Sequence[str]) -> Workload:
         return WORKLOADS[name]
     if len(targets) < len(files):
         raise PlanError(" and ".join(settings), "one is a target and one is none", "compare targets with targets")
-    found = [file.workload(name) for file in targets]
-    if any(each != found[0] for each in found):
-        names = f"workload {found[0].name!r} of {' and '.join(file.name for file in targets)}"
-        raise PlanError(names, "they send different requests", "describe it alike in both, headers included")
+    workload = shared_workload(name, targets)
     _refuse_one_port(targets)
-    return found[0]
+    return workload
 
 
 def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
@@ -74,7 +71,7 @@ def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
     for file in targets:
         if paths.setdefault(file.name, file.path) != file.path:
             raise PlanError(f"target {file.name}", "both have this name", "give each its own `name`")
-        address = urlsplit(file.target.url).netloc
+        address = urlsplit(file.target.url).netloc or str(file.socket)
         if address in names and not file.repeatable:
             cause = f"both are at {address}, and they are compared while both are up"
             remedy = "give one of them another port, or write {port} for it, and {data} in place of a `data` folder"

@@ -12,7 +12,7 @@ from runners.design.parameter import Parameter, Value
 from runners.design.setting import Setting
 from runners.design.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
 from runners.design.size import SIZES
-from runners.design.target import target_of
+from runners.design.target import target_of, targets_of, whole_path, whole_paths
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
 from runners.errors import PlanError
 
@@ -34,6 +34,15 @@ COMMON = (
     Parameter("heap_mb", 128, "the server's heap", "MiB", low=16, high=65_536),
     Parameter("selectors", 0, "selector threads; 0: one a core", "threads", low=0, high=256),
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
+)
+
+#: What an experiment on stores understands that can also be made on anybody's servers.
+TARGET = Parameter(
+    "target",
+    "",
+    "other servers in place of the stores: descriptions, apart by commas",
+    read=targets_of,
+    kept=whole_paths,
 )
 
 #: Experiment 00: no store and no workload, but every generator that is found.
@@ -64,6 +73,7 @@ LADDER_4 = (
     *LADDER,
     Parameter("engine", "lsm", "the store", choices=ENGINES),
     Parameter("connections", 1, "connections of the load; 1 as published", "connections", low=1, high=10_000),
+    TARGET,
 )
 _WAYS = tuple(report_3.EXECUTIONS)
 GET_WAYS = ("blocking-one", "selector")
@@ -118,8 +128,10 @@ ONE_LOAD = (
 )
 SETTINGS_9 = (
     *ONE_LOAD,
-    Parameter("a", "lsm", "first setting: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of),
-    Parameter("b", "rocksdb", "second setting", read=setting_of),
+    Parameter(
+        "a", "lsm", "first setting: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of, kept=whole_path
+    ),
+    Parameter("b", "rocksdb", "second setting", read=setting_of, kept=whole_path),
     Parameter(
         "rate_rps", 0, "offered rate to each; 0: all at half of the core or less", "requests/s", low=0, high=1_000_000
     ),
@@ -179,7 +191,7 @@ EXPERIMENTS = {
             "01_single_connection.ipynb",
             "One connection: PUT and GET at a stable rate",
             "report-1",
-            COMMON,
+            (*COMMON, TARGET),
             (PUT, GET),
         ),
         Experiment(

@@ -15,7 +15,7 @@ class Parameter:
     """One knob: its default fixes the type; `choices` or `low`..`high` its range.
 
     With `several`, the value is a comma-separated list of distinct choices. `read` makes what a text stands for, and
-    raises PlanError where it stands for nothing.
+    raises PlanError where it stands for nothing; `kept` writes the text as a run keeps it, with whole paths.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Parameter:
     several: bool = False
     optional: bool = False
     read: Callable[[str], object] | None = None
+    kept: Callable[[str], str] = str
 
     @property
     def range_text(self) -> str:
@@ -47,7 +48,7 @@ class Parameter:
             raise self._refusal(value, f"it is out of range ({self.range_text})")
         elif self.read is not None:
             self.read(str(parsed))
-        return parsed
+        return self.kept(parsed) if isinstance(parsed, str) else parsed
 
     def _within(self, number: float) -> bool:
         # written so that NaN is out of every range

@@ -1,8 +1,8 @@
 """Describe a server that is none of the lab's: `target.yaml` as a typed record; errors name line and key.
 
-`{port}` in command, environment and url stands for a free port of the lab's choice, and `{data}` for an empty folder of
-its own, so that several processes of one description can be up at once. `{host}` stands for the address to listen on:
-the loopback, unless generators on other hosts are to reach the server.
+`{port}` in command, environment and url stands for a free port of the lab's choice, `{socket}` for the path of a Unix
+socket, and `{data}` for an empty folder, so that several processes of one description can be up at once. `{host}` stands
+for the address to listen on: the loopback, unless generators on other hosts are to reach the server.
 
 A secret is named and never written: `{from: NAME}` stands for a variable of the lab's own environment, which is read
 when it is used. What is kept of a target in a manifest is `described`.
@@ -13,11 +13,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -34,10 +35,15 @@ NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 #: Headers whose value is a secret: only their variable's name may stand in the file.
 SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "x-api-key")
 _PLACEHOLDERS = ("{key}", "{counter}")
-PORT, DATA, HOST = "{port}", "{data}", "{host}"
+PORT, SOCKET, DATA, HOST = "{port}", "{socket}", "{data}", "{host}"
+UNIX = "unix:"
 #: Where servers listen unless they are to be reached from other hosts.
 LOOPBACK = "127.0.0.1"
 
+#: Where a report can put frames of a target; the readers have further ones for the lab's own servers.
+Category = Literal[
+    "handler", "storage", "cache", "log", "hand-over", "HTTP parsing", "response", "socket read", "socket write", "poll"
+]
 Name = Annotated[str, Meta(pattern=NAME)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 UrlPath = Annotated[str, Meta(pattern="^/[^\\s]*$")]
@@ -79,7 +85,10 @@ class Target(Struct, frozen=True):
     name: Annotated[Name, Meta(description="what reports call it: small letters, digits, '.', '_' and '-'")]
     url: Annotated[
         str,
-        Meta(pattern="^https?://", description="where it answers: scheme, host and port, or {port} for any free port"),
+        Meta(
+            pattern="^(https?://|unix:.)",
+            description="where it answers: scheme, host and port, {port} for any free one; or unix:PATH, unix:{socket}",
+        ),
     ]
     workloads: Annotated[dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name")]
     command: Annotated[
@@ -108,10 +117,16 @@ class Target(Struct, frozen=True):
     headers: Annotated[
         dict[str, str | FromEnvironment], Meta(description="headers of each request; {from: NAME} for a secret")
     ] = msgspec.field(default_factory=dict)
+    categories: Annotated[
+        dict[Category, tuple[Annotated[str, Meta(min_length=1)], ...]],
+        Meta(description="what frames of a profile belong to, by patterns of their names: {storage: [^sqlite]}"),
+    ] = msgspec.field(default_factory=dict)
 
 
 def foreign(parameters: Mapping[str, object]) -> bool:
     """Whether a run with these parameters measures servers by their descriptions alone, and none of the lab's."""
+    if parameters.get("target"):
+        return True
     settings = [str(parameters[name]) for name in ("setting", "a", "b") if name in parameters]
     return bool(settings) and all(setting.startswith(AS_TARGET) for setting in settings)
 
@@ -128,6 +143,7 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
 name: {plain(name)}  # what reports call it
 # Program and arguments, one each. Without it the server must run already, and its processor time is not known.
 # {{port}} here and in url is a free port of each start: only so can the lab compare two versions with a control.
+# A Unix socket: url: unix:app.sock, or unix:{{socket}} with {{socket}} in the command.
 {started}
 url: {plain(url)}
 # build: [make]              # once a run, before the first start
@@ -138,6 +154,7 @@ url: {plain(url)}
 # ready: {{url: /health, status: 200}}   # or {{port: 8080}}, {{line: "listening"}}; unless given, the port of the url
 # stop_signal: SIGTERM
 # cpus: [0]
+# categories: {{storage: ["^sqlite", "^app/db"]}}   # patterns of frames, for the shares of a profile
 # pprof: /debug/pprof/profile   # of a Go server; others are sampled from outside
 # data: store                # below directory; EMPTIED before each start
 # headers:
@@ -157,6 +174,46 @@ AS_TARGET = "target="
 def target_of(text: str) -> TargetFile | None:
     """Read the target that a setting's text names; None for a setting of the lab's own server. Raises PlanError."""
     return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
+
+
+def whole_path(text: str) -> str:
+    """Write a setting that names a target with its whole path; any other as it is."""
+    return f"{AS_TARGET}{Path(text.removeprefix(AS_TARGET)).resolve()}" if text.startswith(AS_TARGET) else text
+
+
+def whole_paths(text: str) -> str:
+    """Write the paths of descriptions, apart by commas, as whole ones."""
+    return ",".join(str(Path(part.strip()).resolve()) for part in text.split(",") if part.strip())
+
+
+def targets_of(text: str) -> tuple[TargetFile, ...]:
+    """Read the descriptions of several servers, their paths apart by commas. Raises PlanError."""
+    files = tuple(read_target(Path(part.strip())) for part in text.split(",") if part.strip())
+    for name, times in Counter(file.name for file in files).items():
+        if times > 1:
+            raise PlanError(f"target {name}", "two have this name", "give each its own `name`")
+    return files
+
+
+def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
+    """The workload of that name, which all of these targets describe alike. Raises PlanError."""
+    found = [file.workload(name) for file in files]
+    if any(each != found[0] for each in found):
+        names = f"workload {found[0].name!r} of {' and '.join(file.name for file in files)}"
+        raise PlanError(names, "they send different requests", "describe it alike in both, headers included")
+    return found[0]
+
+
+def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
+    """Every workload of the first target, each with the name of its block: `get-…` for what reads, else `put-…`.
+
+    Raises PlanError where another target describes it otherwise, or not at all.
+    """
+    found = []
+    for name, described in files[0].target.workloads.items():
+        kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"
+        found.append((kind if name == kind else f"{kind}-{name}", shared_workload(name, files)))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +247,22 @@ class TargetFile:
     @property
     def repeatable(self) -> bool:
         """Whether several processes of it can be up at once: each has a port, and no data folder in common."""
-        return PORT in self.target.url and self.target.data is None
+        return any(each in self.target.url for each in (PORT, SOCKET)) and self.target.data is None
 
-    def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> TargetFile:
+    @property
+    def socket(self) -> Path | None:
+        """The Unix socket that it listens on; None for a port."""
+        url = self.target.url
+        return self.directory / url.removeprefix(UNIX) if url.startswith(UNIX) else None
+
+    @property
+    def base_url(self) -> str:
+        """Where requests go, as the generator takes it: the path of a socket stands in the host's place."""
+        if self.socket is not None:
+            return f"http+unix://{quote(str(self.socket), safe='')}"
+        return self.target.url.rstrip("/")
+
+    def placed(self, port: int, data: Path, socket: Path, listen: str = LOOPBACK) -> TargetFile:
         """The same target with its placeholders filled in, for one start.
 
         Raises PlanError where it is to listen on another address and does not say where that goes.
@@ -202,7 +272,8 @@ class TargetFile:
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
 
         def filled(text: str) -> str:
-            return text.replace(PORT, str(port)).replace(DATA, str(data)).replace(HOST, listen)
+            text = text.replace(PORT, str(port)).replace(SOCKET, str(socket))
+            return text.replace(DATA, str(data)).replace(HOST, listen)
 
         target = self.target
         environment = {
@@ -247,7 +318,7 @@ def read_target(path: Path) -> TargetFile:
 #: What to write, by the last key of what is wrong.
 _REMEDIES = {
     "name": "use small letters, digits, '.', '_' and '-', 40 at most, such as name: my-service",
-    "url": "write where it answers, such as http://127.0.0.1:8080, and paths from / in workloads and ready",
+    "url": "write where it answers, such as http://127.0.0.1:8080 or unix:app.sock; paths stand in workloads and ready",
     "command": 'write a list, such as [python3, server.py, "8080"]; numbers in quotes',
     "build": "write a list, such as [go, build, -o, server, .]",
     "directory": "write a folder, relative to this file",
@@ -257,6 +328,7 @@ _REMEDIES = {
     "stop_signal": "use one of SIGTERM, SIGINT, SIGQUIT, SIGHUP",
     "cpus": "write a list of core numbers, such as [0]",
     "data": "write a folder below `directory`",
+    "categories": f"write patterns of frames by one of {', '.join(get_args(Category))}",
     "workloads": "write at least one, such as get: {method: GET, path: /}",
     "path": "begin it with /, without blanks; {key} needs keys: N",
     "method": "write it in capitals, such as GET",
@@ -270,17 +342,23 @@ def _contradictions(target: Target) -> Iterator[Fault]:
         fine = bool(address.hostname) and address.port != 0
     except ValueError:
         fine = False
-    if not fine:
+    if target.url.startswith(UNIX):
+        if target.pprof:
+            yield ("pprof",), "it is asked for at a port, and this server has a socket", "leave it out"
+    elif not fine:
         yield ("url",), "it has no host, or no port that there can be", _REMEDIES["url"]
     elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
         yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
     if target.command is not None and not target.command:
         yield ("command",), "it is empty", _REMEDIES["command"]
     given = (*(target.command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
-    placed = any(PORT in text for text in given)
-    if placed != (PORT in target.url):
-        yield ("url",), "{port} in it and in command or environment need each other", "write {port} in both, or in none"
-    if placed and target.ready is not None and target.ready.port is not None:
+    for each in (PORT, SOCKET):
+        if any(each in text for text in given) != (each in target.url):
+            cause = f"{each} in it and in command or environment need each other"
+            yield ("url",), cause, f"write {each} in both, or in none"
+    if SOCKET in target.url and target.url != UNIX + SOCKET:
+        yield ("url",), "{socket} is a whole path", "write unix:{socket}"
+    if PORT in target.url and target.ready is not None and target.ready.port is not None:
         yield (
             ("ready", "port"),
             "the port is another one in each start",
@@ -311,6 +389,12 @@ def _contradictions(target: Target) -> Iterator[Fault]:
     for name, value in target.environment.items():
         if not name or "=" in name or "\0" in name + (value if isinstance(value, str) else ""):
             yield ("environment", name), "it can't be a variable", _REMEDIES["environment"]
+    for category, patterns in target.categories.items():
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                yield ("categories", category), f"{pattern} is no regular expression ({error})", "correct it"
     for name, workload in target.workloads.items():
         yield from _of_workload(("workloads", name), workload, target)
 

@@ -85,7 +85,7 @@ class Measurement:
         self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
         self._instrument = Instrument(
             _generator(shop, generator),
-            Profiler(shop.java, shop.servers.profiler_jars) if shop.java and shop.servers else None,
+            Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
             generator_cpus,
             machine.taskset(),
             Recorder(shop.java) if shop.java else None,

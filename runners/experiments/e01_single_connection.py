@@ -11,29 +11,41 @@ from runners.design.parameter import Value, listed
 from runners.design.question import Question
 from runners.design.setting import Setting
 from runners.design.size import SIZES
-from runners.design.workload import GET, PUT
+from runners.design.target import shared_workloads, targets_of
+from runners.design.workload import GET, PUT, Workload
 from runners.readers import write
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "engines", "gc-tail")
 GET_QUESTIONS = ("rate", "store-cpu", "sockets", "errors", "engines")
+TARGET_KEYS = ("servers",)
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """PUT on an empty store, then GET on one that was filled: each engine at one rate that all of them carry."""
-    engines, events, size = listed(asked["engines"]), listed(asked["profile"]), SIZES[str(asked["size"])]
+    """PUT on an empty store, then GET on one that was filled: each engine at one rate that all of them carry.
+
+    Of targets each of their workloads, which have no fill.
+    """
+    events, size = listed(asked["profile"]), SIZES[str(asked["size"])]
+    loads: list[tuple[str, Workload, tuple[str, ...]]]
+    if targets := targets_of(str(asked["target"])):
+        what, treatments = "server", tuple(file.setting for file in targets)
+        loads = [(name, workload, TARGET_KEYS) for name, workload in shared_workloads(targets)]
+    else:
+        what, treatments = "engine", tuple(map(Setting.of, listed(asked["engines"])))
+        loads = [("put", PUT, PUT_QUESTIONS), ("get", GET, GET_QUESTIONS)]
     return tuple(
         FixedRate(
-            workload.name,
-            f"{workload.label}: every engine at one rate",
-            tuple(Setting.of(engine) for engine in engines),
+            name,
+            f"{workload.label}: every {what} at one rate",
+            treatments,
             workload,
             size,
             rate_rps=float(asked["rate_rps"]),
             profile=events,
             questions=questions,
         )
-        for workload, questions in ((PUT, PUT_QUESTIONS), (GET, GET_QUESTIONS))
+        for name, workload, questions in loads
     )
 
 
@@ -84,3 +96,5 @@ QUESTIONS = (
     ),
     Asked(Question("gc-tail", "Do GC pauses make the tail of PUT?"), questions.tail_by("GC pause", "put-rocksdb")),
 )
+#: Of anybody's servers, where there are several.
+TARGET_QUESTIONS = (Asked(Question("servers", "Do the servers' medians differ at one rate?"), questions.servers_apart),)

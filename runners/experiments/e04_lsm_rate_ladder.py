@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from runners.analysis import comparable, facts
 from runners.analysis.finding import Anchor
@@ -13,12 +14,13 @@ from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, o
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate, WarmServer, around_the_knee
-from runners.design.ladder import LADDERS
+from runners.design.ladder import LADDERS, step_name
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.question import Question
 from runners.design.setting import Setting
 from runners.design.size import SIZES
+from runners.design.target import shared_workloads, targets_of
 from runners.design.workload import Workload
 from runners.readers import write
 from runners.readers.published import outputs, with_rates
@@ -26,11 +28,11 @@ from runners.readers.published import outputs, with_rates
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The load of a server that was just started, the same on the warm one, then a ladder around each load's knee."""
-    setting, size = Setting.of(str(asked["engine"])), SIZES[str(asked["size"])]
+    size = SIZES[str(asked["size"])]
     connections, profile = int(asked["connections"]), listed(asked["profile"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
 
-    def ladder(name: str, title: str, workload: Workload) -> Block:
+    def ladder(name: str, title: str, workload: Workload, setting: Setting) -> Block:
         return around_the_knee(
             name,
             f"{title}: the knee, and rates around it",
@@ -43,22 +45,38 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             ("rates", "shares", "45k", "beyond"),
         )
 
-    return (
-        FixedRate(
+    def cold_and_warm(what: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> Block:
+        return FixedRate(
             "cold-and-warm",
-            "PUT of 1200 bytes from the first request of a new server, then the same on the warm one",
-            (setting,),
-            report_4.PUT_WARM,
+            f"{what} from the first request of a new server, then the same on the warm one",
+            settings,
+            warm,
             size,
             rate_rps=float(asked["rate_rps"]),
             connections=connections,
             profile=profile,
-            cold=report_4.PUT_COLD,
+            cold=cold,
             questions=("warm", "flush-tail", "compaction-tail", "cold"),
-        ),
-        ladder("put", "PUT of 1200 bytes", report_4.PUT_LARGE),
-        ladder("put-small", "PUT of 120 bytes", report_4.PUT_SMALL),
-        ladder("get", "GET on a filled store", report_4.get(size.name)),
+        )
+
+    if targets := targets_of(str(asked["target"])):
+        loads = shared_workloads(targets)
+        first = loads[0][1]
+        cold, warm = (replace(first, name=f"{first.name}-{state}") for state in ("cold", "warm"))
+        return (
+            cold_and_warm(first.label, tuple(file.setting for file in targets), cold, warm),
+            *(
+                ladder(step_name(name, file.name), f"{workload.label} of {file.name}", workload, file.setting)
+                for name, workload in loads
+                for file in targets
+            ),
+        )
+    setting = Setting.of(str(asked["engine"]))
+    return (
+        cold_and_warm("PUT of 1200 bytes", (setting,), report_4.PUT_COLD, report_4.PUT_WARM),
+        ladder("put", "PUT of 1200 bytes", report_4.PUT_LARGE, setting),
+        ladder("put-small", "PUT of 120 bytes", report_4.PUT_SMALL, setting),
+        ladder("get", "GET on a filled store", report_4.get(size.name), setting),
     )
 
 

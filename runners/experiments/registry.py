@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -52,9 +53,22 @@ QUESTIONS: dict[str, tuple[Asked, ...]] = {
 }
 
 
-def questions_of(number: str) -> tuple[Asked, ...]:
-    """The questions of an experiment; none of a command that is no experiment."""
+#: The same on several targets in place of the stores.
+TARGET_QUESTIONS: dict[str, tuple[Asked, ...]] = {
+    "01": e01_single_connection.TARGET_QUESTIONS,
+}
+
+
+def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
+    """The questions of an experiment with these parameters; none of a command, nor on one server in place of stores."""
+    if target := str((asked or {}).get("target", "")):
+        return TARGET_QUESTIONS.get(number, ()) if "," in target else ()
     return QUESTIONS.get(COMPARE.number if number == TARGET_COMPARE.number else number, ())
+
+
+def questions_of_run(manifest: Mapping[str, Any]) -> tuple[Asked, ...]:
+    """The questions of a run, by its manifest."""
+    return questions_of(str(manifest["experiment"]), manifest.get("parameters"))
 
 
 def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:

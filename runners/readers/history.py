@@ -1,7 +1,8 @@
 """Many runs at once: a DuckDB view over the frames and manifests of all run folders.
 
 Views (each row names its `run` and, where it belongs to one, its `step`): `runs` and `steps` from the JSON files,
-`measurements` (one figure of one step a row), and one view for each frame of a step, with the columns that
+`measurements` (one figure of one step a row), `frame_shares` (the share of processor time of one frame of one profiled
+step a row), and one view for each frame of a step, with the columns that
 `runners.readers.run` lists.
 """
 
@@ -88,6 +89,15 @@ latencies AS (
 )
 SELECT * FROM rates UNION ALL BY NAME SELECT * FROM latencies
 """
+#: Frames that take less than this share of the time say nothing of where it goes.
+LEAST_SHARE = 0.005
+_FRAME_SHARES = f"""
+CREATE VIEW frame_shares AS
+SELECT r.machine_class, r.experiment, r.size, r.started, r.started_unix_s, s.* EXCLUDE (folder), f.frame, f.share,
+       f.low, f.high
+FROM steps s JOIN runs r USING (run) JOIN frames f USING (run, step)
+WHERE s.valid AND s.profiled AND s.kind = 'load' AND f.event = 'cpu' AND f.share >= {LEAST_SHARE}
+"""  # noqa: S608 - a number of this module
 
 
 class HistoryError(LabError):
@@ -155,6 +165,7 @@ def history_of(folders: Iterable[RunFolder], only: str | None = None, seen: set[
     for frame in COLUMNS if only is None else _MEASURED:
         _frame_view(connection, frame, found)
     connection.execute(_MEASUREMENTS)
+    connection.execute(_FRAME_SHARES)
     return History(connection, tuple(unreadable))
 
 

@@ -19,7 +19,7 @@ from runners.readers.hdr_log import HdrLog, read_hdr_log, read_slices
 from runners.readers.load_json import LoadReport, read_load_json
 from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame
 from runners.readers.run import Run, Step
-from runners.readers.stacks import frames_frame, read_collapsed, read_timed_stacks, shares_frame
+from runners.readers.stacks import classifier_of, frames_frame, read_collapsed, read_timed_stacks, shares_frame
 from runners.readers.wrk_console import find_reports
 from runners.storage.archive import Content
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError
@@ -219,7 +219,7 @@ class _Reader:
         recorded = self.record.profiler.samples
         return {
             "stacks": stacks,
-            "shares": shares_frame(stacks, recorded, timed=timed),
+            "shares": shares_frame(stacks, recorded, classifier_of(self.record.server), timed),
             "frames": frames_frame(stacks, recorded, timed),
         }
 

@@ -42,6 +42,7 @@ from scipy.stats import norm, t
 
 from runners.readers.columns import frame
 from runners.readers.errors import ReadError, text_of
+from runners.storage.schema import ServerRecord
 
 OTHER = "other"
 CATEGORIES = (
@@ -130,6 +131,14 @@ def load_rules(path: Path = RULES) -> Classifier:
 def classifier() -> Classifier:
     """The rules that come with the lab."""
     return load_rules()
+
+
+def classifier_of(server: ServerRecord) -> Classifier:
+    """The lab's rules, after those that the description of a server names for its own frames."""
+    if not server.categories:
+        return classifier()
+    own = (Rule(name, re.compile("|".join(f"(?:{text})" for text in of))) for name, of in server.categories.items())
+    return Classifier((*own, *classifier().rules))
 
 
 def parse(lines: Iterable[str], path: Path | str = "stacks") -> Iterator[tuple[str, int]]:

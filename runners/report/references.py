@@ -40,7 +40,8 @@ def _reference(workload: Workload) -> str:
 def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> tuple[Run, Conclusion, dict[str, ConsoleReport]]:
     """A run as its folder holds it, what it says, and the published outputs that it is set beside."""
     run = read_run(folder)
-    workloads = plan_of(str(run.manifest["experiment"])).workloads
+    foreign = (run.manifest.get("parameters") or {}).get("target")  # nothing was published of anybody's server
+    workloads = () if foreign else plan_of(str(run.manifest["experiment"])).workloads
     references = {_reference(w): published(w.published) for w in workloads if w.published}
     return run, conclude(run, references, questions), references
 
@@ -62,6 +63,8 @@ def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Pat
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")
+    if manifest.get("targets"):
+        raise StoreError(str(folder.path), "it measured other servers than the lab's", "keep it where it is")
     target = root / str(manifest["experiment"])
     fresh = RunFolder(root / ".new" / target.name)
     shutil.rmtree(fresh.path.parent, ignore_errors=True)

@@ -29,7 +29,7 @@ class GeneratorRecord(Struct, frozen=True):
 class ServerRecord(Struct, frozen=True):
     """The server's process; `ready` is the line of JSON that it prints when it is ready.
 
-    `left_out` names what a server that is none of the lab's can't give.
+    `left_out` names what a server that is none of the lab's can't give, `categories` frames of its profile.
     """
 
     command: tuple[str, ...] = ()
@@ -37,6 +37,7 @@ class ServerRecord(Struct, frozen=True):
     ready: dict[str, Any] = {}
     jvm_flags: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    categories: dict[str, tuple[str, ...]] = {}
 
 
 class StoreStatus(Struct, frozen=True):

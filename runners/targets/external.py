@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from runners.design.target import EXTERNAL, LOOPBACK, PORT, FromEnvironment, TargetFile
+from runners.design.target import EXTERNAL, LOOPBACK, PORT, SOCKET, FromEnvironment, TargetFile
 from runners.errors import PlanError, ServerError, ToolError
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import Child, in_a_row, pinned, start
@@ -32,7 +33,10 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(slots=True)
 class RunningTarget:
-    """A server that was ready when this was made. `child` None: it ran already, and goes on when the lab ends."""
+    """A server that was ready when this was made. `child` None: it ran already, and goes on when the lab ends.
+
+    `place` is the folder of what `{socket}` stood for.
+    """
 
     file: TargetFile
     folder: Path
@@ -41,6 +45,7 @@ class RunningTarget:
     cpus: tuple[int, ...] | None = None
     name: str = ""
     engine: str = EXTERNAL
+    place: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def subject(self) -> str:
@@ -48,7 +53,7 @@ class RunningTarget:
 
     @property
     def url(self) -> str:
-        return self.file.target.url.rstrip("/")
+        return self.file.base_url
 
     @property
     def pprof_url(self) -> str:
@@ -98,12 +103,15 @@ class RunningTarget:
         return death_of(f"target {self.subject} (pid {self.child.pid})", self.child, self.log)
 
     def record(self) -> ServerRecord:
-        return ServerRecord(command=self.command, cpus=self.cpus, left_out=self.left_out)
+        categories = {str(name): patterns for name, patterns in self.file.target.categories.items()}
+        return ServerRecord(command=self.command, cpus=self.cpus, left_out=self.left_out, categories=categories)
 
     def stop(self) -> int:
         """Stop it and all that it started. May be called twice; does nothing to a server that ran already."""
         code = self.child.stop() if self.child else 0
         shutil.rmtree(self.folder / "data", ignore_errors=True)  # what {data} stood for
+        if self.place is not None:
+            self.place.cleanup()
         return code
 
 
@@ -143,7 +151,10 @@ def launch(
     folder.mkdir(parents=True, exist_ok=True)
     own_data = folder.resolve() / "data"
     own_data.mkdir(exist_ok=True)
-    file = file.placed(in_a_row(1) if PORT in file.target.url else 0, own_data, listen)
+    # the path of a socket has room for a hundred letters, which a run's folder may fill
+    place = tempfile.TemporaryDirectory(prefix="lab-") if SOCKET in file.target.url else None
+    own_socket = Path(place.name if place else "", "socket")
+    file = file.placed(in_a_row(1) if PORT in file.target.url else 0, own_data, own_socket, listen)
     target = file.target
     if target.command is None:
         running = RunningTarget(file, folder, None, name=name, engine=engine)
@@ -158,7 +169,7 @@ def launch(
         _empty(file)
         command = pinned(target.command, own, taskset)
         bound = tuple(own) if own and taskset else None
-        running = RunningTarget(file, folder, None, tuple(command), bound, name, engine)
+        running = RunningTarget(file, folder, None, tuple(command), bound, name, engine, place)
         with running.log.open("wb") as log:
             try:
                 running.child = start(
@@ -224,10 +235,16 @@ def _empty(file: TargetFile) -> None:
 
 
 def _open(file: TargetFile, port: int | None = None) -> bool:
+    if file.socket is not None and port is None:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
+            asking.settimeout(_QUESTION_S)
+            asking.connect(str(file.socket))
+            return True
+        return False
     address = urlsplit(file.target.url)
     with contextlib.suppress(OSError):
         at = port or address.port or _PORTS[address.scheme]
-        with socket.create_connection((str(address.hostname), at), timeout=_QUESTION_S):
+        with socket.create_connection((address.hostname or "127.0.0.1", at), timeout=_QUESTION_S):
             return True
     return False
 
@@ -270,8 +287,9 @@ def _ready(running: RunningTarget) -> bool:
         return False
     if ready and ready.url:
         # certificates are not checked, as the generator does not either: a server under test often signs its own
-        with contextlib.suppress(httpx.HTTPError), client(_QUESTION_S, verify=False) as asking:
-            answered = asking.get(running.url + ready.url, headers=resolved(file.target.headers))
+        with contextlib.suppress(httpx.HTTPError), client(_QUESTION_S, verify=False, socket=file.socket) as asking:
+            base = "http://localhost" if file.socket is not None else running.url
+            answered = asking.get(base + ready.url, headers=resolved(file.target.headers))
             return answered.status_code == ready.status
         return False
     return _open(file, ready.port if ready else None)

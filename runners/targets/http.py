@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import ssl
+from pathlib import Path
 
 import httpx
 
@@ -14,6 +15,8 @@ def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def client(timeout_s: float, *, verify: bool = True) -> httpx.Client:
-    """A client that goes straight to the server: no proxy of the environment stands between. Close it."""
+def client(timeout_s: float, *, verify: bool = True, socket: Path | None = None) -> httpx.Client:
+    """A client that goes straight to the server, or to its Unix socket: no proxy stands between. Close it."""
+    if socket is not None:
+        return httpx.Client(timeout=timeout_s, transport=httpx.HTTPTransport(uds=str(socket)))
     return httpx.Client(timeout=timeout_s, trust_env=False, verify=_certificates() if verify else False)

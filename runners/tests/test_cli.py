@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,11 +17,17 @@ import pytest
 from click.testing import CliRunner
 
 from runners.cli import EXIT_FAULT, EXIT_PROBLEM, lab
+from runners.report import references
 from runners.storage.run_folder import REFERENCE
+from runners.toolchain import tools, workshop
 from runners.toolchain.tools import ROOT
+from runners.toolchain.workshop import Workshop
 
-#: Commands whose examples need nothing but what the folder below holds, and seconds.
-RUN_HERE = ("experiments", "audit", "runs", "init", "schema", "completion")
+#: Commands whose examples need nothing but what the folder below holds, and seconds; of some the first alone.
+RUN_HERE = ("experiments", "questions", "report", "audit", "runs", "history", "init", "export", "schema", "completion")
+FIRST_ALONE = ("keep", "compare", "build", "doctor", "prune", "dataset", "campaign")
+#: Commands that send a load: e2e/test_examples_of_help.py runs an example of each.
+LOADING = ("run", "load", "profile", "knee")
 RUN = "data/runs/01-20260101T000000Z-smoke-0a1b"
 
 
@@ -59,25 +66,48 @@ def test_an_example_of_a_help_can_be_read(name: str, words: list[str], folder: P
         lab.commands[name].make_context(name, words[2:])
 
 
-@pytest.mark.parametrize(
-    "words",
-    [words for name, words in ALL if name in RUN_HERE and (len(words) > 2 or name != "init")],
-    ids=shlex.join,
-)
-def test_an_example_of_a_help_runs(words: list[str], folder: Path) -> None:
+RUN_NOW = [
+    words
+    for name, words in ALL
+    if (name in RUN_HERE and words[1:] != ["init"])
+    or (name in FIRST_ALONE and words == examples(lab.commands[name])[0])
+]
+
+
+def test_an_example_of_every_command_runs_in_a_test() -> None:
+    assert {words[1] for words in RUN_NOW} | set(LOADING) == set(lab.commands)
+
+
+@pytest.fixture
+def nothing_is_built_or_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `lab build` builds is there, and `lab keep` keeps into the folder of the test."""
+    found = Workshop(None, None, None, None)
+    monkeypatch.setattr(workshop, "prepare", lambda *_: found)
+    shutil.copy(ROOT / "README.md", "README.md")
+    monkeypatch.setattr(tools, "ROOT", folder)
+    kept = partial(references.keep_reference, root=folder / "reference")
+    monkeypatch.setattr(references, "keep_reference", kept)
+
+
+@pytest.mark.parametrize("words", RUN_NOW, ids=shlex.join)
+def test_an_example_of_a_help_runs(words: list[str], folder: Path, nothing_is_built_or_kept: None) -> None:
     (folder / "target.yaml").unlink()
     done = CliRunner().invoke(lab, words[1:])
-    assert done.exit_code in ((0, EXIT_PROBLEM) if words[1] == "audit" else (0,)), done.output
+    may_find_fault = words[1] in ("audit", "doctor")
+    assert done.exit_code in ((0, EXIT_PROBLEM) if may_find_fault else (0,)), done.output
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["experiments"], ["questions"], ["runs", RUN.rpartition("/")[0]], ["audit", "before.txt"], ["report", RUN]],
-    ids=lambda words: str(words[0]),
-)
-def test_what_is_printed_with_json_is_json_alone(words: list[str], folder: Path) -> None:
-    found = json.loads(CliRunner().invoke(lab, [*words, "--json"]).stdout)
-    assert found
+@pytest.mark.parametrize("name", sorted(set(lab.commands) - set(LOADING) - {"audit"}))
+def test_what_is_printed_with_json_is_json_alone(name: str, folder: Path, nothing_is_built_or_kept: None) -> None:
+    (folder / "target.yaml").unlink()
+    words = next(words for words in reversed(RUN_NOW) if words[1] == name)
+    words = [word for word in words[1:] if word not in ("--json", "--titles")]
+    assert json.loads(CliRunner().invoke(lab, [*words, "--json"]).stdout)
+
+
+def test_every_command_prints_json() -> None:
+    for name, command in lab.commands.items():
+        assert any("--json" in parameter.opts for parameter in command.params), name
 
 
 def lab_process(words: list[str], state: Path) -> subprocess.CompletedProcess[str]:

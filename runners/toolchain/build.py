@@ -31,6 +31,10 @@ JDK17_DIST = SERVER_JAVA / "server-jdk17" / "target" / "dist"
 JDK17_MAIN = "lab.jdk17.Main"
 PROFILER_JARS = SERVER_JAVA / "server" / "target" / "profiler"
 SERVER_STAMP = SERVER_JAVA / "server" / "target" / "lab.stamp"
+#: The profiler where no server of the lab's is built; a test compares its version with server-java/pom.xml.
+ASYNC_PROFILER = "4.5"
+PROFILER_PARTS = ("async-profiler", "jfr-converter")
+_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 LOADGEN_STAMP = TRUEPACE.with_name("lab.stamp")
 #: What of the lab itself can change a measured figure.
 MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execution", "readers", "scripts")
@@ -156,6 +160,26 @@ def mark_server_built(jdk: Jdk, sources: str) -> None:
     SERVER_STAMP.write_text(f"{sources} {jdk.version}")
 
 
+def fetch_profiler(say: Say) -> Path:
+    """The folder with async-profiler's jars: that of the lab's own servers, else one that Maven fills once.
+
+    Raises ToolError: no Maven, or its last lines.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "performance-lab"
+    folder = cache / f"async-profiler-{ASYNC_PROFILER}"
+    for place in (PROFILER_JARS, folder):
+        if all((place / f"{part}.jar").exists() for part in PROFILER_PARTS):
+            return place
+    maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
+    say("fetching async-profiler (Maven)")
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in PROFILER_PARTS:
+        artifact = f"-Dartifact=tools.profiler:{part}:{ASYNC_PROFILER}"
+        command = [str(maven.path), "-B", "-q", _COPY, artifact, f"-DoutputDirectory={folder}", "-Dmdep.stripVersion"]
+        _run("async-profiler", command, folder, dict(os.environ), "read the lines above")
+    return folder
+
+
 def build_truepace(say: Say, force: bool = False) -> Path:
     """Build the load generator with cargo unless it is built from these very sources, or was installed or named.
 
@@ -176,7 +200,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
         [str(cargo.path), "build", "--profile", CARGO_PROFILE, "--locked", "--quiet"],
         LOADGEN_CRATE,
         dict(os.environ),
-        "read the lines above; Rust 1.85 or newer is needed",
+        "read the lines above; Rust 1.88 or newer is needed",
     )
     LOADGEN_STAMP.write_text(sources)
     return TRUEPACE

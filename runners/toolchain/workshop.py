@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import LabError, ToolError
-from runners.toolchain.build import ServerBuild, build_server, build_truepace, lab_source_hash, loadgen_source_hash
+from runners.toolchain.build import (
+    ServerBuild,
+    build_server,
+    build_truepace,
+    fetch_profiler,
+    lab_source_hash,
+    loadgen_source_hash,
+)
 from runners.toolchain.tools import Jdk, Tool, find_jdk, find_tool, find_wrk, find_wrk2, require_jdk
 
 
@@ -17,7 +24,8 @@ from runners.toolchain.tools import Jdk, Tool, find_jdk, find_tool, find_wrk, fi
 class Workshop:
     """The tools of one run. `truepace` is None where only wrk2 is there, `wrk2` and `wrk` where they were not found.
 
-    `java` and `servers` are None for a run on other servers than the lab's. `reference` is the crate's program of
+    `servers` is None for a run on other servers than the lab's, `java` too, unless a JVM may be profiled: then
+    `profiler_jars` has the profiler. `reference` is the crate's program of
     simplest clients and of a server that does nothing; it comes with `truepace`.
     """
 
@@ -27,6 +35,7 @@ class Workshop:
     wrk2: Tool | None
     wrk: Tool | None = None
     reference: Tool | None = None
+    profiler_jars: Path | None = None
 
     @property
     def jdk(self) -> Jdk:
@@ -73,8 +82,12 @@ def _reference(truepace: Tool) -> Tool | None:
     return Tool("truepace-reference", path, truepace.version) if path.exists() else None
 
 
-def prepare(generator: str, say: Callable[[str], None], force: bool = False, own_servers: bool = True) -> Workshop:
+def prepare(
+    generator: str, say: Callable[[str], None], force: bool = False, own_servers: bool = True, profiled: bool = False
+) -> Workshop:
     """Find and build. Without `own_servers` no JDK is needed where the crate's own server can take `noop`'s place.
+
+    `profiled`: where there is a JDK, and none of our servers, the profiler is made ready for somebody's JVM.
 
     Raises ToolError when the main job can't run: no JDK, or no generator at all.
     """
@@ -96,4 +109,16 @@ def prepare(generator: str, say: Callable[[str], None], force: bool = False, own
     if jdk is None and (reference is None or sys.platform != "linux"):
         jdk = require_jdk()
         server = build_server(jdk, say, force)
-    return Workshop(jdk, server, truepace, wrk2, find_wrk(), reference)
+    jars = server.profiler_jars if server is not None else None
+    if server is None and profiled:
+        jdk, jars = _profiler(say)
+    return Workshop(jdk, server, truepace, wrk2, find_wrk(), reference, jars)
+
+
+def _profiler(say: Callable[[str], None]) -> tuple[Jdk | None, Path | None]:
+    """The JDK and the jars of the profiler; without either a JVM can't be profiled, which its load then says."""
+    try:
+        return require_jdk(), fetch_profiler(say)
+    except ToolError as error:
+        say(f"no profiler of JVMs: {error}")
+        return None, None

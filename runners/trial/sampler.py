@@ -78,7 +78,7 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
 
 def _of_jvm(profiler: Profiler | None, pid: int) -> JvmSampler:
     if profiler is None:
-        raise MeasureError("async-profiler", "it needs a JDK, and none was found", "see `lab doctor`")
+        raise MeasureError("async-profiler", "it needs a JDK and its own files, fetched by Maven", "see `lab doctor`")
     return JvmSampler(profiler, pid)
 
 

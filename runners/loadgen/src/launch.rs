@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::lua::{Script, ThreadControl};
 use crate::schedule::{Arrivals, Interleave, Place, Profile, Sequence, Slices};
 use crate::tags::Tags;
+use crate::target::Peer;
 use crate::worker::{Delivery, Ended, LanePlan, Lines, Plan, Shared, Source, Worker};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, channel};
 use std::thread::JoinHandle;
@@ -26,14 +26,14 @@ pub type Sources = Vec<(Source, ThreadControl)>;
 pub fn prepare_sources(
     config: &Config,
     mains: &[Option<Script>],
-    addresses: &[SocketAddr],
+    addresses: &[Peer],
     tags: &Tags,
 ) -> Result<Vec<Sources>> {
     let mut workers = Vec::new();
     for thread in 0..config.threads {
         let mut sources = Vec::new();
         for ((target, main), address) in config.targets.iter().zip(mains).zip(addresses) {
-            let control = ThreadControl::new(*address);
+            let control = ThreadControl::new(address.clone());
             let mut script = Script::load(target, tags)?;
             if let Some(main) = main {
                 main.setup(&script, &control)?;

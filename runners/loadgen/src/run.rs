@@ -13,12 +13,12 @@ use crate::report::slices::SlicesWriter;
 use crate::report::{Conditions, Outcome, Run, console, hgrm, json};
 use crate::signal::Interrupt;
 use crate::tags::Tags;
+use crate::target::Peer;
 use crate::units::format_us;
 use crate::usage::{Cpu, yield_to_everybody};
 use crate::worker::{Delivery, Ended, Shared};
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -56,7 +56,7 @@ pub fn run(config: &Config) -> Result<u8> {
         if let Some(script) = main {
             script.set_addresses(&found)?;
         }
-        addresses.push(found[0]);
+        addresses.push(found[0].clone());
     }
     let schedule = Schedule::new(config);
     let json_file = config.json.as_deref().map(json::create).transpose()?;
@@ -277,11 +277,11 @@ fn call_done(config: &Config, outcome: &Outcome, script: &Script) -> Result<()> 
 }
 
 /// Tries each address of the host once: a script may ask for all that listen (`wrk.addrs`), else the first will do.
-fn those_that_listen(config: &Config, target: &TargetConfig) -> Result<Vec<SocketAddr>> {
+fn those_that_listen(config: &Config, target: &TargetConfig) -> Result<Vec<Peer>> {
     let mut found = Vec::new();
     let mut reasons = Vec::new();
-    for address in target.target.resolve()? {
-        match TcpStream::connect_timeout(&address, config.timeout) {
+    for address in target.target.peers()? {
+        match address.listens(config.timeout) {
             Ok(_) if target.script.is_none() => return Ok(vec![address]),
             Ok(_) => found.push(address),
             Err(error) => reasons.push(format!("{address}: {error}")),

@@ -1,7 +1,45 @@
 //! The URL: where to connect and what to ask for.
 
 use crate::error::{Error, Result};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The scheme of a server on a Unix socket, whose path stands in the host's place: `http+unix://%2Frun%2Fapp.sock/path`.
+const UNIX: &str = "http+unix";
+
+/// Where to connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Peer {
+    /// A port of a host.
+    Inet(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+impl Peer {
+    /// Whether somebody listens.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn listens(&self, timeout: Duration) -> io::Result<()> {
+        match self {
+            Peer::Inet(address) => TcpStream::connect_timeout(address, timeout).map(drop),
+            Peer::Unix(path) => UnixStream::connect(path).map(drop),
+        }
+    }
+}
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Peer::Inet(address) => address.fmt(out),
+            Peer::Unix(path) => path.display().fmt(out),
+        }
+    }
+}
 
 /// A checked URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +54,8 @@ pub struct Target {
     pub port: Option<u16>,
     /// Path and query, from the slash on.
     pub path: String,
+    /// The Unix socket to connect to in place of host and port; the host is then `localhost`.
+    pub socket: Option<PathBuf>,
 }
 
 impl Target {
@@ -28,8 +68,8 @@ impl Target {
             |why: &str| Error::Usage(format!("the URL '{url}' {why}; write for example http://127.0.0.1:8080/path"));
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("has no scheme"))?;
         let scheme = scheme.to_ascii_lowercase();
-        if scheme != "http" && scheme != "https" {
-            return Err(wrong("does not start with http:// or https://"));
+        if scheme != "http" && scheme != "https" && scheme != UNIX {
+            return Err(wrong("does not start with http://, https:// or http+unix://"));
         }
         if url.bytes().any(|byte| byte <= b' ' || byte == 0x7F) {
             return Err(wrong("holds a blank or a control character"));
@@ -38,6 +78,13 @@ impl Target {
         let (authority, tail) = rest.split_at(end);
         let tail = tail.split('#').next().unwrap_or("");
         let path = if tail.starts_with('/') { tail.to_owned() } else { format!("/{tail}") };
+        if scheme == UNIX {
+            let socket = decoded(authority)
+                .filter(|socket| !socket.as_os_str().is_empty())
+                .ok_or_else(|| wrong("names no socket, such as http+unix://%2Frun%2Fapp.sock/path"))?;
+            let (scheme, host) = ("http".to_owned(), "localhost".to_owned());
+            return Ok(Target { url: url.to_owned(), scheme, host, port: None, path, socket: Some(socket) });
+        }
         let address = authority.rsplit('@').next().unwrap_or(authority);
         let (host, port) = match address.strip_prefix('[').map(|inner| inner.split_once(']')) {
             Some(Some((host, after))) => (host, after.strip_prefix(':')),
@@ -57,7 +104,7 @@ impl Target {
             ),
             None => None,
         };
-        Ok(Target { url: url.to_owned(), scheme, host: host.to_owned(), port, path })
+        Ok(Target { url: url.to_owned(), scheme, host: host.to_owned(), port, path, socket: None })
     }
 
     /// The port to connect to.
@@ -68,6 +115,17 @@ impl Target {
     /// Whether the scheme is https.
     pub fn is_tls(&self) -> bool {
         self.scheme == "https"
+    }
+
+    /// Everywhere it may be connected to: the socket, or every address of the host.
+    ///
+    /// # Errors
+    /// As [`Target::resolve`].
+    pub fn peers(&self) -> Result<Vec<Peer>> {
+        match &self.socket {
+            Some(socket) => Ok(vec![Peer::Unix(socket.clone())]),
+            None => Ok(self.resolve()?.into_iter().map(Peer::Inet).collect()),
+        }
     }
 
     /// Every address of the host, in the system's order.
@@ -83,6 +141,18 @@ impl Target {
             .collect();
         if found.is_empty() { Err(failed("the name resolves to nothing".into())) } else { Ok(found) }
     }
+}
+
+/// A text with its `%2F` and the like as what they stand for; `None` where they stand for nothing.
+fn decoded(text: &str) -> Option<PathBuf> {
+    let mut parts = text.split('%');
+    let mut found = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        found.push(u8::from_str_radix(digits, 16).ok().filter(|byte| *byte != 0)?);
+        found.extend_from_slice(rest.as_bytes());
+    }
+    Some(String::from_utf8(found).ok()?.into())
 }
 
 #[cfg(test)]
@@ -105,6 +175,16 @@ mod tests {
     }
 
     #[test]
+    fn a_unix_socket_stands_in_the_hosts_place() {
+        let target = Target::parse("http+unix://%2Frun%2Fa%20b.sock/x?y=1").unwrap();
+        assert_eq!(target.peers().unwrap(), [Peer::Unix("/run/a b.sock".into())]);
+        assert_eq!(
+            (target.scheme.as_str(), target.host.as_str(), target.path.as_str()),
+            ("http", "localhost", "/x?y=1")
+        );
+    }
+
+    #[test]
     fn wrong_urls_are_refused() {
         for url in [
             "localhost:80",
@@ -116,6 +196,10 @@ mod tests {
             "http://[::1/",
             "ftp://h/",
             "http://h/a b",
+            "http+unix:///x",
+            "http+unix://%2/x",
+            "http+unix://a%00b/x",
+            "https+unix://%2Fa/x",
         ] {
             assert!(matches!(Target::parse(url), Err(Error::Usage(_))), "{url}");
         }

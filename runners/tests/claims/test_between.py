@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 
@@ -11,14 +13,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from runners import commands
 from runners.analysis.comparison import QUANTITIES, Verdict
-from runners.claims.between import differing, pairs, welch
+from runners.claims.between import differing, pairs, sentences, welch
 from runners.cli import lab
 from runners.commands import compare_folders
 from runners.errors import PlanError
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
-from runners.tests.fixtures.fake_run import make_run
+from runners.tests.fixtures.fake_run import RATES, make_run
 
 PROFILED = tuple(f"{workload}-{engine}-profiled" for workload in ("put", "get") for engine in ("rocksdb", "lsm"))
 
@@ -58,17 +61,87 @@ def test_two_engines_are_a_setting_and_no_verdict_comes_from_single_runs(tmp_pat
     runs = [read_run(a)], [read_run(b)]
     assert not differing(*runs)
     assert {pair.names for pair in pairs(*runs)} == {("RocksDB", "LSM")}
-    lines = compare_folders([a.path], [b.path], [], 0.02)
+    lines = list(sentences(compare_folders([a.path], [b.path], [], 0.02)))
     assert any("this is no verdict" in line for line in lines)
     assert not any(" than " in line for line in lines)
 
 
 def test_groups_of_runs_give_a_verdict(tmp_path: Path) -> None:
     groups = [[made(tmp_path, engine).path for _ in range(3)] for engine in ("rocksdb", "lsm")]
-    lines = compare_folders(groups[0], groups[1], [], 0.02)
+    lines = list(sentences(compare_folders(groups[0], groups[1], [], 0.02)))
     assert any("LSM is faster than RocksDB in p50" in line for line in lines)
-    same = compare_folders(groups[0], [made(tmp_path, "rocksdb").path for _ in range(3)], [], 0.02)
+    same = list(sentences(compare_folders(groups[0], [made(tmp_path).path for _ in range(3)], [], 0.02)))
     assert not any(" than " in line for line in same)
+
+
+def test_groups_are_compared_as_json(tmp_path: Path) -> None:
+    groups = [[made(tmp_path, engine).path for _ in range(2)] for engine in ("rocksdb", "lsm")]
+    sides = [
+        word for flag, group in zip(("--a", "--b"), groups, strict=True) for path in group for word in (flag, path)
+    ]
+    printed = CliRunner().invoke(lab, ["compare", "--json", *map(str, sides)])
+    put, get = json.loads(printed.stdout)
+    assert (put["workload"], get["workload"]) == ("put", "get")
+    assert put["a"] == "RocksDB" and put["b"] == "LSM" and put["runs"] == [2, 2] and put["verdicts"]
+    rows = {row["quantity"]: row for row in put["differences"]}
+    assert rows["p50_us"]["change"] < 0 and rows["p50_us"]["low"] <= rows["p50_us"]["change"] <= rows["p50_us"]["high"]
+
+
+#: Runs of `lab load` on a target, before and after it was changed: in the fixture LSM has the lower median.
+BEFORE, AFTER = "rocksdb", "lsm"
+
+
+def kept_load(root: Path, engine: str, target: Path) -> RunFolder:
+    folder = made(root, engine)
+    folder.update_manifest(experiment="load", parameters={"setting": f"target={target}", "rate_rps": 0})
+    return folder
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    path = tmp_path / "target.yaml"
+    path.write_text("name: mine\nurl: http://127.0.0.1:1\nworkloads: {put: {path: /}}\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("engine", "limit", "code", "outcome"),
+    [(AFTER, "p50<-3%", 3, "failed"), (BEFORE, "p50>+60%", 0, "passed"), (AFTER, "errors>+1%", 4, "inconclusive")],
+)
+def test_a_target_is_judged_against_a_folder_of_kept_runs(
+    engine: str, limit: str, code: int, outcome: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / "kept"
+    for _ in range(3):
+        kept_load(kept, BEFORE, target)
+    made(kept)  # a run of another kind is passed over
+    loaded = []
+
+    def load(given: Mapping[str, object]) -> RunFolder:
+        loaded.append(given)
+        return kept_load(tmp_path / "own", engine, target)
+
+    monkeypatch.setattr(commands, "load_target", load)
+    words = ["compare", "--target", str(target), "--baseline", str(kept), "--fail-on", limit, "--json"]
+    printed = CliRunner().invoke(lab, words)
+    (judged,) = json.loads(printed.stdout)["limits"]
+    assert (judged["outcome"], printed.exit_code) == (outcome, code), printed.output
+    assert len(loaded) == 3, "as often as there are kept runs"
+    assert all(given["rate_rps"] == RATES["put"] and given["setting"] == f"target={target}" for given in loaded)
+
+
+def test_one_kept_run_is_no_ground_and_none_is_an_error(
+    target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "load_target", lambda _: kept_load(tmp_path / "own", AFTER, target))
+    one = kept_load(tmp_path / "kept", BEFORE, target).path
+    words = ["compare", "--target", str(target), "--fail-on", "p50>+10%"]
+    alone = CliRunner().invoke(lab, [*words, "--baseline", str(one)])
+    assert alone.exit_code == 4 and "keep two or more" in alone.output
+    assert CliRunner().invoke(lab, [*words, "--baseline", str(one), "--inconclusive", "pass"]).exit_code == 0
+    with pytest.raises(PlanError, match="no complete run of `lab load`"):
+        commands.compare_with_runs({}, target, tmp_path / "own" / "..", [])
+    assert CliRunner().invoke(lab, [*words[:3], "--baseline", str(one)]).exit_code == 2, "without a limit"
 
 
 def test_a_run_given_twice_is_no_repeat(tmp_path: Path) -> None:
@@ -120,7 +193,7 @@ def test_other_rates_are_refused(tmp_path: Path) -> None:
 
 def test_a_page_has_every_sentence_and_figure_and_names_what_was_overlooked(tmp_path: Path) -> None:
     a, b, page = made(tmp_path), made(tmp_path, "lsm", kernel="6.12.0"), tmp_path / "compared.html"
-    lines = compare_folders([a.path], [b.path], ["machine.kernel"], 0.02, page)
+    lines = list(sentences(compare_folders([a.path], [b.path], ["machine.kernel"], 0.02, page)))
     text = unescape(page.read_text(encoding="utf-8"))
     assert all(line.strip().removesuffix(":") in text for line in lines)
     assert text.count("<svg") == 2 and text.count("data (CSV)") == 2, "PUT and GET"

@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from runners.claims.conclude import conclude
-from runners.claims.history import Trend, findings, sentinels, trends
+from runners.claims.history import Trend, findings, frame_trends, sentinels, trends
 from runners.cli import lab
 from runners.readers.reading import read_run
+from runners.readers.severity import Severity
 from runners.report import history as draw
 from runners.report import render
 from runners.storage.run_folder import RunFolder
@@ -60,6 +61,49 @@ def measured(
         }
     )
     return pd.DataFrame(rows), runs
+
+
+def profiled(shift_at: int, seed: int = 5, gone: bool = False) -> pd.DataFrame:
+    """Profiles of those runs: 60 frames with shares that scatter, of which `parse` takes more from one run on.
+
+    `gone`: before that run no profile holds it.
+    """
+    chance = np.random.default_rng(seed)
+    base = measured()[0].query("kind == 'load'").drop(columns=["metric", "value", "low", "high"])
+    rows = []
+    for index, run in enumerate(base.to_dict("records")):
+        about = {**run, "step": "put-rocksdb-profiled", "low": np.nan, "high": np.nan}
+        usual = {f"frame_{number}": 0.02 + 0.01 * (number % 9) for number in range(60)}
+        if index >= shift_at or not gone:
+            usual["parse"] = 0.09 if index >= shift_at else 0.06
+        rows += [about | {"frame": name, "share": max(0.005, chance.normal(at, 0.004))} for name, at in usual.items()]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_frame_that_takes_more_is_told_with_its_run_and_no_other_is(gone: bool) -> None:
+    found = frame_trends(profiled(12, gone=gone), *measured())
+    (told,) = findings(found)
+    assert told.steps == ("run-12",) and told.severity == Severity.WARNING
+    assert told.sentence.startswith("RocksDB PUT CPU share of parse, experiment 01, quick became higher by")
+    (trend,) = [trend for trend in found if trend.found]
+    assert trend.worse_within(8) and trend.found[0].after == pytest.approx(0.09, abs=0.005)
+    assert trend.written(trend.found[0].after).endswith("%") and trend.written(trend.found[0].after) in told.sentence
+
+
+def test_of_profiles_that_only_scatter_next_to_none_are_told() -> None:
+    told = sum(bool(list(findings(frame_trends(profiled(RUNS, seed), *measured())))) for seed in range(20))
+    assert told <= 3, "a twentieth of such histories, whose seeds are fixed"
+
+
+def test_a_frame_that_takes_more_is_an_alert(monkeypatch: pytest.MonkeyPatch) -> None:
+    measurements, runs = measured()
+    views = {"FROM measurements": measurements, "FROM runs": runs, "FROM frame_shares": profiled(13)}
+    past = SimpleNamespace(unreadable=(), query=views.__getitem__)
+    monkeypatch.setattr("runners.readers.history.open_history", lambda roots: past)
+    result = CliRunner().invoke(lab, ["history", "--within", "8", "--json"])
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["worse"] == ["RocksDB PUT CPU share of parse, experiment 01, quick"]
 
 
 def put_of(found: list[Trend]) -> Trend:
@@ -137,7 +181,7 @@ def test_a_figure_that_got_worse_lately_is_an_alert(
     planted: dict[str, float], within: int, exit_code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measurements, runs = measured(**planted)  # type: ignore[arg-type]
-    views = {"FROM measurements": measurements, "FROM runs": runs}
+    views = {"FROM measurements": measurements, "FROM runs": runs, "FROM frame_shares": profiled(RUNS).iloc[:0]}
     past = SimpleNamespace(unreadable=("a broken run",), query=views.__getitem__)
     monkeypatch.setattr("runners.readers.history.open_history", lambda roots: past)
     result = CliRunner().invoke(lab, ["history", "--within", str(within), "--json"])

@@ -9,8 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from runners.cli import lab
+from runners.design.block import FixedRate, Ladder
+from runners.design.experiment import experiment
+from runners.design.parameter import validate
 from runners.design.target import FORM, TEMPLATE, TargetFile, read_target
 from runners.errors import PlanError
+from runners.experiments.registry import blocks_of, questions_of
 
 LEAST = """\
 name: a
@@ -94,6 +98,8 @@ def test_a_secret_is_in_no_argument_and_no_manifest(tmp_path: Path, monkeypatch:
         ("name: a\n", "", "line 1", "missing required field `name`"),
         ("127.0.0.1:18501", "127.0.0.1:18501/api", "line 3, key url", "more than scheme"),
         ("127.0.0.1:18501", "127.0.0.1:99999", "line 3, key url", "no port"),
+        ("http://127.0.0.1:18501", "'unix:'", "line 3, key url", "regex"),
+        ("http://127.0.0.1:18501", "'unix:{socket}'", "line 3, key url", "{socket} in it and in command"),
         ("ready:", "data: ../elsewhere\nready:", "line 4, key data", "below `directory`"),
         ("ready:", "data: /\nready:", "line 4, key data", "below `directory`"),
         ("ready:", "data: .\nready:", "line 4, key data", "below `directory`"),
@@ -101,6 +107,8 @@ def test_a_secret_is_in_no_argument_and_no_manifest(tmp_path: Path, monkeypatch:
         ("ready:", "headers: {A: \"b\\r\\nC: d\"}\nready:", "line 4, key headers.A", "no header"),
         ("ready:", "environment: {A: 1}\nready:", "line 4, key environment.A", "expected `str | object`"),
         ("ready:", "environment: {A: {form: B}}\nready:", "line 4, key environment.A", "from"),
+        ("ready:", "categories: {db: [x]}\nready:", "line 4, key categories", "db"),
+        ("ready:", "categories: {storage: ['(']}\nready:", "line 4, key categories.storage", "no regular expression"),
         ("ready:", "name: b\nready:", "line 4, key name", "stands twice"),
         ("ready:", "workloads: &w {a: *w}\nready:", "line 4", "holds itself"),
         ("ready: {", "ready: [", "line 4", "no YAML"),
@@ -144,3 +152,67 @@ def test_the_schema_knows_every_key_and_is_printed() -> None:
     assert target["additionalProperties"] is False
     assert {"name", "command", "ready", "workloads", "headers"} <= set(target["properties"])
     assert set(target["required"]) == {"name", "url", "workloads"}
+
+
+def test_a_unix_socket_lies_in_the_folder_of_the_server_or_has_a_place_of_its_own(tmp_path: Path) -> None:
+    named = read(tmp_path, LEAST.replace("http://127.0.0.1:18501", "unix:run/app.sock"))
+    assert named.socket == tmp_path / "run" / "app.sock" and not named.repeatable
+    own = read(tmp_path, LEAST.replace("http://127.0.0.1:18501", '"unix:{socket}"').replace('"18501"', '"{socket}"'))
+    assert own.repeatable
+    placed = own.placed(0, tmp_path, Path("/tmp/a b/socket"))
+    assert placed.target.command == ("python3", "server.py", "/tmp/a b/socket")
+    assert placed.base_url == "http+unix://%2Ftmp%2Fa%20b%2Fsocket"
+    with pytest.raises(PlanError, match="key pprof"):
+        read(tmp_path, LEAST.replace("http://127.0.0.1:18501", "unix:a\npprof: /debug"))
+
+
+BOTH = LEAST.replace("get: {method: GET, path: /x}", "list: {path: /x}\n  put: {method: PUT, path: /x}")
+
+
+def in_place_of_stores(number: str, *paths: Path) -> dict[str, object]:
+    plan = experiment(number)
+    return dict(validate(plan.parameters, {"size": "smoke", "target": ", ".join(map(str, paths))}))
+
+
+@pytest.mark.parametrize(
+    ("number", "names"),
+    [
+        ("01", ["get-list", "put"]),
+        ("04", ["cold-and-warm", "get-list-a", "get-list-b", "put-a", "put-b"]),
+    ],
+)
+def test_targets_take_the_place_of_the_stores_of_an_experiment(number: str, names: list[str], tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(BOTH)
+    second.write_text(BOTH.replace("name: a", "name: b"))
+    asked = in_place_of_stores(number, first, second)
+    blocks = blocks_of(number, asked)  # type: ignore[arg-type]
+    assert [block.name for block in blocks] == names
+    for block in blocks:
+        assert isinstance(block, FixedRate | Ladder)
+        treatments = block.treatments if isinstance(block, FixedRate) else (block.server.treatment,)
+        assert all(each.target in (first, second) for each in treatments)
+        assert block.workload.script == TEMPLATE and not block.workload.filled_keys
+    keys = {each.question.key for each in questions_of(number, asked)}
+    assert ("servers" in keys) == (number != "04") and not keys & {"rate", "engines", "put", "warm"}
+    assert questions_of(number, in_place_of_stores(number, first)) == (), "one server is compared with none"
+
+
+def test_the_path_of_a_target_is_kept_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, LEAST)
+    monkeypatch.chdir(tmp_path)
+    assert validate(experiment("01").parameters, {"target": "a.yaml"})["target"] == str(path)
+    assert validate(experiment("09").parameters, {"a": "target=a.yaml"})["a"] == f"target={path}"
+
+
+def test_targets_that_can_not_stand_beside_each_other_are_refused(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(LEAST)
+    second.write_text(LEAST)
+    with pytest.raises(PlanError, match="two have this name"):
+        in_place_of_stores("01", first, second)
+    second.write_text(LEAST.replace("name: a", "name: b").replace("path: /x", "path: /y"))
+    with pytest.raises(PlanError, match="different requests"):
+        blocks_of("01", in_place_of_stores("01", first, second))  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="can't be read"):
+        in_place_of_stores("01", tmp_path / "absent.yaml")

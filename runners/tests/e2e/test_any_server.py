@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -27,13 +29,30 @@ from runners.toolchain.workshop import truepace_tool
 
 pytestmark = pytest.mark.e2e
 EXAMPLES = ROOT / "runners" / "docs" / "examples"
-TOOLS = {"python": "python3", "node": "node", "go": "go", "jdk": "java", "nginx": "nginx"}
+TOOLS = {"python": "python3", "uvicorn": "python3", "node": "node", "go": "go", "jdk": "java", "nginx": "nginx"}
+#: The shortest search and the shortest comparison that there are.
+KNEE = ("--size", "smoke", "--minutes", "0.2", "-p", "probe_s=0.1", "-p", "precision=1", "--connections", "2")
+COMPARED = ("--size", "smoke", "--minutes", "1.5", "--connections", "2", "-p", "repeat_s=0.5", "-p", "rate_rps=50")
 HOSTILE = "<script>alert('target')</script>"
 SECRET = "hush-hush-0815"
 
 
 def test_every_example_has_a_tool() -> None:
     assert {path.name for path in EXAMPLES.iterdir()} == TOOLS.keys()
+
+
+@pytest.fixture(autouse=True)
+def own_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python3` is the interpreter of the tests, which has the packages of the examples."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
+def needs(name: str) -> None:
+    """Skip, by a message, what this machine lacks the tool for."""
+    if shutil.which(TOOLS[name]) is None:
+        pytest.skip(f"{TOOLS[name]} is not on this machine")
+    if name == "uvicorn" and importlib.util.find_spec(name) is None:
+        pytest.skip("uvicorn is not installed")
 
 
 def _copied(name: str, folder: Path) -> Path:
@@ -47,9 +66,76 @@ def _copied(name: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_an_example_carries_a_load(name: str, tmp_path: Path) -> None:
-    if shutil.which(TOOLS[name]) is None:
-        pytest.skip(f"{TOOLS[name]} is not on this machine")
-    file = read_target(_copied(name, tmp_path / name))
+    needs(name)
+    _carries_a_load(_copied(name, tmp_path / name), tmp_path)
+
+
+#: Python's own server behind TLS with a certificate that nobody has signed, or on a Unix socket; it wants a token.
+SECURED = """
+import http.server, os, socketserver, ssl, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    def address_string(self):
+        return ""
+    def do_GET(self):
+        right = self.headers.get("Authorization") == "Bearer " + os.environ["TOKEN"]
+        self.send_response(200 if right else 403)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+
+kind = socketserver.TCPServer if sys.argv[1].isdigit() else socketserver.UnixStreamServer
+class Server(socketserver.ThreadingMixIn, kind):
+    daemon_threads = True
+    request_queue_size = 64
+
+if sys.argv[1].isdigit():
+    server = Server(("127.0.0.1", int(sys.argv[1])), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("certificate.pem", "key.pem")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+else:
+    server = Server(sys.argv[1], Handler)
+server.serve_forever()
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "url"),
+    [("{port}", "https://127.0.0.1:{port}"), ("{socket}", "unix:{socket}"), ("app.sock", "unix:app.sock")],
+    ids=["https", "socket", "own-socket"],
+)
+def test_https_and_unix_sockets_carry_a_load_with_a_token(
+    where: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_TEST_TOKEN", SECRET)
+    if url.startswith("https"):
+        if shutil.which("openssl") is None:
+            pytest.skip("openssl, which makes a certificate, is not on this machine")
+        made = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+        command = ["openssl", *made.split(), "-keyout", "key.pem", "-out", "certificate.pem"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "server.py").write_text(SECURED, encoding="utf-8")
+    described = {
+        "name": "secured",
+        "command": [sys.executable, "server.py", where],
+        "url": url,
+        "environment": {"TOKEN": {"from": "LAB_TEST_TOKEN"}},
+        "headers": {"Authorization": {"from": "LAB_TEST_TOKEN", "prefix": "Bearer "}},
+        "ready": {"url": "/health"},
+        "workloads": {"get": {"path": "/x"}},
+    }
+    path = tmp_path / "target.yaml"
+    path.write_bytes(msgspec.yaml.encode(described))
+    _carries_a_load(path, tmp_path)
+
+
+def _carries_a_load(path: Path, tmp_path: Path) -> None:
+    """Every workload of a target has its response, a hundred times in a second; nothing of the server is left."""
+    file = read_target(path)
     build(file, tmp_path / "build.log")
     tool = truepace_tool(build_truepace(print))
     server = launch(file, tmp_path / "run")
@@ -66,6 +152,7 @@ def test_an_example_carries_a_load(name: str, tmp_path: Path) -> None:
     finally:
         server.stop()
     assert all(gone(pid) for pid in processes)
+    assert file.target.url != "unix:{socket}" or not Path(server.command[-1]).parent.exists()
 
 
 def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_target(
@@ -97,15 +184,95 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
         assert not file.is_file() or SECRET.encode() not in file.read_bytes(), file
 
 
-@pytest.mark.long
-def test_a_knee_is_found(tmp_path: Path) -> None:
-    path = _copied("python", tmp_path / "it")
-    short = ("-p", "probe_s=0.5", "-p", "precision=0.5", "--minutes", "0.4", "--connections", "4", "--size", "smoke")
-    done = lab("knee", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
+def _knee(name: str, path: Path, runs: Path) -> None:
+    done = lab("knee", "--target", str(path), *KNEE, "--json", runs=runs)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert {load["treatment"] for load in told["loads"] if load["role"] != "sentinel"} == {"python"}
-    assert told["conclusions"]["answer"]
+    found = json.loads(done.stdout)
+    assert {load["treatment"] for load in found["loads"] if load["role"] != "sentinel"} == {name}
+    assert found["conclusions"]["answer"]
+    assert "<svg" in RunFolder.open(Path(found["run"])).report_html.read_text(encoding="utf-8")
+
+
+def test_a_knee_is_found(tmp_path: Path) -> None:
+    _knee("python", _copied("python", tmp_path / "it"), tmp_path / "runs")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_example_goes_from_an_empty_folder_through_knee_and_comparison_to_a_report(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs(name)
+    monkeypatch.chdir(tmp_path)
+    one, other = (_copied(name, tmp_path / each) for each in ("one", "other"))
+    other.write_text(other.read_text(encoding="utf-8").replace(f"name: {name}", "name: other"), encoding="utf-8")
+    _knee(name, one, tmp_path / "knees")
+    done = lab("compare", "--target", str(one), "--target", str(other), *COMPARED, "--json", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    (found,) = result["comparisons"]
+    rows = {row["quantity"]: row for row in found["rows"]}
+    assert found["baseline"] == name and {row["treatment"] for row in rows.values()} == {"other"}
+    assert rows["cpu_us"]["baseline_value"] > 0
+    assert bool(found["control"]) == (name != "nginx"), "the port of nginx is in its own file: a process of it is alone"
+    assert "<svg" in RunFolder.open(Path(result["run"])).report_html.read_text(encoding="utf-8")
+
+
+NAMES = "--perf-basic-prof --interpreted-frames-native-stack"
+#: By example: who samples it, its environment, and a function of its server that the profile holds.
+PROFILED = {
+    "python": ("py-spy", "", "BaseHTTPRequestHandler.handle"),
+    "node": ("perf cpu-clock", f"environment: {{NODE_OPTIONS: {NAMES}}}\n", "server.js"),
+    "go": ("pprof", "", "net/http.(*conn)"),
+    "jdk": ("", "", "Server.lambda"),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PROFILED)
+def test_an_example_is_profiled_by_what_is_there(name: str, tmp_path: Path) -> None:
+    needs(name)
+    engine, more, function = PROFILED[name]
+    path = _copied(name, tmp_path / "it")
+    path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
+    short = ("--size", "smoke", "--rate", "1000", "--duration", "3")
+    done = lab("profile", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    folder = RunFolder.open(Path(json.loads(done.stdout)["run"]))
+    (step,) = [each for each in read_run(folder).steps if each.name.endswith("-profiled")]
+    if note := step.record.profiler_note:
+        pytest.skip(f"can't sample here: {note}")
+    assert engine in step.record.profiler.engine and step.record.profiler.samples["cpu"] > 0
+    assert any(function in frame for frame in step.frames["frames"]["frame"]), set(step.frames["frames"]["frame"])
+    assert not step.frames["shares"].empty
+    for form in ("speedscope", "pprof"):
+        out = tmp_path / form
+        done = lab("export", str(folder.path), "--format", form, "--output", str(out), runs=tmp_path / "runs")
+        assert done.returncode == 0 and out.stat().st_size > 0, done.stderr
+
+
+@pytest.mark.long
+def test_experiment_01_runs_on_two_targets_in_place_of_the_stores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "other"):
+        path = _copied("node", tmp_path / name)
+        text = path.read_text(encoding="utf-8").replace("name: node", f"name: {name}")
+        path.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    given = ("-p", "target=one/target.yaml,other/target.yaml", "-p", "profile=none", "-p", "rate_rps=500")
+    done = lab("run", "01", "--size", "smoke", *given, "--json", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    loads = [(load["treatment"], load["name"]) for load in result["loads"] if load["role"] == "load"]
+    assert loads == [(of, f"{what}-{of}") for what in ("put", "get") for of in ("one", "other")], "none of a store"
+    assert all("log of a JVM" in load["left_out"] for load in result["loads"] if load["role"] == "load")
+    assert [each["key"] for each in result["conclusions"]["answers"]] == ["servers"]
+    folder = RunFolder.open(Path(result["run"]))
+    assert {target["name"] for target in folder.manifest()["targets"]} == {"one", "other"}
+    assert "published" not in folder.report_md.read_text(encoding="utf-8").lower()
+    for step in read_run(folder).find():
+        assert step.frames["telemetry"]["server_cpu_cores"].notna().any() and not step.frames["stalls"].columns.empty
 
 
 def test_a_sleep_in_each_request_fails_a_limit_against_the_revision_before_it(tmp_path: Path) -> None:

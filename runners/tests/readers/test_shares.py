@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from runners.design.target import Category
 from runners.readers.errors import ReadError
 from runners.readers.stacks import (
     CATEGORIES,
     OTHER,
     classifier,
+    classifier_of,
     effective_samples,
     frames_frame,
     load_rules,
@@ -23,6 +26,7 @@ from runners.readers.stacks import (
     shares_frame,
     wilson,
 )
+from runners.storage.schema import ServerRecord
 
 DATA = Path(__file__).parents[1] / "data" / "profile"
 SELECTOR = "one/nio/server/SelectorThread.run"
@@ -72,6 +76,14 @@ HANDLER = f"{SESSION};one/nio/http/HttpSession.handleParsedRequest"
 )  # fmt: skip
 def test_the_deepest_frame_with_a_meaning_decides(stack: str, category: str) -> None:
     assert classifier().stack(stack.split(";")) == category
+
+
+def test_a_target_names_its_own_frames_and_the_rest_is_as_ever() -> None:
+    rules = classifier_of(ServerRecord(categories={"storage": ("^sqlite3", "\\bdb\\.py")}))
+    assert rules.stack(["main", "handle (app/db.py)", "memcpy"]) == "storage"
+    assert rules.stack(["main", "sqlite3_step", "tcp_sendmsg"]) == "socket write", "the deepest frame with a meaning"
+    assert classifier().stack(["main", "sqlite3_step"]) == "other"
+    assert set(get_args(Category)) <= set(CATEGORIES)
 
 
 @pytest.mark.parametrize("engine", ["rocksdb", "lsm"])

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from runners.errors import ToolError
+from runners.toolchain import build
 from runners.toolchain.build import MEASURING_ROOMS, lab_source_hash, source_hash
-from runners.toolchain.tools import PACKAGE
+from runners.toolchain.tools import PACKAGE, SERVER_JAVA
 
 
 def package(root: Path) -> Path:
@@ -45,3 +47,30 @@ def test_a_file_that_changes_its_name_changes_the_hash(tmp_path: Path) -> None:
 
 def test_the_rooms_that_measure_are_there() -> None:
     assert all((PACKAGE / room).is_dir() for room in MEASURING_ROOMS)
+
+
+def test_the_profiler_of_a_users_jvm_is_that_of_the_labs_own_servers() -> None:
+    pom = (SERVER_JAVA / "pom.xml").read_text(encoding="utf-8")
+    assert f"<async-profiler.version>{build.ASYNC_PROFILER}</async-profiler.version>" in pom
+
+
+def test_the_profiler_is_fetched_once_where_no_server_was_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "PROFILER_JARS", tmp_path / "absent")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(ToolError, match="mvn"):
+        build.fetch_profiler(print)
+    maven = tmp_path / "bin" / "mvn"
+    maven.parent.mkdir()
+    maven.write_text(
+        "#!/bin/bash\nfor word; do case $word in -Dartifact=*) part=${word#*:}; part=${part%:*};; "
+        '-DoutputDirectory=*) folder=${word#*=};; esac; done\n: > "$folder/$part.jar"\n'
+    )
+    maven.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{maven.parent}:/usr/bin:/bin")
+    folder = build.fetch_profiler(print)
+    assert sorted(path.name for path in folder.iterdir()) == ["async-profiler.jar", "jfr-converter.jar"]
+    maven.unlink()
+    assert build.fetch_profiler(print) == folder, "nothing is fetched again"

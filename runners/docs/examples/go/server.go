@@ -4,6 +4,7 @@ package main
 import (
 	"log"
 	"net/http"
+	_ "net/http/pprof" // its own profile, which `pprof` in target.yaml names
 	"os"
 )
 

@@ -164,7 +164,7 @@ pub(super) struct Args {
     /// Print the version first; without a URL, that is all
     #[arg(short = 'v', long, help_heading = SYSTEM)]
     pub(super) version: bool,
-    /// What to load: http://host[:port]/path
+    /// What to load: http://host[:port]/path, https too, or http+unix://%2Fpath%2Fof.sock/path
     #[arg(
         value_name = "URL",
         required_unless_present_any = ["version", "targets", "completions", "man"],

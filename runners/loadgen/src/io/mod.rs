@@ -16,8 +16,8 @@ mod uring;
 pub use tls::Tls;
 
 use crate::error::{Error, Result};
+use crate::target::Peer;
 use std::io;
-use std::net::SocketAddr;
 
 /// What happened on a connection.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub trait Io {
     ///
     /// # Errors
     /// When the system has no socket to give, or refuses at once.
-    fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()>;
+    fn connect(&mut self, connection: usize, peer: &Peer) -> io::Result<()>;
 
     /// Sends all of `bytes`, now or as soon as the peer takes them, after what was sent before.
     ///

@@ -1,10 +1,12 @@
 //! The engine's view of sockets on top of a system that tells which sockets are ready.
 
 use super::{Arrived, Event, Io, ReceiveClock};
+use crate::target::Peer;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, connect, recv, send, socket, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send, socket, sockopt,
+};
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 /// One read takes at most this much; larger answers take several.
@@ -84,13 +86,31 @@ fn token_of(connection: usize, generation: u32) -> u64 {
 }
 
 /// Opens a socket that never blocks and never waits to fill a packet.
-pub(super) fn open_socket(address: SocketAddr) -> io::Result<OwnedFd> {
-    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+pub(super) fn open_socket(peer: &Peer) -> io::Result<OwnedFd> {
+    let family = match peer {
+        Peer::Inet(address) if address.is_ipv6() => AddressFamily::INET6,
+        Peer::Inet(_) => AddressFamily::INET,
+        Peer::Unix(_) => AddressFamily::UNIX,
+    };
     let fd = socket(family, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&fd, true)?;
-    sockopt::set_tcp_nodelay(&fd, true)?;
+    if family != AddressFamily::UNIX {
+        sockopt::set_tcp_nodelay(&fd, true)?;
+    }
     Ok(fd)
+}
+
+/// Starts to connect a socket; it is writable when that has ended.
+pub(super) fn begin_connect(fd: &OwnedFd, peer: &Peer) -> io::Result<()> {
+    let begun = match peer {
+        Peer::Inet(address) => connect(fd, address),
+        Peer::Unix(path) => connect(fd, &SocketAddrUnix::new(path.as_path())?),
+    };
+    match begun {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[cfg(any(target_os = "linux", target_os = "freebsd"))]
@@ -100,17 +120,15 @@ const NO_SIGPIPE: SendFlags = SendFlags::NOSIGNAL;
 const NO_SIGPIPE: SendFlags = SendFlags::empty();
 
 impl<P: Poller> Io for Readiness<P> {
-    fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()> {
+    fn connect(&mut self, connection: usize, peer: &Peer) -> io::Result<()> {
         self.close(connection);
-        let fd = open_socket(address)?;
+        let fd = open_socket(peer)?;
+        // the kernel stamps packets, and there are none on a Unix socket
         #[cfg(target_os = "linux")]
-        if self.stamps && !super::stamped::stamp(&fd) {
+        if self.stamps && (matches!(peer, Peer::Unix(_)) || !super::stamped::stamp(&fd)) {
             (self.stamps, self.clock) = (false, ReceiveClock::User);
         }
-        match connect(&fd, &address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(error.into()),
-        }
+        begin_connect(&fd, peer)?;
         let slot = &mut self.slots[connection];
         slot.generation = slot.generation.wrapping_add(1);
         slot.connecting = true;

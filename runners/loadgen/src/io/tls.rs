@@ -5,12 +5,12 @@
 
 use super::{Event, Io, ReceiveClock};
 use crate::error::{Error, Result};
+use crate::target::Peer;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// [`Io`] over TLS.
@@ -88,12 +88,12 @@ impl Tls {
 }
 
 impl Io for Tls {
-    fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()> {
+    fn connect(&mut self, connection: usize, peer: &Peer) -> io::Result<()> {
         if let Some(name) = &self.names[connection] {
             let tls = ClientConnection::new(self.config.clone(), name.clone()).map_err(io::Error::other)?;
             self.sessions[connection] = Some(Box::new(Session { tls, stands: false, ended: false }));
         }
-        self.inner.connect(connection, address)
+        self.inner.connect(connection, peer)
     }
 
     fn send(&mut self, connection: usize, bytes: &[u8]) -> io::Result<()> {

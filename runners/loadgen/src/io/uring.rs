@@ -2,16 +2,15 @@
 //! without a read each (Linux 6.12 and later, where a wait can end at a moment of the clock).
 
 use super::provided::ProvidedBuffers;
-use super::readiness::open_socket;
+use super::readiness::{begin_connect, open_socket};
 use super::{Arrived, Event, Io, ReceiveClock};
 use crate::clock::{NS_PER_S, monotonic_ns};
+use crate::target::Peer;
 use io_uring::types::{Fd, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
-use rustix::io::Errno;
-use rustix::net::{Shutdown, connect, shutdown, sockopt};
+use rustix::net::{Shutdown, shutdown, sockopt};
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const ENTRIES: u32 = 256;
@@ -155,13 +154,10 @@ impl Uring {
 }
 
 impl Io for Uring {
-    fn connect(&mut self, connection: usize, address: SocketAddr) -> io::Result<()> {
+    fn connect(&mut self, connection: usize, peer: &Peer) -> io::Result<()> {
         self.close(connection);
-        let socket = open_socket(address)?;
-        match connect(&socket, &address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let socket = open_socket(peer)?;
+        begin_connect(&socket, peer)?;
         let slot = &mut self.slots[connection];
         slot.generation = slot.generation.wrapping_add(1);
         let token = token_of(connection, slot.generation, Operation::Connect);

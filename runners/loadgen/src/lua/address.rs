@@ -1,16 +1,16 @@
 //! Addresses in scripts: `wrk.lookup`, `wrk.connect`, `thread.addr`.
 
+use crate::target::Peer;
 use dns_lookup::{AddrInfoHints, LookupError, SockType, getaddrinfo};
 use mlua::{Lua, MetaMethod, UserData, UserDataMethods, UserDataRef};
-use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long `wrk.connect` waits.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An address as a script holds it; `tostring` gives `host:port`.
-#[derive(Debug, Clone, Copy)]
-pub struct Address(pub SocketAddr);
+/// An address as a script holds it; `tostring` gives `host:port`, or a Unix socket's path.
+#[derive(Debug, Clone)]
+pub struct Address(pub Peer);
 
 impl UserData for Address {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
@@ -33,10 +33,10 @@ pub fn lookup(_: &Lua, (host, service): (String, Option<String>)) -> mlua::Resul
     let hints = AddrInfoHints { socktype: SockType::Stream.into(), ..AddrInfoHints::default() };
     let found = getaddrinfo(Some(&host), Some(port), Some(hints))
         .map_err(|error: LookupError| failed(&std::io::Error::from(error)))?;
-    found.map(|one| one.map(|info| Address(info.sockaddr)).map_err(|error| failed(&error))).collect()
+    found.map(|one| one.map(|info| Address(Peer::Inet(info.sockaddr))).map_err(|error| failed(&error))).collect()
 }
 
 /// `wrk.connect(addr)`: whether somebody listens there.
 pub fn connect(_: &Lua, address: UserDataRef<Address>) -> mlua::Result<bool> {
-    Ok(TcpStream::connect_timeout(&address.0, CONNECT_TIMEOUT).is_ok())
+    Ok(address.0.listens(CONNECT_TIMEOUT).is_ok())
 }

@@ -7,8 +7,8 @@ use crate::cli::TargetConfig;
 use crate::error::{Error, Result, ScriptError};
 use crate::http::{RequestKind, check_requests, divide_requests};
 use crate::tags::Tags;
+use crate::target::Peer;
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, UserDataRef, Value};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// A Lua state that knows `wrk` and has run the script's body.
@@ -65,8 +65,8 @@ impl Script {
     ///
     /// # Errors
     /// [`Error::Script`].
-    pub fn set_addresses(&self, addresses: &[SocketAddr]) -> Result<()> {
-        let found: Vec<_> = addresses.iter().copied().map(address::Address).collect();
+    pub fn set_addresses(&self, addresses: &[Peer]) -> Result<()> {
+        let found: Vec<_> = addresses.iter().cloned().map(address::Address).collect();
         self.wrk().and_then(|wrk| wrk.set("addrs", found)).map_err(|error| script_error(&self.path, &error))
     }
 

@@ -1,15 +1,15 @@
 //! The `thread` that `setup` gets: one worker, seen from a script.
 
 use super::address::Address;
+use crate::target::Peer;
 use mlua::{Lua, UserData, UserDataFields, UserDataMethods, UserDataRef, Value, WeakLua};
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What a script may change of a worker.
 #[derive(Debug, Clone)]
 pub struct ThreadControl {
-    address: Arc<Mutex<SocketAddr>>,
+    address: Arc<Mutex<Peer>>,
     /// How often the address was set.
     moves: Arc<AtomicU32>,
     stop: Arc<AtomicBool>,
@@ -17,13 +17,13 @@ pub struct ThreadControl {
 
 impl ThreadControl {
     /// A worker that will connect to `address`.
-    pub fn new(address: SocketAddr) -> Self {
+    pub fn new(address: Peer) -> Self {
         ThreadControl { address: Arc::new(Mutex::new(address)), moves: Arc::default(), stop: Arc::default() }
     }
 
     /// Where the worker connects.
-    pub fn address(&self) -> SocketAddr {
-        *self.address.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    pub fn address(&self) -> Peer {
+        self.address.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
     /// How often a script has set the address. Connections made before the last time go to the old one.
@@ -32,7 +32,7 @@ impl ThreadControl {
         self.moves.load(Ordering::Relaxed)
     }
 
-    fn move_to(&self, address: SocketAddr) {
+    fn move_to(&self, address: Peer) {
         *self.address.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = address;
         self.moves.fetch_add(1, Ordering::Relaxed);
     }
@@ -59,7 +59,7 @@ impl UserData for Thread {
     fn add_fields<F: UserDataFields<Self>>(fields: &mut F) {
         fields.add_field_method_get("addr", |_, thread| Ok(Address(thread.control.address())));
         fields.add_field_method_set("addr", |_, thread, address: UserDataRef<Address>| {
-            thread.control.move_to(address.0);
+            thread.control.move_to(address.0.clone());
             Ok(())
         });
     }

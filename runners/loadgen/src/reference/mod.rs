@@ -146,7 +146,7 @@ fn serve(_: &Args) -> Result<Value> {
 
 fn load(args: &Args, rate: f64) -> Result<Value> {
     let target = Target::parse(&args.url)?;
-    if target.is_tls() {
+    if target.is_tls() || target.socket.is_some() {
         return Err(Error::Usage("the reference clients speak http:// only".into()));
     }
     let connections = args.connections;

@@ -320,7 +320,7 @@ impl Worker {
         connection.state = State::Connecting;
         connection.since_ns = now;
         connection.moves = control.moves();
-        if self.io.connect(index, control.address()).is_err() {
+        if self.io.connect(index, &control.address()).is_err() {
             self.fail(index, Failure::Connect, now);
         }
     }

@@ -29,3 +29,4 @@ mod stall_witness;
 mod stalls;
 mod support;
 mod terminal;
+mod unix;

@@ -4,6 +4,7 @@ use crate::support::Scratch;
 use truepace::cli;
 use truepace::lua::{RequestKind, Script, ThreadControl};
 use truepace::tags::Tags;
+use truepace::target::Peer;
 
 /// A worker's script after its `init`, with the script of the main thread that set it up.
 fn load(text: &str, tags: &Tags) -> Script {
@@ -13,7 +14,8 @@ fn load(text: &str, tags: &Tags) -> Script {
         cli::parse(["truepace", "-s", &path, "http://it/base"].map(str::to_owned).to_vec()).expect("it is taken");
     let main = Script::load(config.first(), tags).expect("it loads");
     let mut worker = Script::load(config.first(), tags).expect("it loads");
-    main.setup(&worker, &ThreadControl::new("127.0.0.1:9".parse().expect("an address"))).expect("it is set up");
+    main.setup(&worker, &ThreadControl::new(Peer::Inet("127.0.0.1:9".parse().expect("an address"))))
+        .expect("it is set up");
     worker.init("http://it/base", &[]).expect("init() runs");
     worker
 }
