@@ -1,8 +1,8 @@
 """Describe a server that is none of the lab's: `target.yaml` as a typed record; errors name line and key.
 
 `{port}` in command, environment and url stands for a free port of the lab's choice, `{socket}` for the path of a Unix
-socket, and `{data}` for an empty folder, so that several processes of one description can be up at once. `{host}` stands
-for the address to listen on: the loopback, unless generators on other hosts are to reach the server.
+socket, and `{data}` for an empty folder, so that several processes of one description can be up at once. `{host}`
+stands for the address to listen on: the loopback, unless generators on other hosts are to reach the server.
 
 A secret is named and never written: `{from: NAME}` stands for a variable of the lab's own environment, which is read
 when it is used. What is kept of a target in a manifest is `described`.
