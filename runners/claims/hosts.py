@@ -15,6 +15,8 @@ from runners.storage.schema import ShareRecord
 MEDIAN = 0.5
 #: From this share of the median on, the network is part of the answer.
 NETWORK_SHARE = 0.2
+#: Where no latency may be quoted, a round trip of so long is named all the same.
+FAR_US = 1_000.0
 #: Segments sent again, as a share of those sent; TCP sends some again that were only late, so a few prove nothing.
 LOSS, FEWEST_REPEATED = 0.001, 10
 #: Cores that stand still for this share of the time make a tail of their own.
@@ -40,12 +42,16 @@ def round_trip_us(share: ShareRecord) -> float | None:
 
 def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
     median, trip_us = facts.quoted(step, MEDIAN), round_trip_us(share)
-    if median is not None and trip_us is not None and trip_us >= NETWORK_SHARE * median.value:
+    least_us = FAR_US if median is None else NETWORK_SHARE * median.value
+    if trip_us is not None and trip_us >= least_us:
+        beside = "no response time is quoted" if median is None else f"the median is {write.latency(median.value)}"
         text = (
-            f"{step.label}: from host {share.host} a round trip over the network takes {write.latency(trip_us)}, and "
-            f"the median response time is {write.latency(median.value)}"
+            f"{step.label}: from host {share.host} a round trip over the network takes {write.latency(trip_us)}, which "
+            f"is part of each response time; {beside}"
         )
-        evidence: dict[str, write.Value] = {"round_trip_us": trip_us, "p50_us": median.value}
+        evidence: dict[str, write.Value] = {"round_trip_us": trip_us}
+        if median is not None:
+            evidence["p50_us"] = median.value
         yield Finding(
             "F01", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
             "measure from a host that is nearer, or read the response time as one over this network",
