@@ -165,7 +165,8 @@ def history_of(folders: Iterable[RunFolder], only: str | None = None, seen: set[
     for frame in COLUMNS if only is None else _MEASURED:
         _frame_view(connection, frame, found)
     connection.execute(_MEASUREMENTS)
-    connection.execute(_FRAME_SHARES)
+    if only is None:
+        connection.execute(_FRAME_SHARES)
     return History(connection, tuple(unreadable))
 
 
