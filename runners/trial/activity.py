@@ -84,7 +84,7 @@ ROLES = (
 #: Roles that respond to no request.
 BACKGROUND = ("jit", "gc", "flush", "compaction", "profiler")
 OTHER = "other"
-THIS_PROGRAM = "this lab"
+THIS_PROGRAM, ENDED = "this lab", "ended processes"
 SENDING = "sending"  # of the generator, not of the server
 #: Other processes are listed from this much CPU time on, since the sampling began.
 LEAST_OTHER_NS = 1_000_000
@@ -95,11 +95,24 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 
 @dataclass(slots=True)
 class _Other:
-    """A process that is none of the load's: its CPU time when first and when last read."""
+    """A process that is none of the load's: its CPU time when first and when last read.
 
-    name: str
+    Its name is read when it has worked: until then it may be that of the program that started it.
+    """
+
     first_ns: int
     last_ns: int
+    name: str = ""
+
+
+def _name(pid: int) -> str:
+    if pid == os.getpid():
+        return THIS_PROGRAM
+    try:
+        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ENDED
+    return _KWORKER.sub("kworker", name)
 
 
 def role(name: str) -> str:
@@ -270,10 +283,7 @@ class Activity:
         first = not self._others
         for pid in psutil.pids():
             if pid not in self._others and pid not in of_the_load and (used_ns := cpu_time_ns(pid)) is not None:
-                with contextlib.suppress(OSError):
-                    name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-                    name = THIS_PROGRAM if pid == os.getpid() else _KWORKER.sub("kworker", name)
-                    self._others[pid] = _Other(name, used_ns if first else 0, used_ns)
+                self._others[pid] = _Other(used_ns if first else 0, used_ns)
         for pid in of_the_load:
             self._others.pop(pid, None)
 
@@ -290,8 +300,11 @@ class Activity:
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
                 other.last_ns = used_ns
-            used[other.name] = used.get(other.name, 0) + other.last_ns - other.first_ns
-        return {name: grown_ns for name, grown_ns in used.items() if grown_ns >= LEAST_OTHER_NS}
+            grown_ns = other.last_ns - other.first_ns
+            if grown_ns >= LEAST_OTHER_NS:
+                other.name = other.name or _name(pid)
+                used[other.name] = used.get(other.name, 0) + grown_ns
+        return used
 
     def _new_threads(self, pid: int) -> set[str]:
         root = f"/proc/{pid}/task"
