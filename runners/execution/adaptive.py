@@ -72,7 +72,8 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
         rates = step_rates(
             base_rps, block.shares, nearest(base_rps, list(dict(block.published).values()), block.most_published)
         )
-        about = LadderRecord(name=block.ladder, published=names, objective=objective.text, base=base)
+        kept = block.objective.text if block.objective else ""
+        about = LadderRecord(name=block.ladder, published=names, objective=kept, base=base)
     silent = []
     for index, rps in enumerate(rates, 1):
         (step,) = yield Request(block.session(index, rps), about)

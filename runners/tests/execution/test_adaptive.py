@@ -274,6 +274,11 @@ def test_a_ladder_without_a_search_takes_shares_of_the_closed_loop(bench: Bench)
     assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
 
 
+def test_a_ladder_without_an_objective_has_none_in_its_record(bench: Bench) -> None:
+    block = dataclasses.replace(around(LadderSize(0, 1.0, 0.0, (0.5,), (), 1.0)), objective=None)
+    assert measured(bench.session().run(block)).objective is None
+
+
 def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(bench: Bench) -> None:
     bench.machine.servers["lsm"] = Server(KNEE_RPS, 20_000.0)
     steps = bench.session().run(around(LadderSize(0.5, 0.5, 0.0, (0.5,), (), 1.0)))
