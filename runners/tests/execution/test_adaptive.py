@@ -275,8 +275,9 @@ def test_a_ladder_without_a_search_takes_shares_of_the_closed_loop(bench: Bench)
 
 
 def test_a_ladder_without_an_objective_has_none_in_its_record(bench: Bench) -> None:
-    block = dataclasses.replace(around(LadderSize(0, 1.0, 0.0, (0.5,), (), 1.0)), objective=None)
-    assert measured(bench.session().run(block)).objective is None
+    block = around(LadderSize(0, 1.0, 0.0, (0.5,), (), 1.0))
+    assert isinstance(block, Ladder)
+    assert measured(bench.session().run(dataclasses.replace(block, objective=None))).objective is None
 
 
 def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(bench: Bench) -> None:
