@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from runners.design.ladder import (
     AROUND_A_RATE_STEP_S,
@@ -431,21 +432,30 @@ def around_the_knee(
         )
         if not plan.shares:
             return search
-    return Ladder(
-        name,
-        title,
-        server,
-        Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
-        search=search,
-        shares=plan.shares,
-        objective=objective,
-        published=published,
-        most_published=plan.published,
-        published_s=plan.published_s,
-        profile=profile,
-        profiled=plan.profiled,
-        questions=questions,
-    )
+    around = _around(plan, objective, connections, published, profile, questions)
+    return Ladder(name, title, server, search=search, **around)
+
+
+def _around(
+    plan: LadderSize,
+    objective: Objective,
+    connections: int,
+    published: tuple[tuple[str, float], ...],
+    profile: tuple[str, ...],
+    questions: tuple[str, ...],
+) -> dict[str, Any]:
+    """What ladders around a knee have in common."""
+    return {
+        "shape": Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
+        "shares": plan.shares,
+        "objective": objective,
+        "published": published,
+        "most_published": plan.published,
+        "published_s": plan.published_s,
+        "profile": profile,
+        "profiled": plan.profiled,
+        "questions": questions,
+    }
 
 
 def knees_of(
@@ -471,21 +481,14 @@ def knees_of(
             name, title, first, objective, plan.knee_minutes, steps, precision=plan.precision, questions=questions,
             others=tuple(others),
         )  # fmt: skip
+    around = _around(plan, objective, connections, published, profile, questions)
     ladders = [
         Ladder(
             step_name(name, "rates", server.treatment.name),
             f"{title}: rates around that of {server.treatment.name}",
             server,
-            Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
             like=search,
-            shares=plan.shares,
-            objective=objective,
-            published=published,
-            most_published=plan.published,
-            published_s=plan.published_s,
-            profile=profile,
-            profiled=plan.profiled,
-            questions=questions,
+            **around,
         )
         for server in (servers if plan.shares else ())
     ]

@@ -340,36 +340,36 @@ _FILL = ("keys", "given_bytes", "live_bytes", "settled_s", "data_bytes")
 
 def record_of(document: Mapping[str, Any]) -> StepRecord:
     """Convert step.json of any version. Raises StoreError where a field has a value that it can't have."""
-    told = _present(document) if document.get("schema") == "step/2" else _converted(document)
-    told["role"] = _ROLES.get(str(told.get("role") or ""), told.get("role"))
+    converted = _present(document) if document.get("schema") == "step/2" else _converted(document)
+    converted["role"] = _ROLES.get(str(converted.get("role") or ""), converted.get("role"))
     try:
-        return msgspec.convert({key: value for key, value in told.items() if value is not None}, StepRecord)
+        return msgspec.convert({key: value for key, value in converted.items() if value is not None}, StepRecord)
     except msgspec.ValidationError as error:
         raise StoreError(
-            f"step {told.get('name', '')!r}", f"its record can't be read ({error})", "run it again"
+            f"step {converted.get('name', '')!r}", f"its record can't be read ({error})", "run it again"
         ) from error
 
 
 def _converted(old: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of step/1 by their present names."""
-    told = {_RENAMED.get(key, key): value for key, value in old.items()} | {"schema": "step/2"}
-    told["events_recorded"] = "events_note" in old or bool(old.get("events_recorded"))
-    told["compiler_on_any_core"] = bool(told.pop("compiler_threads", None))
+    converted = {_RENAMED.get(key, key): value for key, value in old.items()} | {"schema": "step/2"}
+    converted["events_recorded"] = "events_note" in old or bool(old.get("events_recorded"))
+    converted["compiler_on_any_core"] = bool(converted.pop("compiler_threads", None))
     for name, keys in (("loop", _LOOP), ("fill", _FILL)):
-        part = {key: value for key in keys if (value := told.pop(key, None)) is not None}
+        part = {key: value for key in keys if (value := converted.pop(key, None)) is not None}
         if part:
-            told[name] = part
-    told["role"] = _ROLES_OF_ROUNDS.get(told.get("role", ""), told.get("role", ""))
+            converted[name] = part
+    converted["role"] = _ROLES_OF_ROUNDS.get(converted.get("role", ""), converted.get("role", ""))
     for key in _ROUNDS:
-        if about := told.pop(key, None):
-            told["round"] = about.get("round")
-            told["interleaved"] = _interleaved(key, about, str(told.get("treatment", "")))
-    return told
+        if about := converted.pop(key, None):
+            converted["round"] = about.get("round")
+            converted["interleaved"] = _interleaved(key, about, str(converted.get("treatment", "")))
+    return converted
 
 
 def _present(document: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of step/2, of which early ones named the kind of their rounds."""
-    told, about = dict(document), dict(document.get("interleaved") or {})
+    converted, about = dict(document), dict(document.get("interleaved") or {})
     kind = _FAMILIES.get(about.get("family", ""))
     if kind is not None:
         named = [*about.get("treatments", ()), "", ""]
@@ -377,9 +377,9 @@ def _present(document: Mapping[str, Any]) -> dict[str, Any]:
         about |= {"planned": about.get("planned_rounds"), "see": about.get("smallest_difference"), "a": a, "b": b}
         about |= {"side": about.get("arm"), "switch": about["name"], "group": about["name"]}
         about["settings"] = about.get("treatments", ())
-        told["role"] = _ROLES_OF_ROUNDS.get(told.get("role", ""), told.get("role", ""))
-        told["interleaved"] = _interleaved(kind, about, str(told.get("treatment", "")))
-    return told
+        converted["role"] = _ROLES_OF_ROUNDS.get(converted.get("role", ""), converted.get("role", ""))
+        converted["interleaved"] = _interleaved(kind, about, str(converted.get("treatment", "")))
+    return converted
 
 
 _FAMILIES = {"comparison": "compare", "ablation": "ablation", "cluster": "turn"}

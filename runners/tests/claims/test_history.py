@@ -1,4 +1,4 @@
-"""What many runs say: a planted shift is told with its run, and a disturbed machine takes no part."""
+"""What many runs say: a planted shift is named with its run, and a disturbed machine takes no part."""
 
 from __future__ import annotations
 
@@ -81,19 +81,19 @@ def profiled(shift_at: int, seed: int = 5, gone: bool = False) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_frame_that_takes_more_is_told_with_its_run_and_no_other_is(gone: bool) -> None:
+def test_a_frame_that_takes_more_is_named_with_its_run_and_no_other_is(gone: bool) -> None:
     found = frame_trends(profiled(12, gone=gone), *measured())
-    (told,) = findings(found)
-    assert told.steps == ("run-12",) and told.severity == Severity.WARNING
-    assert told.sentence.startswith("RocksDB PUT CPU share of parse, experiment 01, quick became higher by")
+    (raised,) = findings(found)
+    assert raised.steps == ("run-12",) and raised.severity == Severity.WARNING
+    assert raised.sentence.startswith("RocksDB PUT CPU share of parse, experiment 01, quick became higher by")
     (trend,) = [trend for trend in found if trend.found]
     assert trend.worse_within(8) and trend.found[0].after == pytest.approx(0.09, abs=0.005)
-    assert trend.written(trend.found[0].after).endswith("%") and trend.written(trend.found[0].after) in told.sentence
+    assert trend.written(trend.found[0].after).endswith("%") and trend.written(trend.found[0].after) in raised.sentence
 
 
-def test_of_profiles_that_only_scatter_next_to_none_are_told() -> None:
-    told = sum(bool(list(findings(frame_trends(profiled(RUNS, seed), *measured())))) for seed in range(20))
-    assert told <= 3, "a twentieth of such histories, whose seeds are fixed"
+def test_of_profiles_that_only_scatter_next_to_none_are_named() -> None:
+    raised = sum(bool(list(findings(frame_trends(profiled(RUNS, seed), *measured())))) for seed in range(20))
+    assert raised <= 3, "a twentieth of such histories, whose seeds are fixed"
 
 
 def test_a_frame_that_takes_more_is_an_alert(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,13 +110,13 @@ def put_of(found: list[Trend]) -> Trend:
     return next(trend for trend in found if trend.workload == "put")
 
 
-def test_a_planted_shift_is_told_with_its_run_and_its_commits() -> None:
+def test_a_planted_shift_is_named_with_its_run_and_its_commits() -> None:
     found = trends(*measured(shift_at=12))
-    (told,) = [finding for finding in findings(found) if finding.code == "H01"]
-    assert told.steps == ("run-12",)
-    assert "higher" in told.sentence
-    assert 1.2 < float(told.evidence["ratio"] or 0) < 1.4
-    assert ("0c" * 20)[:12] in str(told.remedy)
+    (raised,) = [finding for finding in findings(found) if finding.code == "H01"]
+    assert raised.steps == ("run-12",)
+    assert "higher" in raised.sentence
+    assert 1.2 < float(raised.evidence["ratio"] or 0) < 1.4
+    assert ("0c" * 20)[:12] in str(raised.remedy)
 
 
 def test_a_quiet_history_tells_nothing() -> None:
