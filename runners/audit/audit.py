@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runners.audit.figures import is_report
 from runners.audit.registry import RULES
+from runners.audit.reports import is_report
 from runners.audit.rule import Group, Remark, Rule
 from runners.readers import context, write
 from runners.readers.documents import Problem

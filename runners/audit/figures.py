@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 
 from runners.readers.other_tools import CLOSED_LOOPS, OTHER_TOOLS
 from runners.readers.outputs import Output
-from runners.readers.wrk_console import TRUEPACE_PREFIX
 
-_TYPED = re.compile(rf"\$ |\bwrk2?\b.*\s-{{1,2}}[a-zA-Z]|{TRUEPACE_PREFIX} |^RX |^TX ")
-SAID_LINES = 3  # fewer lines of text are a title and a caption
-_SAYS = re.compile(r"^\s*(?:#{1,6}\s+\S|[^\W\d_]+(?:[\s,:-]+[^\W\d_]+){2})")
 HELD = 0.99  # a rate is held when at least this share of what was offered was achieved
 CHECK_S = 2.0  # how often wrk and wrk2 look for connections that wait too long
 LEAST_LOST_S = 0.2  # less is the wait for the last responses
@@ -143,13 +138,6 @@ def dead_connections(output: Output) -> int:
         return 0
     checks = max(1.0, duration // CHECK_S - 1) if duration else 1.0
     return min(output.connections or errors.timeout, round(errors.timeout / checks))
-
-
-def is_report(output: Output) -> bool:
-    """Tell whether an author says something about the output, or it is the console's record alone."""
-    if output.entry:
-        return True
-    return sum(1 for line in output.prose if _SAYS.search(line.text) and not _TYPED.search(line.text)) >= SAID_LINES
 
 
 def has_latency(output: Output) -> bool:

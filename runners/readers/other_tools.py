@@ -1,9 +1,9 @@
 """Reads the end summaries of other load tools out of any text around them, as outputs like wrk's.
 
-They are ab, bombardier, Gatling, hey, JMeter, k6, memtier_benchmark, oha, redis-benchmark and vegeta. What such a
-summary cannot show is missing in the report: none of them corrects a closed loop's latency; ab, Gatling and JMeter
-print whole milliseconds, and JMeter's summary has no percentile at all. Nothing in an input is an error; a part that
-is cut leaves its fields None.
+They are ab, autocannon, bombardier, Gatling, hey, JMeter, k6, memtier_benchmark, oha, redis-benchmark and vegeta. What
+such a summary cannot show is missing in the report: none of them corrects a closed loop's latency; ab, autocannon,
+Gatling and JMeter print whole milliseconds, and JMeter's summary has no percentile at all. Nothing in an input is an
+error; a part that is cut leaves its fields None.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ from runners.readers.wrk_console import LONGEST_LINE, clean
 
 LONGEST_BLOCK = 1_000  # lines; the longest summary, memtier's with the histograms of several operations, has hundreds
 #: Tools whose connections wait for a response before they send again.
-CLOSED_LOOPS = frozenset({"wrk", "ab", "bombardier", "hey", "oha", "JMeter", "redis-benchmark", "memtier_benchmark"})
+CLOSED_LOOPS = frozenset(
+    {"wrk", "ab", "autocannon", "bombardier", "hey", "oha", "JMeter", "redis-benchmark", "memtier_benchmark"}
+)
 OTHER_TOOLS = CLOSED_LOOPS - {"wrk"} | {"Gatling", "HdrHistogram", "k6", "vegeta"}
-WHOLE_MILLISECONDS = frozenset({"ab", "Gatling", "JMeter"})
+WHOLE_MILLISECONDS = frozenset({"ab", "autocannon", "Gatling", "JMeter"})
+#: Tools whose rate is the mean of those of short intervals, not requests by duration.
+MEAN_OF_INTERVALS = frozenset({"autocannon", "bombardier"})
 #: What the tools print before and after their summaries; nobody's prose.
 CHATTER = re.compile(
     r"^\s*(?:Creating summariser <|Created the tree successfully|Starting (?:the|standalone) test|Waiting for possible "
@@ -38,9 +42,15 @@ _GO_US = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m
 _TIME = rf"{_F}\s*(secs?|ms|us|µs|μs|ns|m|h)(?!\w)"
 _STARTS = {
     "hey": re.compile(r"^\s*Summary:\s*$"),
-    "ab": re.compile(r"^\s*This is ApacheBench, Version|^\s*(?:Concurrency Level|Time taken for tests):\s+\d"),
+    "ab": re.compile(
+        r"^[\s*#-]*This is ApacheBench, Version|^[\s*#-]*(?:Concurrency Level|Time taken for tests):\s+\d"
+    ),
     "vegeta": re.compile(r"^\s*Requests\s+\[total, rate"),
     "bombardier": re.compile(r"^\s*Bombarding \S+ .*using \d+ connection"),
+    "autocannon": re.compile(
+        r"^\s*(?:\S )?(?:npx )?autocannon\s.*\bhttps?://"
+        r"|^\s*\d{1,9} connections(?: with \d+ pipelining factor)?\s*$|^\s*│ Stat\s+│ 2\.5%"
+    ),
     "k6": re.compile(
         r"^\s*(?:[✓✗√\u00d7] )?(?:checks\w*|data_received|dropped_iterations|http_req\w*)\.*\s*:\s+\S"
         r"|^\s*\* \S+: (?:[\d.]+ iterations/s for |(?:\d+ looping|Up to \d+ looping) VUs )"
@@ -51,13 +61,12 @@ _STARTS = {
     "redis-benchmark": re.compile(r"^\s*====== (\S.*?) ======\s*$|^\S.*: [\d.]+ requests per second, p50="),
 }
 #: Lines of which a summary holds several; the first one begins it.
-_REPEATED = frozenset({"ab", "k6", "JMeter", "memtier_benchmark"})
+_REPEATED = frozenset({"ab", "autocannon", "k6", "JMeter", "memtier_benchmark"})
 
 
 #: What is known to be a load tool's, and is not read; each by a line that no other tool prints.
 _NOT_READ = {
     "Locust": re.compile(r"^Type\s+Name\s+# reqs\s+# fails"),
-    "autocannon": re.compile(r"^│ Stat\s+│ 2\.5%"),
     "Artillery": re.compile(r"^http\.response_time:\s*$"),
     "siege": re.compile(r"^Transaction rate:\s+[\d.]+ trans/sec"),
     "ab -g": re.compile(r"^starttime\tseconds\tctime\tdtime\tttime\twait"),
@@ -194,6 +203,36 @@ def _quiet(block: _Block, match: re.Match[str]) -> None:
     _row(block, "50", float(match[3]) * 1e3)
 
 
+def _autocannon(block: _Block, match: re.Match[str]) -> None:
+    """Take what the command line of autocannon says of connections and of a rate."""
+    if connections := re.search(r"\s-(?:c|-connections)[ =]?(\d{1,9})", match[0]):
+        block.said["connections"] = int(connections[1])
+    if rate := re.search(r"\s-(?:R|-overallRate)[ =]?(\d{1,9})", match[0]):
+        block.rate_rps = float(rate[1])
+        block.said["closed_loop"] = False
+
+
+def _cells(block: _Block, match: re.Match[str]) -> None:
+    """Take autocannon's row Latency: 2.5 %, 50 %, 97.5 %, 99 %, mean, standard deviation, maximum."""
+    times = [go_time_us(cell.replace(" ", "").replace(",", "")) for cell in match[1].split("│")]
+    if len(times) == len(_AUTOCANNON):
+        for level, time in zip(_AUTOCANNON, times, strict=True):
+            if level:
+                _row(block, level, time)
+        block.mean_us, block.stdev_us, block.max_us = times[4], times[5], times[6]
+
+
+_AUTOCANNON = ("2.5", "50", "97.5", "99", "", "", "100")  # the mean and the standard deviation stand before the maximum
+
+
+def _counted(block: _Block, match: re.Match[str]) -> None:
+    """Take autocannon's last line, which rounds the requests, where the responses were not counted above it."""
+    if not block.codes:
+        scale = {"k": 1_000, "M": 1_000_000}.get(match[2], 1)
+        block.said["requests"] = round(float(match[1]) * scale)
+    block.said["elapsed_s"] = float(match[3])
+
+
 def _trend(block: _Block, match: re.Match[str]) -> None:
     """Take a line of k6's: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
     times = {name: go_time_us(value) for name, value in re.findall(r"([\w().]+)=([^\s=]+)", match[1])}
@@ -323,17 +362,20 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (r"^\s*(?:Details|Status code|Error|Latency) distribution|^\s*(?:DNS|req|resp)[ +-]", lambda b, m: None),
         ),
         "ab": (
-            (rf"^\s*Concurrency Level:\s+{_N}", lambda b, m: b.said.update(connections=int(m[1]))),
-            (rf"^\s*Time taken for tests:\s+{_F} seconds", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
-            (rf"^\s*Complete requests:\s+{_N}", lambda b, m: b.said.update(requests=int(m[1]))),
+            (rf"^[\s*#-]*Concurrency Level:\s+{_N}", lambda b, m: b.said.update(connections=int(m[1]))),
+            (rf"^[\s*#-]*Time taken for tests:\s+{_F} seconds", lambda b, m: b.said.update(elapsed_s=float(m[1]))),
+            (rf"^[\s*#-]*Complete requests:\s+{_N}", lambda b, m: b.said.update(requests=int(m[1]))),
             (
-                rf"^\s*\(Connect: {_N}, Receive: {_N}, Length: {_N}, Exceptions: {_N}\)",
+                rf"^[\s*#-]*\(Connect: {_N}, Receive: {_N}, Length: {_N}, Exceptions: {_N}\)",
                 lambda b, m: setattr(b, "failed", int(m[1]) + int(m[2]) + int(m[4])),  # a length may vary
             ),
-            (rf"^\s*Non-2xx responses:\s+{_N}", lambda b, m: b.said.update(non_2xx=int(m[1]))),
-            (rf"^\s*Requests per second:\s+{_F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
-            (rf"^\s*Total:\s+\d+\s+{_F}\s+{_F}\s+\d+\s+{_F}", _tens),
-            (rf"^\s*(\d{{1,3}})%\s+{_F}\s*(?:\(longest request\))?\s*$", lambda b, m: _row(b, m[1], float(m[2]) * 1e3)),
+            (rf"^[\s*#-]*Non-2xx responses:\s+{_N}", lambda b, m: b.said.update(non_2xx=int(m[1]))),
+            (rf"^[\s*#-]*Requests per second:\s+{_F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
+            (rf"^[\s*#-]*Total:\s+\d+\s+{_F}\s+{_F}\s+\d+\s+{_F}", _tens),
+            (
+                rf"^[\s*#-]*(\d{{1,3}})%\s+{_F}\s*(?:\(longest request\))?\s*$",
+                lambda b, m: _row(b, m[1], float(m[2]) * 1e3),
+            ),
         ),
         "bombardier": (
             (r"^\s*Bombarding \S+ (?:for (\S+))?.*using (\d{1,9}) connection", _bombarding),
@@ -343,6 +385,20 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (rf"^\s*{_F}%\s+(\d\S*)\s*$", lambda b, m: _row(b, m[1], go_time_us(m[2]))),
             (r"^\s*1xx - \d.*", _classes),
             (rf"^\s*others - {_N}", lambda b, m: setattr(b, "failed", int(m[1]))),
+        ),
+        "autocannon": (
+            (r"^.*\bautocannon\s.*", _autocannon),
+            (rf"^\s*{_N} connections", lambda b, m: b.said.update(connections=int(m[1]))),
+            (r"^\s*│ Latency\s+│(.*)│\s*$", _cells),
+            (
+                r"^\s*│ Req/Sec\s+│(?:[^│]*│){4}\s*([\d,]{1,15}(?:\.\d+)?)",
+                lambda b, m: b.said.update(requests_per_s=float(m[1].replace(",", ""))),
+            ),
+            (rf"^\s*│ {_F}\s+│ {_F}\s+│\s*$", _percentile_of),
+            (rf"^\s*{_N} 2xx responses, {_N} non 2xx", lambda b, m: b.codes.update({200: int(m[1]), 500: int(m[2])})),
+            (rf"^\s*{_F}(k|M)? requests in {_F}s", _counted),
+            (rf"^\s*{_N} errors \(", lambda b, m: setattr(b, "failed", int(m[1]))),
+            (r"^\s*(?:│|[┌├└]─)|^\s*Req/Bytes counts|^\s*# of samples", lambda b, m: None),
         ),
         "k6": (
             (r"^\s*\* \S+: ([\d.]+) iterations/s for ", _paced),
@@ -454,7 +510,7 @@ def _goes_on(block: _Block, tool: str) -> bool:
 def _closed(block: _Block, begin: int, end: int) -> Iterator[tuple[int, int, ConsoleReport]]:
     if block.operations:
         yield from ((begin, end, _with_histogram(report, block)) for report in block.operations)
-    elif block.said and (block.tool != "k6" or block.rows):
+    elif block.said and (block.tool not in ("autocannon", "k6") or block.rows):
         report = block.finish()
         if report.tool == "vegeta" and report.requests and report.elapsed_s:  # its throughput leaves errors out
             report = replace(report, requests_per_s=report.requests / report.elapsed_s)

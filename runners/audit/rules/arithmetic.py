@@ -11,6 +11,7 @@ from runners.audit.rule import Rule, Seen, each
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
 from runners.readers import write
 from runners.readers.console_report import Latencies, SpectrumRow
+from runners.readers.other_tools import MEAN_OF_INTERVALS
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
 
@@ -30,8 +31,8 @@ def _printed_precision_s(elapsed_s: float, tool: str | None) -> float:
 def _rate_mismatch(output: Output) -> Iterator[Seen]:
     report = output.report
     requests, elapsed, rate = report.requests, finite(report.elapsed_s), achieved_rps(output)
-    if requests is None or not elapsed or rate is None or output.tool == "bombardier":
-        return  # bombardier's rate is the mean of those of short intervals
+    if requests is None or not elapsed or rate is None or output.tool in MEAN_OF_INTERVALS:
+        return
     slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
     reckoned = requests / elapsed
     if abs(reckoned - rate) <= slack * reckoned + 0.01:

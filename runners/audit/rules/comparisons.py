@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from runners.audit.figures import achieved_rps, at, is_report
+from runners.audit.figures import achieved_rps, at
+from runners.audit.reports import is_report
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules.comparing import comparing, opposed
 from runners.audit.rules.sentences import sentences

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from runners.audit.figures import achieved_rps, at, fell_short, has_queue, is_report
+from runners.audit.figures import achieved_rps, at, fell_short, has_queue
+from runners.audit.reports import is_report
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.comparisons import NOISE, pairs

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from runners.audit.figures import at, fell_short, has_queue, is_report, largest_us, samples
+from runners.audit.figures import at, fell_short, has_queue, largest_us, samples
+from runners.audit.reports import is_report
 from runners.audit.rule import Group, Rule, Seen, each
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences

@@ -19,7 +19,7 @@ NEAR_TICKS = 2.0
 BESIDE = 10.0
 PLATEAU_US = (39_000.0, 46_000.0)  # Linux holds a delayed ACK back for 40 ms
 PLATEAU_WIDTH = 0.1
-PLATEAU_WIDTH_P90 = 0.25  # where no percentile is given between
+PLATEAU_WIDTH_P90 = 0.25  # where p75 is not given
 
 
 def timer_line(output: Output) -> TimerFit | None:
@@ -88,7 +88,7 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
     low, high = PLATEAU_US
     median, upper, width = at(output, 0.5), at(output, 0.75), PLATEAU_WIDTH
     if upper is None:
-        upper, width = at(output, 0.9), PLATEAU_WIDTH_P90
+        upper, width = at(output, 0.9) or at(output, 0.975), PLATEAU_WIDTH_P90
     stats = output.report.latency
     if median is None and stats is not None:  # no percentiles: a mean with little spread stands for them
         mean, stdev = finite(stats.mean), finite(stats.stdev)

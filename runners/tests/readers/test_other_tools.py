@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.audit.audit import audit
+from runners.audit.audit import audit, examine
 from runners.readers.documents import text_document
 from runners.readers.other_tools import go_time_us
 from runners.readers.outputs import Output, find_outputs, outputs_of
@@ -102,7 +102,6 @@ def test_oha_is_named_by_its_success_rate() -> None:
     ("line", "tool"),
     [
         ("Type     Name    # reqs      # fails |    Avg     Min     Max    Med", "Locust"),
-        ("│ Stat    │ 2.5% │ 50%  │ 97.5% │ 99%  │ Avg     │ Stdev   │ Max  │", "autocannon"),
         ("http.response_time:", "Artillery"),
         ("Transaction rate:      1234.56 trans/sec", "siege"),
         ("starttime\tseconds\tctime\tdtime\tttime\twait", "ab -g"),
@@ -127,3 +126,38 @@ def test_a_cut_summary_says_what_is_left() -> None:
 )
 def test_durations_of_go_are_read(text: str, time_us: float | None) -> None:
     assert go_time_us(text) == (None if time_us is None else pytest.approx(time_us))
+
+
+def test_autocannon_is_read() -> None:
+    output = read("autocannon-9.0.0")
+    report = output.report
+    assert (output.tool, report.requests, report.non_2xx) == ("autocannon", 32_335, 505)
+    assert (report.requests_per_s, report.elapsed_s) == (6467.6, 5.01)
+    assert report.latencies.at(0.975) == 2_000
+    assert report.max_us == 18_000
+    assert report.latency is not None
+    assert report.latency.mean == 1_030
+    codes = {remark.code for remark in audit([find_outputs(TOOLS / "autocannon-9.0.0.txt")]).remarks}
+    assert {"RAT004", "ERR001", "TIM002"} <= codes
+    assert "SUM001" not in codes  # its rate is the mean of one-second samples
+
+
+def test_autocannon_lists_its_percentiles_when_it_is_asked_to() -> None:
+    report = read("autocannon-9.0.0-latency").report
+    assert report.latencies.at(0.9) == 3_000
+    assert report.latencies.at(0.999) == 10_000
+
+
+def test_autocannons_command_line_says_what_was_asked() -> None:
+    text = (TOOLS / "autocannon-9.0.0.txt").read_text(encoding="utf-8")
+    (output,) = outputs_of(text_document(f"$ autocannon -c 10 -d 5 -R 500 http://localhost:8080\n{text}")).outputs
+    assert (output.connections, output.offered_rps) == (10, 500)
+    assert "RAT004" not in {remark.code for remark in examine([output])}
+
+
+def test_a_list_that_an_author_made_of_abs_lines_is_read() -> None:
+    text = (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8")
+    listed = "\n".join(f"- {line.lstrip()}" if line.strip() else "" for line in text.splitlines())
+    (output,) = outputs_of(text_document(listed)).outputs
+    assert output.report.latencies == read("ab-2.4.71").report.latencies
+    assert output.report.non_2xx == read("ab-2.4.71").report.non_2xx
