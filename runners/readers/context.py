@@ -17,6 +17,7 @@ REACH_LINES = 40  # text further above than this is about something else
 LONGEST_LINE = 2_000
 LONGEST_LIST = 150  # characters; a longer list of rates is no list of columns
 _NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'_]\d{3})+(?!\w)|\d{1,9}(?:[.,]\d{1,3})?(?:\s?[kKкК])?(?!\w)(?![.,]\d))"
+_THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")  # no rate is given to a thousandth
 _SEPARATOR = r"\s*(?:->|=>|\u2192|,|;|/|and|und|et|и)\s*"
 _LIST = rf"(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))*"
 _UNIT = (
@@ -204,6 +205,7 @@ def _numbers(text: str) -> tuple[float, ...]:
     values = []
     for match in re.finditer(_NUMBER, text):
         bare = re.sub(r"[ \u00a0\u202f'_]", "", match[0])
+        bare = bare.replace(",", "") if _THOUSANDS.fullmatch(bare) else bare
         scale = 1000.0 if bare[-1:] in "kKкК" else 1e6 if bare[-1:] in "mM" else 1.0
         bare = bare.rstrip("kKкКmM").replace(",", ".")
         values.append(float(bare) * scale)
