@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,11 +20,24 @@ settings.register_profile("short", deadline=None, max_examples=EXAMPLES)
 settings.register_profile("long", deadline=None, max_examples=EXAMPLES_LONG)
 settings.load_profile("long" if LONG else "short")
 
+#: A file all of whose tests start servers says so at its top.
+ALL_END_TO_END = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.e2e\b", re.MULTILINE)
+
 
 def pytest_configure() -> None:
     """Take SIGINT also where a background job of a shell ignores it, as would every program under test."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that hold no test of those that `-m` asks for: importing them takes longer than many tests."""
+    asked = config.getoption("markexpr")
+    if not collection_path.match("test_*.py") or asked not in ("e2e", "not e2e"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    has_none = "mark.e2e" not in text if asked == "e2e" else ALL_END_TO_END.search(text)
+    return True if has_none else None  # None leaves it to what else is asked for
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
