@@ -27,6 +27,8 @@ from runners.tests.waiting import until
 
 #: A folder in which the stand-in for a lab notes what it does, by a variable of the workers.
 NOTES = "LAB_TEST_NOTES"
+#: While a file of this name is among them, no job ends.
+STAND_STILL = "stand still"
 
 
 def planned(count: int) -> list[Job]:
@@ -42,7 +44,7 @@ def measured(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
     notes = Path(os.environ[NOTES])
     (notes / f"{asked.address}-{os.getpid()}-{time.time_ns()}").touch()
     began = time.monotonic()
-    while time.monotonic() - began < 0.6 or (notes / "stand still").exists():
+    while time.monotonic() - began < 0.6 or (notes / STAND_STILL).exists():
         if cluster.lease_over(lease, began):
             raise MeasureError("the job", "nobody waits for it any more", "begin again")
         time.sleep(0.02)
@@ -101,8 +103,13 @@ def complete(results: Results) -> list[str]:
     return [path.name.removeprefix("load-") for path in folders]
 
 
+def names(notes: Path) -> list[str]:
+    """What was begun: address, process and time."""
+    return [path.name for path in notes.iterdir() if path.name != STAND_STILL]
+
+
 def tries(notes: Path) -> Counter[str]:
-    return Counter(path.name.partition("-")[0] for path in notes.iterdir() if path.name[0].isdigit())
+    return Counter(name.partition("-")[0] for name in names(notes))
 
 
 def test_jobs_are_spread_over_the_hosts_and_each_is_measured_once(fleet: Fleet, notes: Path, tmp_path: Path) -> None:
@@ -123,10 +130,13 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(
 ) -> None:
     results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(6)
 
+    (notes / STAND_STILL).touch()
+
     def kill() -> None:
-        assert until(lambda: len(list(notes.iterdir())) >= 4)
-        newest = max(notes.iterdir(), key=lambda path: path.name.rpartition("-")[2])
-        os.kill(int(newest.name.split("-")[1]), signal.SIGKILL)
+        assert until(lambda: any(name.startswith(wanted[0].address) for name in names(notes)))
+        (begun,) = (name for name in names(notes) if name.startswith(wanted[0].address))
+        os.kill(int(begun.split("-")[1]), signal.SIGKILL)
+        (notes / STAND_STILL).unlink()
 
     killing = threading.Thread(target=kill)
     killing.start()
@@ -160,14 +170,14 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
 
         carrying = threading.Thread(target=carry_out)
         carrying.start()
-        assert until(lambda: len(list(notes.iterdir())) >= 3)
-        (notes / "stand still").touch()
+        assert until(lambda: len(names(notes)) >= 3)
+        (notes / STAND_STILL).touch()
         fleet.client.cluster.sync(fleet.client.cluster.scheduler.close)
         carrying.join(60)
     assert failure and isinstance(failure[0], MeasureError), failure
     there = complete(results)
     assert len(there) < 5
-    (notes / "stand still").unlink()
+    (notes / STAND_STILL).unlink()
     with cluster.local(2) as fleet:
         ended = jobs.spread(wanted, fleet, results, Watch())
     assert complete(results) == [job.address for job in wanted]

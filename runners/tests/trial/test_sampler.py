@@ -32,7 +32,7 @@ from runners.trial.sampler import (
 )
 
 SPEC = ProfileSpec(("cpu",), 2_000_000, 4_096, 1.0)
-BUSY = "def inner():\n while True: sum(range(1000))\ndef outer(): inner()\nouter()"
+BUSY = "print('up', flush=True)\ndef inner():\n while True: sum(range(1000))\ndef outer(): inner()\nouter()"
 PERF = """\
 node 4242 12345.678901234:
 \t    ffff8001 do_syscall_64+0x12
@@ -60,10 +60,11 @@ def folder(tmp_path: Path) -> StepFolder:
 
 @pytest.fixture
 def busy() -> Iterator[int]:
-    process = subprocess.Popen([sys.executable, "-c", BUSY])
-    yield process.pid
-    process.kill()
-    process.wait()
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # before it has begun there are no functions to sample
+        yield process.pid
+        process.kill()
 
 
 def no_graph() -> Profiler:
