@@ -26,13 +26,12 @@ from runners.claims.gate import Judgement, judge, judge_runs
 from runners.claims.interleaved import Comparison, comparisons
 from runners.design import comparison
 from runners.design.campaign import Job, read_campaign
-from runners.design.commands import COMMANDS, COMPARE, KNEE, LOAD, SHARES, TARGET_COMPARE
+from runners.design.experiment import COMMANDS, COMPARE, KNEE, LOAD, SHARES, TARGET_COMPARE
 from runners.design.objective import ChangeLimit
 from runners.design.parameter import validate
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import MeasureError, PlanError
-from runners.execution.campaign import Ended, Results, carry_out
-from runners.execution.campaign_table import plan_lines, table
+from runners.execution.campaign import Ended, Results, carry_out, plan_lines, table
 from runners.execution.resume import of_plan
 from runners.experiments.registry import blocks_of
 from runners.jobs import Appraisal, LocalRunner

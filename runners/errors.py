@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class LabError(Exception):
     """Something that the user can act on. `thing: cause; remedy` is its text."""
@@ -31,3 +33,28 @@ class ServerError(LabError):
 
 class MeasureError(LabError):
     """A load or a profile that could not be taken."""
+
+
+class ReadError(Exception):
+    """A raw file that can't be read. Its text is a whole sentence."""
+
+    def __init__(self, path: Path | str, cause: str, remedy: str) -> None:
+        self.path = Path(path)
+        self.cause = cause
+        self.remedy = remedy
+        super().__init__(f"{self.path.name}: {cause}; {remedy}")
+
+
+def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
+    """The text of a raw file, in which what is no UTF-8 is replaced unless `strict`. Raises ReadError."""
+    try:
+        return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(path, f"can't be read ({why(error)})", remedy) from error
+
+
+def why(error: Exception) -> str:
+    """The cause in words, without the file's full path, which would tell a reader of a report nothing."""
+    if isinstance(error, FileNotFoundError):
+        return "it is not there"
+    return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

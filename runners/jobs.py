@@ -18,8 +18,7 @@ import msgspec
 
 from runners.analysis.machine_stalls import stalls_of, windows
 from runners.design.campaign import Job
-from runners.design.commands import plan_of
-from runners.design.experiment import REPORT_S
+from runners.design.experiment import REPORT_S, plan_of
 from runners.design.parameter import Value
 from runners.design.size import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
 from runners.design.target import foreign, target_of

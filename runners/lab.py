@@ -20,8 +20,7 @@ from runners.analysis.facts import offered_rps
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
 from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Ladder
-from runners.design.commands import SHARES, plan_of
-from runners.design.experiment import REPORT_S, Experiment
+from runners.design.experiment import REPORT_S, SHARES, Experiment, plan_of
 from runners.design.parameter import Value, listed, validate
 from runners.design.rate import Rate
 from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL

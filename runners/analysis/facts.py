@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from runners.analysis import effective_samples
+from runners.analysis import intervals
 from runners.analysis.intervals import Bounded
 from runners.design.engine import ENGINES
 from runners.readers import write
@@ -149,7 +149,7 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
     if row is None:
         return None
     recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), _at_least(row))
-    return effective_samples.interval(step, level, recorded) if kind == RESPONSE else recorded
+    return intervals.interval(step, level, recorded) if kind == RESPONSE else recorded
 
 
 def most_us(step: Step, level: float, kind: str = RESPONSE) -> float:

@@ -1,11 +1,47 @@
-"""Intervals of counts and of differences, each with its source and what it assumes."""
+"""Bound a count, a difference or a percentile by its 95 % interval, each with its source and what it assumes.
+
+A percentile has that of the independent requests that a step's requests are worth. Requests close to each other share
+their fate: one stall holds up hundreds. Order-statistic bounds count each request as if it were alone,
+and are then far too narrow. Here the intervals of the log are joined to batches of 1, 2, 4, …
+intervals (batch means: C. Alexopoulos and A. Seila, 1998, *Output data analysis*, in Handbook of Simulation), the share
+of requests beyond the percentile is taken in each, and the variance of its mean is compared with what independent
+requests would give. The largest such ratio, the design effect, over all batch lengths that leave at least five
+batches counts: if neighbouring batches are still alike, longer ones tell, and what they add to those half as long is
+added once more for what still longer ones would (lugsail: D. Vats and J. Flegal, 2022, *Lugsail lag windows for
+estimating time-average covariance matrices*, Biometrika 109). With few batches, or where a few of them
+make all of it, the variance is itself uncertain, so the ratio is raised by Student's t against the normal (E. Korn and
+B. Graubard, 1998, *Confidence intervals for proportions with small expected number of positive counts estimated from
+survey data*, Survey Methodology 24), with the degrees of freedom that the residuals' kurtosis leaves (B. O'Neill, 2014,
+*Some useful moment results in sampling problems*, The American Statistician 68).
+
+`worth` is the number of requests over that effect. A value lies within the bounds of a percentile unless the exact
+binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on that share,
+exclude what the percentile asks (inverted tests: C. Francisco and W. Fuller, 1991, *Quantile estimation with a complex
+survey design*, Annals of Statistics 19). The dependence is taken at each value that is tried, not at the percentile:
+the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at it. A side
+is open where even the slowest request is not excluded. scipy's `binomtest` takes whole trials only, and an effective
+number of requests is none, so the bounds come from the regularised incomplete beta function that it uses itself.
+
+What it assumes: what happens in the run is typical, and dependence is short against a fifth of it. One run can't
+tell of an event that it did not see.
+"""
 
 from __future__ import annotations
 
 import math
+import weakref
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cache
 
-from scipy.stats import binom
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import betainc
+from scipy.stats import binom, norm, t
+
+from runners.readers.run import Step
+from runners.readers.samples import rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +93,191 @@ def expected_hits(draws: int, keys: int, chosen: int = 1, confidence: float = 0.
     tail = (1 - confidence) / 2
     low, high = binom.ppf([tail, 1 - tail], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
+
+
+FEWEST_BATCHES = 5
+FEWEST_SLOWER = 5  # requests from which on their dependence is carried outwards
+CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
+#: A second makes a percentile when most of what lies beyond it came in that second, and it falls this far without it.
+MADE_BY = 0.5
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Latencies by stretch of time: `counts[i, j]` requests of `values_us[j]` in the stretch that began at `t_s[i]`."""
+
+    t_s: npt.NDArray[np.float64]
+    values_us: npt.NDArray[np.float64]
+    counts: Counts
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    def index(self, level: float) -> int:
+        """Where in `values_us` the percentile lies."""
+        return int(np.searchsorted(np.cumsum(self.counts.sum(axis=0)), rank(self.total, level)))
+
+    def percentile(self, level: float) -> float:
+        return float(self.values_us[self.index(level)])
+
+    def without(self, chosen: npt.NDArray[np.bool_]) -> Blocks:
+        """All stretches but those."""
+        return Blocks(self.t_s[~chosen], self.values_us, self.counts[~chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Spike:
+    """One second that makes a percentile: when it began, and what the percentile is without it."""
+
+    t_s: float
+    value_us: float
+    without_us: float
+
+
+_kept: dict[int, tuple[weakref.ref[pd.DataFrame], Blocks]] = {}
+
+
+def blocks_of(step: Step) -> Blocks | None:
+    """The response times of a step by stretch of time; None where only percentiles were recorded."""
+    frame = step.frames.get("histograms")
+    if frame is None or frame.empty:
+        return None
+    kept = _kept.get(id(frame))
+    if kept is not None and kept[0]() is frame:
+        return kept[1]
+    times, rows = np.unique(frame["t_s"].to_numpy(float), return_inverse=True)
+    values, columns = np.unique(frame["value_us"].to_numpy(float), return_inverse=True)
+    counts = np.zeros((len(times), len(values)), np.int64)
+    np.add.at(counts, (rows, columns), frame["count"].to_numpy(np.int64))
+    found = Blocks(times, values, counts)
+    key = id(frame)
+    _kept[key] = (weakref.ref(frame, lambda _: _kept.pop(key, None)), found)
+    return found
+
+
+@cache
+def _uncertain(degrees: float) -> float:
+    """By how much a variance of so many degrees of freedom is raised."""
+    return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
+
+
+def _degrees(residuals: npt.NDArray[np.float64]) -> float:
+    """Degrees of freedom of the residuals' variance: fewer than their number where a few of them make all of it."""
+    count, squares = len(residuals), float((residuals**2).sum())
+    kurtosis = count * float((residuals**4).sum()) / squares**2 if squares else 3.0
+    return round(min(count - 1, 2 * count / (kurtosis - (count - 3) / (count - 1))), 1)
+
+
+def design_effect(over: Counts, totals: Counts) -> float:
+    """By how much the variance of a share exceeds that of independent requests; 1 or more.
+
+    `over` of `totals` requests in each stretch of time, in order.
+    """
+    share = over.sum() / totals.sum()
+    if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
+        return math.nan
+    independent = share * (1 - share) / totals.sum()
+    worst, length, shorter = 1.0, 1, math.nan
+    while len(over) // length >= FEWEST_BATCHES:
+        batches = len(over) // length
+        joined = [part[: batches * length].reshape(batches, length).sum(axis=1) for part in (over, totals)]
+        own = joined[0].sum() / joined[1].sum()
+        residuals = joined[0] - own * joined[1]
+        variance = batches / (batches - 1) * float((residuals**2).sum()) / float(joined[1].sum()) ** 2
+        extrapolated = variance if length == 1 else max(variance, 2 * variance - shorter)
+        worst = max(worst, extrapolated / independent * _uncertain(_degrees(residuals)))
+        shorter = variance
+        length *= 2
+    return worst
+
+
+def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
+    """The share of requests slower than a value, and how many independent requests would tell as much on it."""
+    over = blocks.counts[:, column + 1 :].sum(axis=1)
+    return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.counts.sum(axis=1))
+
+
+def worth(blocks: Blocks, level: float) -> float:
+    """How many independent requests would tell as much on this percentile; NaN when there are too few stretches."""
+    return _beyond(blocks, min(blocks.index(level), len(blocks.values_us) - 2))[1]  # beyond the slowest is nothing
+
+
+def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
+    """The 95 % bounds of a percentile in microseconds; NaN on a side that the run does not bound."""
+    if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
+        return math.nan, math.nan
+    return _low(blocks, level), _high(blocks, level)
+
+
+def _low(blocks: Blocks, level: float) -> float:
+    """The lowest value that does not have more requests beyond it than it could have, were it the percentile."""
+    expected = 1 - level
+
+    def too_low(column: int) -> bool:
+        share, independent = _beyond(blocks, column)
+        slower = share * independent
+        return bool(betainc(slower, independent - slower + 1, expected) < TAIL)
+
+    low = bisect_left(range(blocks.index(level)), True, key=lambda column: not too_low(column))
+    bounded = low > 0 or expected ** _beyond(blocks, 0)[1] < TAIL
+    return float(blocks.values_us[low]) if bounded else math.nan
+
+
+def _high(blocks: Blocks, level: float) -> float:
+    """The lowest value that has fewer beyond it than it could have.
+
+    On the way there the requests beyond are halved again and again, and never count for more than those before did:
+    the last of a stall look as if they came alone.
+    """
+    expected, last = 1 - level, len(blocks.values_us) - 1
+    worth_of_all = math.inf
+
+    def too_high(column: int) -> bool:
+        share, independent = _beyond(blocks, column) if column < last else (0.0, math.inf)
+        independent = min(independent, worth_of_all)
+        slower = share * independent
+        return bool(betainc(slower + 1, independent - slower, expected) > 1 - TAIL)
+
+    before = column = min(blocks.index(level), last - 1)
+    while column < last and not too_high(column):
+        share, independent = _beyond(blocks, column)
+        if share * blocks.total >= FEWEST_SLOWER:
+            worth_of_all = min(worth_of_all, independent)
+        before, column = column, min(max(blocks.index(1 - share / 2), column + 1), last)
+    if column == last and not too_high(last):
+        return math.nan
+    return float(blocks.values_us[bisect_left(range(before, column), True, key=too_high) + before])
+
+
+def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
+    """A recorded percentile with the bounds of its effective sample; as it is where the log does not tell."""
+    blocks = blocks_of(step)
+    if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
+        return recorded
+    low, high = bounds(blocks, level)
+    return Bounded(
+        recorded.value,
+        min(low, recorded.low, recorded.value) if math.isfinite(low + recorded.low) else math.nan,
+        max(high, recorded.high, recorded.value) if math.isfinite(high + recorded.high) else math.nan,
+        recorded.at_least,
+    )
+
+
+def spike(step: Step, level: float) -> Spike | None:
+    """The one second that makes a percentile, if there is one."""
+    blocks = blocks_of(step)
+    if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
+        return None
+    value = blocks.percentile(level)
+    beyond = blocks.counts[:, max(0, blocks.index(level)) :].sum(axis=1)
+    reach = [(blocks.t_s >= at) & (blocks.t_s < at + 1.0) for at in blocks.t_s]
+    caught = [int(beyond[chosen].sum()) for chosen in reach]
+    worst = int(np.argmax(caught))
+    if reach[worst].all() or caught[worst] <= MADE_BY * beyond.sum():
+        return None
+    without = blocks.without(reach[worst]).percentile(level)
+    return Spike(float(blocks.t_s[worst]), value, without) if without < MADE_BY * value else None

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import kendalltau, theilslopes
 
-from runners.analysis import effective_samples
+from runners.analysis import intervals
 from runners.analysis.facts import per_second
 from runners.readers.run import Step
 
@@ -89,7 +89,7 @@ def steadiness(step: Step) -> Steadiness:
 
 def head(step: Step, level: float = 0.99) -> Head | None:
     """The effect of the seconds before the steady state on a percentile; None without such seconds."""
-    seen, blocks = steadiness(step), effective_samples.blocks_of(step)
+    seen, blocks = steadiness(step), intervals.blocks_of(step)
     if not seen.from_s or blocks is None:
         return None
     before = blocks.t_s < seen.from_s - 1e-9

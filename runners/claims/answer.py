@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from runners.analysis import comparable, effective_samples, facts, floors, tail_attribution
+from runners.analysis import comparable, facts, floors, intervals, tail_attribution
 from runners.analysis.comparison import of_step
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
@@ -145,20 +145,20 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
 def one_spike(step: Step, level: float = 0.99) -> Finding | None:
     """Says so when a percentile is that of one second, and so tells when something happened rather than how often."""
     value = facts.quoted(step, level)
-    seen = effective_samples.spike(step, level) if value is not None else None
+    seen = intervals.spike(step, level) if value is not None else None
     if value is None or seen is None:
         return None
     text = (
         f"One second, {write.seconds(seen.t_s)} after the start, makes the {write.level(level)} of "
         f"{facts.title(step)}: without it {write.latency(seen.without_us)} in place of {write.latency(value.value)}"
     )
-    blocks = effective_samples.blocks_of(step)
+    blocks = intervals.blocks_of(step)
     evidence: dict[str, write.Value] = {
         "value_us": value.value,
         "without_us": seen.without_us,
         "t_s": seen.t_s,
         "samples": facts.samples(step),
-        "effective_samples": effective_samples.worth(blocks, level) if blocks is not None else None,
+        "effective_samples": intervals.worth(blocks, level) if blocks is not None else None,
     }
     remedy = "Measure longer, or repeat: one run can't tell how often this happens."
     return Finding(

@@ -14,8 +14,8 @@ from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
 from runners.design.ladder import MOST_SHARE
 from runners.design.session import PROFILED_RATE_STEP
+from runners.errors import ReadError
 from runners.readers import write
-from runners.readers.errors import ReadError
 from runners.readers.outputs import Output
 from runners.readers.published import outputs
 from runners.readers.run import Run, Step

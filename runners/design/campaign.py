@@ -16,8 +16,7 @@ from typing import Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta
 
-from runners.design.commands import KNEE, LOAD, plan_of
-from runners.design.experiment import EXPERIMENTS
+from runners.design.experiment import EXPERIMENTS, KNEE, LOAD, plan_of
 from runners.design.parameter import Value, validate
 from runners.design.target import AS_TARGET, NAME, read_target
 from runners.design.yaml_file import Fault, Struct, YamlForm

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from runners.design import comparison
 from runners.design.block import seconds_of_a_batch
-from runners.design.commands import COMPARE, KNEE, TARGET_COMPARE
-from runners.design.experiment import experiment, setting_of
+from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, experiment, setting_of
 from runners.design.parameter import Value, validate
 from runners.design.shape import Shape
 from runners.errors import LabError

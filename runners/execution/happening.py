@@ -9,8 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from runners.design.session import Freeze, KillNode, Trial
-from runners.errors import MeasureError
-from runners.readers.errors import ReadError
+from runners.errors import MeasureError, ReadError
 from runners.readers.load_json import read_load_json
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import LoopRecord, WindowRecord

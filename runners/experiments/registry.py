@@ -17,9 +17,8 @@ import msgspec
 
 from runners.claims.questions import Asked, Verdict
 from runners.design.block import Block, FixedRate, KneeSearch, WarmServer
-from runners.design.commands import COMPARE, KNEE, LOAD, TARGET_COMPARE
 from runners.design.comparison import workload_of
-from runners.design.experiment import REPORT_S, Experiment, setting_of
+from runners.design.experiment import COMPARE, KNEE, LOAD, REPORT_S, TARGET_COMPARE, Experiment, setting_of
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.shape import Shape

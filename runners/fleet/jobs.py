@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from runners.design.campaign import Job
-from runners.design.commands import LISTEN, OF_HOST
+from runners.design.experiment import LISTEN, OF_HOST
 from runners.errors import MeasureError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Outcome, Results, Watch
 from runners.fleet.cluster import LEASE_S, SERVER, Fleet, Host, environment, lease_over

@@ -26,13 +26,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from runners.errors import MeasureError
+from runners.errors import MeasureError, ReadError
 from runners.fleet.clocks import Clock
 from runners.fleet.merge import merge
 from runners.generators.load import TICK_S, Generator, LoadFiles, LoadOutcome, LoadSpec, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import read_stall_log
-from runners.readers.errors import ReadError
 from runners.storage.schema import GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
 from runners.storage.step_folder import StepFolder
 from runners.toolchain.tools import TRUEPACE

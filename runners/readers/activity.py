@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from runners.errors import ReadError, text_of
 from runners.readers.columns import frame
-from runners.readers.errors import ReadError, text_of
 
 #: Before the name of a process that is none of the load's, in `kind` of the `activity` frame.
 PROCESS = "process "

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners.readers.errors import why
+from runners.errors import why
 
 LARGEST_BYTES = 32 * 1024 * 1024  # a report is text that people read; a larger file is data
 _PEEK = 8_192

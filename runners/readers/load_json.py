@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from runners.errors import ReadError, text_of
 from runners.readers.columns import frame
-from runners.readers.errors import ReadError, text_of
 from runners.readers.samples import beyond
 from runners.storage.step_folder import FORMER_NAME
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from runners.errors import ReadError
 from runners.readers.command_line import CommandLine
 from runners.readers.console_report import ConsoleReport
-from runners.readers.errors import ReadError
 from runners.readers.outputs import Output, find_outputs
 from runners.toolchain.tools import SHARED
 

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import pandas as pd
 
+from runners.errors import ReadError
 from runners.readers.activity import read_activity, read_events, read_pauses, read_stall_log, read_telemetry
 from runners.readers.columns import COLUMNS, complete, frame
-from runners.readers.errors import ReadError
 from runners.readers.hdr_log import HdrLog, read_hdr_log, read_slices
 from runners.readers.load_json import LoadReport, read_load_json
 from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame

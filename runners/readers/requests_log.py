@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from runners.errors import ReadError, why
 from runners.readers.columns import COLUMNS, frame
-from runners.readers.errors import ReadError, why
 from runners.readers.levels import rank
 from runners.storage.schema import SweepRecord
 

@@ -40,8 +40,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import norm, t
 
+from runners.errors import ReadError, text_of
 from runners.readers.columns import frame
-from runners.readers.errors import ReadError, text_of
 from runners.storage.schema import ServerRecord
 
 OTHER = "other"
@@ -377,7 +377,7 @@ def batches(samples: pd.DataFrame, event: str, weighted: bool) -> Batches | None
 def effective(part: Floats, whole: Floats, samples: float, confidence: float = 0.95) -> float:
     """Estimate the effective number of samples of the share part / whole, not above `samples`.
 
-    The design effect of `analysis.effective_samples` was tried in its place: over so few batches its largest ratio of
+    The design effect of `analysis.intervals` was tried in its place: over so few batches its largest ratio of
     all batch lengths covered 97.6 to 98.7 % in simulations of 95 % intervals, a third wider than these, which covered
     95.2 to 97.4 %.
     """

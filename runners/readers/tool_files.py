@@ -407,7 +407,7 @@ _TABLES: dict[tuple[str, ...], Callable[[list[dict[str, str]]], list[ConsoleRepo
 
 def _hdr_log(document: Document) -> FileOutputs:
     """Read an interval log: all its intervals of a tag as one distribution."""
-    from runners.readers.errors import ReadError
+    from runners.errors import ReadError
     from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
 
     try:

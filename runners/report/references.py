@@ -16,8 +16,7 @@ from runners.audit.audit import audit
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion, highlights
 from runners.claims.questions import Asked
-from runners.design.commands import plan_of
-from runners.design.experiment import EXPERIMENTS, Experiment
+from runners.design.experiment import EXPERIMENTS, Experiment, plan_of
 from runners.design.workload import Workload
 from runners.readers.console_report import ConsoleReport
 from runners.readers.outputs import find_in

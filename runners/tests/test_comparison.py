@@ -12,8 +12,7 @@ import runners.lab
 from runners import commands
 from runners.design import comparison
 from runners.design.block import FEWEST_STARTS, SEARCH_WARMUP_S, Interleaved
-from runners.design.commands import TARGET_COMPARE, plan_of
-from runners.design.experiment import experiment
+from runners.design.experiment import TARGET_COMPARE, experiment, plan_of
 from runners.design.parameter import validate
 from runners.design.shape import Shape
 from runners.design.size import SIZES

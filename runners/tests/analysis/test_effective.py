@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from runners.analysis import effective_samples, facts
-from runners.analysis.effective_samples import Blocks
+from runners.analysis import facts, intervals
+from runners.analysis.intervals import Blocks
 from runners.claims import answer
 from runners.tests.counts import allowed, rounds
 from runners.tests.fixtures.latency_process import SLICE_S, process, step_of
@@ -46,7 +46,7 @@ def test_intervals_hold_the_truth(name: str, seconds: int, memory: float, stalls
     for _ in range(count):
         seen = blocks(process(random, seconds, memory=memory, spread=spread, stalls=stalls, unlike=unlike))
         for level, value in zip(LEVELS, truth, strict=True):
-            low, high = effective_samples.bounds(seen, level)
+            low, high = intervals.bounds(seen, level)
             held[level] += not (value < low * 0.995 or value > high * 1.005)
             open_sides[level] += math.isnan(low + high)
     shares = {level: number / count for level, number in held.items()}
@@ -59,9 +59,9 @@ def test_dependent_requests_are_worth_fewer() -> None:
     random = np.random.default_rng(3)
     alone = blocks(process(random, 30, spread=0.0))
     alike = blocks(process(random, 30, memory=0.9, spread=0.3))
-    assert effective_samples.worth(alone, 0.5) > 0.25 * alone.total
-    assert effective_samples.worth(alike, 0.5) < 0.02 * alike.total
-    assert effective_samples.worth(alike, 0.5) <= alike.total
+    assert intervals.worth(alone, 0.5) > 0.25 * alone.total
+    assert intervals.worth(alike, 0.5) < 0.02 * alike.total
+    assert intervals.worth(alike, 0.5) <= alike.total
 
 
 def test_one_spike_is_named_and_its_interval_is_wide() -> None:
@@ -78,7 +78,7 @@ def test_one_spike_is_named_and_its_interval_is_wide() -> None:
 
 
 def test_stalls_all_over_a_run_are_no_spike() -> None:
-    assert effective_samples.spike(step_of(process(np.random.default_rng(5), 13, stalls=0.2)), 0.99) is None
+    assert intervals.spike(step_of(process(np.random.default_rng(5), 13, stalls=0.2)), 0.99) is None
 
 
 def test_what_the_log_does_not_tell_keeps_its_bounds() -> None:
@@ -86,7 +86,7 @@ def test_what_the_log_does_not_tell_keeps_its_bounds() -> None:
     step.frames["histograms"] = step.frames["histograms"].iloc[:0]
     p99 = facts.at(step, 0.99)
     assert p99 is not None and p99.bounded
-    assert effective_samples.spike(step, 0.99) is None
+    assert intervals.spike(step, 0.99) is None
 
 
 def test_bounds_enclose_the_value_and_never_fall_below_the_independent_ones() -> None:
@@ -100,6 +100,6 @@ def test_bounds_enclose_the_value_and_never_fall_below_the_independent_ones() ->
 
 def test_few_stretches_or_one_value_give_no_bound_and_no_error() -> None:
     one = Blocks(np.zeros(1), np.array([5.0]), np.array([[9]]))
-    assert all(math.isnan(side) for side in effective_samples.bounds(one, 0.5))
+    assert all(math.isnan(side) for side in intervals.bounds(one, 0.5))
     same = Blocks(np.arange(9.0), np.array([5.0]), np.full((9, 1), 4))
-    assert all(math.isnan(side) for side in effective_samples.bounds(same, 0.99))
+    assert all(math.isnan(side) for side in intervals.bounds(same, 0.99))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from runners.analysis.knee import Answer, Kind
-from runners.bench import store_http
 from runners.bench.row import NoFigure, Row
+from runners.bench.store import http_durations_s, http_rows
 
 
 def result(achieved_rps: float) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def found(rps: float) -> Answer:
 def test_knees_are_compared_round_by_round() -> None:
     limits = {"lsm": 46_000.0, "noop": 50_000.0, "noop-1200B": 48_000.0}
     said: list[str] = []
-    knee, closed, alike, closed_alike = store_http.rows_of(
+    knee, closed, alike, closed_alike = http_rows(
         "get",
         lambda who: result(int(limits[who])),
         lambda names, _seed: {who: found(limits[who]) for who in names},
@@ -51,13 +51,13 @@ def test_a_round_without_both_knees_does_not_count_and_is_told() -> None:
     def seek(names: Sequence[str], seed: int) -> dict[str, Answer]:
         return {who: found(40_000) if seed or who == "lsm" else lost for who in names}
 
-    knee, _closed = store_http.rows_of("put", lambda _who: result(45_000), seek, lambda _line: None, rounds=2)
+    knee, _closed = http_rows("put", lambda _who: result(45_000), seek, lambda _line: None, rounds=2)
     assert isinstance(knee, Row) and len(knee.ours) == 1 and knee.note == "in 1 rounds no knee of both"
 
 
 def test_without_a_knee_to_compare_with_its_row_has_no_figure() -> None:
     lost = Answer(Kind.OPEN, math.nan, math.nan, math.nan)
-    knee, closed = store_http.rows_of(
+    knee, closed = http_rows(
         "put",
         lambda _who: result(50_000),
         lambda names, _seed: dict.fromkeys(names, lost),
@@ -69,6 +69,6 @@ def test_without_a_knee_to_compare_with_its_row_has_no_figure() -> None:
 
 
 def test_each_kind_of_request_has_a_duration() -> None:
-    both, one = store_http.durations_s(), store_http.durations_s(["put"], rounds=3)
+    both, one = http_durations_s(), http_durations_s(["put"], rounds=3)
     assert len(both) == 2
     assert len(one) == 1

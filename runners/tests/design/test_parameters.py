@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.design.commands import plan_of
-from runners.design.experiment import COMMON, EXPERIMENTS, Experiment, experiment
+from runners.design.experiment import COMMON, EXPERIMENTS, Experiment, experiment, plan_of
 from runners.design.parameter import validate
 from runners.design.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
 from runners.design.report_2 import LOOP_SIZES, STAGES

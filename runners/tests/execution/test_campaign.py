@@ -19,8 +19,17 @@ from rich.console import Console
 from runners.design.campaign import Job
 from runners.design.parameter import Value
 from runners.errors import MeasureError, PlanError
-from runners.execution.campaign import LOCK, Outcome, Results, carry_out, outcome_of
-from runners.execution.campaign_table import Lines, LiveTable, duration, plan_lines
+from runners.execution.campaign import (
+    LOCK,
+    Lines,
+    LiveTable,
+    Outcome,
+    Results,
+    carry_out,
+    duration,
+    outcome_of,
+    plan_lines,
+)
 from runners.execution.progress import Event
 from runners.storage.run_folder import RunFolder
 

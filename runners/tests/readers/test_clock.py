@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from runners.errors import ReadError
 from runners.readers.activity import read_pauses, read_telemetry
-from runners.readers.errors import ReadError
 
 JVM = Path(__file__).parents[1] / "data" / "jvm"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from runners.errors import ReadError
 from runners.readers.console_report import Footer, SpectrumRow, ThreadStats
-from runners.readers.errors import ReadError
 from runners.readers.published import names, published, published_of
 from runners.readers.wrk_console import read_console
 

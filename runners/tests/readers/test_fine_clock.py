@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.errors import ReadError
 from runners.readers.activity import duration_s, read_activity, read_events, unix_s
-from runners.readers.errors import ReadError
 from runners.readers.hdr_log import read_slices
 from runners.readers.stacks import read_timed_stacks
 

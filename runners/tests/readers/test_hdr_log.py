@@ -11,7 +11,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogWriter
 
-from runners.readers.errors import ReadError
+from runners.errors import ReadError
 from runners.readers.hdr_log import read_hdr_log
 from runners.readers.samples import rank
 

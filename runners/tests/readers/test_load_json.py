@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from runners.errors import ReadError
 from runners.readers.columns import COLUMNS
-from runners.readers.errors import ReadError
 from runners.readers.load_json import LoadReport, read_load_json
 
 GOLDEN = Path(__file__).parents[1] / "data" / "loadgen" / "load.json"

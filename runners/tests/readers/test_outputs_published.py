@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from runners.errors import ReadError
 from runners.readers.command_line import parse_command
-from runners.readers.errors import ReadError
 from runners.readers.outputs import Output, find_in, find_outputs
 from runners.readers.published import ROOT, names, outputs, published, published_of
 from runners.tests.fixtures.outputs import said

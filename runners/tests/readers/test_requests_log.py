@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.readers.errors import ReadError
+from runners.errors import ReadError
 from runners.readers.requests_log import MAGIC, read_requests_log
 
 ROW = struct.Struct("<QQQQQIIHBBBB2x")

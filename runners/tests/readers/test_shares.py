@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from runners.design.target import Category
-from runners.readers.errors import ReadError
+from runners.errors import ReadError
 from runners.readers.stacks import (
     CATEGORIES,
     OTHER,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from runners.errors import ReadError
 from runners.readers.activity import read_stall_log
-from runners.readers.errors import ReadError
 
 S, MS = 10**9, 10**6
 START_S = 1_795_000_000
