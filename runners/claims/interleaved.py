@@ -545,6 +545,28 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
     return Answer(said, effect, basis, takes if said == Said.INCONCLUSIVE else "", finding)
 
 
+def each_differs(blocks: Mapping[str, str], treatment: str, quantity: str) -> Answering:
+    """Does a treatment differ from the baseline in a quantity, in any of these blocks? Each has a name in the answer.
+
+    No only where it is the same in all that were measured.
+    """
+
+    def answer(evidence: Evidence) -> Answer | None:
+        ways = (Verdict.HIGHER, Verdict.LOWER)
+        found = {
+            name: one
+            for block, name in blocks.items()
+            if (one := differs((block,), treatment, quantity, ways)(evidence)) is not None
+        }
+        if not found:
+            return None
+        order = (Said.YES, Said.INCONCLUSIVE, Said.NO)
+        decides = min(found.values(), key=lambda one: order.index(one.verdict))
+        return replace(decides, effect="; ".join(f"{name} {one.effect}" for name, one in found.items()))
+
+    return answer
+
+
 def _number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 

@@ -182,6 +182,15 @@ def span(values: Sequence[float], unit: Callable[[float], str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def either(*answers: Answering) -> Answering:
+    """The first of several that a run can answer."""
+
+    def answer(evidence: Evidence) -> Answer | None:
+        return next((found for each in answers if (found := each(evidence)) is not None), None)
+
+    return answer
+
+
 MOST = 0.5
 CHANCE = 0.05
 

@@ -40,7 +40,7 @@ from runners.design.session import (
 )
 from runners.design.setting import Setting
 from runners.design.shape import Shape
-from runners.design.size import Size
+from runners.design.size import Size, Starts
 from runners.design.workload import GET, Workload
 from runners.errors import PlanError
 
@@ -57,6 +57,7 @@ MOST_UTILISATION = 0.5
 #: Nor more requests a second: at higher rates the servers disturb each other.
 MOST_SHARED_RPS = 8_000.0
 FEWEST_STARTS = 3  # of each treatment, for any verdict
+MOST_AT_ONCE = 2  # compared with a baseline where the servers share a machine with much else
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
 SOLO_WARMUP_S = 0.2
 REFERENCE_TARGET = Setting("noop", "noop")
@@ -123,6 +124,15 @@ class FixedRate:
     def _shape(self, role: str, *, open_loop: bool = True) -> Shape:
         warmup_s, duration_s = self.size.times_s(role, open_loop)
         return Shape(self.connections, self.threads, duration_s, warmup_s)
+
+    def compared(self, name: str, starts: Starts, margin: float, questions: tuple[str, ...]) -> Interleaved:
+        """Compare the treatments by one schedule too, at a rate that follows from what this block's probes reach."""
+        return Interleaved(
+            name, f"{self.workload.label}: the same request by request, beside a server that does nothing",
+            self.treatments, self.treatments[0].name, self.workload, replace(self.size, probe_s=starts.server_s),
+            Shape(self.connections, self.threads, starts.load_s, starts.warmup_s), starts=starts.count, margin=margin,
+            at_once=MOST_AT_ONCE, solo=False, loops=False, like=self, questions=questions,
+        )  # fmt: skip
 
     @property
     def planned_s(self) -> float:
@@ -508,8 +518,9 @@ class Interleaved:
     baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that decides, `margin`
     the relative change that would matter. With `until`, the block ends as soon as the primary quantity of each
     treatment is known to differ or to be the same within the margin, and `starts` are the most that it makes (see
-    analysis.interleaved). With `solo`, each treatment is loaded alone at the rate too, for its level. Raises PlanError
-    for treatments that can't be compared.
+    analysis.interleaved). With `solo`, each treatment is loaded alone at the rate too, for its level; with `loops` in
+    closed loop, for its throughput. `like`: the block before this one whose probes, or whose given rate, the rate
+    follows from. Raises PlanError for treatments that can't be compared.
     """
 
     name: str
@@ -529,6 +540,8 @@ class Interleaved:
     seed: int = 1
     until: bool = False
     solo: bool = True
+    loops: bool = True
+    like: FixedRate | None = None
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -558,7 +571,7 @@ class Interleaved:
 
     def probes(self) -> tuple[Session, ...]:
         """A closed loop on each treatment, warm; none where the rate is given, or none is needed."""
-        if self.rate_rps > 0 or self.slice_s > 0:
+        if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
         return tuple(WarmServer(each, self.workload, self.size).warm_up(self.shape) for each in self.ordered)
 
@@ -568,6 +581,9 @@ class Interleaved:
             return None
         if self.rate_rps > 0:
             return Rate(self.rate_rps, "given")
+        if self.like is not None and self.like.rate_rps > 0:
+            rps = MOST_UTILISATION * self.like.rate_rps / len(self._members(self.ordered))
+            return Rate(float(f"{rps:.2g}"), f"all together get {MOST_UTILISATION:.0%} of the given rate")
         reached = [*capacity_rps.values(), *([capacity_rps[self.baseline]] if self.control_setting else [])]
         idle = 1 / max(reached) if self.reference else 0.0  # it reaches no less than any that does something
         utilised_s = sum(1 / rps for rps in reached) + idle
@@ -598,12 +614,12 @@ class Interleaved:
         for each in self._members(treatments):
             idle = replace(GET if foreign else self.workload, filled_keys=0)
             workload = idle if each == self.reference else self.workload
-            loop = Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone) if rate else None
+            loop = Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone)
             solo = None
             if rate and self.solo and each != self.reference:
                 shape = replace(alone, warmup_s=SOLO_WARMUP_S)
                 solo = Trial(step_name(name, SOLO, each.name), SOLO, workload, rate, shape)
-            members.append(Member(each, workload, loop, solo))
+            members.append(Member(each, workload, loop if rate and self.loops else None, solo))
         random.Random(f"{self.seed} {number}").shuffle(members)  # noqa: S311 - an order, no secret
         whole = Rate(rate.rps * len(members), rate.basis) if rate else None
         load = Trial(name, SHARED, self.workload, whole, self.shape)

@@ -40,7 +40,8 @@ class Size:
 class Starts:
     """Fresh starts of treatments that are compared: how many, and the seconds of their loads.
 
-    `load_s` is that of a load by request, `server_s` each server's share of one by slices.
+    `load_s` is that of a load by request; `server_s` each server's share of one by slices, or its own closed loop
+    before one by request.
     """
 
     count: int

@@ -7,7 +7,7 @@ import dataclasses
 from runners.design.engine import ENGINES
 from runners.design.ladder import LadderSize
 from runners.design.setting import Setting
-from runners.design.size import SIZES, Size
+from runners.design.size import SIZES, Size, Starts
 from runners.design.workload import SCRIPTS, Workload, random_gets
 
 VALUE_BYTES = 1_200
@@ -38,6 +38,19 @@ LADDERS = {
 }
 #: Of the loads at one rate, in seconds: warm-up and length, their floor, and a closed loop before.
 LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.7), "quick": (0.5, 2.0, 3.5, 1.0), "full": (15.0, 120.0, 60.0, 15.0)}
+#: Of these two by one schedule, and the difference of medians that would matter.
+STARTS = {"smoke": Starts(3, 0.1, 0.5, 0.3), "quick": Starts(3, 0.3, 2.0, 0.4), "full": Starts(6, 2.0, 15.0, 5.0)}
+MARGIN = 0.03
+#: Stores that are read in the quick size, as a fill goes before, and one that is not written to: no question asks it.
+READ, NOT_WRITTEN = (REFERENCE, "lsm", CEILING), ("memory",)
+
+
+def measured(chosen: list[Setting], workload: Workload, size: str) -> list[Setting]:
+    """The stores whose knees a size has time for; where it has time for none that was chosen, all of them."""
+    if size != "quick":
+        return chosen
+    fit = [each for each in chosen if (each.name in READ if workload.filled_keys else each.name not in NOT_WRITTEN)]
+    return fit or chosen
 
 
 def sized(size: str) -> Size:

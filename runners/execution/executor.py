@@ -75,7 +75,7 @@ class Executor:
             return self._fault_injection(block)
         say = self._measurement.say
         if isinstance(block, Interleaved):
-            return interleaving.starts(block, say)
+            return interleaving.starts(block, say, self._reached_rps(block.like) if block.like else None)
         if isinstance(block, KneeSearch):
             return adaptive.search(block, say)
         if block.like is None:
@@ -88,6 +88,18 @@ class Executor:
                 raise MeasureError(f"rates of {block.name}", cause, f"run {block.like.name} before")
             return adaptive.ladder(block, say, base)
         return adaptive.ladder(self._at_rates_of(block, block.like.name, steps), say)
+
+    def _reached_rps(self, block: FixedRate) -> dict[str, float]:
+        """What each treatment reached in the probes of a block of this run. Raises MeasureError without one."""
+        found = {}
+        for session in block.probes():
+            name = session.trials[0].name
+            probes = [step for folder in self._folder.steps() if (step := read_step(folder)).name == name]
+            if not probes or not facts.achieved_rps(probes[0]) > 0:
+                cause = f"block {block.name} has measured no closed loop of it"
+                raise MeasureError(f"rate of {session.treatment.name}", cause, f"run {block.name} before")
+            found[session.treatment.name] = facts.achieved_rps(probes[0])
+        return found
 
     def _at_rates_of(self, block: Ladder, like: str, steps: Sequence[Step]) -> Ladder:
         """The ladder with the rates that a block of this run offered: those around its knee, if it searched one."""

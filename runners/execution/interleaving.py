@@ -32,9 +32,12 @@ class Launch(Protocol):
     def __call__(self, setting: Setting, *, beside: bool) -> Target: ...
 
 
-def starts(block: Interleaved, say: Callable[[str], None]) -> Requests:
-    """Ask for the closed loops that the rate follows from, then for each start. Raises MeasureError without a rate."""
-    capacity_rps = {}
+def starts(block: Interleaved, say: Callable[[str], None], reached_rps: Mapping[str, float] | None = None) -> Requests:
+    """Ask for the closed loops that the rate follows from, then for each start. Raises MeasureError without a rate.
+
+    `reached_rps`: what each treatment reached in the closed loops of the block that this one is like.
+    """
+    capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)
         if not facts.achieved_rps(probe) > 0:

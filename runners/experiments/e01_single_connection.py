@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.claims import questions
+from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, number
 from runners.design.block import Block, FixedRate
 from runners.design.parameter import Value, listed
 from runners.design.question import Question
 from runners.design.setting import Setting
-from runners.design.size import SIZES
+from runners.design.size import SIZES, Starts
 from runners.design.target import shared_workloads, targets_of
 from runners.design.workload import GET, PUT, Workload
 from runners.readers import write
 
 WORKLOADS = ("put", "get")
-PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "engines", "gc-tail")
-GET_QUESTIONS = ("rate", "store-cpu", "sockets", "errors", "engines")
+PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "merge-tail", "median", "gc-tail")
+GET_QUESTIONS = ("rate", "store-cpu", "sockets", "errors")
 TARGET_KEYS = ("servers",)
+#: Of the stores by one schedule, and the difference of medians that would matter.
+STARTS = {"smoke": Starts(3, 0.1, 0.5, 0.3), "quick": Starts(3, 0.5, 4.0, 1.0), "full": Starts(6, 2.0, 15.0, 5.0)}
+MARGIN = 0.03
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -34,8 +37,9 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     else:
         what, treatments = "engine", tuple(map(Setting.of, listed(asked["engines"])))
         loads = [("put", PUT, PUT_QUESTIONS), ("get", GET, GET_QUESTIONS)]
-    return tuple(
-        FixedRate(
+    found = list[Block]()
+    for name, workload, keys in loads:
+        fixed = FixedRate(
             name,
             f"{workload.label}: every {what} at one rate",
             treatments,
@@ -43,10 +47,12 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             size,
             rate_rps=float(asked["rate_rps"]),
             profile=events,
-            questions=questions,
+            questions=keys,
         )
-        for name, workload, questions in loads
-    )
+        found.append(fixed)
+        if not targets and len(treatments) > 1:
+            found.append(fixed.compared(f"{name}-compared", STARTS[size.name], MARGIN, ("engines",)))
+    return tuple(found)
 
 
 def errors_are_the_keys(evidence: Evidence) -> Answer | None:
@@ -92,7 +98,10 @@ QUESTIONS = (
     ),
     Asked(
         Question("engines", "Does our LSM store's median differ from RocksDB's?"),
-        questions.medians_apart(WORKLOADS, "rocksdb", "lsm"),
+        questions.either(
+            interleaved.each_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm", "p50_us"),
+            questions.medians_apart(WORKLOADS, "rocksdb", "lsm"),
+        ),
     ),
     Asked(Question("gc-tail", "Do GC pauses make the tail of PUT?"), questions.tail_by("GC pause", "put-rocksdb")),
 )

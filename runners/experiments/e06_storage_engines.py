@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis import facts
-from runners.claims import questions
+from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import stores
 from runners.design.block import Block, FixedRate, WarmServer, knees_of
@@ -19,7 +19,7 @@ LSM, ROCKSDB, LEVELDB, NOOP = "lsm", "rocksdb", "leveldb", "noop"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """The knees of the stores in one search, PUT and then GET; then two of them at one rate, with profiles."""
+    """The knees of the stores in one search, PUT and then GET; then two of them at one rate and by one schedule."""
     size, connections = str(asked["size"]), int(asked["connections"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     chosen, found = stores.settings(str(asked["stores"]), size), list[Block]()
@@ -27,19 +27,22 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         (stores.put(size), ("put", "leveldb", "nothing", "files", "tuned", "memory")),
         (stores.get(size), ("get", "written", "room", "memory")),
     ):
-        servers = [WarmServer(setting, workload, SIZES[size]) for setting in chosen]
+        measured = stores.measured(chosen, workload, size)
+        servers = [WarmServer(setting, workload, SIZES[size]) for setting in measured]
         title = f"{workload.label}: the knees of all stores, by slices in random order"
         plan = stores.LADDERS[size]
         found += knees_of(workload.name, title, servers, plan, objective, connections, questions=keys)
     for workload in (stores.put(size), stores.get(size)):
         if profiled := tuple(each for each in stores.PROFILED if each in chosen):
-            found.append(
-                FixedRate(
-                    f"profiled-{workload.name}", f"{workload.label} of two stores at one rate, with profiles", profiled,
-                    workload, stores.sized(size), connections=connections, profile=listed(asked["profile"]),
-                    questions=("median",),
-                )
+            fixed = FixedRate(
+                f"profiled-{workload.name}", f"{workload.label} of two stores at one rate, with profiles", profiled,
+                workload, stores.sized(size), connections=connections, profile=listed(asked["profile"]),
+                questions=("median",),
             )  # fmt: skip
+            found.append(fixed)
+            if len(profiled) > 1:
+                name, plan_s = f"{fixed.name}-compared", stores.STARTS[size]
+                found.append(fixed.compared(name, plan_s, stores.MARGIN, ("median",)))
     return tuple(found)
 
 
@@ -90,7 +93,10 @@ QUESTIONS = (
     ),
     Asked(
         Question("median", "Does our store's median differ from RocksDB's?"),
-        questions.medians_apart(("put", "get"), ROCKSDB, LSM),
+        questions.either(
+            interleaved.each_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, LSM, "p50_us"),
+            questions.medians_apart(("put", "get"), ROCKSDB, LSM),
+        ),
     ),
     Asked(
         Question("written", "Does our store write less to the disk than RocksDB?"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from runners.analysis.comparison import changed
 from runners.analysis.interleaved import Verdict as Found
-from runners.claims import interleaved
+from runners.claims import interleaved, questions
 from runners.claims.interleaved import differs
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import ablations
@@ -40,18 +40,9 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return (*(each.block(size, connections) for each in switches), *shown, together)
 
 
-def either(*answers: Answering) -> Answering:
-    """The first of several that a run can answer."""
-
-    def answer(evidence: Evidence) -> Answer | None:
-        return next((found for each in answers if (found := each(evidence)) is not None), None)
-
-    return answer
-
-
 def of_reads(setting: str, alone: str) -> Answering:
     """Does a setting raise GET throughput, in the factorial design or alone?"""
-    return either(
+    return questions.either(
         differs(("reads",), f"reads-{setting}", THROUGHPUT), differs(("compaction", "bloom"), alone, THROUGHPUT)
     )
 

@@ -156,9 +156,8 @@ def test_a_given_rate_is_taken_as_it_is() -> None:
 
 
 def test_quick_and_smoke_keep_to_their_promised_time() -> None:
-    assert planned("01", "quick") <= 240
     assert SIZES["full"].duration_s == 180
-    for number in ("02", "04", "06", "09"):
+    for number in ("01", "02", "04", "06", "09"):
         assert planned(number, "quick") <= 360, number
     for number in ("03", "05", "07"):
         assert planned(number, "quick") <= 600, number

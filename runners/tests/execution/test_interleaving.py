@@ -12,11 +12,12 @@ from runners.analysis.interleaved import Verdict
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Claims
 from runners.claims.interleaved import CPU, SLICES, THROUGHPUT, analyse, comparisons
-from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, Interleaved
+from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
 from runners.design.rate import Rate
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
 from runners.design.shape import Shape
+from runners.design.size import SIZES, Starts
 from runners.design.workload import GET, PUT
 from runners.errors import PlanError
 from runners.execution.executor import Executor
@@ -241,3 +242,16 @@ def test_the_interval_of_a_block_that_may_end_early_is_wider_than_that_of_a_fixe
     one, other = fixed.row("p50_us"), early.row("p50_us")
     assert one is not None and other is not None
     assert other.low < one.low and other.high > one.high and other.ratio == one.ratio
+
+
+def test_a_comparison_like_a_block_at_one_rate_takes_its_rate_from_that_blocks_closed_loops() -> None:
+    fixed = FixedRate("put", "PUT", (Setting.of("lsm"), Setting.of("rocksdb")), PUT, SIZES["smoke"])
+    plan = Starts(FEWEST_STARTS, 0.1, 0.5, 0.3)
+    found = fixed.compared("put-compared", plan, 0.03, ())
+    rate = found.rate({"lsm": 10_000.0, "rocksdb": 8_000.0})
+    assert rate is not None and not found.probes()
+    # the control is a second LSM, and the server that does nothing reaches no less than the fastest
+    assert 0.45 <= rate.rps * (2 / 10_000 + 1 / 8_000 + 1 / 10_000) <= MOST_UTILISATION + 0.011
+    assert all(member.alone is None for start in found.sessions(rate) for member in start.members)
+    given = dataclasses.replace(fixed, rate_rps=8_000.0).compared("put-compared", plan, 0.03, ()).rate({})
+    assert given is not None and given.rps == 1_000.0
