@@ -37,7 +37,7 @@ _AVERAGED = re.compile(
     r"|\bусредн\w+ (?:\w+ )?(?:пер|про)[сц]ентил\w+|(?:пер|про)[сц]ентил\w+ (?:\w+ )?усредн\w+",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(r"\b(?:total|number of) (?:\w+ )?requests?\W{1,12}\d", re.IGNORECASE)
+_COUNTED = re.compile(r"\b(?:(?:total|number of) (?:\w+ )?requests?|всего запросов|http_reqs)\W{1,20}\d", re.IGNORECASE)
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 

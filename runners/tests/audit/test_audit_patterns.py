@@ -585,6 +585,8 @@ def test_percentiles_of_a_stated_number_of_requests_are_counted() -> None:
     table = " 50.000%   5.00ms\n 90.000%   9.00ms\n 99.000%  19.00ms\n"
     assert "SMP002" in remarks(table)
     assert "SMP002" not in remarks(f"| **Total Requests** | 23,081 |\n\n{table}")
+    assert "SMP002" not in remarks(f"- Всего запросов: 1,570\n\n{table}")
+    assert "SMP002" not in remarks(f"| http_reqs      | 60 | 5.42 |\n\n{table}")
 
 
 def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:
