@@ -37,7 +37,11 @@ def may_watch() -> bool:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("bench", SMALL, ids=lambda module: module.__name__.rsplit(".", 1)[-1])
+@pytest.mark.parametrize(
+    "bench",
+    [audit, pytest.param(loadgen, marks=pytest.mark.long)],
+    ids=lambda module: module.__name__.rsplit(".", 1)[-1],
+)
 def test_a_benchmark_runs_to_its_end(
     bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ from runners.storage.run_folder import RunFolder
 from runners.tests.e2e.conftest import LAB, lab
 from runners.tests.waiting import LIMIT_S, left_in, working_in
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.long]  # test_campaign_run kills and resumes, test_any_server finds a knee
 KNEE = (
     *("knee", "--engine", "noop", "--size", "smoke", "--minutes", "0.2", "--connections", "4"),
     *("-p", "probe_s=0.2", "-p", "precision=0.005"),
@@ -27,7 +27,7 @@ def _kept(folder: RunFolder) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     "number",
-    [pytest.param(signal.SIGINT, id="ctrl-c", marks=pytest.mark.long), pytest.param(signal.SIGKILL, id="kill -9")],
+    [pytest.param(signal.SIGINT, id="ctrl-c"), pytest.param(signal.SIGKILL, id="kill -9")],
 )
 def test_an_interrupted_search_leaves_no_process_and_is_gone_on_with(number: signal.Signals, tmp_path: Path) -> None:
     process = subprocess.Popen(

@@ -50,7 +50,7 @@ def test_a_smoke_run_prints_its_rows_group_by_group_and_keeps_them(tmp_path: Pat
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_signal_leaves_no_process_and_no_data(number: signal.Signals, tmp_path: Path) -> None:
     with subprocess.Popen(
         # So many keys that it is still filling when the signal comes.
