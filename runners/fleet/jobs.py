@@ -92,7 +92,8 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         try:
             while not child.wait_up_to(_LOOK_S):
                 if lease_over(lease, began):
-                    raise MeasureError("the job", "nobody waits for it any more", "begin the campaign again")
+                    # who still waits for it gets this, and measures it again: the host was only out of reach
+                    raise LostHostError("the job's host", "its lease was not renewed", "begin the campaign again")
         finally:
             child.stop()
         if not (home / OUTCOME_FILE).exists():
