@@ -1,21 +1,26 @@
-"""A process that holds one child and never lets it outlive the lab. Run as a script, standard library alone.
+"""A program that holds children so that none outlives the lab: a guard each, forked when asked. Standard library alone.
 
-The lab keeps one end of a socket, the guard the other. When the lab goes away, by whatever death, the kernel closes
-the lab's end; the guard reads the end of file and stops the child: STOP_SIGNAL, then SIGKILL after the grace time, to
-the child's group; what it started outside of its group is killed when it has ended. Should the guard itself be killed,
-the kernel kills the child (PR_SET_PDEATHSIG, Linux). Guard and child have process groups of their own, so Ctrl-C in
-the lab's terminal does not reach the child: the lab decides. They stay in the lab's session, for a kernel that
-schedules by session (`sched_autogroup_enabled`) knows no priorities between one session and another: the lab's idle
-threads would hold up the server.
+    python -I guard.py SOCKET_FD
 
-    python -I guard.py SOCKET_FD GRACE_S STOP_SIGNAL COMMAND...
+The lab starts it with its first child, and for each child sends it four open files: one end of a socket pair, whose
+other end the lab keeps, and the child's standard streams. The guard, a fork that starts far sooner than a Python
+of its own, reads its order from that socket (JSON in a line: `command`, `directory`, `environment`,
+`grace_s`, `stop_signal`). When the lab goes away, by whatever death, or shuts its end down, the guard reads the end of
+file and stops the child: its stop signal, then SIGKILL after the grace time, to the child's group; what it started
+outside of its group is killed when it has ended. Should the guard itself be killed, the kernel kills the child
+(PR_SET_PDEATHSIG, Linux). Guard and child have process groups of their own, so Ctrl-C in the lab's terminal does not
+reach the child: the lab decides. They stay in the lab's session, for a kernel that schedules by session
+(`sched_autogroup_enabled`) knows no priorities between one session and another: the lab's idle threads would hold up
+the server.
 
-It writes the child's pid and a newline to the socket, at its end the processor time in seconds that the child and what
-it started took, and a newline; and it ends with the child's exit code (128 + signal if killed).
+A guard writes its own pid and the child's in a line; and at the child's end, in a second one, the processor time in
+seconds that this and what it started took, and the exit code (128 + signal if killed). Where the child can't be started
+it says so on the child's standard error, and ends.
 """
 
 import contextlib
 import ctypes
+import json
 import os
 import resource
 import select
@@ -27,6 +32,7 @@ import time
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+_STREAMS = 3  # standard input, output and error
 
 
 def _prctl(option: int, value: int) -> None:
@@ -50,16 +56,18 @@ def _kill_orphans() -> None:
     children = f"/proc/self/task/{os.getpid()}/children"
     with contextlib.suppress(OSError):  # ECHILD: none is left
         while True:
-            with open(children, encoding="ascii") as left:  # noqa: PTH123 - the guard starts faster without pathlib
+            with open(children, encoding="ascii") as left:  # noqa: PTH123 - the program starts faster without pathlib
                 for pid in left.read().split():
                     os.kill(int(pid), signal.SIGKILL)
             os.waitpid(-1, 0)
 
 
-def main(arguments: list[str]) -> int:
-    """Start the command, wait for its end or for the lab's, leave nothing behind."""
-    lab = socket.socket(fileno=int(arguments[0]))
-    grace_s, stop_signal, command = float(arguments[1]), signal.Signals[arguments[2]], arguments[3:]
+def _guard(lab: socket.socket) -> None:
+    """Start the child that is ordered, wait for its end or for the lab's, leave nothing behind."""
+    os.setpgid(0, 0)
+    with lab.makefile("r", encoding="ascii") as reading:
+        order = json.loads(reading.readline())
+    grace_s, stop_signal = float(order["grace_s"]), signal.Signals[order["stop_signal"]]
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
     os.set_blocking(wake_write, False)
@@ -67,12 +75,17 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.set_wakeup_fd(wake_write)
     try:
-        child = subprocess.Popen(command, preexec_fn=_own_group_and_die_with_guard)
+        child = subprocess.Popen(
+            order["command"],
+            cwd=order["directory"],
+            env=order["environment"],
+            preexec_fn=_own_group_and_die_with_guard,
+        )
     except OSError as error:
-        print(f"{command[0]}: can't be started: {error.strerror}", file=sys.stderr)
-        return 127
+        print(f"{order['command'][0]}: can't be started: {error.strerror}", file=sys.stderr, flush=True)
+        return
     with contextlib.suppress(OSError):
-        lab.sendall(f"{child.pid}\n".encode())
+        lab.sendall(f"{os.getpid()} {child.pid}\n".encode())
     deadline: float | None = None
     while child.poll() is None:
         wait_s = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -89,10 +102,37 @@ def main(arguments: list[str]) -> int:
     _signal_group(child.pid, signal.SIGKILL)
     _kill_orphans()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    code = child.returncode if child.returncode >= 0 else 128 - child.returncode
     with contextlib.suppress(OSError):  # the lab may be gone
-        lab.sendall(f"{used.ru_utime + used.ru_stime:.6f}\n".encode())
-    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+        lab.sendall(f"{used.ru_utime + used.ru_stime:.6f} {code}\n".encode())
+
+
+def main(descriptor: int) -> None:
+    """Fork a guard for each child until the lab is gone."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel collects the guards
+    lab = socket.socket(fileno=descriptor)
+    while True:
+        try:
+            _, files, _, _ = socket.recv_fds(lab, 1, 1 + _STREAMS)
+        except ConnectionResetError:
+            return
+        if not files:
+            return
+        if os.fork() == 0:
+            try:
+                lab.close()
+                own, *streams = files
+                for number, file in enumerate(streams):
+                    os.dup2(file, number)
+                    os.close(file)
+                _guard(socket.socket(fileno=own))
+            except Exception:
+                sys.excepthook(*sys.exc_info())
+            finally:
+                os._exit(0)
+        for file in files:
+            os.close(file)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(int(sys.argv[1]))

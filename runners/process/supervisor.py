@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import select
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,59 +46,103 @@ class Frozen:
         self.length_us = (time.monotonic_ns() - self._monotonic_ns) / 1000
 
 
+class Guards:
+    """The program that forks a guard for each child. It starts with the first one and ends with this process."""
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._program: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    def fork(self, own_end: socket.socket, streams: Sequence[int]) -> None:
+        """Fork a guard that holds one end of a socket pair and a child's standard input, output and error."""
+        with self._starting:
+            if self._socket is None or self._program is None or self._program.poll() is not None:
+                self._socket, theirs = socket.socketpair()
+                with theirs:
+                    self._program = subprocess.Popen(
+                        [sys.executable, "-I", "-S", str(GUARD), str(theirs.fileno())],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        pass_fds=[theirs.fileno()],
+                        process_group=0,
+                        cwd="/",
+                    )
+            socket.send_fds(self._socket, [b"+"], [own_end.fileno(), *streams])
+
+
+_GUARDS = Guards()
+
+
 class Child:
     """A process under its guard. `pid` is the process itself, not the guard."""
 
-    def __init__(self, command: Sequence[str], guard: subprocess.Popen[bytes], lab_end: socket.socket) -> None:
+    def __init__(self, command: Sequence[str], lab_end: socket.socket, stdout: IO[bytes] | None) -> None:
         self.command = tuple(command)
-        self._guard = guard
-        self._lab_end = lab_end
-        self._said = b""  # what the guard wrote after the pid
-        self.pid = self._read_pid()
-
-    def _read_pid(self) -> int:
-        self._lab_end.settimeout(_START_TIMEOUT_S)
-        text = b""
-        with contextlib.suppress(OSError):
-            while b"\n" not in text:
-                more = self._lab_end.recv(32)
-                if not more:
-                    break
-                text += more
-        pid, newline, self._said = text.partition(b"\n")
-        if not newline:
-            self.stop()
+        self._lab_end, self._stdout = lab_end, stdout
+        self._reading = threading.Lock()
+        self._said = b""
+        self._code: int | None = None
+        self._cpu_s: float | None = None
+        first = self._line() if self._readable(_START_TIMEOUT_S) else b""
+        if not first:
+            self._close()
             raise ToolError(self.command[0], "can't be started", "check that it is there and may be executed")
-        return int(pid)
+        self._guard_pid, self.pid = map(int, first.split())
+
+    def _readable(self, timeout_s: float | None) -> bool:
+        return bool(select.select([self._lab_end], [], [], timeout_s)[0])
+
+    def _line(self) -> bytes:
+        """The next line of the guard; empty when it has gone without one."""
+        while b"\n" not in self._said:
+            more = b""
+            with contextlib.suppress(ConnectionResetError):
+                more = self._lab_end.recv(256)
+            if not more:
+                return b""
+            self._said += more
+        line, _, self._said = self._said.partition(b"\n")
+        return line
+
+    def _ended(self, timeout_s: float | None) -> bool:
+        """Whether the process ends within that time. Sleeps on the guard's socket: no polling beside a measurement."""
+        if self._code is None and (self._said or self._readable(timeout_s)):
+            with self._reading:
+                if self._code is None:
+                    used_s, _, code = self._line().decode().partition(" ")
+                    self._cpu_s = float(used_s) if used_s else None
+                    # without a word the guard was killed, and so the kernel has killed the process
+                    self._code = int(code) if code else 128 + signal.SIGKILL
+        return self._code is not None
 
     @property
     def stdout(self) -> IO[bytes]:
         """The child's standard output, when it was started with a pipe."""
-        assert self._guard.stdout is not None
-        return self._guard.stdout
+        assert self._stdout is not None
+        return self._stdout
 
     def poll(self) -> int | None:
         """The exit code (128 + signal when killed), or None while it runs."""
-        return self._guard.poll()
+        self._ended(0)
+        return self._code
 
     def wait(self, timeout_s: float | None = None) -> int:
         """The exit code. Raises subprocess.TimeoutExpired."""
-        return self._guard.wait(timeout_s)
+        self._ended(timeout_s)
+        if self._code is None:
+            raise subprocess.TimeoutExpired(self.command, timeout_s or 0.0)
+        return self._code
 
     def wait_up_to(self, timeout_s: float) -> bool:
-        """Whether it ended within that time. Sleeps on the guard's socket: no polling beside a measurement."""
-        if self._lab_end.fileno() < 0:  # `stop` has closed it
-            return True
-        ready, _, _ = select.select([self._lab_end], [], [], timeout_s)
-        return bool(ready)
+        """Whether it ended within that time."""
+        return self._ended(timeout_s)
 
     @property
     def cpu_s(self) -> float | None:
-        """Processor time of the process and of what it started, in seconds, once it has ended and before `stop`."""
-        if not self._said and self.poll() is not None and self._lab_end.fileno() >= 0:
-            with contextlib.suppress(OSError):
-                self._said = self._lab_end.recv(64)
-        return float(self._said) if self._said.endswith(b"\n") else None
+        """Processor time of the process and of what it started, in seconds, once it has ended."""
+        self._ended(0)
+        return self._cpu_s
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[Frozen]:
@@ -137,15 +183,19 @@ class Child:
 
     def stop(self, grace_s: float = GRACE_S) -> int:
         """Its stop signal, then SIGKILL when the grace time is over. May be called again; gives the exit code."""
-        self._lab_end.close()
-        try:
-            code = self._guard.wait(grace_s * 2 + 2)
-        except subprocess.TimeoutExpired:
-            self._guard.kill()  # the kernel then kills the child
-            code = self._guard.wait()
-        if self._guard.stdout is not None:
-            self._guard.stdout.close()
+        with contextlib.suppress(OSError):  # the guard has gone, or this was called before
+            self._lab_end.shutdown(socket.SHUT_WR)
+        if not self._ended(grace_s * 2 + 2):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._guard_pid, signal.SIGKILL)  # the kernel then kills the child
+        code = self.wait()
+        self._close()
         return code
+
+    def _close(self) -> None:
+        self._lab_end.close()
+        if self._stdout is not None:
+            self._stdout.close()
 
 
 def start(
@@ -159,21 +209,31 @@ def start(
     stop_signal: str = "SIGTERM",
 ) -> Child:
     """Start `command` under a guard, in the project's folder or another. Raises ToolError when it can't be started."""
-    lab_end, guard_end = socket.socketpair()
-    try:
-        guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(GUARD), str(guard_end.fileno()), str(grace_s), stop_signal, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            pass_fds=[guard_end.fileno()],
-            process_group=0,
-            env=env,
-            cwd=directory,
-        )
-    finally:
-        guard_end.close()
-    return Child(command, guard, lab_end)
+    order = {
+        "command": list(command),
+        "directory": str(directory),
+        "environment": dict(os.environ if env is None else env),
+        "grace_s": grace_s,
+        "stop_signal": stop_signal,
+    }
+    with contextlib.ExitStack() as given:
+        nothing = given.enter_context(Path(os.devnull).open("r+b", buffering=0)).fileno()
+        reading: IO[bytes] | None = None
+        out = stdout if isinstance(stdout, int) else stdout.fileno()
+        if out == subprocess.PIPE:
+            read_end, out = os.pipe()
+            reading = os.fdopen(read_end, "rb")
+            given.callback(os.close, out)
+        elif out == subprocess.DEVNULL:
+            out = nothing
+        err = stderr if isinstance(stderr, int) else stderr.fileno()
+        err = {subprocess.DEVNULL: nothing, subprocess.STDOUT: out}.get(err, err)
+        lab_end, guard_end = socket.socketpair()
+        given.enter_context(guard_end)
+        _GUARDS.fork(guard_end, (nothing, out, err))
+    with contextlib.suppress(OSError):  # a guard that has gone can't start it, which its end says
+        lab_end.sendall(json.dumps(order).encode() + b"\n")
+    return Child(command, lab_end, reading)
 
 
 def pinned(command: Sequence[str], cpus: Sequence[int] | None, taskset: Path | None) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+
+from runners.process.supervisor import GUARD
 
 #: No condition that comes at all takes so long.
 LIMIT_S = 60.0
@@ -37,14 +40,24 @@ def gone(pid: int) -> bool:
 
 
 def working_in(folder: Path) -> list[psutil.Process]:
-    """The processes that have a folder in their command line: servers and generators of one test."""
+    """The processes that have a folder in their command line or their environment: labs, guards and loads of a test."""
     found = []
     for process in psutil.process_iter():
         try:
-            if any(str(folder) in word for word in process.cmdline()):
+            if any(str(folder) in word for word in (*process.cmdline(), *process.environ().values())):
                 found.append(process)
         except psutil.Error:
             continue
+    return found
+
+
+def started() -> list[psutil.Process]:
+    """The processes below this one that run, beside the guards."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            if alive(process.pid) and str(GUARD) not in process.cmdline():
+                found.append(process)
     return found
 
 

@@ -23,6 +23,7 @@ from runners.tests.e2e import disturbance
 from runners.tests.e2e.disturbance import DisturbedError, undisturbed
 from runners.tests.e2e.known_delays import LEVELS, SHARE, TICK_US, KnownDelays, cycle_us, percentile_us
 from runners.tests.e2e.waking import SLEEP_S, waking
+from runners.tests.waiting import started
 
 LATE_US = 300.0
 EXACT = ("truepace", "epoll", "wrk", "blocking")
@@ -132,7 +133,7 @@ def frozen(process: psutil.Process) -> Iterator[None]:
 
 def test_the_witness_sees_that_it_was_woken_late() -> None:
     with waking() as seen:
-        (witness,) = psutil.Process().children()
+        (witness,) = started()
         with frozen(witness):
             pass
     assert min(seen.late_us) >= 0 < seen.cpu_s

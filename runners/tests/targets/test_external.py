@@ -17,7 +17,7 @@ from runners.process.supervisor import in_a_row
 from runners.process.tree import tree
 from runners.targets.base import Jvm, Target
 from runners.targets.external import RunningTarget, launch
-from runners.tests.waiting import alive, gone, until
+from runners.tests.waiting import gone, started, until
 from runners.trial.telemetry import Telemetry
 
 #: Answers 200 on /health where the token is right, else 403; its worker is a process of its own, in its own session.
@@ -139,7 +139,7 @@ def test_a_server_that_ends_at_its_start_is_an_error_with_its_last_lines(folder:
 def test_a_server_that_is_never_ready_is_stopped(folder: Folder) -> None:
     with pytest.raises(ServerError, match="'never said'"):
         folder.start(ready={"line": "never said", "timeout_s": 0.5})
-    assert not [pid for pid in tree((os.getpid(),)) if alive(pid) and pid != os.getpid()]
+    assert not started()
 
 
 def test_a_server_that_died_is_no_target(running: RunningTarget) -> None:
