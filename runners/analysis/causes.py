@@ -19,12 +19,11 @@ import pandas as pd
 from runners.analysis import machine_stalls
 from runners.readers.activity import PROCESS
 from runners.readers.run import Step
+from runners.trial.activity import OWN_BACKGROUND
 
 STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
 #: The serving threads' wait for a core that neither other processes nor the server's background threads explain.
 CROWDED = "serving threads waiting for a core"
-#: Kinds of `activity` that are the server's own background work.
-BACKGROUND = ("jit", "gc", "flush", "compaction")
 CROWDED_SHARE, FOREIGN_SHARE = 0.2, 0.4
 #: Causes that are neither the server, nor its store, nor its JVM.
 MACHINE = (STALLED, STEAL, FOREIGN)
@@ -160,7 +159,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
     )
     if not {"wait", "foreign", "serving"} <= set(samples.columns) or not samples["serving"].sum() > 0:
         return pd.DataFrame(columns=["t_s", "length_s", "behind_others_ms", "behind_its_own_ms"])
-    background = samples[[kind for kind in BACKGROUND if kind in samples]].sum(axis=1)
+    background = samples[[kind for kind in OWN_BACKGROUND if kind in samples]].sum(axis=1)
     others = np.minimum(samples["wait"] + samples["sending wait"], samples["foreign"])
     own = (samples["wait"] - others - background).clip(lower=0.0)
     return samples.assign(behind_others_ms=others, behind_its_own_ms=own).reset_index()

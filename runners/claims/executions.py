@@ -33,6 +33,11 @@ class Knee:
         return facts.engine_name(self.ladder.steps[0].subject)
 
 
+def searched_together(one: Ladder, other: Ladder) -> bool:
+    """Decide whether two knees are of one search, whose loads went to both servers in random order."""
+    return one.steps[-1].record.block == other.steps[-1].record.block
+
+
 def anchor(workload: str) -> str:
     """Where the knees of a workload are drawn."""
     return f"knees-{workload}"
@@ -95,7 +100,7 @@ def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
             text = f"{workload.upper()}: the knee of {other.name} lies {word} that of {first.name} by "
             text += f"{write.percent(sides[0])} to {write.percent(sides[1])}"
         evidence: dict[str, write.Value] = {"low": low, "high": high, "of": other.name, "against": first.name}
-        paired = first.ladder.steps[-1].record.block == other.ladder.steps[-1].record.block
+        paired = searched_together(first.ladder, other.ladder)
         remedy = None if paired else "One search of each, one after the other; one search of both pairs them by slices."
         yield Finding("E02", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload), remedy)
 

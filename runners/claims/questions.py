@@ -330,11 +330,14 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
         low, high = apart.low - 1, apart.high - 1
         effect = f"knee {changed(apart.value - 1, low, high)}, {rate_interval(b)} against {rate_interval(a)}"
         verdict = verdict_of(low, high)
-        needed = "longer searches, or one search of both" if verdict == Verdict.INCONCLUSIVE else ""
+        together = executions.searched_together(pair[0], pair[1])
+        more = "a longer search" if together else "longer searches, or one search of both"
+        needed = more if verdict == Verdict.INCONCLUSIVE else ""
         finding = next(
             (f for f in evidence.all("E02") if {f.evidence["of"], f.evidence["against"]} == {of, against}), None
         )
-        return Answer(verdict, effect, "one search of each", needed, finding, executions.anchor(workload))
+        basis = f"one search of {'both' if together else 'each'}"
+        return Answer(verdict, effect, basis, needed, finding, executions.anchor(workload))
 
     return answer
 

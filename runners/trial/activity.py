@@ -81,8 +81,9 @@ ROLES = (
     ("profiler", re.compile(r"JFR |Async-prof")),
     ("serving", re.compile(r"NIO |HTTP|pool|ForkJoin|worker|Cluster|Acceptor|one-nio", re.I)),
 )
-#: Roles that respond to no request.
-BACKGROUND = ("jit", "gc", "flush", "compaction", "profiler")
+#: Roles that respond to no request: the server's own, and what observes it.
+OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
+BACKGROUND = (*OWN_BACKGROUND, "profiler")
 OTHER = "other"
 THIS_PROGRAM, ENDED = "this lab", "ended processes"
 SENDING = "sending"  # of the generator, not of the server

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from msgspec import structs
+
 from runners.claims.conclude import conclude
+from runners.claims.questions import Evidence, Verdict, knees_apart
 from runners.design import ladder as ladder_4
 from runners.design.block import FEWEST_STARTS, Interleaved, seconds_of_a_batch
 from runners.design.experiment import EXPERIMENTS
@@ -108,3 +113,21 @@ def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> No
         assert isinstance(hand_over, Interleaved) and hand_over.starts >= FEWEST_STARTS
         assert size != "quick" or planned_s(EXPERIMENTS["03"], asked) <= QUICK_S
     assert next(iter(EXECUTIONS)) == "blocking-one" and OVERLOAD_SHARES[0] < 1 < OVERLOAD_SHARES[1]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "basis", "needed"),
+    [
+        (("put", "put"), "one search of both", "a longer search"),
+        (("put", "put-again"), "one search of each", "longer searches, or one search of both"),
+    ],
+)
+def test_only_knees_of_two_searches_are_advised_to_be_searched_together(
+    blocks: tuple[str, str], basis: str, needed: str, tmp_path: Path
+) -> None:
+    run = _run(tmp_path, {"blocking-one": 1_000.0, "blocking-many": 1_004.0})
+    of_subject = dict(zip(("blocking-one", "blocking-many"), blocks, strict=True))
+    steps = [replace(step, record=structs.replace(step.record, block=of_subject[step.subject])) for step in run.steps]
+    answer = knees_apart("put", "blocking-many", "blocking-one")(Evidence(replace(run, steps=tuple(steps)), ()))
+    assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE
+    assert (answer.confidence, answer.needed) == (basis, needed)
