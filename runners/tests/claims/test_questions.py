@@ -11,6 +11,7 @@ from runners.analysis.finding import Finding
 from runners.claims.questions import Answer, Asked, Evidence, Verdict, answered, verdict_of
 from runners.design.experiment import EXPERIMENTS
 from runners.design.question import Question
+from runners.experiments.e04_lsm_rate_ladder import changes_with_rate
 from runners.experiments.registry import QUESTIONS, questions_of
 from runners.readers.severity import Severity
 from runners.report.references import concluded
@@ -87,3 +88,21 @@ def test_failures_of_a_dead_node_count_the_seconds_wholly_without_it() -> None:
     found = {each.question.key: each.answer for each in conclusion.answers}
     assert found["sharded-death"].effect.startswith("34.2\u00a0%") and "34.2\u00a0%" in conclusion.answer
     assert found["copies-death"].verdict == Verdict.NO
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict"),
+    [
+        ({"profiler change": -0.05}, Verdict.INCONCLUSIVE),  # the lab's own, not a request's
+        ({"profiler change": -0.05, "storage change": 0.01}, Verdict.INCONCLUSIVE),  # less than matters
+        ({"polling change": -0.03}, Verdict.YES),
+        ({}, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_the_work_of_a_request_changes_where_a_share_of_its_own_moves(
+    evidence: dict[str, float], verdict: Verdict
+) -> None:
+    found = Finding("R01", Severity.NOTE, "LSM PUT, CPU samples.", {**evidence}, ("a",))
+    run = concluded(RunFolder.open(REFERENCE / "09"))[0]
+    answer = changes_with_rate(Evidence(run, (found,)))
+    assert answer is not None and answer.verdict == verdict and bool(answer.needed) == (verdict != Verdict.YES)
