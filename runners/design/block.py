@@ -110,7 +110,8 @@ class FixedRate:
         if self.cold is not None:
             shape = replace(clean.shape, warmup_s=0.0)
             trials = (Trial(f"{self.cold.name}-{treatment.name}", LOAD, self.cold, rate, shape), *trials)
-        return Session(treatment, trials, self._fill(), restart=bool(self.workload.filled_keys))
+        again = bool(self.workload.filled_keys) and treatment.target is None  # of others, each start is an empty one
+        return Session(treatment, trials, self._fill(), restart=again)
 
     @property
     def _idle(self) -> Workload:

@@ -68,13 +68,34 @@ class Ready(Struct, frozen=True):
     timeout_s: Annotated[float, Meta(gt=0, le=3600, description="seconds until the start has failed")] = 60.0
 
 
+class Fill(Struct, frozen=True):
+    """What a server holds before it is measured: requests of a workload, one a key, or what a command puts there."""
+
+    workload: Annotated[Name | None, Meta(description="whose requests are sent, each key once")] = None
+    keys: Annotated[
+        int,
+        Meta(ge=0, le=2**31 - 1, description="{key} and {counter} go from 1 to this; of a script: so many requests"),
+    ] = 0
+    command: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(description="program and arguments, run in `directory` after each start, with the server's environment"),
+    ] = ()
+    timeout_s: Annotated[float, Meta(gt=0, le=86_400, description="seconds until the command has failed")] = 600.0
+
+
+BodyBytes = Annotated[int, Meta(ge=0, le=64 << 20)]
+
+
 class TargetWorkload(Struct, frozen=True):
     """What is sent: a method, a path template and a body size, or a Lua script as wrk runs it."""
 
     method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$")] = "GET"
     path: Annotated[UrlPath | None, Meta(description="{key}: random 1..keys; {counter}: 1, 2, 3 … a thread")] = None
     keys: Annotated[int, Meta(ge=0, le=2**31 - 1, description="how many keys {key} is drawn from")] = 0
-    body_bytes: Annotated[int, Meta(ge=0, le=64 << 20, description="size of each request's body")] = 0
+    body_bytes: Annotated[
+        BodyBytes | Annotated[tuple[BodyBytes, ...], Meta(min_length=1)],
+        Meta(description="size of each request's body; of several, one is drawn for each request"),
+    ] = 0
     script: Annotated[str | None, Meta(description="a Lua script, relative to this file, in place of a path")] = None
     arguments: Annotated[tuple[str, ...], Meta(description="arguments of the script")] = ()
 
@@ -111,6 +132,9 @@ class Target(Struct, frozen=True):
         tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="cores it is bound to; absent: as the lab's servers")
     ] = ()
     data: Annotated[str | None, Meta(description="folder that is emptied before each start, below `directory`")] = None
+    fill: Annotated[
+        Fill | None, Meta(description="what each start holds before it is measured: {workload: put, keys: 1000}")
+    ] = None
     pprof: Annotated[
         UrlPath | None, Meta(description="path of a Go server's own CPU profile, such as /debug/pprof/profile")
     ] = None
@@ -157,6 +181,7 @@ url: {plain(url)}
 # categories: {{storage: ["^sqlite", "^app/db"]}}   # patterns of frames, for the shares of a profile
 # pprof: /debug/pprof/profile   # of a Go server; others are sampled from outside
 # data: store                # below directory; EMPTIED before each start
+# fill: {{workload: put, keys: 1000}}   # after each start, each key once; or {{command: [./load.sh, "{{port}}"]}}
 # headers:
 #   Authorization: {{from: NAME, prefix: "Bearer "}}
 workloads:
@@ -200,7 +225,8 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
     found = [file.workload(name) for file in files]
     if any(each != found[0] for each in found):
         names = f"workload {found[0].name!r} of {' and '.join(file.name for file in files)}"
-        raise PlanError(names, "they send different requests", "describe it alike in both, headers included")
+        cause = "they send different requests, or fill the servers with different ones"
+        raise PlanError(names, cause, "describe it alike in both, headers and `fill` included")
     return found[0]
 
 
@@ -280,11 +306,23 @@ class TargetFile:
             name: filled(value) if isinstance(value, str) else value for name, value in target.environment.items()
         }
         command = None if target.command is None else tuple(map(filled, target.command))
-        placed = msgspec.structs.replace(target, command=command, environment=environment, url=filled(target.url))
+        fill = target.fill and msgspec.structs.replace(target.fill, command=tuple(map(filled, target.fill.command)))
+        placed = msgspec.structs.replace(
+            target, command=command, environment=environment, url=filled(target.url), fill=fill
+        )
         return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
-        """Give a workload by name, the first one for an empty name. Raises PlanError with those there are."""
+        """Give a workload by name, the first one for an empty name. Raises PlanError with those there are.
+
+        It has the keys that the target is filled with before.
+        """
+        found, fill = self._requests(name), self.target.fill
+        if fill is None or fill.workload is None:
+            return found
+        return replace(found, filled_keys=fill.keys, fill_with=self._requests(fill.workload, each_key_once=True))
+
+    def _requests(self, name: str, each_key_once: bool = False) -> Workload:
         names = list(self.target.workloads)
         if (asked := self.target.workloads.get(name or names[0])) is None:
             raise PlanError(f"workload {name!r}", f"{self.path} has none of that name", f"one of {', '.join(names)}")
@@ -293,9 +331,11 @@ class TargetFile:
             return Workload(called, (self.path.parent / asked.script).resolve(), arguments=asked.arguments)
         headers = [_header_argument(key, value) for key, value in self.target.headers.items()]
         path = asked.path or "/"
-        return Workload(
-            called, TEMPLATE, arguments=(asked.method, path, str(asked.keys), str(asked.body_bytes), *headers)
-        )
+        if each_key_once:
+            path = path.replace("{key}", "{counter}")
+        sizes = asked.body_bytes if isinstance(asked.body_bytes, tuple) else (asked.body_bytes,)
+        bodies = ",".join(map(str, sizes))
+        return Workload(called, TEMPLATE, arguments=(asked.method, path, str(asked.keys), bodies, *headers))
 
     def described(self) -> dict[str, Any]:
         """What a manifest keeps: the description as it was written, where secrets are names and never values."""
@@ -328,6 +368,8 @@ _REMEDIES = {
     "stop_signal": "use one of SIGTERM, SIGINT, SIGQUIT, SIGHUP",
     "cpus": "write a list of core numbers, such as [0]",
     "data": "write a folder below `directory`",
+    "fill": "write {workload: put, keys: 1000}, or {command: [python3, load.py]}",
+    "body_bytes": "write a number of bytes, such as 120, or several, such as [100, 1000]",
     "categories": f"write patterns of frames by one of {', '.join(get_args(Category))}",
     "workloads": "write at least one, such as get: {method: GET, path: /}",
     "path": "begin it with /, without blanks; {key} needs keys: N",
@@ -365,7 +407,7 @@ def _contradictions(target: Target) -> Iterator[Fault]:
             "leave `ready` out: the url's port is looked at",
         )
     if target.command is None:
-        for key in ("environment", "data", "cpus", "build"):
+        for key in ("environment", "data", "cpus", "build", "fill"):
             if getattr(target, key):
                 yield (key,), "a server that runs already can't be given it", "give a command, or leave this out"
         if target.ready is not None and target.ready.line is not None:
@@ -376,6 +418,8 @@ def _contradictions(target: Target) -> Iterator[Fault]:
         parts = Path(target.data).parts
         if not parts or Path(target.data).is_absolute() or ".." in parts:
             yield ("data",), "it is emptied before each start and must lie below `directory`", _REMEDIES["data"]
+    if target.fill is not None:
+        yield from _of_fill(target.fill, target)
     # a pattern's $ also fits before a last line break
     for keys, text in ((("name",), target.name), *((("workloads", name), name) for name in target.workloads)):
         if not text.isprintable():
@@ -397,6 +441,28 @@ def _contradictions(target: Target) -> Iterator[Fault]:
                 yield ("categories", category), f"{pattern} is no regular expression ({error})", "correct it"
     for name, workload in target.workloads.items():
         yield from _of_workload(("workloads", name), workload, target)
+
+
+def _of_fill(fill: Fill, target: Target) -> Iterator[Fault]:
+    if (fill.workload is None) == (not fill.command):
+        yield ("fill",), "it needs a workload or a command, and not both", _REMEDIES["fill"]
+        return
+    if fill.workload is None:
+        if fill.keys:
+            yield ("fill", "keys"), "a command makes its requests whole: keys don't reach it", "leave it out"
+        for each in (PORT, SOCKET):
+            if any(each in text for text in fill.command) and each not in target.url:
+                yield ("fill", "command"), f"{each} is in it and not in url", f"write {each} in both, or in none"
+        return
+    workload = target.workloads.get(fill.workload)
+    if workload is None:
+        cause = f"there is no workload {fill.workload!r}"
+        yield ("fill", "workload"), cause, f"one of {', '.join(target.workloads)}"
+    elif fill.keys < 1:
+        yield ("fill",), "it needs the number of keys", _REMEDIES["fill"]
+    elif workload.script is None and not any(each in (workload.path or "") for each in _PLACEHOLDERS):
+        cause = f"the path of {fill.workload!r} has no key: it would send one request again and again"
+        yield ("fill", "workload"), cause, f"write {' or '.join(_PLACEHOLDERS)} into that path"
 
 
 def _of_workload(keys: tuple[str, str], workload: TargetWorkload, target: Target) -> Iterator[Fault]:
@@ -425,6 +491,12 @@ FORM = YamlForm(
     remedy="write it as runners/docs/any-server.md shows",
     none_yet="write one with `lab init`",
     entries={"workloads": TargetWorkload, "environment": str | FromEnvironment, "headers": str | FromEnvironment},
-    parts={"ready": Ready, "workloads": TargetWorkload, "environment": FromEnvironment, "headers": FromEnvironment},
+    parts={
+        "ready": Ready,
+        "fill": Fill,
+        "workloads": TargetWorkload,
+        "environment": FromEnvironment,
+        "headers": FromEnvironment,
+    },
     faults=_contradictions,
 )

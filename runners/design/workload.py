@@ -18,8 +18,9 @@ class Workload:
     `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the
     offered rate it was run at. `filled_keys` is how many keys the store must hold before, ids from 1, each with a value
     of `filled_value_bytes`. `arguments` go to the script. `published_rates` are outputs of a ladder, a rate each.
-    `rewrites` is how often the fill writes each key again, and then waits until the store is at rest. `script`
-    None: GET `path`, the same again and again.
+    `rewrites` is how often the fill writes each key again, and then waits until the store is at rest. `fill_with` sends
+    the requests that write the keys, one each; None: those of the lab's own server. `script` None: GET `path`, the same
+    again and again.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Workload:
     arguments: tuple[str, ...] = ()
     published_rates: tuple[str, ...] = ()
     rewrites: int = 0
+    fill_with: Workload | None = None
     path: str = ""
 
     @property

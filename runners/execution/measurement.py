@@ -18,7 +18,7 @@ from runners.design.session import Sweep
 from runners.design.shape import Shape
 from runners.design.size import SENTINEL, Size
 from runners.design.workload import FILL, Workload
-from runners.errors import MeasureError, ServerError
+from runners.errors import MeasureError, ServerError, ToolError
 from runners.execution.happening import NOTHING, Happening
 from runners.execution.progress import Follower, Progress
 from runners.generators.generators import generators
@@ -31,7 +31,7 @@ from runners.targets.base import Target
 from runners.toolchain.tools import TRUEPACE
 from runners.toolchain.workshop import Workshop
 from runners.trial import machine
-from runners.trial.fill import check_filled, fill_by_hand
+from runners.trial.fill import check_filled, check_written, fill_by_hand
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.trial.recording import Recorder
 from runners.trial.step import Instrument, Tick, measure_step, skipped, statistics, store_status
@@ -228,7 +228,12 @@ class Measurement:
         return dataclasses.replace(step, folder=final, record=judged)
 
     def fill(self, server: Target, workload: Workload) -> None:
-        """Write the workload's keys once each, then read some back. Raises MeasureError when one is missing."""
+        """Write the workload's keys once each, and see that they are there. Raises MeasureError when one is missing.
+
+        Of the lab's own servers some are read back; of others every request must have a response that is no error.
+        """
+        if workload.fill_with is not None and self._shop.truepace is None:
+            raise ToolError("truepace", f"the fill of {server.subject} needs it", "install Rust, then `lab build`")
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
@@ -237,14 +242,16 @@ class Measurement:
             if self._shop.truepace is None:
                 fill_by_hand(server, keys, workload.filled_value_bytes)
             else:
+                own_requests = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
+                sent = workload.fill_with or own_requests
                 load = LoadSpec(
                     server.url,
-                    FILL.script,
+                    sent.script,
                     None,
                     max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
                     connections=FILL_CONNECTIONS,
                     requests=times * keys,
-                    script_arguments=(str(keys), str(workload.filled_value_bytes)),
+                    script_arguments=sent.arguments,
                 )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
                 own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "truepace"))
@@ -253,8 +260,11 @@ class Measurement:
                 record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
                 if workload.rewrites:
                     record = _at_rest(record, server, workload)
-                self._taken[folder.name] = self._keep(folder, record)
-            check_filled(server, keys)
+                step = self._taken[folder.name] = self._keep(folder, record)
+            if workload.fill_with is None:
+                check_filled(server, keys)
+            else:
+                check_written(server.subject, step.frames["summary"], keys)
 
     def say(self, line: str) -> None:
         """A line beside the progress."""

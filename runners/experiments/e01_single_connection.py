@@ -27,7 +27,7 @@ MARGIN = 0.03
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """PUT on an empty store, then GET on one that was filled: each engine at one rate that all of them carry.
 
-    Of targets each of their workloads, which have no fill.
+    Of targets each of their workloads, on what the target is filled with.
     """
     events, size = listed(asked["profile"]), SIZES[str(asked["size"])]
     loads: list[tuple[str, Workload, tuple[str, ...]]]

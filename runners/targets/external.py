@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -184,6 +185,10 @@ def launch(
                 raise PlanError(f"{file.path}, key command", f"{error.thing} {error.cause}", error.remedy) from error
     try:
         _await_ready(running)
+        if target.fill is not None and target.fill.command:
+            about = f"{file.path}, key fill.command"
+            own = {**os.environ, **resolved(target.environment)}
+            _to_its_end(about, target.fill.command, file, folder / "fill.log", own, target.fill.timeout_s)
     except BaseException:
         running.stop()
         raise
@@ -192,18 +197,30 @@ def launch(
 
 def build(file: TargetFile, log: Path) -> None:
     """Run a target's `build` in its folder. Raises PlanError with its last lines when it fails."""
-    command = file.target.build
-    if not command:
-        return
-    log.parent.mkdir(parents=True, exist_ok=True)
-    where = f"{file.path}, key build"
+    if file.target.build:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        _to_its_end(f"{file.path}, key build", file.target.build, file, log)
+
+
+def _to_its_end(
+    where: str,
+    command: Sequence[str],
+    file: TargetFile,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> None:
+    """Run a command in the target's folder until it ends. Raises PlanError with its last lines when it fails."""
     try:
         with log.open("wb") as out:
-            child = start(command, stdout=out, stderr=out, directory=file.directory)
+            child = start(command, stdout=out, stderr=out, env=environment, directory=file.directory)
     except (ToolError, OSError) as error:
         raise PlanError(where, f"{command[0]} can't be started in {file.directory} ({error})", "mend it") from error
     try:
-        code = child.wait()
+        code = child.wait(timeout_s)
+    except subprocess.TimeoutExpired as error:
+        cause = f"it did not end in {timeout_s:g} s; its last lines:\n{log_tail(log)}"
+        raise PlanError(where, cause, "mend it, or give it a longer `timeout_s`") from error
     finally:
         child.stop()
     if code != 0:

@@ -12,7 +12,7 @@ from runners.cli import lab
 from runners.design.block import FixedRate, Ladder
 from runners.design.experiment import experiment
 from runners.design.parameter import validate
-from runners.design.target import FORM, TEMPLATE, TargetFile, read_target
+from runners.design.target import FORM, TEMPLATE, TargetFile, read_target, shared_workload
 from runners.errors import PlanError
 from runners.experiments.registry import blocks_of, questions_of
 
@@ -111,6 +111,17 @@ def test_a_secret_is_in_no_argument_and_no_manifest(tmp_path: Path, monkeypatch:
         ("ready:", "categories: {storage: ['(']}\nready:", "line 4, key categories.storage", "no regular expression"),
         ("ready:", "name: b\nready:", "line 4, key name", "stands twice"),
         ("ready:", "workloads: &w {a: *w}\nready:", "line 4", "holds itself"),
+        ("ready:", "fill: {}\nready:", "line 4, key fill", "a workload or a command"),
+        ("ready:", "fill: {workload: get, command: [x]}\nready:", "line 4, key fill", "not both"),
+        ("ready:", "fill: {workload: put, keys: 3}\nready:", "line 4, key fill.workload", "one of get"),
+        ("ready:", "fill: {workload: get, keys: 3}\nready:", "line 4, key fill.workload", "no key"),
+        ("ready:", "fill: {workload: get}\nready:", "line 4, key fill", "number of keys"),
+        ("ready:", "fill: {workload: get, keys: many}\nready:", "line 4, key fill.keys", "expected `int`"),
+        ("ready:", "fill: {wrokload: get}\nready:", "line 4, key fill.wrokload", "did you mean workload?"),
+        ("ready:", "fill: {command: load.sh}\nready:", "line 4, key fill.command", "array"),
+        ("ready:", "fill: {command: [x], keys: 3}\nready:", "line 4, key fill.keys", "leave it out"),
+        ("ready:", "fill: {command: [x, '{port}']}\nready:", "line 4, key fill.command", "{port} is in it"),
+        ("path: /x", "path: /x, body_bytes: []", "line 6, key workloads.get.body_bytes", "such as 120"),
         ("ready: {", "ready: [", "line 4", "no YAML"),
     ],
 )  # fmt: skip
@@ -136,6 +147,26 @@ def test_a_running_server_is_given_no_environment(tmp_path: Path) -> None:
     text = LEAST.replace('command: [python3, server.py, "18501"]', "environment: {A: b}")
     with pytest.raises(PlanError, match=r"line 2, key environment: .*runs already"):
         read(tmp_path, text)
+
+
+def test_a_fill_sends_each_key_once_and_belongs_to_every_workload(tmp_path: Path) -> None:
+    filled = WHOLE + "fill: {workload: get, keys: 70}\n"
+    found = read(tmp_path, filled)
+    for name in ("get", "put"):
+        asked = found.workload(name)
+        assert asked.filled_keys == 70 and asked.fill_with is not None
+        assert asked.fill_with.arguments[:2] == ("GET", "/items/{counter}") and not asked.fill_with.filled_keys
+    assert found.workload("get").arguments[1] == "/items/{key}"
+    other = tmp_path / "b.yaml"
+    other.write_text(filled.replace("name: whole", "name: b").replace("keys: 70", "keys: 71"), encoding="utf-8")
+    with pytest.raises(PlanError, match="`fill` included"):
+        shared_workload("get", [found, read_target(other)])
+
+
+def test_the_port_of_a_start_reaches_the_command_of_its_fill(tmp_path: Path) -> None:
+    text = LEAST.replace("18501", "{port}").replace("ready: {port: {port}}", "fill: {command: [x, '{port}']}")
+    placed = read(tmp_path, text).placed(1234, tmp_path, tmp_path)
+    assert placed.target.fill is not None and placed.target.fill.command == ("x", "1234")
 
 
 def test_an_unknown_workload_names_those_there_are(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from runners.design.target import read_target
+from runners.design.workload import Workload
 from runners.generators.generators import Truepace
 from runners.generators.load import LoadFiles, LoadSpec, run_load
 from runners.process.supervisor import in_a_row
@@ -24,7 +25,7 @@ from runners.targets.external import build, launch
 from runners.tests.e2e.conftest import lab
 from runners.tests.waiting import gone
 from runners.toolchain.build import build_truepace
-from runners.toolchain.tools import ROOT
+from runners.toolchain.tools import ROOT, Tool
 from runners.toolchain.workshop import truepace_tool
 
 pytestmark = pytest.mark.e2e
@@ -142,6 +143,8 @@ def _carries_a_load(path: Path, tmp_path: Path) -> None:
     try:
         for workload in map(file.workload, file.target.workloads):
             kinds = ("console", "stderr", "json", "hlog", "slices")
+            if workload.fill_with is not None:
+                _filled(tool, server.url, workload, tmp_path)
             files = LoadFiles(**{kind: tmp_path / f"{workload.name}.{kind}" for kind in kinds})
             load = LoadSpec(server.url, workload.script, 100.0, 1.0, script_arguments=workload.arguments)
             assert run_load(Truepace(tool.path, tool.version), load, files).exit_code == 0
@@ -153,6 +156,40 @@ def _carries_a_load(path: Path, tmp_path: Path) -> None:
         server.stop()
     assert all(gone(pid) for pid in processes)
     assert file.target.url != "unix:{socket}" or not Path(server.command[-1]).parent.exists()
+
+
+def _filled(tool: Tool, url: str, workload: Workload, folder: Path) -> None:
+    assert workload.fill_with is not None
+    files = LoadFiles(**{kind: folder / f"fill.{kind}" for kind in ("console", "stderr", "json", "hlog", "slices")})
+    sent = workload.fill_with
+    load = LoadSpec(
+        url, sent.script, None, 60.0, requests=workload.filled_keys, script_arguments=sent.arguments
+    )  # fmt: skip
+    assert run_load(Truepace(tool.path, tool.version), load, files).exit_code == 0
+
+
+@pytest.mark.parametrize("keys", [1000, 900])
+def test_a_load_finds_the_keys_that_its_target_was_filled_with(keys: int, tmp_path: Path) -> None:
+    needs("uvicorn")
+    path = _copied("uvicorn", tmp_path / "it")
+    path.write_text(path.read_text(encoding="utf-8").replace("put, keys: 1000", f"put, keys: {keys}"), encoding="utf-8")
+    short = ("--size", "smoke", "--rate", "200")
+    done = lab("load", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    run = read_run(RunFolder.open(Path(json.loads(done.stdout)["run"])))
+    fill = next(step for step in run.steps if step.kind == "fill")
+    assert fill.record.fill.keys == keys == fill.frames["summary"]["completed"].iloc[0]
+    measured = next(step for step in run.steps if step.kind == "load")
+    absent = measured.frames["summary"]["non_2xx"].iloc[0]
+    assert (absent > 0) == (keys < 1000), "a tenth of the keys was not filled"
+
+
+def test_a_fill_that_is_refused_ends_the_run(tmp_path: Path) -> None:
+    needs("uvicorn")
+    path = _copied("uvicorn", tmp_path / "it")
+    path.write_text(path.read_text(encoding="utf-8").replace("{workload: put", "{workload: get"), encoding="utf-8")
+    done = lab("load", "--target", str(path), "--size", "smoke", "--rate", "200", runs=tmp_path / "runs")
+    assert done.returncode != 0 and "1,000 of them an error" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_target(

@@ -163,6 +163,24 @@ def test_its_data_folder_is_emptied(folder: Folder) -> None:
     server.stop()
 
 
+def test_a_command_fills_it_once_it_is_ready(folder: Folder) -> None:
+    looks = "import os, socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print(os.environ['A'])"
+    fill = {"command": [sys.executable, "-c", looks, str(folder.port)]}
+    server = folder.start(fill=fill, environment={"A": "filled"})
+    server.stop()
+    assert (server.folder / "fill.log").read_text() == "filled\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [("print('no room'); exit(3)", "exit code 3.*\n.*no room"), ("while True: pass", "not end in 0.5")],
+)
+def test_a_fill_that_fails_is_an_error_and_leaves_no_server(folder: Folder, code: str, cause: str) -> None:
+    with pytest.raises(PlanError, match=rf"(?s)key fill.command: .*{cause}"):
+        folder.start(fill={"command": [sys.executable, "-c", code], "timeout_s": 0.5 if "while" in code else 60})
+    assert not [pid for pid in tree((os.getpid(),)) if alive(pid) and pid != os.getpid()]
+
+
 def test_a_link_to_elsewhere_is_not_emptied(folder: Folder, tmp_path_factory: pytest.TempPathFactory) -> None:
     precious = tmp_path_factory.mktemp("precious")
     (precious / "kept").write_text("kept")

@@ -1,13 +1,23 @@
-"""An ASGI application for uvicorn: `pip install uvicorn`."""
+"""An ASGI application for uvicorn that keeps items in memory: `pip install uvicorn`."""
 
 from typing import Any
 
-HELLO = b"hello\n"
-HEAD = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]}
-BODY = {"type": "http.response.body", "body": HELLO}
+ITEMS: dict[str, bytes] = {}
 
 
 async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
     assert scope["type"] == "http"
-    await send(HEAD)
-    await send(BODY)
+    path, status = scope["path"], 200
+    if scope["method"] == "PUT":
+        body, more = b"", True
+        while more:
+            part = await receive()
+            body, more = body + part.get("body", b""), part.get("more_body", False)
+        ITEMS[path], found, status = body, b"", 201
+    elif path in ITEMS:
+        found = ITEMS[path]
+    else:
+        found, status = b"", 404
+    length = (b"content-length", str(len(found)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [length]})
+    await send({"type": "http.response.body", "body": found})
