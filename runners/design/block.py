@@ -110,8 +110,8 @@ class FixedRate:
         if self.cold is not None:
             shape = replace(clean.shape, warmup_s=0.0)
             trials = (Trial(f"{self.cold.name}-{treatment.name}", LOAD, self.cold, rate, shape), *trials)
-        again = bool(self.workload.filled_keys) and treatment.target is None  # of others, each start is an empty one
-        return Session(treatment, trials, self._fill(), restart=again)
+        restart = bool(self.workload.filled_keys) and treatment.target is None  # of others, each start is an empty one
+        return Session(treatment, trials, self._fill(), restart=restart)
 
     @property
     def _idle(self) -> Workload:

@@ -264,7 +264,11 @@ class Measurement:
             if workload.fill_with is None:
                 check_filled(server, keys)
             else:
-                check_written(server.subject, step.frames["summary"], keys)
+                summary = step.frames["summary"]
+                completed, refused = (
+                    (0, 0) if summary.empty else (int(summary[of].iloc[0]) for of in ("completed", "non_2xx"))
+                )
+                check_written(server.subject, keys, completed, refused)
 
     def say(self, line: str) -> None:
         """A line beside the progress."""

@@ -187,8 +187,8 @@ def launch(
         _await_ready(running)
         if target.fill is not None and target.fill.command:
             about = f"{file.path}, key fill.command"
-            own = {**os.environ, **resolved(target.environment)}
-            _to_its_end(about, target.fill.command, file, folder / "fill.log", own, target.fill.timeout_s)
+            variables = {**os.environ, **resolved(target.environment)}
+            _to_its_end(about, target.fill.command, file, folder / "fill.log", variables, target.fill.timeout_s)
     except BaseException:
         running.stop()
         raise
