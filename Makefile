@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 # Compiled modules are kept: without them every process would compile its packages again, seconds each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power bench-campaign bench-fleet lint pins doctor clean
+.PHONY: report reports lab docs test test-long bench bench-loadgen bench-server bench-store bench-audit bench-recording bench-power bench-any-server bench-campaign bench-fleet lint pins doctor clean
 
 report: $(READY)
 	@$(BIN)/lab run 01 --size quick
@@ -54,7 +54,7 @@ test: $(READY)
 test-long: $(READY)
 	@LAB_LONG=1 $(BIN)/python -m runners.tests.everything
 
-bench: bench-loadgen bench-server bench-store bench-audit bench-power bench-campaign bench-fleet
+bench: bench-loadgen bench-server bench-store bench-audit bench-power bench-any-server bench-campaign bench-fleet
 
 bench-loadgen: $(READY)
 	@$(BIN)/python -m runners.bench.loadgen $(ROWS)
@@ -70,9 +70,12 @@ bench-audit: $(READY)
 bench-store: $(READY)
 	@$(BIN)/python -m runners.bench.store $(BENCH) $(ROWS)
 # about 15 minutes; BENCH=--full for up to 20 comparisons a row (two hours), in parts: ROWS="smallest knee planted-cpu"
-# any-python, any-node, any-go: `lab compare` on a worked example, 80 s a comparison, 7 (30 in full) a row
 bench-power: $(READY)
 	@$(BIN)/python -m runners.bench.power $(BENCH) $(ROWS)
+
+# about 42 minutes: `lab compare` of worked examples, against themselves and with planted work: BENCH="--minutes 20"
+bench-any-server: $(READY)
+	@$(BIN)/python -m runners.bench.any_server $(BENCH)
 
 # half a minute: how many hosts one scheduler serves
 bench-fleet: $(READY)

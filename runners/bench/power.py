@@ -28,7 +28,7 @@ from scipy.stats import binom
 from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
 from runners.analysis.intervals import Bounded
 from runners.analysis.machine_stalls import outside
-from runners.bench import any_server, knee, plants
+from runners.bench import knee, plants
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, fixture
 from runners.bench.row import NoFigure, Row
 from runners.design.workload import SCRIPTS
@@ -419,12 +419,7 @@ ROWS: dict[str, tuple[float, Callable[[Fixture, Budget], Iterator[Row | NoFigure
     "plants": (110.0, lambda on, _budget: plants.rows(on)),
     "aa-noop": (85.0, lambda on, budget: alike(on, "noop", budget)),
     "aa-lsm": (85.0, lambda on, budget: alike(on, "lsm", budget)),
-    "any-python": (600.0, lambda on, budget: any_server.rows(on, "python", budget.most)),
-    "any-node": (600.0, lambda on, budget: any_server.rows(on, "node", budget.most)),
-    "any-go": (600.0, lambda on, budget: any_server.rows(on, "go", budget.most)),
 }
-#: Rows that take hours in full and are measured only where they are named.
-NAMED_ONLY = ("any-python", "any-node", "any-go")
 MINUTES, FULL_MINUTES = 14.5, 120.0
 
 
@@ -448,12 +443,12 @@ def main() -> int:
     parser.add_argument(
         "--minutes", type=float, help=f"for all rows (default {MINUTES:g}, with --full {FULL_MINUTES:g})"
     )
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all but any-*)")
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all)")
     given = parser.parse_args()
     if unknown := [name for name in given.rows if name not in ROWS]:
         parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    names = given.rows or [name for name in ROWS if name not in NAMED_ONLY]
-    whole_s = sum(seconds for name, (seconds, _) in ROWS.items() if name not in NAMED_ONLY)
+    names = given.rows or list(ROWS)
+    whole_s = sum(seconds for seconds, _ in ROWS.values())
     all_s = 60 * (given.minutes or (FULL_MINUTES if given.full else MINUTES))
     with fixture() as on:
         ends_s = time.monotonic() + all_s
@@ -461,8 +456,7 @@ def main() -> int:
         for name in names:
             seconds, make = ROWS[name]
             left_s = ends_s - time.monotonic()
-            # a row that is only measured where it is named has a time of its own, and says it
-            own_s = seconds if name in NAMED_ONLY else min(left_s, all_s * seconds / whole_s)
+            own_s = min(left_s, all_s * seconds / whole_s)
             budget = Budget(own_s, 20 if given.full else 5, given.full)
             for row in _made(name, make, on, budget):
                 print(row.line(), flush=True)

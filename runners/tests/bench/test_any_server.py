@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from runners.bench import any_server, power
+from runners.bench import any_server
 from runners.bench.any_server import PLANTS, planted
-from runners.bench.row import Row
 from runners.design.target import read_target
 
 CHECKS = {"python": ["python3", "-m", "py_compile"], "node": ["node", "--check"], "go": ["gofmt", "-e"]}
@@ -39,7 +36,7 @@ class Bench:
         self.folder = folder
 
 
-def test_each_comparison_is_said_as_it_ends_and_the_time_that_a_row_needs_before(
+def test_languages_alternate_each_comparison_is_said_and_a_bound_in_time_leaves_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def compared(_on: object, pair: tuple[Path, Path]) -> tuple[int, dict[str, float], float]:
@@ -48,32 +45,13 @@ def test_each_comparison_is_said_as_it_ends_and_the_time_that_a_row_needs_before
         return (3 if change else 0), row, 78.0
 
     monkeypatch.setattr(any_server, "compared", compared)
-    rows = list(any_server.rows(Bench(tmp_path), "python", 20))  # type: ignore[arg-type]
+    rows = list(any_server.measured(Bench(tmp_path), math.inf))  # type: ignore[arg-type]
     false, found, longest = rows
-    assert (false.ours, found.ours, longest.ours) == ((0.0,), (10.0,), (78.0,)) and all(row.met for row in rows)
-    assert "25 us of 250 planted" in found.note
+    assert (false.ours, false.peer, found.ours, found.peer) == ((0.0,), (20.0,), (10.0,), (10.0,))
+    assert longest.ours == (78.0,) and all(row.met for row in rows)
     assert "25000" in (tmp_path / "python-slower" / "server.py").read_text()
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "  any-python: 20 + 10 comparisons, about 40 minutes" and len(said) == 31
-
-
-def test_every_row_that_is_named_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    budgets: dict[str, power.Budget] = {}
-
-    def kept(name: str, budget: power.Budget) -> Iterator[Row]:
-        budgets[name] = budget
-        return iter(())
-
-    rows = {
-        name: (seconds, lambda _on, budget, name=name: kept(name, budget)) for name, (seconds, _) in power.ROWS.items()
-    }
-    monkeypatch.setattr(power, "ROWS", rows)
-    monkeypatch.setattr(power, "fixture", lambda: nullcontext(SimpleNamespace(keep=lambda *_, **__: None, calm=Calm())))
-    monkeypatch.setattr("sys.argv", ["power", "--minutes", "0.0001", *power.NAMED_ONLY])
-    assert power.main() == 0
-    assert {name: budget.seconds for name, budget in budgets.items()} == dict.fromkeys(power.NAMED_ONLY, 600.0)
-
-
-class Calm:
-    def sentence(self) -> str:
-        return ""
+    assert len(said) == 30 and {line.split()[0] for line in said[:5]} == set(PLANTS), said
+    assert {line.split()[0] for line in said if "more of" in line} == set(PLANTS)
+    (nothing,) = any_server.measured(Bench(tmp_path), -math.inf)  # type: ignore[arg-type]
+    assert not nothing.met and "more --minutes" in nothing.line()
