@@ -178,7 +178,7 @@ def test_a_command_fills_it_once_it_is_ready(folder: Folder) -> None:
 def test_a_fill_that_fails_is_an_error_and_leaves_no_server(folder: Folder, code: str, cause: str) -> None:
     with pytest.raises(PlanError, match=rf"(?s)key fill.command: .*{cause}"):
         folder.start(fill={"command": [sys.executable, "-c", code], "timeout_s": 0.5 if "while" in code else 60})
-    assert not [pid for pid in tree((os.getpid(),)) if alive(pid) and pid != os.getpid()]
+    assert not started()
 
 
 def test_a_link_to_elsewhere_is_not_emptied(folder: Folder, tmp_path_factory: pytest.TempPathFactory) -> None:
