@@ -26,7 +26,7 @@ from runners.errors import LabError, PlanError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Outcome, outcome_of
 from runners.execution.progress import Sink, sink
 from runners.experiments.registry import blocks_of, planned_s
-from runners.lab import Lab
+from runners.lab import Lab, circumstances
 from runners.readers.history import machine_class
 from runners.readers.reading import read_step
 from runners.storage.run_folder import RunFolder, StoreError
@@ -94,7 +94,7 @@ class LocalRunner:
 
     def __init__(self, shown_in: Sink, say: Callable[[str], None]) -> None:
         self._shown_in, self._say = shown_in, say
-        self._shops: dict[tuple[str, bool], workshop.Workshop] = {}
+        self._found: dict[tuple[str, bool], tuple[workshop.Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> Outcome:
         """Measure into `folder`, going on with what an attempt that did not end has left there."""
@@ -160,16 +160,19 @@ class LocalRunner:
 
     def _begun(self, job: Job, run: RunFolder, resume: bool) -> Lab:
         generator, own = str(job.parameters.get("generator", "truepace")), not foreign(job.parameters)
-        if (generator, own) not in self._shops:
-            self._shops[generator, own] = workshop.prepare(generator, self._say, own_servers=own)
+        if (generator, own) not in self._found:
+            shop = workshop.prepare(generator, self._say, own_servers=own)
+            self._found[generator, own] = shop, circumstances(shop)
+        shop, about = self._found[generator, own]
         with _printing_into(run):
             return Lab.open(
                 job.kind,
                 job.parameters,
                 resume=run.path if resume else None,
                 folder=None if resume else run,
-                shop=self._shops[generator, own],
+                shop=shop,
                 shown_in=self._shown_in,
+                about=about,
             )
 
 

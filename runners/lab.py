@@ -107,8 +107,12 @@ class Lab:
         folder: RunFolder | None = None,
         shop: workshop.Workshop | None = None,
         shown_in: Sink | None = None,
+        about: Mapping[str, object] | None = None,
     ) -> Lab:
-        """Begin as `begin`; a campaign gives the new run's `folder`, its tools, and where progress is shown."""
+        """Begin as `begin`.
+
+        A campaign gives the new run's `folder`, its tools, where progress is shown, and what `circumstances` gave.
+        """
         plan = plan_of(number)
         checked = validate(plan.parameters, parameters)
         blocks_of(plan.number, checked)  # refuses what can't be measured, before anything is built
@@ -124,14 +128,10 @@ class Lab:
         )
         opened = contextlib.ExitStack()
         send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
-        facts = machine.facts()
         manifest: dict[str, Any] = {
             "title": plan.title,
             "parameters": checked,
-            "machine": facts,
-            "tools": shop.versions(),
-            "git": git_state(),
-            "warnings": machine.noise(facts),
+            **(about or circumstances(shop)),
             "rerun": plan.rerun_command(checked),
             "pid": os.getpid(),
         }
@@ -148,6 +148,7 @@ class Lab:
         cls._current = lab
         atexit.register(lab.close)
         pinned = f"server on core {lab._servers.cpus[0]}" if lab._servers.cpus else "nothing is pinned"
+        facts = manifest["machine"]
         print(f"Run {folder.name}: {facts['cpu_model']}, {facts['cores']} cores, {facts['os']}; {pinned}")
         for warning in manifest["warnings"]:
             print(f"Unusual today: {warning['text']} ({warning['remedy']})")
@@ -157,7 +158,7 @@ class Lab:
     def _sentinel(self) -> None:
         """A fixed small load on a handler that does nothing: is this machine as it was in earlier runs?"""
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
-        earlier = sentinel_history(self.folder, name)
+        earlier = sentinel_history(self.folder)
         rate = Rate(SENTINEL_RPS, "fixed")
         step = self._measurement.step(SENTINEL, SENTINEL, self._idle(name), GET, rate)
         self._servers.stop()
@@ -295,6 +296,12 @@ class Lab:
             self.folder.finish("interrupted")
         self._progress.close()
         self._opened.close()
+
+
+def circumstances(shop: workshop.Workshop) -> dict[str, Any]:
+    """Look at the machine, the tools and the checkout, for the manifest of a run."""
+    facts = machine.facts()
+    return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
 
 
 def _flamegraph(step: Step) -> object:

@@ -8,8 +8,9 @@ step a row), and one view for each frame of a step, with the columns that
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from typing import Any
 import duckdb
 import pandas as pd
 
-from runners.design.size import SENTINEL
 from runners.errors import LabError
 from runners.readers.columns import COLUMNS
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder, StepFolder, StoreError, runs
@@ -67,7 +67,6 @@ FROM runs r LEFT JOIN steps s USING (run) GROUP BY ALL ORDER BY started DESC
 #: A sentinel is set beside so many earlier ones: with all of them, a campaign's cost would grow with its square.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # which file belongs to which step
-_MEASURED = ("summary", "percentiles")  # what the next view reads
 #: One figure of one clean, valid step: what a trend is made of. Closed loop has no latency under a rate.
 _MEASUREMENTS = """
 CREATE VIEW measurements AS
@@ -127,17 +126,13 @@ class History:
         return [str(name) for (name,) in rows if not str(name).endswith(_OWNERS)]
 
 
-def open_history(roots: Sequence[Path] = (RUNS, REFERENCE), only: str | None = None) -> History:
+def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
     """Look at every run folder below `roots`, as `history_of`."""
-    return history_of((folder for root in roots for folder in runs(root)), only)
+    return history_of(folder for root in roots for folder in runs(root))
 
 
-def history_of(folders: Iterable[RunFolder], only: str | None = None, seen: set[str] | None = None) -> History:
-    """Look at run folders; a run that is there several times, or named in `seen`, is taken once, and named there.
-
-    With `only`, of each run's steps just the one of that name, and of its frames those that measurements are made of:
-    each run of a campaign pays for it.
-    """
+def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
+    """Look at run folders; a run that is there several times, or named in `seen`, is taken once, and named there."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     found: list[tuple[str, StepFolder]] = []
@@ -149,7 +144,7 @@ def history_of(folders: Iterable[RunFolder], only: str | None = None, seen: set[
             name = str(manifest.get("run") or folder.name)
             if name in seen:
                 continue
-            steps = folder.steps() if only is None else folder.named(only)
+            steps = folder.steps()
             rows = [_step(name, step) for step in steps]
         except (StoreError, OSError) as error:
             unreadable.append(str(error))
@@ -162,24 +157,34 @@ def history_of(folders: Iterable[RunFolder], only: str | None = None, seen: set[
     connection.execute("SET TimeZone = 'UTC'")
     _table(connection, "runs", run_rows, RUN_COLUMNS)
     _table(connection, "steps", step_rows, STEP_COLUMNS)
-    for frame in COLUMNS if only is None else _MEASURED:
+    for frame in COLUMNS:
         _frame_view(connection, frame, found)
     connection.execute(_MEASUREMENTS)
-    if only is None:
-        connection.execute(_FRAME_SHARES)
+    connection.execute(_FRAME_SHARES)
     return History(connection, tuple(unreadable))
 
 
-def sentinel_history(folder: RunFolder, subject: str = SENTINEL) -> list[float]:
-    """p50 of a sentinel in the latest runs beside `folder` on the same class of machine, oldest first (us).
+def sentinel_history(folder: RunFolder) -> list[float]:
+    """p50 of the sentinel in the latest runs beside `folder` on the same class of machine, oldest first (us).
 
-    `subject` is the name of the server that it loads: there is one for runs that start none of the lab's servers.
+    Read from manifests, for each run of a campaign pays for it. Runs that start none of the lab's servers have a
+    sentinel of their own, and are set beside each other alone.
     """
-    history = history_of([*_newest(folder.path.parent, COMPARED_SENTINELS), *runs(REFERENCE)], only=SENTINEL)
-    manifest = folder.manifest()
-    rows = history.query("FROM measurements WHERE metric = 'p50' ORDER BY started_unix_s")
-    here = (rows["machine_class"] == machine_class(manifest.get("machine") or {})) & (rows["subject"] == subject)
-    return [float(value) for value in rows.loc[here & (rows["run"] != manifest.get("run")), "value"]]
+    here = folder.manifest()
+    found: dict[str, tuple[float, float]] = {}
+    for run in (*_newest(folder.path.parent, COMPARED_SENTINELS), *runs(REFERENCE)):
+        with contextlib.suppress(StoreError):
+            manifest = run.manifest()
+            p50_us = (manifest.get("sentinel") or {}).get("p50_us")
+            if p50_us is not None and _sentinel_of(manifest) == _sentinel_of(here):
+                found[str(manifest.get("run"))] = float(manifest.get("started_unix_s") or 0.0), float(p50_us)
+    found.pop(str(here.get("run")), None)
+    return [p50_us for _, p50_us in sorted(found.values())]
+
+
+def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool]:
+    """What sentinels must have in common: the class of machine, and whether the lab's own server was loaded."""
+    return machine_class(manifest.get("machine") or {}), "server_sources" in (manifest.get("tools") or {})
 
 
 def _newest(root: Path, count: int) -> list[RunFolder]:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from msgspec.structs import replace
 
 from runners.cli import lab
-from runners.design.size import SENTINEL
 from runners.errors import PlanError
 from runners.readers import dataset
-from runners.readers.history import HistoryError, history_of, machine_class, open_history, sentinel_history
-from runners.storage.run_folder import RunFolder, StepFolder, runs
-from runners.storage.schema import read_record, write_record
+from runners.readers.history import HistoryError, machine_class, open_history, sentinel_history
+from runners.storage.run_folder import RunFolder, runs
 from runners.tests.readers.test_history import made
 
 ONE = "SELECT run, step, metric, value FROM measurements ORDER BY ALL"
@@ -95,22 +93,23 @@ def test_the_command_writes_it_and_answers_by_it(root: Path, tmp_path: Path) -> 
 
 
 def test_a_sentinel_is_set_beside_the_latest_runs_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for run in runs(root)[:2]:
-        step = StepFolder(run.steps_path / SENTINEL)
-        shutil.copytree(next(each.path for each in run.complete() if each.name.startswith("put-")), step.path)
-        write_record(step, replace(read_record(step), role=SENTINEL, treatment=SENTINEL, valid=True, profiled=()))
-        run.update_manifest(machine={"cores": 2})
-    here = runs(root)[0]
+    here, *others = runs(root)
+    for p50_us, run in enumerate((here, *others), 40):
+        run.update_manifest(machine={"cores": 2}, tools={"server_sources": "1"}, sentinel={"p50_us": p50_us})
+    assert len(others) >= 2 and len(sentinel_history(here)) == len(others)
     opened: list[str] = []
+    manifest_of = RunFolder.manifest
 
-    def counting(folders, only=None, seen=None):  # type: ignore[no-untyped-def]
-        found = list(folders)
-        opened.extend(folder.name for folder in found if folder.path.parent == root)
-        return history_of(found, only, seen)
+    def counting(run: RunFolder) -> dict[str, Any]:
+        opened.extend([run.name] if run.path.parent == root else [])
+        return manifest_of(run)
 
-    monkeypatch.setattr("runners.readers.history.history_of", counting)
-    assert len(sentinel_history(here)) == 1 and len(opened) == 3
-    opened.clear()
-    monkeypatch.setattr("runners.readers.history.COMPARED_SENTINELS", 2)
-    sentinel_history(here)
-    assert len(opened) == 2, "the cost of a run must not grow with the number of those before it"
+    with monkeypatch.context() as patched:
+        patched.setattr(RunFolder, "manifest", counting)
+        patched.setattr("runners.readers.history.COMPARED_SENTINELS", 2)
+        sentinel_history(here)
+    assert len(opened) == 3, "the cost of a run must not grow with the number of those before it"
+    others[0].update_manifest(tools={})
+    assert len(sentinel_history(here)) == len(others) - 1, "a sentinel on another server is another"
+    others[1].update_manifest(machine={"cores": 4})
+    assert len(sentinel_history(here)) == len(others) - 2

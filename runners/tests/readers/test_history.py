@@ -68,18 +68,6 @@ def test_the_frames_of_a_profile_are_rows_of_their_run(tmp_path: Path) -> None:
     assert set(rows["subject"]) == {"lsm"} and rows["machine_class"].notna().all()
 
 
-def test_only_the_step_that_is_asked_for_is_opened(tmp_path: Path) -> None:
-    run = made(tmp_path)
-    made(tmp_path, without=("put-lsm",))
-    (run / "steps" / "get-lsm" / "step.json").write_text("{")
-    history = open_history((tmp_path,), only="put-lsm")
-    assert list(history.query("SELECT run, step FROM steps").itertuples(index=False, name=None)) == [
-        (run.name, "put-lsm")
-    ]
-    assert len(history.query("FROM runs")) == 2
-    assert not history.unreadable
-
-
 def test_a_run_that_lies_in_two_places_is_counted_once(tmp_path: Path) -> None:
     run = made(tmp_path / "a")
     shutil.copytree(run, tmp_path / "b" / "01")
