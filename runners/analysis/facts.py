@@ -12,7 +12,7 @@ import pandas as pd
 
 from runners.analysis import intervals
 from runners.analysis.intervals import Bounded
-from runners.design.engine import ENGINES
+from runners.design.setting import ENGINES
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step

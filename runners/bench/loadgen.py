@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.analysis.interleaved import Start
+from runners.analysis.treatments import Start
 from runners.bench import power
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, Result, fixture, groups_asked
 from runners.bench.power import Design, shared, spinning

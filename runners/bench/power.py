@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
-from runners.analysis.interleaved import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
 from runners.analysis.intervals import Bounded
 from runners.analysis.machine_stalls import outside
+from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
 from runners.bench import knee, plants
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, fixture
 from runners.bench.row import NoFigure, Row

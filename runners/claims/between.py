@@ -29,8 +29,8 @@ from runners.analysis.comparison import (
     signed,
     welch_half,
 )
-from runners.analysis.interleaved import starts_needed, verdict
 from runners.analysis.intervals import Bounded, difference
+from runners.analysis.treatments import starts_needed, verdict
 from runners.readers import write
 from runners.readers.run import Run, Step
 

@@ -1,6 +1,6 @@
 """Say what interleaved treatments differ in: each quantity's ratio to the baseline, with its interval.
 
-Each start has fresh processes of its treatments and is one randomised block (see analysis.interleaved). By request,
+Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). By request,
 response and service times are those of one shared load, throughput that of a closed loop on each server alone in the
 same start; by slices, throughput is that of each server's slices. Runs of earlier labs had rounds in place of starts,
 in which one treatment was loaded after the other.
@@ -19,7 +19,7 @@ from runners.analysis import facts, machine_stalls
 from runners.analysis.comparison import QUANTITIES as OF_ROUNDS
 from runners.analysis.comparison import Quantity, Row, absolute, changed, of_step, signed
 from runners.analysis.finding import Finding
-from runners.analysis.interleaved import (
+from runners.analysis.treatments import (
     Effect,
     Start,
     Verdict,

@@ -519,7 +519,7 @@ class Interleaved:
     baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that decides, `margin`
     the relative change that would matter. With `until`, the block ends as soon as the primary quantity of each
     treatment is known to differ or to be the same within the margin, and `starts` are the most that it makes (see
-    analysis.interleaved). With `solo`, each treatment is loaded alone at the rate too, for its level; with `loops` in
+    analysis.treatments). With `solo`, each treatment is loaded alone at the rate too, for its level; with `loops` in
     closed loop, for its throughput. `like`: the block before this one whose probes, or whose given rate, the rate
     follows from. Raises PlanError for treatments that can't be compared.
     """

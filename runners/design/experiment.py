@@ -7,19 +7,18 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from runners.design import ablations, engine, report_3, report_4, report_5, stores
+from runners.design import ablations, report_3, report_4, report_5, stores
 from runners.design.block import SEARCH_STEP_S
 from runners.design.comparison import Until
 from runners.design.objective import Objective
 from runners.design.parameter import Parameter, Value
-from runners.design.setting import Setting
+from runners.design.setting import ENGINES, Setting
 from runners.design.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
 from runners.design.size import SIZES
 from runners.design.target import LOOPBACK, target_of, targets_of, whole_path, whole_paths
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
 from runners.errors import PlanError
 
-ENGINES = tuple(engine.ENGINES)
 EVENTS = ("cpu", "alloc", "lock")
 REPORT_S = 12.0
 GENERATORS = ("truepace", "wrk2")
@@ -31,7 +30,7 @@ TREND_METRICS = ("p50", "p75", "p90", "p99", "p99.9", "p99.99", "achieved")
 COMMON = (
     Parameter("size", "quick", "how long it runs", choices=tuple(SIZES)),
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
-    Parameter("engines", "rocksdb,lsm", "stores, first one as published", choices=ENGINES, several=True),
+    Parameter("engines", "rocksdb,lsm", "stores, first one as published", choices=tuple(ENGINES), several=True),
     Parameter("profile", "cpu,alloc,lock", "events, or none", choices=EVENTS, several=True, optional=True),
     Parameter("generator", "truepace", "who sends the load", choices=GENERATORS),
     Parameter("heap_mb", 128, "the server's heap", "MiB", low=16, high=65_536),
@@ -74,7 +73,7 @@ LADDER = (
 )
 LADDER_4 = (
     *LADDER,
-    Parameter("engine", "lsm", "the store", choices=ENGINES),
+    Parameter("engine", "lsm", "the store", choices=tuple(ENGINES)),
     Parameter("connections", 1, "connections of the load; 1 as published", "connections", low=1, high=10_000),
     TARGET,
 )
@@ -119,7 +118,7 @@ LADDER_5 = (
 def setting_of(text: str) -> Setting:
     """The setting that a text stands for, of an engine that there is or `target=FILE`. Raises PlanError."""
     target = target_of(text)
-    return Setting.parse(text, ENGINES) if target is None else target.setting
+    return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
 
 #: One load, said in full, on servers that are settings: `lab knee`, and experiment 09.

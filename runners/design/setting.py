@@ -1,4 +1,4 @@
-"""A setting: one way to run the server, and what reports call it."""
+"""A setting: one way to run the server on one of the engines, and what reports call it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A store that the server can run on: its name for `--engine`, its label and its colour in reports."""
+
+    name: str
+    label: str
+    colour: str
+
+
+ENGINES = {
+    engine.name: engine
+    for engine in (
+        Engine("rocksdb", "RocksDB", "#0072B2"),
+        Engine("lsm", "LSM", "#D55E00"),
+        Engine("leveldb", "LevelDB", "#CC79A7"),
+        Engine("files", "files", "#E69F00"),
+        Engine("memory", "memory", "#009E73"),
+        Engine("noop", "noop", "#8c959f"),
+    )
+}
+
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from runners.design.engine import ENGINES
 from runners.design.ladder import LadderSize
-from runners.design.setting import Setting
+from runners.design.setting import ENGINES, Setting
 from runners.design.size import SIZES, Size, Starts
 from runners.design.workload import SCRIPTS, Workload, random_gets
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis.comparison import changed
-from runners.analysis.interleaved import Verdict as Found
+from runners.analysis.treatments import Verdict as Found
 from runners.claims import interleaved, questions
 from runners.claims.interleaved import differs
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number

@@ -24,7 +24,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 
 from runners.analysis import facts, floors
 from runners.analysis.facts import ENGINE_NAMES
-from runners.design.engine import ENGINES
+from runners.design.setting import ENGINES
 from runners.readers import write
 from runners.readers.run import Step
 from runners.report import tables

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, t
 
-from runners.analysis.interleaved import (
+from runners.analysis.treatments import (
     Effects,
     Start,
     Verdict,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from runners.analysis.interleaved import FEWEST_STARTS, Start, Verdict, compare, nominal_levels, spent
+from runners.analysis.treatments import FEWEST_STARTS, Start, Verdict, compare, nominal_levels, spent
 
 MOST = 10
 NAMES = ("a", "a-control", "b")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analysis.interleaved import Effects, Start, compare
+from runners.analysis.treatments import Effects, Start, compare
 from runners.bench.power import CPU, NAMES, ROWS, Budget, Repeated, _cpu, _found, effects
 from runners.readers.requests_log import RequestsLog
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runners.analysis.finding import Finding
-from runners.analysis.interleaved import Verdict
+from runners.analysis.treatments import Verdict
 from runners.claims import faults
 from runners.claims.conclude import conclude
 from runners.claims.interleaved import ROUNDS, THROUGHPUT, comparisons

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from runners.analysis.interleaved import Verdict
+from runners.analysis.treatments import Verdict
 from runners.claims.interleaved import analyse, comparisons
 from runners.design.session import SOLO
 from runners.readers.run import Run, Step

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from runners.analysis.interleaved import Verdict
+from runners.analysis.treatments import Verdict
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Claims
 from runners.claims.interleaved import CPU, SLICES, THROUGHPUT, analyse, comparisons
