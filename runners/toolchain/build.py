@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,6 +129,22 @@ def _fresh(stamp: Path, wanted: str, products: Iterable[Path]) -> bool:
     return stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
 
 
+@contextlib.contextmanager
+def _alone(path: Path, say: Say) -> Iterator[None]:
+    """Keep other labs from the same build while the body runs; what they built meanwhile is there when it begins.
+
+    The kernel lets go of the file when this process ends, by whatever death.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another lab, which builds the same")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
     """Build server-java with Maven unless it is built from these very sources by this JDK.
 
@@ -140,18 +158,26 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
         )
     sources = source_hash(SERVER_JAVA)
     build = ServerBuild(DIST, PROFILER_JARS, sources)
-    if not force and _fresh(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS)):
+
+    def fresh() -> bool:
+        return not force and _fresh(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS))
+
+    if fresh():
         return build
     maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
-    say("building server-java (Maven; the first time it fetches its libraries)")
-    _run(
-        "server-java",
-        [str(maven.path), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
-        SERVER_JAVA,
-        {**os.environ, "JAVA_HOME": str(jdk.home)},
-        "read the lines above; `lab doctor` shows the tools in use",
-    )
-    mark_server_built(jdk, sources)
+    with _alone(SERVER_STAMP.with_suffix(".lock"), say):
+        if fresh():
+            return build
+        SERVER_STAMP.unlink(missing_ok=True)
+        say("building server-java (Maven; the first time it fetches its libraries)")
+        _run(
+            "server-java",
+            [str(maven.path), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
+            SERVER_JAVA,
+            {**os.environ, "JAVA_HOME": str(jdk.home)},
+            "read the lines above; `lab doctor` shows the tools in use",
+        )
+        mark_server_built(jdk, sources)
     return build
 
 
@@ -167,16 +193,24 @@ def fetch_profiler(say: Say) -> Path:
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "performance-lab"
     folder = cache / f"async-profiler-{ASYNC_PROFILER}"
+
+    def there(place: Path) -> bool:
+        return all((place / f"{part}.jar").exists() for part in PROFILER_PARTS)
+
     for place in (PROFILER_JARS, folder):
-        if all((place / f"{part}.jar").exists() for part in PROFILER_PARTS):
+        if there(place):
             return place
     maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
-    say("fetching async-profiler (Maven)")
-    folder.mkdir(parents=True, exist_ok=True)
-    for part in PROFILER_PARTS:
-        artifact = f"-Dartifact=tools.profiler:{part}:{ASYNC_PROFILER}"
-        command = [str(maven.path), "-B", "-q", _COPY, artifact, f"-DoutputDirectory={folder}", "-Dmdep.stripVersion"]
-        _run("async-profiler", command, folder, dict(os.environ), "read the lines above")
+    with _alone(cache / "async-profiler.lock", say):
+        if there(folder):
+            return folder
+        say("fetching async-profiler (Maven)")
+        folder.mkdir(exist_ok=True)
+        for part in PROFILER_PARTS:
+            artifact = f"-Dartifact=tools.profiler:{part}:{ASYNC_PROFILER}"
+            to = f"-DoutputDirectory={folder}"
+            command = [str(maven.path), "-B", "-q", _COPY, artifact, to, "-Dmdep.stripVersion"]
+            _run("async-profiler", command, folder, dict(os.environ), "read the lines above")
     return folder
 
 
@@ -191,16 +225,24 @@ def build_truepace(say: Say, force: bool = False) -> Path:
         remedy = f"install Rust (rustup) and the package again, or name the program by {TRUEPACE_VARIABLE}"
         raise ToolError("truepace", f"{TRUEPACE} is not there", remedy)
     sources = present_loadgen_sources()
-    if not force and _fresh(LOADGEN_STAMP, sources, (TRUEPACE,)):
+
+    def fresh() -> bool:
+        return not force and _fresh(LOADGEN_STAMP, sources, (TRUEPACE,))
+
+    if fresh():
         return TRUEPACE
     cargo = require_tool("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
-    say("building the load generator (cargo; the first time it fetches its crates)")
-    _run(
-        "truepace",
-        [str(cargo.path), "build", "--profile", CARGO_PROFILE, "--locked", "--quiet"],
-        LOADGEN_CRATE,
-        dict(os.environ),
-        "read the lines above; Rust 1.88 or newer is needed",
-    )
-    LOADGEN_STAMP.write_text(sources)
+    with _alone(LOADGEN_STAMP.with_suffix(".lock"), say):
+        if fresh():
+            return TRUEPACE
+        LOADGEN_STAMP.unlink(missing_ok=True)
+        say("building the load generator (cargo; the first time it fetches its crates)")
+        _run(
+            "truepace",
+            [str(cargo.path), "build", "--profile", CARGO_PROFILE, "--locked", "--quiet"],
+            LOADGEN_CRATE,
+            dict(os.environ),
+            "read the lines above; Rust 1.88 or newer is needed",
+        )
+        LOADGEN_STAMP.write_text(sources)
     return TRUEPACE

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from runners.errors import ToolError
 from runners.toolchain import build
 from runners.toolchain.build import MEASURING_ROOMS, lab_source_hash, source_hash
-from runners.toolchain.tools import PACKAGE, SERVER_JAVA
+from runners.toolchain.tools import PACKAGE, SERVER_JAVA, TRUEPACE_VARIABLE
 
 
 def package(root: Path) -> Path:
@@ -74,3 +77,42 @@ def test_the_profiler_is_fetched_once_where_no_server_was_built(
     assert sorted(path.name for path in folder.iterdir()) == ["async-profiler.jar", "jfr-converter.jar"]
     maven.unlink()
     assert build.fetch_profiler(print) == folder, "nothing is fetched again"
+
+
+CARGO = """#!/bin/bash
+if [ "$1" = --version ]; then exit; fi
+cd target
+echo begun >> calls
+: > truepace; sleep 1; echo ended >> calls
+"""
+BUILDS = """
+import sys
+from pathlib import Path
+from runners.toolchain import build
+build.LOADGEN_CRATE = crate = Path(sys.argv[1])
+build.TRUEPACE, build.LOADGEN_STAMP = crate / "target" / "truepace", crate / "target" / "lab.stamp"
+build.build_truepace(print, force=len(sys.argv) > 2)
+"""
+
+
+@pytest.mark.parametrize(("forced", "calls"), [(False, 1), (True, 3)])
+def test_labs_that_build_at_once_build_one_after_the_other_and_only_what_is_wanted(
+    tmp_path: Path, forced: bool, calls: int
+) -> None:
+    crate, tools = tmp_path / "crate", tmp_path / "bin"
+    crate.mkdir()
+    tools.mkdir()
+    (tools / "cargo").write_text(CARGO)
+    (tools / "cargo").chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if name != TRUEPACE_VARIABLE}
+    labs = [
+        subprocess.Popen(
+            [sys.executable, "-c", BUILDS, str(crate), *(["--force"] if forced else [])],
+            env={**kept, "PATH": f"{tools}:/usr/bin:/bin"}, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    said = [each.communicate(timeout=60)[0] for each in labs]
+    assert [each.returncode for each in labs] == [0, 0, 0], said
+    assert sum("waiting for another lab" in each for each in said) >= 1
+    assert (crate / "target" / "calls").read_text() == "begun\nended\n" * calls
