@@ -28,7 +28,6 @@ from runners.design import comparison
 from runners.design.campaign import Job, read_campaign
 from runners.design.experiment import COMMANDS, COMPARE, KNEE, LOAD, SHARES, TARGET_COMPARE
 from runners.design.objective import ChangeLimit
-from runners.design.parameter import validate
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import MeasureError, PlanError
 from runners.execution.campaign import Ended, Results, carry_out, plan_lines, table
@@ -69,7 +68,7 @@ def _is_target(text: object) -> bool:
 def load_target(given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Load a target at one rate and write the report; gives the run's folder. Raises LabError."""
     parameters = _resumed(LOAD.number, given, resume)
-    asked = validate(LOAD.parameters, parameters)  # all of it is checked before anything is built or opened
+    asked = LOAD.checked(parameters)  # all of it is checked before anything is built or opened
     if not _is_target(asked["setting"]):
         raise PlanError("lab load", "no target was given", "give --target target.yaml; `lab init` writes one")
     lab = Lab.begin(LOAD.number, resume=resume, **parameters)
@@ -89,7 +88,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
     hosts = fleet.hosts(SERVER)
     if not hosts:
         raise PlanError("the fleet", "no host has a slot for a server", "start workers, with --resources server=1")
-    parameters = validate(LOAD.parameters, {SHARES.name: len(hosts) - 1, **given})
+    parameters = LOAD.checked({SHARES.name: len(hosts) - 1, **given})
     token = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     job = Job(
         name=LOAD.number, kind=LOAD.number, parameters=parameters, repeat=1, planned_s=0.0, address=token, report=True
@@ -106,7 +105,7 @@ def find_knee(given: Mapping[str, object], resume: Path | None = None) -> RunFol
     """Search a knee and write its report; gives the run's folder. Raises LabError."""
     parameters = _resumed(KNEE.number, given, resume)
     plan = "target-knee" if _is_target(parameters.get("setting")) else KNEE.number
-    asked = validate(COMMANDS[plan].parameters, parameters)  # all of it is checked before anything is built or opened
+    asked = COMMANDS[plan].checked(parameters)  # all of it is checked before anything is built or opened
     blocks_of(KNEE.number, asked)
     lab = Lab.begin(plan, resume=resume, **parameters)
     try:
@@ -170,9 +169,7 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
         "minutes": COMPARED_MINUTES,
         **_resumed(COMMANDS.get(plan, COMPARE).number, given, resume),
     }
-    asked = validate(
-        COMMANDS.get(plan, COMPARE).parameters, parameters
-    )  # all of it, before anything is built or opened
+    asked = COMMANDS.get(plan, COMPARE).checked(parameters)  # all of it, before anything is built or opened
     blocks_of(COMPARE.number, asked)
     lab = Lab.begin(plan, resume=resume, **parameters)
     try:
@@ -278,7 +275,7 @@ def compare_folders(
 
     Raises PlanError when a run is given twice, and, naming the fields, when more than a setting differs.
     """
-    see = float(validate(COMPARE.parameters, {"see": see})["see"])
+    see = float(COMPARE.checked({"see": see})["see"])
     left, right = ([read_run(RunFolder.open(path)) for path in side] for side in (a, b))
     for name, times in Counter(str(run.manifest["run"]) for run in (*left, *right)).items():
         if times > 1:

@@ -21,7 +21,7 @@ from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
 from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Ladder
 from runners.design.experiment import REPORT_S, SHARES, Experiment, plan_of
-from runners.design.parameter import Value, listed, validate
+from runners.design.parameter import Value, listed
 from runners.design.rate import Rate
 from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL
 from runners.design.setting import Setting
@@ -114,7 +114,7 @@ class Lab:
         A campaign gives the new run's `folder`, its tools, where progress is shown, and what `circumstances` gave.
         """
         plan = plan_of(number)
-        checked = validate(plan.parameters, parameters)
+        checked = plan.checked(parameters)
         blocks_of(plan.number, checked)  # refuses what can't be measured, before anything is built
         if cls._current is not None:
             cls._current.close()

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from runners.design.experiment import EXPERIMENTS, KNEE, LOAD, plan_of
-from runners.design.parameter import Value, validate
+from runners.design.parameter import Value
 from runners.design.target import AS_TARGET, NAME, read_target
 from runners.design.yaml_file import Fault, Struct, YamlForm
 from runners.errors import PlanError
@@ -182,7 +182,7 @@ class CampaignFile:
             for servers in self._servers(entry):
                 for values in itertools.product(*(_levels(entry.settings[key]) for key in names)):
                     given = {**servers, **dict(zip(names, values, strict=True))}
-                    yield Cell(name, kind, validate(plan_of(kind).parameters, given), repeats)
+                    yield Cell(name, kind, plan_of(kind).checked(given), repeats)
 
     def _servers(self, entry: Entry) -> list[dict[str, Any]]:
         """The parameters that name servers, for each of the entry's targets, or for both of a comparison."""

@@ -11,7 +11,7 @@ from runners.design import ablations, report_3, report_4, report_5, stores
 from runners.design.block import SEARCH_STEP_S
 from runners.design.comparison import Until
 from runners.design.objective import Objective
-from runners.design.parameter import Parameter, Value
+from runners.design.parameter import Parameter, Value, validate
 from runners.design.setting import ENGINES, Setting
 from runners.design.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
 from runners.design.size import SIZES
@@ -164,6 +164,17 @@ class Experiment:
         """What a run folder's name says of the size; an experiment that measures nothing has none."""
         return str(parameters.get("size", "all"))
 
+    def checked(self, given: Mapping[str, object]) -> dict[str, Value]:
+        """Check parameters, with defaults for what is not given. Raises PlanError with those that there are."""
+        if TARGET.name in given and TARGET not in self.parameters:
+            able = [each.number for each in EXPERIMENTS.values() if TARGET in each.parameters]
+            raise PlanError(
+                f"parameter target of {self.number}: {self.title}",
+                NO_TARGET.get(self.number, "its server is named by --target"),
+                f"lab run {' or '.join(able)} -p target=a.yaml, or lab load, knee, profile or compare --target",
+            )
+        return validate(self.parameters, given)
+
     def rerun_command(self, parameters: Mapping[str, Value]) -> str:
         """The line that makes this run again: what differs from the defaults is spelled out."""
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
@@ -177,6 +188,17 @@ class Experiment:
         return " ".join([verb, *sized, *changed])
 
 
+#: Why an experiment is of the lab's own servers alone.
+NO_TARGET = {
+    "00": "it validates load generators, on a server that does nothing",
+    "02": "it is about the JDK's own HTTP server and its lock",
+    "03": "it varies the executor and the selectors of the lab's server",
+    "05": "it measures the lab's cluster, a node of which it kills",
+    "06": "it compares the storage engines of the lab's server",
+    "07": "it changes parts of the lab's server one by one",
+    "08": "it measures nothing: it reads the runs that are kept",
+    "09": "its two servers are the parameters a and b",
+}
 EXPERIMENTS = {
     experiment.number: experiment
     for experiment in (

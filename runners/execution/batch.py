@@ -11,7 +11,7 @@ from pathlib import Path
 from runners.design import comparison
 from runners.design.block import seconds_of_a_batch
 from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, experiment, setting_of
-from runners.design.parameter import Value, validate
+from runners.design.parameter import Value
 from runners.design.shape import Shape
 from runners.errors import LabError
 from runners.execution.progress import ADDRESS, listening, sink
@@ -35,7 +35,7 @@ def run_notebook(number: str, given: Mapping[str, object], resume: Path | None =
     """
     plan = experiment(number)
     going_on = RunFolder.open(resume.resolve()) if resume is not None else None
-    parameters = validate(plan.parameters, begun(going_on, plan.number, given) if going_on else given)
+    parameters = plan.checked(begun(going_on, plan.number, given) if going_on else given)
     affordable(plan.number, parameters)
     if going_on:
         same_parameters(going_on, parameters)

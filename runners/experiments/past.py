@@ -10,7 +10,6 @@ import pandas as pd
 
 from runners.claims.history import Trend, trends
 from runners.design.experiment import experiment
-from runners.design.parameter import validate
 from runners.errors import LabError
 from runners.experiments import e08_history
 from runners.readers.history import History, open_history
@@ -32,7 +31,7 @@ class Past:
     def begin(cls, **parameters: object) -> Past:
         """Open every run below the folders asked for. Raises PlanError for parameters that can't be."""
         plan = experiment(NUMBER)
-        checked = validate(plan.parameters, parameters)
+        checked = plan.checked(parameters)
         given = str(checked["roots"])
         roots = [Path(root) for root in given.split(",") if root] if given else [RUNS, REFERENCE]
         for root in roots if given else ():

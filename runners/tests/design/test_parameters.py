@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.design.experiment import COMMON, EXPERIMENTS, Experiment, experiment, plan_of
+from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Experiment, experiment, plan_of
 from runners.design.parameter import validate
 from runners.design.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
 from runners.design.report_2 import LOOP_SIZES, STAGES
@@ -65,6 +65,26 @@ def test_absurd_values_are_refused_with_what_is_valid(name: str, value: object) 
     with pytest.raises(PlanError, match="valid") as refusal:
         validate(COMMON, {name: value})
     assert name in str(refusal.value)
+
+
+ABLE = [plan for plan in EXPERIMENTS.values() if TARGET in plan.parameters]
+
+
+@pytest.mark.parametrize(
+    "plan", [plan for plan in EXPERIMENTS.values() if plan not in ABLE], ids=lambda plan: plan.number
+)
+def test_an_experiment_without_targets_says_why_and_which_takes_them(plan: Experiment) -> None:
+    with pytest.raises(PlanError) as refusal:
+        plan.checked({"target": "a.yaml"})
+    assert plan.number in refusal.value.thing and plan.title in refusal.value.thing
+    assert refusal.value.cause == NO_TARGET[plan.number]
+    assert all(each.number in refusal.value.remedy for each in ABLE) and "--target" in refusal.value.remedy
+
+
+def test_what_takes_targets_has_no_reason_not_to() -> None:
+    assert NO_TARGET.keys() == EXPERIMENTS.keys() - {plan.number for plan in ABLE}
+    with pytest.raises(PlanError, match=r"nowhere\.yaml"):
+        ABLE[0].checked({"target": "nowhere.yaml"})
 
 
 def test_an_unknown_parameter_is_answered_with_the_list_of_all() -> None:
