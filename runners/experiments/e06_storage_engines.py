@@ -40,7 +40,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
                 questions=("median",),
             )  # fmt: skip
             found.append(fixed)
-            if len(profiled) > 1:
+            if len(profiled) > 1 and workload.name in stores.COMPARED[size]:
                 name, plan_s = f"{fixed.name}-compared", stores.STARTS[size]
                 found.append(fixed.compared(name, plan_s, stores.MARGIN, ("median",)))
     return tuple(found)

@@ -181,7 +181,8 @@ def test_quick_and_smoke_keep_to_their_promised_time() -> None:
         assert planned(number, "quick") <= 360, number
     for number in ("03", "05", "07"):
         assert planned(number, "quick") <= 600, number
-    assert planned("02", "smoke") <= 90
+    for number, most_s in (("01", 80), ("02", 90), ("06", 200)):
+        assert planned(number, "smoke") <= most_s, number
     assert LOOP_SIZES["full"].published_s == 60
 
 

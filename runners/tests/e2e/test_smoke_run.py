@@ -22,6 +22,8 @@ STEPS = {
     "fill-lsm", "fill-rocksdb", "floor-get", "floor-put", "get-lsm", "get-lsm-profiled", "get-rocksdb",
     "get-rocksdb-profiled", "probe-get-lsm", "probe-get-rocksdb", "probe-put-lsm", "probe-put-rocksdb", "put-lsm",
     "put-lsm-profiled", "put-rocksdb", "put-rocksdb-profiled",
+    "put-compared-01", "put-compared-01-warm-lsm", "put-compared-01-warm-noop", "put-compared-01-warm-rocksdb",
+    "put-compared-01-warm-rocksdb-control",
 }  # fmt: skip
 
 
