@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
@@ -49,6 +49,12 @@ def working_in(folder: Path) -> list[psutil.Process]:
         except psutil.Error:
             continue
     return found
+
+
+def described(processes: Iterable[psutil.Process]) -> list[dict[str, object]]:
+    """What a failed test says about processes that should have ended."""
+    wanted = ["pid", "ppid", "status", "cmdline", "create_time"]
+    return [process.as_dict(wanted, ad_value="gone") for process in processes if process.is_running()]
 
 
 def started() -> list[psutil.Process]:

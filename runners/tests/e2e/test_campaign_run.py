@@ -24,7 +24,7 @@ from runners.lab import Lab
 from runners.storage.run_folder import RunFolder, runs
 from runners.storage.schema import read_record
 from runners.tests.e2e.conftest import LAB, lab
-from runners.tests.waiting import left_in, until, working_in
+from runners.tests.waiting import described, left_in, until, working_in
 from runners.toolchain.tools import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -89,7 +89,7 @@ def test_killed_at_random_moments_it_leaves_no_process_and_resumes_to_the_same_s
         process.send_signal(signal.SIGKILL)
         process.wait()
         if kills > 1:
-            assert until(lambda: not working_in(tmp_path), GONE_WITHIN_S), working_in(tmp_path)
+            assert until(lambda: not working_in(tmp_path), GONE_WITHIN_S), described(working_in(tmp_path))
         assert not left_in(tmp_path)
         assert process.stdout is not None
         process.stdout.close()
