@@ -28,10 +28,8 @@ import msgspec
 
 from runners.errors import MeasureError, ReadError
 from runners.fleet.clocks import Clock
-from runners.fleet.merge import merge
 from runners.generators.load import TICK_S, Generator, LoadFiles, LoadOutcome, LoadSpec, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
-from runners.readers.activity import read_stall_log
 from runners.storage.schema import GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
 from runners.storage.step_folder import StepFolder
 from runners.toolchain.tools import TRUEPACE
@@ -297,6 +295,8 @@ class SharedSender:
                     ),
                 )
             )
+        from runners.fleet.merge import merge  # not above: a host's event loop waits for what that imports
+
         merge(folders, files, start_us)
         cpu_s = [each.generator.cpu_s for each in records]
         return LoadOutcome(
@@ -397,6 +397,8 @@ def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> fl
     """For how long the cores of a generator's host stood still in the window; None where nobody watched."""
     if not folder.stalls.exists():
         return None
+    from runners.readers.activity import read_stall_log  # as above
+
     with suppress(ReadError):
         return float(read_stall_log(folder.stalls).frame(start_unix_us, duration_s)["duration_ms"].sum())
     return None
