@@ -101,7 +101,8 @@ def _explained(step: Step, seen: Attribution) -> Finding:
     evidence: dict[str, write.Value] = {"unexplained": seen.unexplained, "slow_responses": tail.slow}
     for share in seen.shares:
         of = share.cause.name
-        evidence |= {f"{of}: share": share.share.value, f"{of}: low": share.share.low, f"{of}: p": share.p}
+        evidence |= {f"{of}: share": share.share.value, f"{of}: p": share.p}
+        evidence |= {f"{of}: low": share.share.low, f"{of}: high": share.share.high}
     which = f"{write.several(tail.slow, 'response')} above {write.latency(tail.threshold_us)}"
     if worth:
         sure = [f"{share.cause.name} {written(share.share)}" for share in worth if share.share.low > 0]

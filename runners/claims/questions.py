@@ -373,21 +373,30 @@ def published_timer(codes: Sequence[str]) -> Answering:
     return answer
 
 
+#: The share of the time above p99 that a cause has to explain to be worth changing.
+TAIL_MARGIN = 0.1
+
+
 def tail_by(cause: str, step: str) -> Answering:
-    """Does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?"""
+    """Does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?
+
+    No where it explains less than TAIL_MARGIN: where nothing is credited to it, or where the whole interval lies below.
+    """
 
     def answer(evidence: Evidence) -> Answer | None:
         finding = evidence.about("W04", step)
         if finding is None:
             return None
-        share, low, p = (number(finding, f"{cause}: {name}") for name in ("share", "low", "p"))
+        share, low, high, p = (number(finding, f"{cause}: {name}") for name in ("share", "low", "high", "p"))
         effect = finding.sentence.partition("): ")[2] or finding.sentence
         seen = write.known(p)
         verdict, needed = Verdict.NO, ""  # nothing of the kind, or nowhere near the tail
-        if seen and share > 0:
+        if seen and share > 0 and not high < TAIL_MARGIN:
             verdict = Verdict.YES if p < CHANCE and low > 0 else Verdict.INCONCLUSIVE
             needed = "" if verdict == Verdict.YES else "a longer load: it may coincide by chance"
         what = f"{cause}: p = {p:.2g}" if seen else f"no {cause} in this load"
+        if verdict == Verdict.NO and share > 0:
+            what += f", {write.percent_interval(share, low, high)} of it"
         return Answer(verdict, effect, f"one load, permutation test; {what}", needed, finding, Anchor.causes(step))
 
     return answer

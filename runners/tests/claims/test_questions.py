@@ -8,11 +8,11 @@ import pytest
 
 from runners.analysis.comparison import changed
 from runners.analysis.finding import Finding
-from runners.claims.questions import Answer, Asked, Evidence, Verdict, answered, verdict_of
+from runners.claims.questions import TAIL_MARGIN, Answer, Asked, Evidence, Verdict, answered, tail_by, verdict_of
 from runners.design.experiment import EXPERIMENTS
 from runners.design.question import Question
 from runners.experiments.e04_lsm_rate_ladder import changes_with_rate
-from runners.experiments.registry import QUESTIONS, questions_of
+from runners.experiments.registry import QUESTIONS, criteria, questions_of
 from runners.readers.severity import Severity
 from runners.report.references import concluded
 from runners.storage.run_folder import REFERENCE, RunFolder
@@ -88,6 +88,32 @@ def test_failures_of_a_dead_node_count_the_seconds_wholly_without_it() -> None:
     found = {each.question.key: each.answer for each in conclusion.answers}
     assert found["sharded-death"].effect.startswith("34.2\u00a0%") and "34.2\u00a0%" in conclusion.answer
     assert found["copies-death"].verdict == Verdict.NO
+
+
+@pytest.mark.parametrize(
+    ("share", "low", "high", "p", "verdict"),
+    [
+        (0.4, 0.2, 0.6, 0.01, Verdict.YES),
+        (0.4, 0.2, 0.6, 0.2, Verdict.INCONCLUSIVE),  # chance does as well
+        (0.04, 0.0, 0.12, 0.2, Verdict.INCONCLUSIVE),  # it may be more than matters
+        (0.04, 0.01, 0.08, 0.01, Verdict.NO),  # less than matters, with certainty
+        (0.04, math.nan, math.nan, 0.2, Verdict.INCONCLUSIVE),  # too few spikes for an interval
+        (0.0, 0.0, 0.0, 1.0, Verdict.NO),
+    ],
+)
+def test_a_cause_makes_no_tail_where_its_whole_interval_is_less_than_matters(
+    share: float, low: float, high: float, p: float, verdict: Verdict
+) -> None:
+    about = {"flush: share": share, "flush: low": low, "flush: high": high, "flush: p": p}
+    found = Finding("W04", Severity.NOTE, "PUT (9 responses): no cause.", {**about}, ("put-lsm",))
+    run = concluded(RunFolder.open(REFERENCE / "09"))[0]
+    answer = tail_by("flush", "put-lsm")(Evidence(run, (found,)))
+    assert answer is not None and answer.verdict == verdict and bool(answer.needed) == (verdict == Verdict.INCONCLUSIVE)
+
+
+def test_the_share_of_a_tail_that_would_matter_is_that_of_the_table() -> None:
+    asked = [each for by_key in criteria().values() for each in by_key.values() if "above p99" in each.quantity]
+    assert len(asked) >= 4 and {each.margin for each in asked} == {TAIL_MARGIN}
 
 
 @pytest.mark.parametrize(
