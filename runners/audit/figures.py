@@ -105,7 +105,13 @@ def has_queue(output: Output) -> bool:
     if fell_short(output) and lost is not None:
         return largest / 1e6 >= QUEUE_OF_LOST * lost
     unknown = output.offered_rps is None or achieved_rps(output) is None
-    return unknown and largest >= QUEUE_US and median is not None and median >= QUEUE_SHARE * largest
+    return (
+        unknown
+        and not output.report.retold
+        and largest >= QUEUE_US
+        and median is not None
+        and median >= QUEUE_SHARE * largest
+    )
 
 
 def never_offered(output: Output) -> bool:

@@ -107,8 +107,9 @@ class ConsoleReport:
 
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `operation` names what it is of, where a tool reports several; `closed_loop` is said by k6 alone. `extra` holds what
-    truepace adds, `diagnostics` lines inside the output that belong to no known part of it.
+    `operation` names what it is of, where a tool reports several; `closed_loop` is said by k6 alone and of a run whose
+    figures an author retold (`retold`). `extra` holds what truepace adds, `diagnostics` lines inside the output that
+    belong to no known part of it.
     """
 
     tool: str | None = None
@@ -131,6 +132,7 @@ class ConsoleReport:
     bytes_per_s: float | None = None
     operation: str = ""
     closed_loop: bool | None = None
+    retold: bool = False
     extra: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
     first_line: int = 1

@@ -16,6 +16,7 @@ from runners.readers.console_report import ConsoleReport, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.other_tools import CHATTER, CLOSED_LOOPS, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
+from runners.readers.retold import retold
 from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
@@ -183,13 +184,15 @@ def outputs_of(document: Document) -> Found:
         start += len(lines)
         for report in find_in_lines((line.number, line.text) for line in lines):
             placed.append((at[report.first_line], None, report))
+    if not placed and (own := retold(document.lines)):
+        columns, problems = own, []
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
     placed = _one_tool(_rejoined(placed))
     trails = context.headings(document.lines) if placed else []
     outputs = []
-    prose = _prose(document.lines, [report for _, _, report in placed])
+    prose = _prose(document.lines, [report for _, _, report in placed if not report.retold])
     end = 0
     before = 0  # where the text above a table begins, for all its columns
     for position, column, report in placed:
@@ -197,10 +200,10 @@ def outputs_of(document: Document) -> Found:
             before = end
         above = document.lines[max(before, position - context.REACH_LINES) : position]
         of = column.of if column else 1
-        if column is not None:
+        if column is not None and not report.retold:
             report = replace(report, command=_command_above(above))
         stated = None
-        if not report.rate_rps:
+        if not report.rate_rps and not report.retold:
             stated = _stated_of(column, _stated(document.path, above, report, of, trails[position]))
         if column is None and stated is None and _is_wrks(report):
             report = replace(report, tool="wrk")
@@ -215,7 +218,7 @@ def outputs_of(document: Document) -> Found:
             trails[position],
             above,
             stated,
-            missing=missing(report),
+            missing=_missing_of_retold(placed) if report.retold else missing(report),
             prose=prose,
         )
         outputs.append(output)
@@ -355,6 +358,11 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
     if report.requests_per_s is None:
         lacks.append("the line Requests/sec")
     return tuple(lacks)
+
+
+def _missing_of_retold(placed: Sequence[tuple[int, Column | None, ConsoleReport]]) -> tuple[str, ...]:
+    """An author chooses his figures: only that a document gives no percentile of any run is a lack."""
+    return () if any(report.latencies.rows for _, _, report in placed) else ("percentiles",)
 
 
 def _missing_of_others(report: ConsoleReport) -> tuple[str, ...]:

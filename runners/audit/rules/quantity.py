@@ -38,6 +38,8 @@ _AVERAGED = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = re.compile(r"\b(?:(?:total|number of) (?:\w+ )?requests?|всего запросов|http_reqs)\W{1,20}\d", re.IGNORECASE)
+#: By which a reader can reckon, roughly, how many samples an author's own figures rest on.
+_RATE_OR_COUNT = re.compile(r"(?i)\d.*(?:requests|req/s|rps|qps|запрос)|(?:requests|req/s|rps|qps|запрос).*\d")
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
@@ -55,7 +57,8 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{write.level(level)}": left for level, left in thin}
     quoted = {level for line in output.prose for level in _quoted(line.text)}
-    yield Seen(output, text, evidence, None if quoted & {level for level, _ in thin} else Severity.NOTE)
+    is_quoted = output.report.retold or bool(quoted & {level for level, _ in thin})
+    yield Seen(output, text, evidence, None if is_quoted else Severity.NOTE)
 
 
 def _quoted(text: str) -> set[float]:
@@ -66,6 +69,9 @@ def _quoted(text: str) -> set[float]:
 def _no_count(output: Output) -> Iterator[Seen]:
     report = output.report
     if not report.latencies.rows or report.latencies.count is not None or report.requests is not None:
+        return
+    counted = report.requests_per_s is not None or any(_RATE_OR_COUNT.search(line.text) for line in output.prose)
+    if report.retold and counted:
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
     if highest is None or any(_COUNTED.search(line.text) for line in output.prose):

@@ -61,7 +61,7 @@ def _never_offered(output: Output) -> Iterator[Seen]:
         )
         held = round(achieved / offered, 4)
         yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved, "held": held, "max_us": largest})
-    elif errors and errors.connect and errors.timeout and output.connections:
+    elif is_open_loop(output) and errors and errors.connect and errors.timeout and output.connections:
         live = max(0, output.connections - dead_connections(output))
         text = (
             f"latency is of {write.count(live)} of {write.count(output.connections)} connections: the others are dead"

@@ -1,0 +1,338 @@
+"""Tables and lists in which an author retells runs: the figures that he states, and nothing guessed.
+
+    | Metric       | Value    |     | Connections | Req/s | p50    | p99    |     Requests/sec: 15271.51
+    | Error rate   | 1.68 %   |     | 100         | 35864 | 2 ms   | 5 ms   |     Avg latency: 151.49 ms
+    | p(95)        | 11.84 s  |     | 500         | 28588 | 17 ms  | 32 ms  |
+
+They are read where a document names one load tool and holds no output of any. Each column (or row, where the figures'
+names are the head) is a run; small tables that follow one another and state other figures are of one run. A figure
+counts only if its name is understood word by word and its value is exact: no `<`, no `~`, no target.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, ThreadStats
+from runners.readers.documents import Line
+from runners.readers.percentile_tables import Column
+from runners.readers.wrk_console import LONGEST_LINE, clean
+
+_TOOLS = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "k6": r"(?i)\bk6\b|\bhttp_req_duration\b",
+        "autocannon": r"(?i)\bautocannon\b",
+        "wrk": r"\bwrk\b",
+        "wrk2": r"\bwrk2\b",
+        "ab": r"(?i:apache ?bench)|`ab`|\bab -[nckt]\b",
+        "hey": r"`hey`|\[hey\]|rakyll/hey|用 ?hey\b|\bhey -[nczqm]\b",
+        "oha": r"`oha`|\boha -[nczq]\b|hatoo/oha",
+        "bombardier": r"(?i)\bbombardier\b",
+        "vegeta": r"(?i)\bvegeta\b",
+        "Gatling": r"(?i)\bgatling\b",
+        "JMeter": r"(?i)\bjmeter\b",
+        "another": r"(?i)\b(?:locust|artillery|siege|tsung|yandex[.-]tank|memtier|redis-benchmark|pgbench)\b",
+    }.items()
+}
+_BY_RATE = re.compile(
+    r"(?i)arrival[- ]rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
+    r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d+ ?)?(?:rps|rate|req/s)\b"
+)
+
+_UNITS_US = {
+    "us": 1.0,
+    "µs": 1.0,
+    "μs": 1.0,
+    "мкс": 1.0,
+    "ms": 1e3,
+    "мс": 1e3,
+    "s": 1e6,
+    "sec": 1e6,
+    "с": 1e6,
+    "сек": 1e6,
+}
+_TIME_UNIT = "|".join(sorted(_UNITS_US, key=len, reverse=True))
+_RATE_UNIT = r"(?:req(?:uest)?s?|запрос\w*)\s?(?:/|per |в )\s?(?:s(?:ec(?:ond)?)?|с\w*)|rps|qps|tps|r/s|/s"
+_VALUE = re.compile(
+    r"^(?P<number>\d{1,3}(?:[, '\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?P<kilo>k(?![a-z]))?"
+    rf"\s?(?P<unit>%|{_RATE_UNIT}|{_TIME_UNIT})?(?P<rest>\s*\([^()]*\)|\s+\D*)?$",
+    re.IGNORECASE,
+)
+_UNIT_IN_NAME = re.compile(rf"[(\[,]\s*({_TIME_UNIT})\s*[)\]]?\s*$")
+_OF_LATENCY = re.compile(
+    r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|задержк\w*|врем\w+"
+    r"|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración)\b)|延迟|响应时间|[()\[\]:,]",
+)
+_P = re.compile(r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?$|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|%)(?:ile)?$")
+_STATISTICS = (
+    ("median", re.compile(r"^(?:median|med|медиана|median p50|p50 median)$")),
+    ("mean_us", re.compile(r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|平均)$")),
+    ("max_us", re.compile(r"^(?:max\.?|maximum|макс\w*)$")),
+)
+_NAMES = (
+    (
+        "rate",
+        re.compile(
+            rf"^(?:(?:avg\.?|average|mean|http)\s)?(?:{_RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean|средний)\)?)?$"
+        ),
+    ),
+    ("throughput", re.compile(r"^(?:throughput|пропускная способность|吞吐量)(?:\s?\((?:rps|qps|req/s)\))?$")),
+    (
+        "requests",
+        re.compile(
+            r"^(?:(?:total|complete|number of|all)\s)?(?:http\s)?(?:requests|reqs|http_reqs)$"
+            r"|^всего запросов$|^总请求数$"
+        ),
+    ),
+    (
+        "errors",
+        re.compile(
+            r"^(?:http_req_failed|(?:failed|error|failure)s?(?:\s(?:requests|rate|count|responses))?|non-2xx\b.*"
+            r"|ошиб(?:ки|ок)|(?:процент|доля) ошибок)$"
+        ),
+    ),
+    ("timeouts", re.compile(r"^(?:time-?outs?|таймаут\w*)$")),
+    (
+        "connections",
+        re.compile(
+            r"^(?:(?:max|concurrent|virtual)\s)?(?:vus?|connections|concurrency|users|clients|соединени[ея])$|^并发数?$"
+        ),
+    ),
+)
+_NO_MEASUREMENT = re.compile(
+    r"(?i)\b(?:target|goal|slo|sla|threshold|expected|estimated|projected|objective|limit|change|improvement|delta|diff"
+    r"|цел[ьи]|порог\w*|ожида\w+|изменени\w+|прирост\w*|example|theoretical)\b|目标"
+)
+_OTHER_METRIC = re.compile(
+    r"^(?:http_req_(?!duration)\w+|iteration_duration|data_\w+|group_duration|vus\w*|checks\w*)$"
+)
+_RULE = re.compile(r"^[\s|:+=-]*$")
+_ITEM = re.compile(r"^\s*(?:[-*+]\s+)?(?P<name>[^:|]{1,48}):\s*(?P<value>[^|]{1,60})$")
+_ASIDE = re.compile(r"\s*\((?!\w{0,3}\d|[a-zµμ/]{1,5}\))[^()]*\)|\s*\(\d+t, ?\d+c\)|\s+#\s.*$")
+_A_RUN = re.compile(r"(?i)^(?:run|iteration|attempt|trial|round|прогон|запуск|попытка|№|#)?\s?#?\d{1,2}$")
+NEAR_LINES = 30  # tables further apart are of two runs
+LEAST_LATENCY_FIGURES = 1
+LEAST_FIGURES = 2
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run while its figures come in: by name, and percentiles by level."""
+
+    label: str
+    first_line: int
+    last_line: int
+    cell: int | None
+    figures: dict[str, float] = field(default_factory=dict)
+    single: bool = False  # whether its table or list holds this run alone
+
+    @property
+    def is_run(self) -> bool:
+        latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in self.figures)
+        return latencies >= LEAST_LATENCY_FIGURES and len(self.figures) >= LEAST_FIGURES
+
+    def report(self, tool: str, closed: bool | None) -> ConsoleReport:
+        said = self.figures
+        rows = tuple(sorted((float(name[2:]), value) for name, value in said.items() if name.startswith("p:")))
+        requests = round(said["requests"]) if "requests" in said else None
+        errors = round(said["errors"]) if "errors" in said else None
+        if "error_share" in said and requests:
+            errors = round(said["error_share"] * requests)
+        mean, largest = said.get("mean_us"), said.get("max_us")
+        timed_out = round(said.get("timeouts", 0))
+        return ConsoleReport(
+            tool=tool,
+            connections=round(said["connections"]) if "connections" in said else None,
+            latency=None if mean is None and largest is None else ThreadStats(mean, None, largest, None),
+            latencies=Latencies(None, rows),
+            requests=requests,
+            non_2xx=errors,
+            socket_errors=SocketErrors(0, 0, 0, timed_out) if timed_out and tool in ("wrk", "wrk2") else None,
+            requests_per_s=said.get("rate"),
+            closed_loop=closed,
+            retold=True,
+            first_line=self.first_line,
+            last_line=self.last_line,
+        )
+
+
+def named_tool(lines: Sequence[Line]) -> str | None:
+    """Name the one load tool that a document speaks of; None where it speaks of none or of several."""
+    text = "\n".join(line.text for line in lines if len(line.text) <= LONGEST_LINE)
+    found = [name for name, pattern in _TOOLS.items() if pattern.search(text)]
+    return found[0] if len(found) == 1 and found[0] != "another" else None
+
+
+def retold(lines: Sequence[Line]) -> list[Column]:
+    """Read the runs that tables and lists retell, in order, as outputs of the tool that the document names."""
+    tool = named_tool(lines)
+    if tool is None:
+        return []
+    by_rate = any(_BY_RATE.search(line.text) for line in lines)
+    closed = None if by_rate or tool in ("Gatling", "vegeta", "wrk2") else True
+    runs = _once([run for run in _joined(_runs(lines)) if run.is_run])
+    return [Column(run.report(tool, closed), run.label, index, len(runs), run.cell) for index, run in enumerate(runs)]
+
+
+def _once(runs: Sequence[_Run]) -> list[_Run]:
+    """Leave out a table or list that says nothing of a run which another does not say too."""
+    kept: list[_Run] = []
+    for index, run in enumerate(runs):
+        figures = run.figures.items()
+        others = [other for other in runs[index + 1 :] if len(other.figures) > len(figures)]
+        others += [other for other in kept if not (run.label and other.label)]
+        if not any(other.figures.items() >= figures for other in others):
+            kept.append(run)
+    return kept
+
+
+def figure_name(text: str) -> tuple[str, float | None] | None:
+    """Understand what a figure is called, and the microseconds of the unit that its name holds."""
+    name = _plain(text)
+    unit = _UNIT_IN_NAME.search(name)
+    scale = _UNITS_US[unit[1]] if unit else None
+    name = (name[: unit.start()] if unit else name).strip(" :")
+    name = _ASIDE.sub("", name).strip(" :")
+    for key, pattern in _NAMES:
+        if pattern.match(name):
+            return ("rate" if key == "throughput" and "(" in name else key), scale
+    rest = re.sub(r"\s+", " ", _OF_LATENCY.sub(" ", name)).strip().replace("p ", "p")
+    if level := _P.match(rest):
+        digits = (level[1] or level[2]).replace(",", ".")
+        percent = float(digits) if "." in digits or len(digits) == 2 else float(f"{digits[:2]}.{digits[2:]}")
+        return f"p:{round(percent / 100, 9)}", scale
+    for key, pattern in _STATISTICS:
+        if pattern.match(rest):
+            return ("p:0.5" if key == "median" else key), scale
+    return None
+
+
+def _plain(text: str) -> str:
+    bare = re.sub(r"[*`_]{2,}|[*`]|[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text)
+    return re.sub(r"\s+", " ", bare).strip().lower()
+
+
+def _value(text: str, name: str, scale_us: float | None) -> tuple[str, float] | None:
+    """Read a value of a figure: its final name and number; None where it is none or not exact."""
+    match = _VALUE.match(re.sub(r"[*`]|\s#\s.*$|[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip())
+    if match is None:
+        return None
+    digits, unit = match["number"], (match["unit"] or "").lower()
+    of_time = name.startswith("p:") or name.endswith("_us")
+    if of_time and re.fullmatch(r"\d{1,3},\d{3}", digits):
+        return None  # thousands or a decimal comma
+    plain = re.sub(r"[ '\u00a0\u202f]|,(?=\d{3}(?:\D|$))", "", digits).replace(",", ".")
+    number = float(plain) * (1000 if match["kilo"] else 1)
+    if of_time:
+        scale = _UNITS_US.get(unit, scale_us if not unit else None)
+        return (name, number * scale) if scale else None
+    if unit == "%":
+        return ("error_share", number / 100) if name == "errors" and number <= 100 else None
+    is_rate = bool(unit) and unit not in _UNITS_US
+    if name in ("rate", "throughput"):
+        return ("rate", number) if is_rate or (not unit and name == "rate" and not _has_words(match["rest"])) else None
+    return (name, number) if not unit and not _has_words(match["rest"]) and number == int(number) else None
+
+
+def _has_words(rest: str | None) -> bool:
+    return bool(rest) and re.search(r"[^\W\d_]", re.sub(r"\([^()]*\)", "", rest or "")) is not None
+
+
+def _runs(lines: Sequence[Line]) -> Iterator[_Run]:
+    heading = caption = ""
+    position = 0
+    while position < len(lines):
+        text = lines[position].text
+        if len(text) <= LONGEST_LINE and re.match(r"\s*#{1,6}\s", text):
+            heading = text
+        end = position
+        while end < len(lines) and len(lines[end].text) <= LONGEST_LINE and _is_row(lines[end].text):
+            end += 1
+        if end - position > 1:
+            if not _NO_MEASUREMENT.search(heading):
+                yield from _table(lines[position:end], caption)
+            position = end
+            continue
+        while end < len(lines) and len(lines[end].text) <= LONGEST_LINE and _ITEM.match(lines[end].text):
+            end += 1
+        if end > position:
+            if not _NO_MEASUREMENT.search(heading):
+                yield from _list(lines[position:end])
+        elif text.strip():
+            caption = _plain(text)
+        position = max(end, position + 1)
+
+
+def _is_row(text: str) -> bool:
+    return text.count("|") >= 2 or ("|" in text and _RULE.match(text) is not None)
+
+
+def _table(lines: Sequence[Line], caption: str) -> Iterator[_Run]:
+    rows = [(line, [cell.strip() for cell in clean(line.text).strip().strip("|").split("|")]) for line in lines]
+    rows = [(line, cells) for line, cells in rows if not _RULE.match("|".join(cells))]
+    if len(rows) < LEAST_FIGURES:
+        return
+    (first, head), *body = rows
+    across = {index: named for index, cell in enumerate(head) if (named := figure_name(cell))}
+    if len(across) >= LEAST_FIGURES:
+        for line, cells in body:
+            name = _plain(cells[0])
+            if _OTHER_METRIC.match(name) or _NO_MEASUREMENT.search(name):
+                continue
+            label = "" if _A_RUN.match(name) and 0 not in across else f"{cells[0]} ({caption})"
+            run = _Run(label, line.number, line.number, line.cell)
+            for index, (name, scale) in across.items():
+                if index < len(cells) and (read := _value(cells[index], name, scale)):
+                    run.figures.setdefault(*read)
+            yield run
+        return
+    down = [(line, cells, named) for line, cells in body if (named := figure_name(cells[0]))]
+    titles = [index for index, title in enumerate(head) if index and not _NO_MEASUREMENT.search(title)]
+    runs = []
+    for index in titles:
+        label = "" if _A_RUN.match(_plain(head[index])) else f"{head[index]} ({caption})"
+        run = _Run(label, first.number, lines[-1].number, first.cell)
+        for _, cells, (name, scale) in down:
+            if index < len(cells) and (read := _value(cells[index], name, scale)):
+                run.figures.setdefault(*read)
+        if run.figures:
+            runs.append(run)
+    for run in runs:
+        run.single = len(runs) == 1
+        yield run
+
+
+def _list(lines: Sequence[Line]) -> Iterator[_Run]:
+    run = _Run("", lines[0].number, lines[-1].number, lines[0].cell, single=True)
+    for line in lines:
+        item = _ITEM.match(line.text)
+        named = figure_name(item["name"]) if item else None
+        if item and named and (read := _value(item["value"], *named)):
+            run.figures.setdefault(*read)
+    if run.figures:
+        yield run
+
+
+def _joined(runs: Iterator[_Run]) -> Iterator[_Run]:
+    """Take small tables that follow one another and state other figures as of one run."""
+    before: _Run | None = None
+    for run in runs:
+        if (
+            before is not None
+            and before.single
+            and run.single
+            and run.first_line - before.last_line <= NEAR_LINES
+            and before.cell == run.cell
+            and not before.figures.keys() & run.figures.keys()
+        ):
+            before.figures |= run.figures
+            before.last_line = run.last_line
+            continue
+        if before is not None:
+            yield before
+        before = run
+    if before is not None:
+        yield before

@@ -1,0 +1,203 @@
+"""Runs that an author retells in tables and lists are read as he states them, and nothing is guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.audit.audit import examine
+from runners.readers.documents import text_document
+from runners.readers.outputs import Output, outputs_of
+from runners.readers.retold import figure_name
+from runners.tests.fixtures.outputs import HEALTHY
+
+ONE = """# Load
+
+The shop was loaded with k6 once.
+
+| Metric | Value |
+|--------|-------|
+| Total requests | 5456 |
+| Error rate | 1.68% |
+| p(50) latency | 1.94s |
+| p(95) latency | 11.84s |
+| Avg latency | 4.19s |
+"""
+ROWS = """# Ergebnis
+
+Tool: autocannon. Alles lief auf derselben Maschine.
+
+| Connections | Total requests | Avg RPS | Avg latency | p50 | p99 | Non-2xx |
+|---|---|---|---|---|---|---|
+| 100 | 1,075,854 | 35,864 | 2.32 ms | 2 ms | 5 ms | 0 |
+| 500 | 857,635 | 28,588 | 17.13 ms | 17 ms | 32 ms | 12 |
+"""
+COLUMNS = """# Bun и Express
+
+Серверы нагружались командой `wrk` по очереди.
+
+| Метрика              | **Bun**    | **Express** | Change |
+|----------------------|------------|-------------|--------|
+| Requests/sec         | **36 387** | 6 985       | -80%   |
+| Средняя задержка (мс) | 2,15       | 13,81       | +542%  |
+| Max latency          | 40 мс      | 191 мс      |        |
+| Timeouts             | 0          | 135         |        |
+"""
+LIST = """# Baseline
+
+It was measured by `hey` on a laptop.
+
+- **Total requests:** 980
+- **RPS**: 24.5
+- p50 latency: 4ms
+- p99 latency: 7ms
+"""
+
+
+def outputs(text: str) -> tuple[Output, ...]:
+    return outputs_of(text_document(text)).outputs
+
+
+def codes(text: str) -> set[str]:
+    return {remark.code for remark in examine(outputs(text))}
+
+
+def test_a_table_of_figures_and_values_is_a_run() -> None:
+    (output,) = outputs(ONE)
+    report = output.report
+    assert output.tool == "k6"
+    assert report.requests == 5_456
+    assert report.non_2xx == 92
+    assert report.latencies.rows == ((0.5, 1.94e6), (0.95, 11.84e6))
+    assert report.latency is not None
+    assert report.latency.mean == pytest.approx(4.19e6)
+    assert report.requests_per_s is None
+
+
+def test_each_row_is_a_run_where_the_figures_are_the_head() -> None:
+    first, second = outputs(ROWS)
+    assert [first.connections, second.connections] == [100, 500]
+    assert first.report.requests == 1_075_854
+    assert second.report.non_2xx == 12
+    assert second.report.requests_per_s == 28_588
+    assert second.report.latencies.rows == ((0.5, 17_000.0), (0.99, 32_000.0))
+    assert "500" in second.label
+
+
+def test_each_column_is_a_run_and_a_change_is_none() -> None:
+    first, second = outputs(COLUMNS)
+    assert [first.report.requests_per_s, second.report.requests_per_s] == [36_387, 6_985]
+    assert first.report.latency is not None
+    assert first.report.latency.mean == pytest.approx(2_150)
+    assert first.report.latency.max == pytest.approx(40_000)
+    assert second.report.socket_errors is not None
+    assert second.report.socket_errors.timeout == 135
+
+
+def test_a_list_of_figures_is_a_run() -> None:
+    (output,) = outputs(LIST)
+    assert (output.tool, output.report.requests, output.report.requests_per_s) == ("hey", 980, 24.5)
+    assert output.report.latencies.rows == ((0.5, 4_000.0), (0.99, 7_000.0))
+
+
+def test_tables_that_state_other_figures_of_one_run_are_one() -> None:
+    head = "Run by k6.\n\n| Metric | Value |\n|---|---|\n| Max VUs | 1000 |\n| Requests | 92,742 |\n"
+    (output,) = outputs(
+        f"{head}\n## Latency\n\n| Metric | Value |\n|---|---|\n| Average | 2,458.31 ms |\n| P95 | 5.9 s |\n"
+    )
+    assert (output.connections, output.report.requests) == (1_000, 92_742)
+    assert output.report.latencies.rows == ((0.95, 5.9e6),)
+
+
+def test_a_run_that_is_told_twice_is_one() -> None:
+    assert len(outputs(f"{ROWS}\n## In detail\n\nAvg RPS: 35864\np50: 2 ms\np99: 5 ms\n")) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ONE.replace("k6", "a script"),
+        ONE.replace("with k6", "with k6 and JMeter"),
+        ONE.replace("# Load", "# Expected results"),
+        ONE.replace("Value", "Target"),
+        ONE.replace("1.94s", "<1.94s").replace("11.84s", "<11.84s").replace("4.19s", "~4.19s"),
+        ONE.replace("1.94s", "fast").replace("11.84s", "slow").replace("4.19s", "4.19"),
+        ONE.replace("latency", "of the price"),
+    ],
+    ids=["no tool", "two tools", "expected", "target", "limits", "no unit", "another figure"],
+)
+def test_nothing_is_read_where_it_would_be_a_guess(text: str) -> None:
+    assert not [output for output in outputs(text) if output.report.retold]
+
+
+def test_a_decimal_comma_that_may_be_thousands_is_left_out() -> None:
+    (output,) = outputs(ONE.replace("11.84s", "1,194 ms"))
+    assert output.report.latencies.rows == ((0.5, 1.94e6),)
+
+
+def test_tables_beside_an_output_are_no_runs() -> None:
+    found = outputs(f"{ROWS.replace('autocannon', 'wrk2')}\n```\n{HEALTHY}```\n")
+    assert not any(output.report.retold for output in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [
+        ("P(95)", "p:0.95"),
+        ("Latency (p99.9)", "p:0.999"),
+        ("p999", "p:0.999"),
+        ("95th Percentile", "p:0.95"),
+        ("Медиана", "p:0.5"),
+        ("http_req_duration p(90)", "p:0.9"),
+        ("P95 延迟", "p:0.95"),
+        ("Max response time (ms)", "max_us"),
+        ("**Requests/sec**", "rate"),
+        ("Запросов в секунду", "rate"),
+        ("Процент ошибок", "errors"),
+        ("VUs", "connections"),
+        ("p(95) < 300", None),
+        ("Redis GET P95", None),
+        ("Success rate", None),
+        ("Requests/sec per core", None),
+        ("Min latency", None),
+    ],
+)
+def test_a_name_is_understood_word_by_word_or_not_at_all(name: str, figure: str | None) -> None:
+    found = figure_name(name)
+    assert (found[0] if found else None) == figure
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (ONE, "RAT004"),
+        (ONE, "ERR001"),
+        (ONE, "RUN006"),
+        (ONE, "SMP004"),
+        (LIST, "SMP001"),
+        (COLUMNS, "ERR004"),
+        (COLUMNS, "RUN005"),
+        (f"{COLUMNS}\nThroughput dropped by 80 % compared to Bun.\n", "CMP003"),
+        (ONE.replace("| Total requests | 5456 |\n| Error rate | 1.68% |\n", ""), "SMP002"),
+    ],
+)
+def test_rules_that_need_only_such_figures_run(text: str, code: str) -> None:
+    assert code in codes(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (ONE.replace("with k6", "with k6 (constant-arrival-rate)"), "RAT004"),
+        (ONE.replace("k6", "Gatling"), "RAT004"),
+        (ONE, "RAT002"),
+        (ONE.replace("k6", "Gatling"), "RAT002"),
+        (ONE, "SMP002"),
+        (ONE.replace("1.68%", "0%"), "ERR001"),
+        (LIST.replace("980", "98000"), "SMP001"),
+        (ROWS, "SMP002"),
+        (ROWS, "RUN005"),
+    ],
+)
+def test_rules_that_can_not_be_sure_are_silent(text: str, code: str) -> None:
+    assert outputs(text)
+    assert code not in codes(text)
