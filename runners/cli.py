@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from runners import __version__
-from runners.errors import LabError
+from runners.errors import LabError, printable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -69,7 +69,7 @@ def doctor(as_json: bool) -> None:
         _print_json([dataclasses.asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            click.echo(finding.line())
+            _echo(finding.line())
     if any(finding.fatal for finding in findings):
         sys.exit(EXIT_PROBLEM)
 
@@ -84,12 +84,12 @@ def build(force: bool, as_json: bool) -> None:
     """Build the server and the load generator."""
     from runners.toolchain.workshop import prepare
 
-    versions = prepare("truepace", lambda line: click.echo(line, err=as_json), force).versions()
+    versions = prepare("truepace", lambda line: _echo(line, err=as_json), force).versions()
     if as_json:
         _print_json(versions)
         return
     for name, version in versions.items():
-        click.echo(f"{name:16} {version}")
+        _echo(f"{name:16} {version}")
 
 
 @_command(
@@ -107,7 +107,7 @@ def experiments(titles: bool, as_json: bool) -> None:
         _print_json([{field: getattr(one, field) for field in fields} for one in EXPERIMENTS.values()])
         return
     for one in EXPERIMENTS.values():
-        click.echo(f"{one.number}  {one.title}" if titles else one.number)
+        _echo(f"{one.number}  {one.title}" if titles else one.number)
 
 
 @_command(
@@ -123,13 +123,13 @@ def questions(as_json: bool) -> None:
 
     rows = table()
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
+        _echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
         return
     width = max(len(row.id) for row in rows)
     for row in rows:
-        click.echo(f"{row.id:{width}}  {row.verdict:12}  {row.question} [{row.criterion.quantity}]")
+        _echo(f"{row.id:{width}}  {row.verdict:12}  {row.question} [{row.criterion.quantity}]")
     answered = sum(row.answered for row in rows)
-    click.echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered_share(rows):.0%})")
+    _echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered_share(rows):.0%})")
 
 
 @_command(
@@ -193,7 +193,7 @@ def keep(run_folder: Path, as_json: bool) -> None:
     if as_json:
         _print_json({"kept": str(kept.path), "readme_changed": after != before})
         return
-    click.echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
+    _echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
 
 
 @_command(
@@ -235,7 +235,7 @@ def audit(
     try:
         rules = registry.chosen(select, ignore)
         if explain is not None:
-            click.echo(registry.page(explain).rstrip())
+            _echo(registry.page(explain).rstrip())
             return
     except registry.UnknownRuleError as error:
         raise click.UsageError(str(error)) from error
@@ -244,13 +244,13 @@ def audit(
     found = examine([each for path in paths for each in find_in(path)], rules)
     text = _written(found, "json" if as_json else form)
     if output is None:
-        click.echo(text, nl=False)
+        _echo(text, nl=False)
     else:
         try:
             output.write_text(text, encoding="utf-8")
         except OSError as error:
             raise click.UsageError(f"--output {output}: {error.strerror}; name a file that can be written") from error
-        click.echo(f"{found.summary} Written to {output}.")
+        _echo(f"{found.summary} Written to {output}.")
     if found.failed:
         sys.exit(EXIT_PROBLEM)
 
@@ -286,18 +286,18 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> 
 
     history = open_history(roots or (RUNS, REFERENCE))
     for text in history.unreadable:
-        click.echo(f"passed over: {text}", err=True)
+        _echo(f"passed over: {text}", err=True)
     answer = history.query(RUN_LIST if sql is None else sql)
     _print_rows(answer, "json" if as_json else form, "no runs" if sql is None else "no rows")
 
 
 def _print_rows(answer: DataFrame, form: str, none: str = "no rows") -> None:
     if form == "csv":
-        click.echo(answer.to_csv(index=False), nl=False)
+        _echo(answer.to_csv(index=False), nl=False)
     elif form == "json":
-        click.echo(answer.to_json(orient="records", date_format="iso", indent=1))
+        _echo(answer.to_json(orient="records", date_format="iso", indent=1))
     else:
-        click.echo(answer.to_string(index=False) if len(answer) else none)
+        _echo(answer.to_string(index=False) if len(answer) else none)
 
 
 @_command(
@@ -325,11 +325,11 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
         return
     written = write(folder, roots or (RUNS, REFERENCE))
     for text in written.unreadable:
-        click.echo(f"passed over: {text}", err=True)
+        _echo(f"passed over: {text}", err=True)
     if as_json:
         _print_json({"folder": str(folder), "figures": written.figures, "runs": written.runs})
         return
-    click.echo(f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
+    _echo(f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
 
 
 @_command(
@@ -353,7 +353,7 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
     root = root or RUNS
     found = list(given_up(root, Policy(days, keep, incomplete)))
     for run in found:
-        click.echo(run.line, err=as_json)
+        _echo(run.line, err=as_json)
         if yes:
             remove(run)
     if yes:
@@ -362,7 +362,7 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
         _print_json({"runs": [run.line for run in found], "bytes": sum(run.bytes for run in found), "removed": yes})
         return
     whole = f"{len(found)} runs, {sum(run.bytes for run in found) / 1e6:,.1f} MB"
-    click.echo(f"{whole} removed" if yes else f"{whole} would be removed by --yes")
+    _echo(f"{whole} removed" if yes else f"{whole} would be removed by --yes")
 
 
 @_command(
@@ -390,7 +390,7 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
 
     past = open_history(roots or (RUNS, REFERENCE))
     for text in past.unreadable:
-        click.echo(f"passed over: {text}", err=True)
+        _echo(f"passed over: {text}", err=True)
     measured, every = past.query("FROM measurements"), past.query("FROM runs")
     found = [*trends(measured, every), *frame_trends(past.query("FROM frame_shares"), measured, every)]
     alerts = [trend for trend in found if trend.worse_within(within)]
@@ -405,8 +405,8 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
         _print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "findings": findings_said})
     else:
         for finding in said:
-            click.echo(finding.sentence)
-        click.echo(summary)
+            _echo(finding.sentence)
+        _echo(summary)
     if alerts:
         sys.exit(EXIT_PROBLEM)
 
@@ -533,7 +533,7 @@ def export(run_folder: Path, form: str, output: Path, event: str, step: str | No
     if as_json:
         _print_json({"step": name, "event": event, "format": form, "written": str(output)})
         return
-    click.echo(f"{name}, {event}: written to {output}")
+    _echo(f"{name}, {event}: written to {output}")
 
 
 @_command(
@@ -659,7 +659,7 @@ def compare(
         if any(value not in (None, ()) for value in others) or (runs and (a or b)):
             raise click.UsageError("outputs are compared as they are: only --despite and --json go with them")
         pairs = [([runs[0]], [path]) for path in runs[1:]] if runs else [(sides[0], sides[1])]
-        click.echo(compare_files(pairs, despite, as_json))
+        _echo(compare_files(pairs, despite, as_json))
         return
     if runs:
         if len(runs) != 2 or a or b or engines or targets:
@@ -676,9 +676,9 @@ def compare(
         if as_json:
             _print_json([each.as_json() for each in found])
         else:
-            click.echo("\n".join(sentences(found)))
+            _echo("\n".join(sentences(found)))
         if output is not None:
-            click.echo(f"written to {output}", err=as_json)
+            _echo(f"written to {output}", err=as_json)
         return
     if output is not None:
         raise click.UsageError("--output is for run folders; settings that are measured have a report of their own")
@@ -747,9 +747,9 @@ def campaign(
     if as_json:
         _print_json({"measured": len(ended.outcomes), "failed": ended.failed, "left": len(ended.left)})
     elif ended.left:
-        click.echo(f"the budget is spent, {len(ended.left)} runs are left: the same command goes on with them")
+        _echo(f"the budget is spent, {len(ended.left)} runs are left: the same command goes on with them")
     if ended.failed:
-        click.echo(f"{ended.failed} runs failed; the same command tries them again", err=True)
+        _echo(f"{ended.failed} runs failed; the same command tries them again", err=True)
         sys.exit(EXIT_PROBLEM)
 
 
@@ -788,7 +788,7 @@ def init(output: Path, name: str | None, command: str, url: str, path: str, as_j
     if as_json:
         _print_json({"written": str(output)})
         return
-    click.echo(f"written: {output}; now: lab load --target {shlex.quote(str(output))} --size smoke")
+    _echo(f"written: {output}; now: lab load --target {shlex.quote(str(output))} --size smoke")
 
 
 @_command(
@@ -802,7 +802,7 @@ def schema(what: str) -> None:
     from runners.design import campaign, target
 
     schema_of = campaign.FORM.schema if what == "campaign" else target.FORM.schema
-    click.echo(json.dumps(schema_of(f"{what}.yaml"), indent=1))
+    _echo(json.dumps(schema_of(f"{what}.yaml"), indent=1))
 
 
 @_command(
@@ -822,7 +822,7 @@ def completion(shell: str, as_json: bool) -> None:
     if as_json:
         _print_json({"shell": shell, "script": script})
         return
-    click.echo(script)
+    _echo(script)
 
 
 def _given(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:
@@ -836,6 +836,11 @@ def _given(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, o
     return given
 
 
+def _echo(text: str, err: bool = False, nl: bool = True) -> None:
+    """Print what is no control sequence, whatever a server or a file has put into it."""
+    click.echo(printable(text), err=err, nl=nl)
+
+
 def _as_target(path: Path) -> str:
     return f"target={path.resolve()}"
 
@@ -844,7 +849,7 @@ def _measured(measure: Callable[[], RunFolder], quiet: bool) -> RunFolder:
     """Measure, then say where the run is; `quiet`: to standard error."""
     with contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext():
         folder = measure()
-        click.echo(f"run again or go on: {folder.path}")
+        _echo(f"run again or go on: {folder.path}")
     return folder
 
 
@@ -870,7 +875,7 @@ def _judged(
                 f"--markdown {markdown}: {error.strerror}; name a file that can be written"
             ) from error
     if form is not None:
-        click.echo(found.as_format(form))
+        _echo(found.as_format(form))
     _end(found.judgements, inconclusive, as_json, commands.as_json(folder) if as_json else {}, quiet=form is not None)
 
 
@@ -881,7 +886,7 @@ def _end(
     from runners.claims.gate import exit_code
 
     for each in judgements:
-        click.echo(each.sentence, err=as_json or quiet)
+        _echo(each.sentence, err=as_json or quiet)
     if as_json:
         _print_json({**more, "limits": [each.as_json() for each in judgements]})
     sys.exit(exit_code(judgements, inconclusive_passes=inconclusive == "pass"))
@@ -899,8 +904,8 @@ def _print_report(folder: RunFolder, as_json: bool) -> None:
     if as_json:
         _print_result(folder)
         return
-    click.echo(f"report.html: {folder.report_html}")
-    click.echo(f"report.md:   {folder.report_md}")
+    _echo(f"report.html: {folder.report_html}")
+    _echo(f"report.md:   {folder.report_md}")
 
 
 def _print_result(folder: RunFolder) -> None:
@@ -910,7 +915,7 @@ def _print_result(folder: RunFolder) -> None:
 
 
 def _print_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=1, allow_nan=False))
+    _echo(json.dumps(value, indent=1, allow_nan=False))
 
 
 def _log(error: BaseException) -> Path | None:
@@ -934,9 +939,9 @@ def _log(error: BaseException) -> Path | None:
 
 def _fail(text: str, error: BaseException, code: int) -> NoReturn:
     """Print an error, keep its traceback in the log, and exit."""
-    click.echo(f"lab: {text}", err=True)
+    _echo(f"lab: {text}", err=True)
     if (log := _log(error)) is not None and code == EXIT_FAULT:
-        click.echo(f"lab: its traceback is in {log}", err=True)
+        _echo(f"lab: its traceback is in {log}", err=True)
     elif log is None and code == EXIT_FAULT:
         traceback.print_exception(error)
     sys.exit(code)
@@ -952,7 +957,7 @@ def main() -> None:
         error.show()
         sys.exit(EXIT_USAGE)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("lab: interrupted; what was measured is kept", err=True)
+        _echo("lab: interrupted; what was measured is kept", err=True)
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:  # who reads has seen enough; the interpreter would complain when it flushes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

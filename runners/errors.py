@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+#: What a terminal or a page would act on in place of showing it: control characters, and those that turn text around.
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Write text for a terminal: lines stay, and any other control character is spelled out."""
+    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class LabError(Exception):
     """Something that the user can act on. `thing: cause; remedy` is its text."""
 
     def __init__(self, thing: str, cause: str, remedy: str) -> None:
+        thing, cause, remedy = map(printable, (thing, cause, remedy))
         super().__init__(f"{thing}: {cause}; {remedy}")
         self.thing = thing
         self.cause = cause
@@ -42,7 +52,7 @@ class ReadError(Exception):
         self.path = Path(path)
         self.cause = cause
         self.remedy = remedy
-        super().__init__(f"{self.path.name}: {cause}; {remedy}")
+        super().__init__(printable(f"{self.path.name}: {cause}; {remedy}"))
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:

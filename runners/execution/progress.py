@@ -25,6 +25,7 @@ from typing import Any, Protocol, TextIO
 import psutil
 from tqdm import tqdm
 
+from runners.errors import printable
 from runners.readers import write
 
 SHOWN_S = 120
@@ -331,7 +332,7 @@ class Progress:
         """
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
-        return Part(self, text, planned_s)
+        return Part(self, printable(text), planned_s)
 
     def at(self, text: str, done_s: float, moment: Moment | None = None) -> None:
         self._sink.show(Event(self._done_s + done_s, max(self._total_s, self._done_s + done_s), text, moment))
@@ -345,7 +346,7 @@ class Progress:
         self._total_s = max(self._done_s, self._total_s - by_s)
 
     def say(self, line: str) -> None:
-        self._sink.say(line)
+        self._sink.say(printable(line))
 
     def close(self) -> None:
         self._sink.close()

@@ -11,10 +11,8 @@ import base64
 import json
 import math
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from itertools import groupby
 
-import jinja2
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
@@ -203,12 +201,10 @@ def table(one: Compared) -> Table:
 
 def comparison_page(found: Sequence[Compared], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]) -> str:
     """The page. `despite` are the fields in which the runs differ although they are compared."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("runners.report"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
     shown = [Shown(f"compared-{index}", figure(each), data(each)) for index, each in enumerate(found, start=1)]
     drawings = [style.svg(each.picture, each.anchor) for each in shown]
-    return environment.get_template("between.html.j2").render(
+    template = report.environment().get_template("between.html.j2")
+    return template.render(
         parts=[
             (one, each, Markup(drawing), _link(each), table(one))  # noqa: S704 - made by matplotlib, which escapes
             for one, each, drawing in zip(found, shown, drawings, strict=True)
@@ -216,7 +212,7 @@ def comparison_page(found: Sequence[Compared], a: Sequence[Run], b: Sequence[Run
         sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
         despite=[differs.text for differs in despite],
         face=Markup(report.faces(report.letters(drawings))),  # noqa: S704 - made here, base64
-        css=Markup(resources.files("runners.report").joinpath("templates", "report.css").read_text(encoding="utf-8")),  # noqa: S704
+        css=report.source("report.css"),
     )
 
 
@@ -234,13 +230,11 @@ HEAD = (
 
 def as_html(audit: Audit) -> str:
     """One file: summary, the rules that found something, each run with its findings, and the rules' pages."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("runners.report"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
     found: dict[int, list[Remark]] = {id(output): [] for output in audit.outputs}
     for remark in audit.remarks:
         found[id(remark.output)].append(remark)
-    return environment.get_template("audit.html.j2").render(
+    template = report.environment().get_template("audit.html.j2")
+    return template.render(
         audit=audit,
         files=[(path, [(output, found[id(output)]) for output in outputs]) for path, outputs in _by_file(audit)],
         held=list(held_lines(audit)),
@@ -250,7 +244,7 @@ def as_html(audit: Audit) -> str:
         icons=ICONS,
         value=written,
         sentence=write.sentence,
-        css=Markup(resources.files("runners.report").joinpath("templates", "report.css").read_text(encoding="utf-8")),  # noqa: S704
+        css=report.source("report.css"),
     )
 
 

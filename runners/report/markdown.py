@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 from runners.analysis.finding import Finding
+from runners.errors import UNPRINTABLE
 from runners.report.tables import Linked, Table
 
 ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _BULLET = re.compile(r"^(\s*)([-+=])")
 _NUMBERED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
 _AUTOLINK = re.compile(r"(?i)\b(https?|ftp)(://)|\b(www)(\.)")
@@ -27,7 +27,7 @@ def escape(value: object) -> str:
     """`value` on one line, shown as it is: nothing in it is markup, a link, an image, a mention or HTML."""
     if isinstance(value, Markdown):
         return value
-    text = _CONTROL.sub("", str(value).replace("\t", " "))
+    text = UNPRINTABLE.sub("", str(value).replace("\t", " "))
     text = " ".join(text.split("\n")).replace("&", "&amp;")
     text = _SPECIAL.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\>", "&gt;")
     text = _AUTOLINK.sub(
@@ -39,7 +39,7 @@ def escape(value: object) -> str:
 
 def fenced(text: str, language: str = "") -> Markdown:
     """`text` as a code block whose fence is longer than any run of backticks in it."""
-    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return Markdown(f"{fence}{language}\n{text.rstrip()}\n{fence}")

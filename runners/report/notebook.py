@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from runners.analysis.finding import Finding
 from runners.claims.conclusion import Conclusion
+from runners.errors import printable
 from runners.report import markdown
 
 
@@ -37,7 +38,7 @@ class Concluded:
         for head, findings in self._parts():
             lines += [head] if head else []
             lines += [f"{markdown.ICONS[finding.severity.value]} {finding.sentence}" for finding in findings]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 def in_notebook() -> bool:

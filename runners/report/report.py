@@ -30,6 +30,7 @@ from matplotlib.lines import Line2D
 
 from runners.claims.conclusion import Conclusion
 from runners.claims.questions import Verdict
+from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
@@ -151,9 +152,9 @@ def csv(data: pd.DataFrame) -> bytes:
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     """The report as Markdown. Paths are relative to the run folder; `kept` names the figures there, if not all are."""
-    environment = _environment(autoescape=False)
-    environment.finalize = markdown.escape
-    environment.globals.update(
+    templates = environment(autoescape=False)
+    templates.finalize = markdown.escape
+    templates.globals.update(
         path=markdown.path,
         table=lambda given: markdown.table(given, page.place),
         fenced=markdown.fenced,
@@ -163,14 +164,13 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
         figure=lambda shown: markdown.figure(shown.anchor, shown.picture.alt, kept),
         archived=kept is not None,
     )
-    text = environment.get_template("report.md.j2").render(**_context(page))
+    text = templates.get_template("report.md.j2").render(**_context(page))
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
     """The report as one HTML file below the limit; what had to be left out for that is said in it."""
-    environment = _environment(autoescape=True)
-    template = environment.get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     face = Markup(faces(letters(drawn.values())))  # noqa: S704 - made here, base64
     live = {shown.anchor: charts(shown.picture) for shown in page.figures}
     html = ""
@@ -184,7 +184,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
             diet=diet,
             left_out=_left_out(diet),
             data_url=partial(_data_url, allowed=diet.data),
-            source=_source,
+            source=source,
         )
         if len(html.encode()) < limit_bytes - MARGIN_BYTES:
             break
@@ -202,12 +202,14 @@ def _left_out(diet: Diet) -> str:
     return text + "."
 
 
-def _environment(autoescape: bool) -> jinja2.Environment:
+def environment(autoescape: bool = True) -> jinja2.Environment:
+    """Give the templates; what they put into HTML is escaped and has no control characters."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("runners.report"),
         autoescape=autoescape,  # noqa: S701 - Markdown has its own escaping, see to_markdown
         trim_blocks=False,
         undefined=jinja2.StrictUndefined,
+        finalize=lambda value: UNPRINTABLE.sub("", value) if type(value) is str else value,
         keep_trailing_newline=True,
     )
 
@@ -229,7 +231,7 @@ def _headline(page: Document) -> str:
     return f"{write.several(len(page.answers), 'question')}: {write.listed(parts)}." if parts else ""
 
 
-def _source(name: str) -> Markup:
+def source(name: str) -> Markup:
     """A style sheet or script of the report, as it is."""
     return Markup(resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8"))  # noqa: S704
 

@@ -25,6 +25,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from runners.analysis import facts, floors
 from runners.analysis.facts import ENGINE_NAMES
 from runners.design.setting import ENGINES
+from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.readers.run import Step
 from runners.report import tables
@@ -212,7 +213,7 @@ def svg(figure: Figure, name: str) -> str:
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     figure.set_layout_engine(None)
     text = out.getvalue()
-    text = text[text.index("<svg") :]
+    text = UNPRINTABLE.sub("", text[text.index("<svg") :])
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
     text = re.sub(r'<g id="[^"]*">', "<g>", text)  # nothing refers to groups
     text = re.sub(r'\bid="', f'id="{name}-', text)

@@ -9,13 +9,11 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-import msgspec
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
 from runners.claims.conclude import conclude
-from runners.design.target import Ready, Target, TargetWorkload
 from runners.experiments.e01_single_connection import QUESTIONS
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
@@ -23,7 +21,6 @@ from runners.report import style
 from runners.report.document import Document, document, figures_and_prose
 from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html
 from runners.storage.run_folder import RunFolder
-from runners.storage.schema import StepRecord, read_record, to_document, write_record
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.report.conftest import rendered
 from runners.tests.report.outside import Page
@@ -262,42 +259,3 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
     assert shown.outside() == []
     assert shown.tags.count("script") == 0
     assert "'$(reboot)'" in markdown_of(folder)
-
-
-#: What a record's text is read by, and so can't be any text: names of rows, columns and files.
-_KEYS = ("schema", "name", "block", "role", "specification", "workload", "engine", "treatment", "tool", "family")
-
-
-def _all_hostile(value: object, key: str = "") -> object:
-    """Every text of a document that is shown as it is, in place of what it was."""
-    if isinstance(value, dict):
-        return {name: _all_hostile(each, name) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_all_hostile(each, key) for each in value]
-    return HOSTILE if isinstance(value, str) and key not in _KEYS else value
-
-
-def test_no_field_of_a_target_or_of_its_records_is_markup(tmp_path: Path) -> None:
-    folder = make_run(tmp_path, engines=("rocksdb",), duration_s=2)
-    manifest = folder.manifest()
-    target = Target(
-        name="rocksdb", url="http://127.0.0.1:1", command=(HOSTILE,), build=(HOSTILE,), environment={HOSTILE: HOSTILE},
-        headers={"X": HOSTILE}, ready=Ready(line=HOSTILE), workloads={"get": TargetWorkload(path=f"/{HOSTILE}")},
-    )  # fmt: skip
-    described = msgspec.to_builtins(target)
-    for part in ("machine", "tools", "warnings", "git"):
-        manifest[part] = _all_hostile(manifest.get(part))
-    folder.write_manifest({**manifest, "targets": [described], "title": HOSTILE, "rerun": HOSTILE})
-    for step in folder.steps():
-        record = json.loads(json.dumps(to_document(read_record(step))))
-        record = {**_all_hostile(record), "profiled": record.get("profiled", [])}  # type: ignore[dict-item]
-        record |= {"profiler_note": HOSTILE, "events_note": HOSTILE, "server_log_tail": [HOSTILE]}
-        record["server"] = {"command": [HOSTILE], "left_out": [HOSTILE], "jvm_flags": [HOSTILE]}
-        write_record(step, msgspec.convert(record, StepRecord))
-    rendered(folder)
-    page = Page(html_of(folder))
-    assert page.outside() == [] and page.handlers == []
-    assert page.tags.count("script") == 2 and page.tags.count("img") == 0
-    assert HOSTILE in "".join(page.text)
-    shown = Page(MarkdownIt("commonmark").enable("table").render(markdown_of(folder)))
-    assert shown.handlers == [] and shown.outside() == [] and shown.tags.count("script") == 0
