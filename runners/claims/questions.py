@@ -124,7 +124,7 @@ class Answered:
 def answered(questions: Sequence[Asked], evidence: Evidence) -> tuple[Answered, ...]:
     """Answer each question; one on something that this run did not measure, or could not, is inconclusive."""
     found = []
-    given = min((len(cpus) for step in evidence.run.steps if (cpus := step.record.server.cpus)), default=0)
+    given = _most_cores(evidence.run)
     for asked in questions:
         answer = asked.answer(evidence)
         if 0 < given < (wanted := asked.question.cores):
@@ -136,6 +136,15 @@ def answered(questions: Sequence[Asked], evidence: Evidence) -> tuple[Answered, 
             answer = Answer(Verdict.INCONCLUSIVE, "not measured in this run", write.DASH, needed)
         found.append(Answered(asked.question, answer))
     return tuple(found)
+
+
+def _most_cores(run: Run) -> int:
+    """The most cores that a server of this run was kept to; 0 where one was kept to none, or where there was none.
+
+    A block whose question is one of parallelism gives its servers all cores, whatever the other blocks do.
+    """
+    kept = [len(step.record.server.cpus or ()) for step in run.steps if step.record.server.command]
+    return max(kept, default=0) if all(kept) else 0
 
 
 def verdict_of(low: float, high: float, *, see: float = 0.0, above: bool = True) -> Verdict:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
+import msgspec
 import pytest
 
 from runners.analysis.comparison import changed
@@ -53,6 +55,21 @@ def test_what_a_run_did_not_measure_is_inconclusive() -> None:
     run = concluded(RunFolder.open(REFERENCE / "09"))[0]
     (found,) = answered((asked,), Evidence(run, ()))
     assert found.answer.verdict == Verdict.INCONCLUSIVE and "not measured" in found.answer.effect
+
+
+@pytest.mark.parametrize(
+    ("cpus", "verdict"), [((0,), Verdict.INCONCLUSIVE), ((0, 1), Verdict.YES), (None, Verdict.YES)]
+)
+def test_parallelism_is_answered_where_a_server_of_the_run_had_the_cores(
+    cpus: tuple[int, ...] | None, verdict: Verdict
+) -> None:
+    run = concluded(RunFolder.open(REFERENCE / "09"))[0]
+    first, *others = run.steps
+    server = msgspec.structs.replace(first.record.server, command=("java",), cpus=cpus)
+    one = dataclasses.replace(first, record=msgspec.structs.replace(first.record, server=server))
+    seen = Evidence(dataclasses.replace(run, steps=(one, *others)), ())
+    pool = Asked(Question("pool", "More?", cores=2), lambda _: Answer(Verdict.YES, "+150 %", "one search of both"))
+    assert [each.answer.verdict for each in answered([pool], seen)] == [verdict]
 
 
 def test_findings_are_looked_up_by_rule_evidence_and_step() -> None:
