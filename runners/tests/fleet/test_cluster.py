@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
-from distributed import Security, get_worker
+from distributed import Security
 
 from runners.errors import MeasureError, PlanError
 from runners.fleet import cluster
@@ -23,10 +25,15 @@ from runners.fleet.cluster import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
 from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, SharedSender, load_files
 from runners.generators.load import LoadSpec
 from runners.readers.requests_log import read_requests_log
+from runners.storage.run_folder import runs
+from runners.storage.schema import read_record
 from runners.storage.step_folder import StepFolder
+from runners.tests.e2e.conftest import lab
 from runners.tests.fixtures import servers
+from runners.tests.fleet.asked import held, host_pid, resources
 from runners.tests.fleet.test_shares import bucket_by_bucket, counts_of_log, truepace
 from runners.tests.waiting import gone
+from runners.toolchain.tools import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -34,22 +41,6 @@ def fleet() -> Iterator[Fleet]:
     """Three hosts, each a process."""
     with cluster.local(3) as found:
         yield found
-
-
-def host_pid(_lease: str) -> int:
-    return os.getpid()
-
-
-def held(seconds: float, lease: str) -> float:
-    """Work until nobody wants it any more, for so long at most."""
-    began = time.monotonic()
-    while time.monotonic() - began < seconds and not cluster.lease_over(lease, began):
-        time.sleep(0.05)
-    return time.monotonic() - began
-
-
-def resources(_lease: str) -> dict[str, float]:
-    return dict(get_worker().state.available_resources)
 
 
 def test_each_host_has_one_slot_of_each_role(fleet: Fleet) -> None:
@@ -176,6 +167,36 @@ def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeyp
         stranger.write_text(other.tls_client_cert + other.tls_client_key)
         with pytest.raises(PlanError, match="does not answer"):
             cluster.connected(scheduler, Tls(stranger, stranger, stranger))
+
+
+@pytest.mark.long
+@pytest.mark.e2e
+def test_a_load_is_shared_over_tls_by_certificates_made_as_the_page_says(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl, which makes the certificates, is not on this machine")
+    page = (ROOT / "runners" / "docs" / "several-machines.md").read_text(encoding="utf-8")
+    made = [shlex.split(line) for line in page.splitlines() if line.startswith("    openssl ")]
+    assert len(made) == 3
+    for command in made:
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    files = [tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")]
+    reference = truepace().path.with_name("truepace-reference")
+    (tmp_path / "target.yaml").write_text(
+        f'name: idle\ncommand: [{reference}, --kind, server, "http://127.0.0.1:{{port}}"]\n'
+        "url: http://127.0.0.1:{port}\nworkloads: {get: {path: /}}\n"
+    )
+    with cluster.local(3, Tls(*files)) as fleet:
+        scheduler = cluster.environment(fleet, fleet.hosts()[0])[SCHEDULER_VARIABLE]
+        assert scheduler.startswith("tls://")
+        done = lab(
+            "load", "--target", str(tmp_path / "target.yaml"), "--scheduler", scheduler, "--tls", *map(str, files),
+            "--generators", "2", "--rate", "200", "--duration", "1", "--connections", "4", "--size", "smoke",
+            runs=tmp_path / "runs",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = runs(tmp_path / "runs")
+    (record,) = (record for step in run.steps() if (record := read_record(step)).role == "load")
+    assert [(share.host, share.completed) for share in record.shares] == [("1", 100), ("2", 100)]
 
 
 def test_the_default_needs_no_dask() -> None:

@@ -15,7 +15,8 @@ import pytest
 from runners.errors import PlanError
 from runners.fleet import cluster
 from runners.fleet.cluster import GENERATOR, Tls
-from runners.tests.fleet.test_cluster import host_pid, listening
+from runners.tests.fleet.asked import host_pid
+from runners.tests.fleet.test_cluster import listening
 from runners.tests.fleet.test_cluster import tls as tls  # the fixture
 from runners.tests.waiting import gone
 
