@@ -114,6 +114,14 @@ def tries(notes: Path) -> Counter[str]:
 
 def test_jobs_are_spread_over_the_hosts_and_each_is_measured_once(fleet: Fleet, notes: Path, tmp_path: Path) -> None:
     results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(7)
+    (notes / STAND_STILL).touch()
+
+    def go_on() -> None:
+        """Let the hosts go on when each has begun a job: one that starts late finds none left otherwise."""
+        until(lambda: len({name.split("-")[1] for name in names(notes)}) == 3)
+        (notes / STAND_STILL).unlink()
+
+    threading.Thread(target=go_on).start()
     with results.held():
         ended = jobs.spread(wanted, fleet, results, watch)
         again = jobs.spread(wanted, fleet, results, watch)
@@ -158,7 +166,6 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "ALONE_S", 1.0)
-    monkeypatch.setattr(cluster, "LEASE_S", 2.0)
     results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(5)
     with cluster.local(2) as fleet:
         failure: list[BaseException] = []
@@ -172,6 +179,7 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
         carrying = threading.Thread(target=carry_out)
         carrying.start()
         assert until(lambda: len(names(notes)) >= 3)
+        monkeypatch.setattr(cluster, "LEASE_S", 2.0)
         (notes / STAND_STILL).touch()
         fleet.client.cluster.sync(fleet.client.cluster.scheduler.close)
         carrying.join(60)
