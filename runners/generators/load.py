@@ -95,6 +95,7 @@ class Generator(Protocol):
 class LoadOutcome:
     """How a load ended. Times are wall clock, microseconds since 1970, of the whole process, warm-up included.
 
+    Its end is as long after its start as the monotonic clock says: to set the clock meanwhile makes no load longer.
     `cpu_s` is the processor time of the whole process, None where it is not known. `shares` are the generators that
     sent it together, none for one.
     """
@@ -147,8 +148,7 @@ def run_load(
     the generator still writes what it has. Raises MeasureError when the generator refuses its script or its flags.
     """
     command = pinned(generator.command(spec, files), cpus, taskset)
-    started = time.time_ns() // 1000
-    begin = time.monotonic()
+    started, begin = time.time_ns() // 1000, time.monotonic()
     stopped_early = False
     with files.console.open("wb") as out, files.stderr.open("wb") as err:
         child = start(command, stdout=out, stderr=err)
@@ -169,7 +169,7 @@ def run_load(
             raise
         finally:
             child.stop()
-    ended = time.time_ns() // 1000
+    ended = started + round((time.monotonic() - begin) * 1e6)
     if code == _USAGE or (code == _COULD_NOT_RUN and not stopped_early) or code in (126, 127):
         text = files.stderr.read_text(errors="replace").strip() or files.console.read_text(errors="replace").strip()
         remedy = "mend the script or the flags" if code == _USAGE else "check that the server is up and reachable"

@@ -7,6 +7,7 @@ import itertools
 import shlex
 import signal
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,18 @@ def test_output_is_kept_as_printed_and_ticks_come(tmp_path: Path) -> None:
     assert outcome.exit_code == 0 and not outcome.interrupted
     assert len(ticks) >= 2 and len(set(ticks)) == 1
     assert outcome.started_unix_us < outcome.ended_unix_us
+
+
+@pytest.mark.parametrize("step_s", [-3_600.0, 3_600.0])
+def test_a_clock_that_is_set_meanwhile_makes_a_load_no_longer(
+    tmp_path: Path, step_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, looks = time.time_ns, itertools.count()
+    monkeypatch.setattr(time, "time_ns", lambda: kept() + round(next(looks) * step_s * 1e9))
+    begun_s = time.monotonic()
+    outcome = run_load(Script("import time; time.sleep(0.2)"), SPEC, files(tmp_path))
+    took_s = (outcome.ended_unix_us - outcome.started_unix_us) / 1e6
+    assert 0.2 <= took_s <= time.monotonic() - begun_s
 
 
 def test_a_load_that_is_stopped_early_may_still_write_its_report(tmp_path: Path) -> None:
