@@ -103,6 +103,36 @@ def test_a_flame_graph_draws_searches_and_zooms_in_its_sandbox(report: RunFolder
     assert re.fullmatch(wanted, title_of(page, tmp_path, wanted))
 
 
+FOCUSED = "(document.activeElement.row || []).join()"
+
+
+def test_a_flame_graph_is_walked_zoomed_and_reset_by_keys(report: RunFolder, tmp_path: Path) -> None:
+    step = next(step for step in report.steps() if step.name == "put-rocksdb-profiled")
+    path = tmp_path / "graph.html"
+    path.write_text(flamegraph(read_step(step), "cpu").page()[0], encoding="utf-8")
+    with browser(tmp_path) as page:
+        page.open(path.as_uri())
+        assert page.holds("document.documentElement.dataset.drawn === 'yes'")
+
+        def pressed(key: str, code: int) -> list[int]:
+            page.press(key, code)
+            return [int(part) for part in page.run(FOCUSED).split(",") if part]
+
+        stops = [pressed("Tab", TAB) for _ in range(3)]
+        assert stops[:2] == [[], []] and stops[2][0] == 0, "the search, the button, and the whole"
+        called = pressed("ArrowDown", 40)
+        assert called[0] == 1 and called[2] < stops[2][2]
+        assert pressed("ArrowUp", 38) == stops[2] and pressed("ArrowDown", 40) == called
+        beside = pressed("ArrowRight", 39)
+        assert beside[0] == 1 and beside[1] >= called[1] + called[2]
+        assert pressed("ArrowLeft", 37) == called
+        width = "document.activeElement.style.width"
+        narrow = page.run(width)
+        assert pressed("Enter", 13) == called and page.run(width) == "100%" != narrow
+        assert pressed("Escape", 27) == called and page.run(width) == narrow
+        assert page.complaints == []
+
+
 #: Marks what a key can reach, with all that folds opened, and gives their number. Of radio buttons a group is one stop.
 MARK = """
 document.querySelectorAll('details').forEach((each) => { each.open = true });
