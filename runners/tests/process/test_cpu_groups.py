@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,14 @@ def test_each_server_gets_a_group_of_the_usual_weight(tmp_path: Path, first: boo
     folder = tmp_path / "cpu" if first else tmp_path
     folder.mkdir(exist_ok=True)
     (folder / ("cpu.shares" if first else "cgroup.subtree_control")).write_text("1024" if first else "cpuset cpu io")
-    with equal_groups({"a": [os.getpid()], "b": []}, tmp_path) as note:
+    server = subprocess.Popen(["sleep", "60"])  # this process may have children, which would go with it
+    with server, equal_groups({"a": [server.pid], "b": []}, tmp_path) as note:
+        server.kill()
         assert note == EQUAL
         groups = sorted(path for path in folder.iterdir() if path.is_dir())
         assert [path.name.rpartition("-")[2] for path in groups] == ["a", "b"]
         assert len({(path / weight).read_text() for path in groups}) == 1
-        assert (groups[0] / "cgroup.procs").read_text() == str(os.getpid())
+        assert (groups[0] / "cgroup.procs").read_text() == str(server.pid)
         for path in groups:  # a kernel's folder loses its files with the group
             for file in path.iterdir():
                 file.unlink()
