@@ -37,19 +37,23 @@ async def _run(process: asyncssh.SSHServerProcess) -> None:
     )
     await process.redirect(stdout=child.stdout, stderr=child.stderr)
     ways = {asyncio.create_task(process.wait_closed()), asyncio.create_task(child.wait())}
-    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGTERM)
-    process.exit(await child.wait())
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGTERM)
+        code = await child.wait()
+    process.exit(code)
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
     """An SSH server on both addresses; gives its port."""
-    loop, found = asyncio.new_event_loop(), list[int]()
-    ready = threading.Event()
+    found, ready = list[int](), threading.Event()
+    loops, over = list[asyncio.AbstractEventLoop](), asyncio.Event()
 
     async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
         keys = [asyncssh.generate_private_key("ssh-ed25519")]
         for host in HOSTS:
             listener = await asyncssh.listen(
@@ -58,12 +62,13 @@ def port() -> Iterator[int]:
             )  # fmt: skip
             found.append(listener.get_port())
         ready.set()
+        await over.wait()
 
-    serving = threading.Thread(target=lambda: (loop.run_until_complete(serve()), loop.run_forever()))
+    serving = threading.Thread(target=lambda: asyncio.run(serve()))  # ends what is pending, too
     serving.start()
     assert ready.wait(30)
     yield found[0]
-    loop.call_soon_threadsafe(loop.stop)
+    loops[0].call_soon_threadsafe(over.set)
     serving.join(30)
 
 
