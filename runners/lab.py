@@ -23,8 +23,9 @@ from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Ladd
 from runners.design.experiment import REPORT_S, SHARES, Experiment, plan_of
 from runners.design.parameter import Value, listed
 from runners.design.rate import Rate
-from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL
+from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
 from runners.design.setting import Setting
+from runners.design.shape import Shape
 from runners.design.size import NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES
 from runners.design.target import TargetFile, foreign, read_target
 from runners.design.workload import GET
@@ -160,7 +161,7 @@ class Lab:
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
         rate = Rate(SENTINEL_RPS, "fixed")
-        step = self._measurement.step(SENTINEL, SENTINEL, self._idle(name), GET, rate)
+        step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), self._idle(name))
         self._servers.stop()
         seen = judge_sentinel(step, earlier)
         self.folder.update_manifest(sentinel=seen.as_json())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, cast
 
@@ -175,11 +175,14 @@ class Executor:
             assert request.interleaved is not None, "what is shared belongs to an interleaved block"
             return interleaving.measure(self._measurement, self._launch, session, request.interleaved, more)
         if session.warm_up is not None:
-            return self._on_warm_server(block, session, session.warm_up, more)
-        if session.heads:
-            asked = cast("RunningServer", self._launch(session.treatment))
-            more |= {"fault": FaultRecord(switch=block.name, heads=tuple(heads(asked, session.heads)))}
-        server = self._started(session)
+            server, warmed = self._warm_server(session, session.warm_up, more)
+            if warmed is not None:
+                return [warmed]
+        else:
+            if session.heads:
+                asked = cast("RunningServer", self._launch(session.treatment))
+                more |= {"fault": FaultRecord(switch=block.name, heads=tuple(heads(asked, session.heads)))}
+            server = self._started(session)
         return [self._trial(block, server, trial, more) for trial in session.trials]
 
     def _started(self, session: Session) -> Target:
@@ -191,58 +194,47 @@ class Executor:
                 server = self._launch(session.treatment, keep_data=True)
         return server
 
-    def _on_warm_server(self, block: Block, session: Session, warming: Trial, more: Mapping[str, object]) -> list[Step]:
-        """Measure on the warm server of sessions before; it is started and warmed where it is not up, or died.
+    def _warm_server(self, session: Session, warming: Trial, more: Mapping[str, object]) -> tuple[Target, Step | None]:
+        """The warm server of sessions before; it is started and warmed where it is not up, or died.
 
         The warm-up that a block begins with is a step of it, from which its first rate follows; a later one is not.
         """
         like, first = replace(session, trials=()), session.trials == (warming,)
         server = next((each for of, each in self._warm if of == like and each.alive()), None)
-        if first or server is None:
-            self._warm = [(of, each) for of, each in self._warm if session.beside and of != like]
-            server, whole_s = self._started(session), warming.shape.duration_s or 0.0
-            name, role = (warming.name, warming.role) if first else (f"re-{warming.name}", KIND)
-            loops = Shape(warming.shape.connections, warming.shape.threads)
-            own = more if first else {"block": more["block"]}
-            step = warm_up(
-                self._measurement, name, server, warming.workload, loops, whole_s, kind=role, more=own
-            )  # fmt: skip
-            if not facts.achieved_rps(step) > 0:
-                raise MeasureError(f"warm-up of {session.treatment.name}", facts.why_not(step), "see the server's log")
-            self._warm.append((like, server))
-            if first:
-                return [step]
-        return [self._trial(block, server, trial, more) for trial in session.trials]
+        if server is not None and not first:
+            return server, None
+        self._warm = [(of, each) for of, each in self._warm if session.beside and of != like]
+        server, whole_s = self._started(session), warming.shape.duration_s or 0.0
+        name, role = (warming.name, warming.role) if first else (f"re-{warming.name}", KIND)
+        loops = Shape(warming.shape.connections, warming.shape.threads)
+        own = more if first else {"block": more["block"]}
+        step = warm_up(self._measurement, name, server, warming.workload, loops, whole_s, kind=role, more=own)
+        if not facts.achieved_rps(step) > 0:
+            raise MeasureError(f"warm-up of {session.treatment.name}", facts.why_not(step), "see the server's log")
+        self._warm.append((like, server))
+        return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, more: Mapping[str, object]) -> Step:
+        """Measure one trial; a fill again where a request timed out. Raises MeasureError when not all was written."""
         spec = None
         if trial.profile:
             clean = trial.name.removesuffix("-profiled")
             rps = trial.rate.rps if trial.rate is not None else self._measurement.achieved_rps(clean) or 1.0
             share = self._measurement.server_cpu_share(clean)
             spec = ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
-        about: dict[str, object] = {"label": trial.label} if trial.label else {}
-        if trial.round is not None:
-            about["round"] = trial.round
-        if trial.role == FILL:
-            about["fill"] = FillRecord(keys=trial.shape.requests or 0)
-
-        def measured() -> Step:
-            return self._measurement.step(
-                trial.name, trial.role, server, trial.workload, trial.rate, spec, trial.shape, {**more, **about},
-                trial.generator, lambda lead_s: happening(trial, server, lead_s, (block.name, block.title)),
-                trial.sweep,
-            )  # fmt: skip
-
-        return self._filled(measured, server, trial) if trial.role == FILL else measured()
-
-    def _filled(self, measured: Callable[[], Step], server: Target, trial: Trial) -> Step:
-        """Write all keys of a fill; once more where a request timed out. Raises MeasureError when some were not."""
-        keys = trial.shape.requests or 0
-        for _ in range(FILL_TRIES):
-            step = measured()
-            summary = step.frames["summary"]
-            if not summary.empty and summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0]:
+        fills, keys = trial.role == FILL, trial.shape.requests or 0
+        if fills:
+            more = {**more, "fill": FillRecord(keys=keys)}
+        for _ in range(FILL_TRIES if fills else 1):
+            step = self._measurement.step(
+                trial, server, spec, more, lambda lead_s: happening(trial, server, lead_s, (block.name, block.title))
+            )
+            if not fills or _wrote_all(step, keys):
                 return step
         cause = f"not all of {keys} keys could be written"
         raise MeasureError(f"store of {server.subject}", cause, "see the server's log")
+
+
+def _wrote_all(step: Step, keys: int) -> bool:
+    summary = step.frames["summary"]
+    return not summary.empty and bool(summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0])

@@ -8,7 +8,6 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from runners.analysis import facts
-from runners.claims.answer import line
 from runners.claims.interleaved import comparison, headline
 from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.session import SharedSession
@@ -91,19 +90,21 @@ def measure(
     for trial, member in trials:
         arm = {**more, "interleaved": replace(about, arm=member.name)}
         server = servers[member.name]
-        step = measurement.step(trial.name, trial.role, server, trial.workload, trial.rate, shape=trial.shape, more=arm)
+        step = measurement.step(trial, server, more=arm)
         let_rest(server, step)
         steps.append(step)
     with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
-        shared = _shared(measurement, session, servers, {**more, "interleaved": replace(about, cpu_groups=groups)})
+        group = TargetGroup(write.listed(each.name for each in session.compared), servers)
+        label = f"{group.subject} {session.load.workload.label}, start {session.number}"
+        more = {**more, "label": label, "interleaved": replace(about, cpu_groups=groups)}
+        shared = measurement.step(session.load, group, more=more, load=_shared(session, servers))
     return [*steps, shared]
 
 
-def _shared(
-    measurement: Measurement, session: SharedSession, servers: Mapping[str, Target], more: Mapping[str, object]
-) -> Step:
+def _shared(session: SharedSession, servers: Mapping[str, Target]) -> LoadSpec:
+    """What all servers of a start are sent by one schedule."""
     trial = session.load
-    load = LoadSpec(
+    return LoadSpec(
         "", None, trial.rate.rps if trial.rate else None, trial.shape.duration_s or 0.0,
         trial.shape.warmup_s or 0.0, trial.shape.connections,
         trial.shape.threads, script_arguments=trial.workload.arguments,
@@ -113,10 +114,3 @@ def _shared(
         ),
         seed=session.seed, slice_s=session.slice_s,
     )  # fmt: skip
-    group = TargetGroup(write.listed(each.name for each in session.compared), servers)
-    label = f"{group.subject} {trial.workload.label}, start {session.number}"
-    about_rate = trial.rate.basis if trial.rate else ""
-    extra = {"label": label, "role": trial.role, "workload": trial.workload.name, "rate_basis": about_rate}
-    step = measurement.measured(trial.name, {**extra, **more}, group, load)
-    measurement.say(line(step))
-    return step

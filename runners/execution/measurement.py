@@ -13,9 +13,7 @@ from msgspec.structs import replace
 from runners.analysis.facts import judge
 from runners.claims.answer import line, writes_rps
 from runners.design.experiment import AROUND_A_LOAD_S
-from runners.design.rate import Rate
-from runners.design.session import Sweep
-from runners.design.shape import Shape
+from runners.design.session import LOAD, Trial
 from runners.design.size import SENTINEL, Size
 from runners.design.workload import FILL, Workload
 from runners.errors import MeasureError, ServerError, ToolError
@@ -34,12 +32,11 @@ from runners.trial import machine
 from runners.trial.fill import check_filled, check_written, fill_by_hand
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.trial.recording import Recorder
-from runners.trial.step import Instrument, Tick, measure_step, skipped, statistics, store_status
+from runners.trial.step import Instrument, Measure, measure_step, skipped, statistics, store_status
 from runners.trial.telemetry import disk_bytes, processes, rest
 from runners.trial.witness import StallWitness
 
 FILL_CONNECTIONS = 8
-ONE_CONNECTION = Shape()
 FILL_BOUND_S = 120.0
 FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
 REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
@@ -62,6 +59,28 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
         statistics_after=statistics(server),
         process_after=processes(server.pids),
     )
+
+
+def _paced(trial: Trial, load: LoadSpec) -> str:
+    """How a load is paced, for its line of progress; nothing where its generator is not the run's."""
+    if trial.generator or load.targets or load.parts_rps:
+        return ""
+    return ", closed loop" if load.rate_rps is None else f" at {load.rate_rps:,.0f}/s"
+
+
+def _about(trial: Trial, label: str) -> dict[str, Any]:
+    """The fields of a step's record that its trial gives."""
+    about: dict[str, Any] = {
+        "label": label,
+        "role": trial.role,
+        "workload": trial.workload.name,
+        "rate_basis": trial.rate.basis if trial.rate else "",
+    }
+    if trial.round is not None:
+        about["round"] = trial.round
+    if trial.sweep is not None:
+        about["sweep"] = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s)
+    return about
 
 
 def _generator(shop: Workshop, name: str) -> Generator:
@@ -92,62 +111,72 @@ class Measurement:
             StallWitness(TRUEPACE.with_name("stall-witness")),
             send,
         )
+        self._measure: Measure = measure_step
         self._taken: dict[str, Step] = {}
 
     def step(
         self,
-        name: str,
-        kind: str,
+        trial: Trial,
         server: Target,
-        workload: Workload,
-        rate: Rate | None,
         profile: ProfileSpec | None = None,
-        shape: Shape = ONE_CONNECTION,
         more: Mapping[str, object] | None = None,
-        generator: str = "",
         beside: Callable[[float], Happening | None] = lambda _lead_s: None,
-        sweep: Sweep | None = None,
+        load: LoadSpec | None = None,
     ) -> Step:
-        """Measure one step and keep it, with the fields `more` of its record. `rate` None: closed loop.
+        """Measure a trial and keep it as a step, with the fields `more` of its record. Says so when it is not valid.
 
-        `generator` is another than the run's; `beside` gives, from the seconds for which a load is sent before it is
-        recorded, what happens meanwhile. With `sweep` the rate goes through its short steps. Says so when the step is
-        not valid.
+        `beside` gives, from the seconds for which a load is sent before it is recorded, what happens meanwhile. `load`
+        is what is sent where several servers share it.
         """
-        warmup_s, duration_s = self._size.times_s(kind, open_loop=rate is not None)
-        load = LoadSpec(
-            server.url + workload.path,
-            workload.script,
+        load = load or self._load(trial, server)
+        instrument = self._for(trial, load, profile)
+        during = beside(instrument.generator.lead_s(load)) or NOTHING
+        label = trial.label or f"{server.subject} {trial.workload.label}" + (" profiled" if profile else "")
+        folder = self._folder.begin_step(trial.name)
+        try:
+            # a number of requests takes what it takes; its duration is a bound
+            length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
+            follower = Follower(folder.slices)
+            with self._progress.part(label + _paced(trial, load), length_s + AROUND_A_LOAD_S) as part:
+
+                def show(elapsed_s: float) -> None:
+                    part.tick(elapsed_s, follower.read())
+
+                try:
+                    record = self._measure(
+                        folder, server, load, instrument, profile, lambda _elapsed_s: during.begin(), show
+                    )
+                except ServerError as gone:
+                    record = skipped(server, load, instrument, gone)
+                about = _about(trial, label) | dict(more or {}) | during.record(folder)
+                step = self._keep(folder, replace(record, **about))
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
+            raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
+        finally:
+            during.end()
+        self._taken[trial.name] = step
+        self._progress.say(line(step))
+        return step
+
+    def _load(self, trial: Trial, server: Target) -> LoadSpec:
+        """What a trial sends to one server; how long, where the trial leaves that to the run's size."""
+        shape, rate = trial.shape, trial.rate
+        warmup_s, duration_s = self._size.times_s(trial.role, open_loop=rate is not None)
+        return LoadSpec(
+            server.url + trial.workload.path,
+            trial.workload.script,
             rate.rps if rate else None,
             duration_s if shape.duration_s is None else shape.duration_s,
             shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
             shape.connections,
             shape.threads,
             shape.requests,
-            workload.arguments,
-            parts_rps=sweep.parts_rps if sweep else (),
+            trial.workload.arguments,
+            parts_rps=trial.sweep.parts_rps if trial.sweep else (),
         )
-        label = f"{server.subject} {workload.label}" + (" profiled" if profile else "")
-        extra = {"label": label, "role": kind, "workload": workload.name, "rate_basis": rate.basis if rate else ""}
-        if sweep is not None:
-            more = {**(more or {}), "sweep": SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s)}
-        sender = self._sender(generator)
-        during = beside(sender.lead_s(load)) or NOTHING
-        try:
-            step = self.measured(
-                name,
-                {**extra, **(more or {})},
-                server,
-                load,
-                sender if generator else None,
-                profile=profile,
-                tick=lambda _elapsed_s: during.begin(),
-                after=during.record,
-            )
-        finally:
-            during.end()
-        self._progress.say(line(step))
-        return step
 
     def has_generator(self, name: str) -> bool:
         """Whether a generator of that name was found on this machine."""
@@ -160,61 +189,20 @@ class Measurement:
     def _sender(self, name: str) -> Generator:
         return generators(self._shop)[name] if name else self._instrument.generator
 
-    def measured(
-        self,
-        name: str,
-        extra: dict[str, Any],
-        server: Target,
-        load: LoadSpec,
-        generator: Generator | None = None,
-        *,
-        profile: ProfileSpec | None = None,
-        tick: Tick = lambda _elapsed_s: None,
-        after: Callable[[StepFolder], dict[str, Any]] = lambda _folder: {},
-    ) -> Step:
-        """Measure any load, with another generator than the run's if one is given, and keep it.
+    def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
+        """What a trial is sent and observed with.
 
-        `extra` are fields of the step's record, among them its `label`. `tick` is called at the start and once a
-        second; `after` when the load is over, for what is only known then.
+        Only where latency is quoted and explained are the causes of its tail recorded. The sentinel asks for this
+        machine, and so comes from it alone.
         """
-        instrument = self._for(str(extra.get("role")), profile)
-        if load.targets or load.parts_rps:  # ours alone can share a schedule, or change its rate
-            generator = _generator(self._shop, "truepace")
-        if generator:
-            instrument = dataclasses.replace(instrument, generator=generator)
-        text = extra["label"] + (f" at {load.rate_rps:,.0f}/s" if load.rate_rps and not generator else "")
-        text += ", closed loop" if load.rate_rps is None and not generator else ""
-        folder = self._folder.begin_step(name)
-        try:
-            # a number of requests takes what it takes; its duration is a bound
-            length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
-            follower = Follower(folder.slices)
-            with self._progress.part(text, length_s + AROUND_A_LOAD_S) as part:
+        ours_alone = load.targets or load.parts_rps  # to share a schedule, or to change its rate
+        generator = self._ours() if ours_alone else self._sender(trial.generator)
+        recorder = self._instrument.recorder if trial.role == LOAD and profile is None else None
+        send = run_load if trial.role == SENTINEL else self._instrument.send
+        return dataclasses.replace(self._instrument, generator=generator, recorder=recorder, send=send)
 
-                def show(elapsed_s: float) -> None:
-                    part.tick(elapsed_s, follower.read())
-
-                try:
-                    record = measure_step(folder, server, load, instrument, profile, tick, show)
-                except ServerError as gone:
-                    record = skipped(server, load, instrument, gone)
-                step = self._keep(folder, replace(record, **extra, **after(folder)))
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
-            raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
-        self._taken[name] = step
-        return step
-
-    def _for(self, kind: str, profile: ProfileSpec | None = None) -> Instrument:
-        """Only where latency is quoted and explained are the causes of its tail recorded.
-
-        The sentinel asks for this machine, and so comes from it alone.
-        """
-        recorder = self._instrument.recorder if kind == "load" and profile is None else None
-        send = run_load if kind == SENTINEL else self._instrument.send
-        return dataclasses.replace(self._instrument, recorder=recorder, send=send)
+    def _ours(self) -> Generator:
+        return _generator(self._shop, "truepace")
 
     def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
         write_record(folder, record)
@@ -254,7 +242,7 @@ class Measurement:
                     script_arguments=sent.arguments,
                 )
                 folder = self._folder.begin_step(f"fill-{server.subject}")
-                own = dataclasses.replace(self._for("fill"), generator=_generator(self._shop, "truepace"))
+                own = dataclasses.replace(self._instrument, recorder=None, generator=self._ours())
                 measured = measure_step(folder, server, load, own, tick=part.tick)
                 label, filled = f"{server.subject} fill", FillRecord(keys=keys)
                 record = replace(measured, label=label, role="fill", workload="fill", fill=filled)

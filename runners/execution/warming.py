@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from runners.analysis.steady_state import not_warm
+from runners.design.session import Trial
 from runners.design.shape import Shape
 from runners.design.size import BURST_S, WARM_BOUND
 from runners.design.workload import Workload
@@ -87,7 +88,7 @@ def warm_up(
     more = {**(more or {}), **_compiler_noted(server)}
     with _compiler_freed(server):
         while True:
-            step = measurement.step(name, kind, server, workload, None, shape=loop, more=more)
+            step = measurement.step(Trial(name, kind, workload, None, loop), server, more=more)
             left_s = bound_s - (clock() - began) - loop_s
             if not not_warm(step) or left_s < 0 or not server.alive():
                 return step

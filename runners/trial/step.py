@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -129,6 +129,21 @@ class _Counters:
 
 def _since(before_s: float | None, after_s: float | None) -> float | None:
     return None if after_s is None else after_s - (before_s or 0.0)
+
+
+class Measure(Protocol):
+    """Measures one step, as `measure_step` does."""
+
+    def __call__(
+        self,
+        folder: StepFolder,
+        server: Target,
+        load: LoadSpec,
+        instrument: Instrument,
+        profile: ProfileSpec | None = ...,
+        tick: Tick = ...,
+        show: Tick = ...,
+    ) -> StepRecord: ...
 
 
 def measure_step(

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from runners.design.rate import Rate
+from runners.design.session import LOAD, Trial
+from runners.design.shape import Shape
 from runners.design.size import Size
-from runners.design.workload import GET, PUT
+from runners.design.workload import GET, PUT, Workload
 from runners.errors import LabError, MeasureError, ServerError
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
@@ -68,6 +70,10 @@ def test_a_port_that_is_taken_is_named(shop: Workshop, tmp_path: Path) -> None:
             launch(spec(shop, tmp_path, port))
 
 
+def load(workload: Workload, rate_rps: float = 500) -> Trial:
+    return Trial(f"{workload.name}-lsm", LOAD, workload, Rate(rate_rps, "given"), Shape())
+
+
 def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_skipped(
     measurement: Measurement, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,11 +82,11 @@ def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_sk
         monkeypatch.undo()
 
     monkeypatch.setattr(Telemetry, "sample", kill)  # the first sample is taken when the generator has been started
-    step = measurement.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+    step = measurement.step(load(PUT), server)
     assert not step.valid
     assert "the server died under load (exit code 137)" in step.record.invalid_reasons
     assert step.record.server_log_tail
-    after = measurement.step("get-lsm", "load", server, GET, Rate(500, "given"))
+    after = measurement.step(load(GET), server)
     assert not after.valid and after.record.invalid_reasons[0].startswith("skipped")
     assert [s.name for s in run.steps()] == ["put-lsm", "get-lsm"]
 
@@ -90,7 +96,7 @@ def test_a_server_that_dies_before_the_generator_reaches_it_costs_its_step_and_n
 ) -> None:
     monkeypatch.setattr(Recorder, "start", lambda _self, pid: os.kill(pid, signal.SIGKILL))
     monkeypatch.setattr(RunningServer, "alive", lambda _self: True)  # as long as nobody has looked
-    step = measurement.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+    step = measurement.step(load(PUT), server)
     assert not step.valid and "died with exit code 137" in step.record.invalid_reasons[0]
     assert [s.name for s in run.steps()] == ["put-lsm"]
 
@@ -98,7 +104,7 @@ def test_a_server_that_dies_before_the_generator_reaches_it_costs_its_step_and_n
 def test_a_rate_above_what_one_connection_carries_is_called_saturation(
     measurement: Measurement, server: RunningServer
 ) -> None:
-    step = measurement.step("put-lsm", "load", server, PUT, Rate(500_000, "given"))
+    step = measurement.step(load(PUT, 500_000), server)
     assert step.record.saturated and step.valid
     assert step.frames["summary"]["achieved_rps"].iloc[0] < 500_000 * 0.9
 
@@ -106,9 +112,7 @@ def test_a_rate_above_what_one_connection_carries_is_called_saturation(
 def test_a_refused_profiler_leaves_the_measurement_and_its_reason(
     measurement: Measurement, server: RunningServer
 ) -> None:
-    step = measurement.step(
-        "put-lsm-profiled", "load", server, PUT, Rate(500, "given"), ProfileSpec(("cpu",), -5, 4096)
-    )
+    step = measurement.step(load(PUT), server, ProfileSpec(("cpu",), -5, 4096))
     # a machine that stands still meanwhile makes the generator late, which is another matter
     assert all("own schedule" in reason for reason in step.record.invalid_reasons)
     assert step.frames["summary"]["achieved_rps"].iloc[0] > 250
@@ -137,7 +141,7 @@ def test_a_full_disk_is_named_and_the_run_can_still_be_closed(
 ) -> None:
     monkeypatch.setattr(StepFolder, "telemetry", property(lambda _self: Path("/dev/full")))
     with pytest.raises(MeasureError, match="the disk is full"):
-        measurement.step("put-lsm", "load", server, PUT, Rate(500, "given"))
+        measurement.step(load(PUT), server)
     assert not list(run.steps_path.iterdir())
     run.finish("failed")
     assert RunFolder.open(run.path).manifest()["status"] == "failed"

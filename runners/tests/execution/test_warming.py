@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 
 from runners.analysis.steady_state import compiling_cores
+from runners.design.session import Trial
 from runners.design.shape import Shape
 from runners.design.size import BURST_S, WARM_BOUND
 from runners.design.workload import PUT
@@ -66,7 +67,8 @@ class Loops:
     clock: Clock
     lengths_s: list[float] = field(default_factory=list)
 
-    def step(self, name: str, kind: str, *_: object, shape: Shape, **__: object) -> Step:
+    def step(self, trial: Trial, *_: object, **__: object) -> Step:
+        shape = trial.shape
         assert shape.duration_s is not None
         cores = self.ends[min(len(self.lengths_s), len(self.ends) - 1)]
         self.lengths_s.append(shape.duration_s)
