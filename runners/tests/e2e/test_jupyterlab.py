@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.design.experiment import EXPERIMENTS
 from runners.process.supervisor import in_a_row
 from runners.tests.chromium import CHROMIUM, Page, browser
 from runners.tests.waiting import left_in, until
@@ -24,8 +25,9 @@ pytestmark = [
 ]
 NOTEBOOK = "01_single_connection.ipynb"
 RUN_S = 900.0
-ROW_PX = 16
 OUTPUTS = "[...document.querySelectorAll('.jp-OutputArea-output')]"
+FRAMES = "[...document.querySelectorAll('#graph div')]"
+MIDDLE = "(box) => { const at = box.getBoundingClientRect(); return [at.left + at.width / 2, at.top + at.height / 2] }"
 
 
 @pytest.fixture
@@ -100,16 +102,13 @@ def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_pat
         page.run(f"{frame}.scrollIntoView({{block: 'center'}})")
         drawn = [number for number, about in page.contexts.items() if _has_graph(page, number)]
         assert drawn, page.contexts
-        assert page.run("root === levels[0][0]", drawn[0]), "nothing is zoomed yet"
-        # the middle of the first frame of the second row, within the graph's canvas
-        at = (
-            "(() => { const at = canvas.getBoundingClientRect(); const one = levels[1][0]; return ["
-            "at.left + at.width * (one.left + one.width / 2) / root.width, at.top, at.height, inverted] })()"
-        )
-        x, top, height, inverted = page.run(at, drawn[0])
+        narrow = f"{FRAMES}.find((each) => each.row[0] > 0 && each.row[2] > 5000 && each.row[2] < 95000)"
+        page.run(f"globalThis.narrow = {narrow}", drawn[0])
+        before = page.run("narrow.style.width", drawn[0])
+        x, y = page.run(f"(({MIDDLE})(narrow))", drawn[0])
         left, above = page.run(f"(() => {{ const at = {frame}.getBoundingClientRect(); return [at.left, at.top] }})()")
-        page.click(left + x, above + top + (ROW_PX * 1.5 if inverted else height - ROW_PX * 1.5))
-        assert until(lambda: page.run("root !== levels[0][0]", drawn[0])), "a click zooms"
+        page.click(left + x, above + y)
+        assert until(lambda: page.run("narrow.style.width", drawn[0]) == "100%" != before), "a click zooms"
 
         (done,) = (json.loads(path.read_text()) for path in (root / "runs").glob("*/manifest.json"))
         assert done["status"] == "complete" and done["size"] == "smoke"
@@ -127,10 +126,19 @@ def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_pat
         assert until(lambda: statuses() == ["complete", "interrupted"]), statuses()
 
 
+def test_the_index_has_a_button_for_each_experiment(lab: str, root: Path, tmp_path: Path) -> None:
+    with browser(tmp_path) as page:
+        opened(page, lab, "index.ipynb", 4)
+        command(page, "notebook:run-all-cells")
+        labels = "[...document.querySelectorAll('.jp-OutputArea-output button')].map((each) => each.textContent)"
+        for number in EXPERIMENTS:
+            assert page.holds(f"{labels}.some((each) => each.trim() === 'run {number}')", 120), page.run(labels)
+        page.picture(root / "index.png")
+        command(page, "kernelmenu:shutdown")
+
+
 def _has_graph(page: Page, context: int) -> bool:
     try:
-        return bool(
-            page.run("typeof levels !== 'undefined' && document.documentElement.dataset.drawn === 'yes'", context)
-        )
+        return bool(page.run(f"document.documentElement.dataset.drawn === 'yes' && {FRAMES}.length > 1", context))
     except AssertionError:
         return False
