@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from runners.design.experiment import EXPERIMENTS
 from runners.process.supervisor import in_a_row
 from runners.tests.chromium import CHROMIUM, Page, browser
 from runners.tests.waiting import left_in, until
@@ -124,17 +123,6 @@ def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_pat
             return sorted(json.loads(path.read_text(encoding="utf-8"))["status"] for path in found)
 
         assert until(lambda: statuses() == ["complete", "interrupted"]), statuses()
-
-
-def test_the_index_has_a_button_for_each_experiment(lab: str, root: Path, tmp_path: Path) -> None:
-    with browser(tmp_path) as page:
-        opened(page, lab, "index.ipynb", 4)
-        command(page, "notebook:run-all-cells")
-        labels = "[...document.querySelectorAll('.jp-OutputArea-output button')].map((each) => each.textContent)"
-        for number in EXPERIMENTS:
-            assert page.holds(f"{labels}.some((each) => each.trim() === 'run {number}')", 120), page.run(labels)
-        page.picture(root / "index.png")
-        command(page, "kernelmenu:shutdown")
 
 
 def _has_graph(page: Page, context: int) -> bool:
