@@ -1,4 +1,4 @@
-"""An author's report is told from a bare record of outputs, in any language."""
+"""An author's report is distinguished from a bare record of outputs, in any language."""
 
 from __future__ import annotations
 
