@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from runners import commands
 from runners.analysis.comparison import QUANTITIES, Verdict
 from runners.claims.between import differing, pairs, sentences, welch
-from runners.cli import lab
-from runners.commands import compare_folders
+from runners.cli import lab, work
+from runners.cli.work import compare_folders
 from runners.errors import PlanError
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
@@ -121,7 +120,7 @@ def test_a_target_is_judged_against_a_folder_of_kept_runs(
         loaded.append(given)
         return kept_load(tmp_path / "own", engine, target)
 
-    monkeypatch.setattr(commands, "load_target", load)
+    monkeypatch.setattr(work, "load_target", load)
     words = ["compare", "--target", str(target), "--baseline", str(kept), "--fail-on", limit, "--json"]
     printed = CliRunner().invoke(lab, words)
     (judged,) = json.loads(printed.stdout)["limits"]
@@ -133,14 +132,14 @@ def test_a_target_is_judged_against_a_folder_of_kept_runs(
 def test_one_kept_run_is_no_ground_and_none_is_an_error(
     target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "load_target", lambda _: kept_load(tmp_path / "own", AFTER, target))
+    monkeypatch.setattr(work, "load_target", lambda _: kept_load(tmp_path / "own", AFTER, target))
     one = kept_load(tmp_path / "kept", BEFORE, target).path
     words = ["compare", "--target", str(target), "--fail-on", "p50>+10%"]
     alone = CliRunner().invoke(lab, [*words, "--baseline", str(one)])
     assert alone.exit_code == 4 and "keep two or more" in alone.output
     assert CliRunner().invoke(lab, [*words, "--baseline", str(one), "--inconclusive", "pass"]).exit_code == 0
     with pytest.raises(PlanError, match="no complete run of `lab load`"):
-        commands.compare_with_runs({}, target, tmp_path / "own" / "..", [])
+        work.compare_with_runs({}, target, tmp_path / "own" / "..", [])
     assert CliRunner().invoke(lab, [*words[:3], "--baseline", str(one)]).exit_code == 2, "without a limit"
 
 

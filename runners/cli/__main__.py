@@ -1,0 +1,5 @@
+"""`python -m runners.cli`, which is `lab`."""
+
+from runners.cli import main
+
+main()

@@ -1,0 +1,159 @@
+"""Commands that prepare: what is on this machine, what there is to measure, and files for a server of one's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from runners.cli.base import EXIT_PROBLEM, FILE, JSON, command, echo, lab, print_json, write_file
+from runners.errors import LabError
+
+
+@command(
+    "lab doctor",
+    "lab doctor --json",
+)
+@JSON
+def doctor(as_json: bool) -> None:
+    """Show what was found on this machine and what is missing; exit 1 only if the main job can't run."""
+    from runners.execution.doctor import examine
+
+    findings = examine()
+    if as_json:
+        print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            echo(finding.line())
+    if any(finding.fatal for finding in findings):
+        sys.exit(EXIT_PROBLEM)
+
+
+@command(
+    "lab build",
+    "lab build --force",
+)
+@click.option("--force", is_flag=True, help="Build even when nothing changed.")
+@JSON
+def build(force: bool, as_json: bool) -> None:
+    """Build the server and the load generator."""
+    from runners.toolchain.workshop import prepare
+
+    versions = prepare("truepace", lambda line: echo(line, err=as_json), force).versions()
+    if as_json:
+        print_json(versions)
+        return
+    for name, version in versions.items():
+        echo(f"{name:16} {version}")
+
+
+@command(
+    "lab experiments --titles",
+    "lab experiments --json",
+)
+@click.option("--titles", is_flag=True, help="Their titles too.")
+@JSON
+def experiments(titles: bool, as_json: bool) -> None:
+    """List the experiments' numbers, one a line."""
+    from runners.design.experiment import EXPERIMENTS
+
+    if as_json:
+        fields = ("number", "title", "published", "notebook")
+        print_json([{field: getattr(one, field) for field in fields} for one in EXPERIMENTS.values()])
+        return
+    for one in EXPERIMENTS.values():
+        echo(f"{one.number}  {one.title}" if titles else one.number)
+
+
+@command(
+    "lab questions",
+    "lab questions --json",
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON, with quantity, margin, width and design.")
+def questions(as_json: bool) -> None:
+    """List the reports' questions, what decides each, and the reference runs' answers."""
+    import msgspec
+
+    from runners.experiments.registry import answered_share, table
+
+    rows = table()
+    if as_json:
+        echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
+        return
+    width = max(len(row.id) for row in rows)
+    for row in rows:
+        echo(f"{row.id:{width}}  {row.verdict:12}  {row.question} [{row.criterion.quantity}]")
+    answered = sum(row.answered for row in rows)
+    echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered_share(rows):.0%})")
+
+
+@command(
+    "lab init",
+    'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x',
+)
+@click.option("--output", type=FILE, default=Path("target.yaml"), show_default=True)
+@click.option("--name", help="What reports call the server; the folder's name unless given.")
+@click.option("--command", prompt="Command that starts your server (empty: it runs already)", default="")
+@click.option("--url", prompt="Where it answers", default="http://127.0.0.1:8080")
+@click.option("--path", prompt="Path to request", default="/")
+@JSON
+def init(output: Path, name: str | None, command: str, url: str, path: str, as_json: bool) -> None:
+    """Write a commented target.yaml for your server; asks three questions, or takes them as options."""
+    from runners.design.target import commented, read_target
+
+    if output.exists():
+        raise click.UsageError(f"{output} is there already: name another with --output, or remove it")
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"--command {command!r}: {error}; close the quotes") from error
+    folder = re.sub(r"[^a-z0-9]+", "-", output.resolve().parent.name.lower()).strip("-")[:40]
+    write_file("--output", output, commented(name or folder or "server", words, url, path))
+    try:
+        read_target(output)
+    except LabError:
+        output.unlink()  # an option was wrong: nothing is left to be in the way of the next try
+        raise
+    if as_json:
+        print_json({"written": str(output)})
+        return
+    echo(f"written: {output}; now: lab load --target {shlex.quote(str(output))} --size smoke")
+
+
+@command(
+    "lab schema target",
+    "lab schema campaign > campaign.schema.json",
+)
+@click.argument("what", type=click.Choice(["target", "campaign"]))
+@click.option("--json", is_flag=True, expose_value=False, help="As always: a schema is JSON.")
+def schema(what: str) -> None:
+    """Print the JSON schema of a file, for an editor: `lab schema target > target.schema.json`."""
+    from runners.design import campaign, target
+
+    schema_of = campaign.FORM.schema if what == "campaign" else target.FORM.schema
+    echo(json.dumps(schema_of(f"{what}.yaml"), indent=1))
+
+
+@command(
+    "lab completion bash > ~/.local/share/bash-completion/completions/lab",
+    'lab completion zsh > "${fpath[1]}/_lab"',
+    "lab completion fish > ~/.config/fish/completions/lab.fish",
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@JSON
+def completion(shell: str, as_json: bool) -> None:
+    """Print the script that completes `lab` in a shell: commands, options and their values."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows each of the choices"
+    script = kind(lab, {}, "lab", "_LAB_COMPLETE").source()
+    if as_json:
+        print_json({"shell": shell, "script": script})
+        return
+    echo(script)

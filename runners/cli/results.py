@@ -1,0 +1,292 @@
+"""Commands on what was measured: runs of this lab, and the outputs of any load generator."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from runners.cli.base import EXIT_PROBLEM, FILE, FOLDER, JSON, command, echo, print_json, print_report, write_file
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from runners.audit.audit import Audit
+
+_RUN = click.argument("run_folder", type=FOLDER)
+_AS_FORMAT = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+_ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
+
+
+@command(
+    "lab report data/runs/01-20260101T000000Z-smoke-0a1b",
+)
+@_RUN
+@JSON
+def report(run_folder: Path, as_json: bool) -> None:
+    """Write a run's report again from its folder: no server, no load."""
+    from runners.experiments.registry import questions_of_run
+    from runners.report.references import write_report
+    from runners.storage.run_folder import RunFolder
+
+    folder = RunFolder.open(run_folder)
+    write_report(folder, questions_of_run(folder.manifest()))
+    print_report(folder, as_json)
+
+
+@command(
+    "lab keep data/runs/01-20260101T000000Z-quick-0a1b",
+)
+@_RUN
+@JSON
+def keep(run_folder: Path, as_json: bool) -> None:
+    """Keep a complete run as the experiment's reference result: data/reference, and the README's findings."""
+    from runners.audit.registry import PAGES
+    from runners.experiments.registry import questions_of_run
+    from runners.report.references import keep_reference, refreshed
+    from runners.storage.run_folder import REFERENCE, RunFolder
+    from runners.toolchain.tools import ROOT, shown
+
+    folder = RunFolder.open(run_folder)
+    kept = keep_reference(folder, questions_of_run(folder.manifest()))
+    readme = ROOT / "README.md"
+    before = readme.read_text(encoding="utf-8")
+    after = refreshed(before, kept, shown(REFERENCE), shown(ROOT / "notebooks"), shown(PAGES))
+    readme.write_text(after, encoding="utf-8")
+    if as_json:
+        print_json({"kept": str(kept.path), "readme_changed": after != before})
+        return
+    echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
+
+
+@command(
+    "lab export data/runs/01-20260101T000000Z-quick-0a1b --format speedscope --output profile.speedscope.json",
+    "lab export data/runs/01-20260101T000000Z-quick-0a1b --format pprof --event alloc --output profile.pb.gz",
+)
+@_RUN
+@click.option("--format", "form", type=click.Choice(("speedscope", "pprof")), required=True)
+@click.option("--output", type=FILE, required=True, help="The file to write.")
+@click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
+@click.option("--step", help="Whose profile; the run's first profiled step unless given.")
+@JSON
+def export(run_folder: Path, form: str, output: Path, event: str, step: str | None, as_json: bool) -> None:
+    """Write a profile of a run as speedscope or pprof reads it."""
+    from runners.cli.work import exported_profile
+
+    name, content = exported_profile(run_folder, form, event, step)
+    write_file("--output", output, content)
+    if as_json:
+        print_json({"step": name, "event": event, "format": form, "written": str(output)})
+        return
+    echo(f"{name}, {event}: written to {output}")
+
+
+@command(
+    "lab audit report.md",
+    "lab audit docs --format sarif --output audit.sarif",
+    "lab audit --explain TIM001",
+)
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--format", "form", type=click.Choice(("text", "json", "html", "sarif", "github")), default="text",
+    show_default=True,
+)  # fmt: skip
+@_AS_FORMAT
+@click.option("--output", type=FILE, help="Write to a file instead.")
+@click.option("--select", multiple=True, metavar="CODES", help="Only these rules, by code or beginning: RAT,TIM001.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="All but these rules.")
+@click.option("--explain", metavar="CODE", help="Print the page of a rule.")
+def audit(
+    paths: tuple[Path, ...],
+    form: str,
+    as_json: bool,
+    output: Path | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    explain: str | None,
+) -> None:
+    """Find every load generator's output in files, folders or run folders, and say what is wrong with it.
+
+    Reads Markdown, text, HTML and notebooks in any language: a line a theme and document, details in JSON and HTML.
+    Exit 0 if no error was found (warnings and notes may be), 1 if one was, 2 for wrong usage.
+    """
+    from runners.audit import registry
+    from runners.audit.audit import audit as examine
+    from runners.readers.outputs import find_in
+
+    try:
+        rules = registry.chosen(select, ignore)
+        if explain is not None:
+            echo(registry.page(explain).rstrip())
+            return
+    except registry.UnknownRuleError as error:
+        raise click.UsageError(str(error)) from error
+    if not paths:
+        raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
+    found = examine([each for path in paths for each in find_in(path)], rules)
+    text = _written(found, "json" if as_json else form)
+    if output is None:
+        echo(text, nl=False)
+    else:
+        write_file("--output", output, text)
+        echo(f"{found.summary} Written to {output}.")
+    if found.failed:
+        sys.exit(EXIT_PROBLEM)
+
+
+def _written(found: Audit, form: str) -> str:
+    from runners.audit import listing
+
+    writers = {
+        "text": listing.as_text,
+        "json": listing.as_json,
+        "sarif": listing.as_sarif,
+        "github": listing.as_github,
+    }
+    if form in writers:
+        return writers[form](found)
+    from runners.report.exports import as_html  # here, because figures take longer to load than an audit takes
+
+    return as_html(found)
+
+
+@command(
+    "lab runs",
+    "lab runs --sql \"SELECT run, step, value FROM measurements WHERE metric = 'p99'\" --format csv",
+)
+@_ROOTS
+@click.option("--sql", help="A question over all runs, e.g. 'FROM runs'; views are named on an error.")
+@click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
+@_AS_FORMAT
+def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
+    """List the runs below ROOTS (this project's, unless given), or ask them anything in SQL."""
+    from runners.readers.history import RUN_LIST, open_history
+    from runners.storage.run_folder import REFERENCE, RUNS
+
+    history = open_history(roots or (RUNS, REFERENCE))
+    for text in history.unreadable:
+        echo(f"passed over: {text}", err=True)
+    answer = history.query(RUN_LIST if sql is None else sql)
+    _print_rows(answer, "json" if as_json else form, "no runs" if sql is None else "no rows")
+
+
+def _print_rows(answer: DataFrame, form: str, none: str = "no rows") -> None:
+    if form == "csv":
+        echo(answer.to_csv(index=False), nl=False)
+    elif form == "json":
+        echo(answer.to_json(orient="records", date_format="iso", indent=1))
+    else:
+        echo(answer.to_string(index=False) if len(answer) else none)
+
+
+@command(
+    "lab dataset data/dataset",
+    "lab dataset data/dataset data/runs",
+    'lab dataset data/dataset --sql "SELECT subject, metric, median(value) FROM measurements GROUP BY ALL"',
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@_ROOTS
+@click.option("--sql", help="Ask the data set that is there, in place of writing it; its view is `measurements`.")
+@click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
+@JSON
+def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
+    """Write the figures of all runs below ROOTS (this project's, unless given) to FOLDER as one Parquet data set.
+
+    It is partitioned by experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
+    """
+    from runners.readers.dataset import open_dataset, write
+    from runners.storage.run_folder import REFERENCE, RUNS
+
+    if sql is not None:
+        if roots:
+            raise click.UsageError("--sql asks the data set that is there: it takes no runs")
+        _print_rows(open_dataset(folder).query(sql), "json" if as_json else form)
+        return
+    written = write(folder, roots or (RUNS, REFERENCE))
+    for text in written.unreadable:
+        echo(f"passed over: {text}", err=True)
+    if as_json:
+        print_json({"folder": str(folder), "figures": written.figures, "runs": written.runs})
+        return
+    echo(f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
+
+
+@command(
+    "lab prune --older-than 30 --keep 5",
+    "lab prune --incomplete --yes",
+)
+@click.argument("root", required=False, type=FOLDER)
+@click.option("--older-than", "days", type=click.FloatRange(min=0), metavar="DAYS", help="Runs that began before.")
+@click.option("--keep", type=click.IntRange(min=0), help="Runs with so many later complete ones of their parameters.")
+@click.option("--incomplete", is_flag=True, help="Runs that were interrupted or failed.")
+@click.option("--yes", is_flag=True, help="Remove them; without it they are listed.")
+@JSON
+def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool, as_json: bool) -> None:
+    """List the runs below ROOT (this project's, unless given) that a policy gives up; with --yes remove them.
+
+    A run is given up if all that is given holds of it. One that is being measured is never.
+    """
+    from runners.storage.prune import Policy, finish_removals, given_up, remove
+    from runners.storage.run_folder import RUNS
+
+    root = root or RUNS
+    found = list(given_up(root, Policy(days, keep, incomplete)))
+    for run in found:
+        echo(run.line, err=as_json)
+        if yes:
+            remove(run)
+    if yes:
+        finish_removals(root)
+    if as_json:
+        print_json({"runs": [run.line for run in found], "bytes": sum(run.bytes for run in found), "removed": yes})
+        return
+    whole = f"{len(found)} runs, {sum(run.bytes for run in found) / 1e6:,.1f} MB"
+    echo(f"{whole} removed" if yes else f"{whole} would be removed by --yes")
+
+
+@command(
+    "lab history",
+    "lab history data/runs --within 10 --json",
+)
+@_ROOTS
+@click.option(
+    "--within",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="A change to the worse fails if it lies in the last so many runs of its figure.",
+)
+@JSON
+def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
+    """Say where figures changed their level over the runs below ROOTS (this project's, unless given).
+
+    Figures are latencies, throughputs, and the shares of frames in profiles; one on one class of machine at a time.
+    Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
+    """
+    from runners.claims.history import findings, frame_trends, trends
+    from runners.readers.history import open_history
+    from runners.storage.run_folder import REFERENCE, RUNS
+
+    past = open_history(roots or (RUNS, REFERENCE))
+    for text in past.unreadable:
+        echo(f"passed over: {text}", err=True)
+    measured, every = past.query("FROM measurements"), past.query("FROM runs")
+    found = [*trends(measured, every), *frame_trends(past.query("FROM frame_shares"), measured, every)]
+    alerts = [trend for trend in found if trend.worse_within(within)]
+    said = list(findings(found))
+    looked = sum(1 for trend in found if not trend.why_not)
+    summary = (
+        f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
+    )
+    if as_json:
+        worse = [trend.title for trend in alerts]
+        findings_said = [finding.as_json() for finding in said]
+        print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "findings": findings_said})
+    else:
+        for finding in said:
+            echo(finding.sentence)
+        echo(summary)
+    if alerts:
+        sys.exit(EXIT_PROBLEM)
