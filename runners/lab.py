@@ -19,8 +19,9 @@ from runners.analysis.changes import judge as judge_sentinel
 from runners.analysis.facts import offered_rps
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
-from runners.design.block import Block, FixedRate, Interleaved, KneeSearch, Ladder
+from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, plan_of
+from runners.design.ladder import KneeSearch, Ladder
 from runners.design.parameter import Value, listed
 from runners.design.rate import Rate
 from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial

@@ -24,7 +24,7 @@ from runners.analysis.knee import (
 )
 from runners.bench.fixture import STALL_WITNESS, Fixture
 from runners.bench.row import NoFigure, Row
-from runners.design.block import BATCH, REST_SHARE, SEARCH_STEP_S
+from runners.design.ladder import BATCH, REST_SHARE, SEARCH_STEP_S
 from runners.design.objective import Objective
 from runners.design.session import Sweep
 from runners.design.workload import SCRIPTS

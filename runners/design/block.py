@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from runners.design.ladder import (
-    AROUND_A_RATE_STEP_S,
-    LIKELY_PUBLISHED,
-    WARM_S,
-    LadderSize,
-    most_again,
-    step_name,
-)
-from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
-from runners.design.objective import Objective
+from runners.design.ladder import KneeSearch, Ladder, WarmServer
 from runners.design.rate import Rate
 from runners.design.session import (
     ALONE,
@@ -24,8 +14,6 @@ from runners.design.session import (
     LOAD,
     OUTAGE,
     PROBE,
-    PROFILED_RATE_STEP,
-    RATE_STEP,
     SHARED,
     SOLO,
     STALL,
@@ -34,9 +22,9 @@ from runners.design.session import (
     Member,
     Session,
     SharedSession,
-    Sweep,
     Trial,
     planned_s,
+    step_name,
 )
 from runners.design.setting import Setting
 from runners.design.shape import Shape
@@ -46,12 +34,6 @@ from runners.errors import PlanError
 
 #: What the labels of these roles say.
 _FAULTY = {STALL: "frozen server", OUTAGE: "a node killed"}
-#: Seconds of a short step of a search where nothing else is said, and how many of them are one load.
-SEARCH_STEP_S, BATCH = 0.5, 8
-FEWEST_BATCHES = 2
-#: Between its short steps a server rests at this share of what it reached in a closed loop.
-REST_SHARE = 0.2
-SEARCH_WARMUP_S = 1.0
 #: Of the server's core, all rates of a shared schedule together take no more.
 MOST_UTILISATION = 0.5
 #: Nor more requests a second: at higher rates the servers disturb each other.
@@ -59,7 +41,7 @@ MOST_SHARED_RPS = 8_000.0
 FEWEST_STARTS = 3  # of each treatment, for any verdict
 MOST_AT_ONCE = 2  # compared with a baseline where the servers share a machine with much else
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
-SOLO_WARMUP_S = 0.2
+SOLO_WARMUP_S, COMPARED_WARMUP_S = 0.2, 1.0  # of a load on one server alone, and of one that all share
 REFERENCE_TARGET = Setting("noop", "noop")
 
 
@@ -139,18 +121,6 @@ class FixedRate:
     def planned_s(self) -> float:
         """The seconds of all trials, whatever their rate will be."""
         return planned_s((*self.probes(), *self.loads(Rate(1.0, "not known yet"))))
-
-
-def seconds_of_a_batch(minutes: float, shape: Shape, low_rps: float, high_rps: float) -> float:
-    """How long one load of a search takes. Raises PlanError for a search that can't find anything in that time."""
-    step_s = shape.duration_s or SEARCH_STEP_S
-    batch_s = Sweep((1.0,) * BATCH, 1.0, step_s).length_s + AROUND_A_RATE_STEP_S
-    if minutes * 60 < FEWEST_BATCHES * batch_s:
-        cause = f"too short for {FEWEST_BATCHES * BATCH} steps of {step_s:g} s with their rests"
-        raise PlanError(f"{minutes:g} minutes", cause, "give more minutes, or shorter steps (-p probe_s=0.3)")
-    if low_rps >= high_rps:
-        raise PlanError("low_rps and high_rps", "there is no rate between them", "give a lower and a higher rate")
-    return batch_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,275 +205,6 @@ class FaultInjection:
     def planned_s(self) -> float:
         """The seconds of the warm-up and of each load."""
         return planned_s((self.warm_up(), *self.loads(Rate(1.0, "not known yet"))))
-
-
-@dataclass(frozen=True, slots=True)
-class WarmServer:
-    """The one server of a search or a ladder: what is filled and sent before its first rate step."""
-
-    treatment: Setting
-    workload: Workload
-    size: Size
-
-    @property
-    def name(self) -> str:
-        """Name the workload and the treatment, as the names of steps do."""
-        return step_name(self.workload.name, self.treatment.name)
-
-    def warm_up(self, shape: Shape) -> Session:
-        """The closed loop that warms the server and shows what it reaches."""
-        trial = self._trial(shape)
-        return Session(self.treatment, (trial,), self._fill, warm_up=trial)
-
-    def session(self, trial: Trial) -> Session:
-        """A trial on this server when it is warm."""
-        return Session(self.treatment, (trial,), self._fill, warm_up=self._trial(trial.shape))
-
-    def _trial(self, shape: Shape) -> Trial:
-        whole_s = max(min(WARM_S, 2 * self.size.probe_s), self.size.probe_s)
-        closed = Shape(shape.connections, shape.threads, whole_s, 0.0)
-        return Trial(step_name(PROBE, self.name), PROBE, self.workload, None, closed)
-
-    @property
-    def _fill(self) -> Workload | None:
-        return self.workload if self.workload.filled_keys else None
-
-
-@dataclass(frozen=True, slots=True)
-class KneeSearch:
-    """Search the highest rate that meets an objective, on one warm server, or on several that are up at once.
-
-    Each load goes through short steps in random order (see analysis.knee); `shape` has the connections and, as its
-    duration, the seconds of one step. With `others`, loads go to all servers in random order while the others idle, so
-    that the knees of all are of the same minutes; a server has `minutes` of loads. The search ends when each 95 %
-    interval is narrower than `precision`. Raises PlanError for a budget in which nothing can be found.
-    """
-
-    name: str
-    title: str
-    server: WarmServer
-    objective: Objective
-    minutes: float
-    shape: Shape
-    low_rps: float = 100.0
-    high_rps: float = 1_000_000.0
-    precision: float = 0.05
-    questions: tuple[str, ...] = ()
-    others: tuple[WarmServer, ...] = ()
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        if unknown := sorted({level for level, _ in self.objective.latencies} - set(LEVELS)):
-            cause = f"a short step has no {', '.join(f'p{level * 100:g}' for level in unknown)}"
-            levels = ", ".join(f"p{level * 100:g}" for level in LEVELS)
-            raise PlanError(f"objective {self.objective.text}", cause, f"limit one of {levels}")
-        seconds_of_a_batch(self.minutes, self.shape, self.low_rps, self.high_rps)
-
-    @property
-    def servers(self) -> tuple[WarmServer, ...]:
-        """All servers, the first one first."""
-        return (self.server, *self.others)
-
-    @property
-    def workload(self) -> Workload:
-        """What every step sends."""
-        return self.server.workload
-
-    @property
-    def batch_s(self) -> float:
-        """The seconds that one load is planned to take."""
-        return seconds_of_a_batch(self.minutes, self.shape, self.low_rps, self.high_rps)
-
-    def warm_up(self, server: WarmServer) -> Session:
-        """The closed loop on a server; the others' are beside the first."""
-        return replace(server.warm_up(self.shape), beside=server != self.server)
-
-    def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """The load of that number, with its rates in an order that the seed and the number give."""
-        order = list(rates)
-        random.Random(f"{self.seed} {server.name} {index}").shuffle(order)  # noqa: S311 - an order, no secret
-        rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
-        sweep = Sweep(tuple(order), rest_rps, self.shape.duration_s or SEARCH_STEP_S)
-        mean_rps = sum(sweep.parts_rps) / len(sweep.parts_rps)
-        rate = Rate(mean_rps, f"the mean of {len(order)} short steps and their rests")
-        shape = replace(self.shape, duration_s=sweep.length_s, warmup_s=0.0)
-        name = step_name(RATE_STEP, server.name, f"{index:03d}")
-        session = server.session(Trial(name, RATE_STEP, server.workload, rate, shape, sweep=sweep))
-        return replace(session, beside=server != self.server)
-
-    @property
-    def planned_s(self) -> float:
-        """The seconds of the warm-ups and of the whole budget, which is the most that a search takes."""
-        return planned_s(tuple(map(self.warm_up, self.servers))) + len(self.servers) * self.minutes * 60
-
-
-@dataclass(frozen=True, slots=True)
-class Ladder:
-    """Offer several rates one after the other to one warm server.
-
-    The rates are given in `rates`, or are those that a block before this one offered (`like`), or are `shares` of a
-    base: the knee that `search` finds on the same server before, or that the search `like` found of it, or without one
-    what the closed loop of the warm-up reached. `published` names outputs, each with its rate: of those
-    within reach the `most_published` nearest to the base are offered too, for `published_s`. The steps nearest to the
-    shares in `profiled` (None: all) are measured once more while `profile` is recorded. Steps at which the generator
-    was late are offered once more, up to a third of them. Raises PlanError for rates that can't be offered.
-    """
-
-    name: str
-    title: str
-    server: WarmServer
-    shape: Shape
-    rates: tuple[float, ...] = ()
-    search: KneeSearch | None = None
-    shares: tuple[float, ...] = ()
-    like: Ladder | KneeSearch | None = None
-    objective: Objective | None = None
-    published: tuple[tuple[str, float], ...] = ()
-    most_published: int = 99
-    published_s: float | None = None
-    profile: tuple[str, ...] = ()
-    profiled: tuple[float, ...] | None = ()
-    questions: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.shares and self.like is None and (not self.rates or min(self.rates) <= 0):
-            raise PlanError(f"rates {list(self.rates)}", "a ladder needs rates above zero", "give some")
-
-    @property
-    def workload(self) -> Workload:
-        """What every step sends."""
-        return self.server.workload
-
-    @property
-    def ladder(self) -> str:
-        """The ladder's name in the records of its steps: apart from that of the search on the same server."""
-        return f"{self.server.name}-rates" if self.shares else self.server.name
-
-    def session(self, index: int, rps: float, *more: str) -> Session:
-        """The rate step of that number; `more` goes to its name."""
-        shape = self.shape
-        if self.published_s is not None and rps in dict(self.published).values():
-            shape = replace(shape, duration_s=self.published_s)
-        return self.server.session(_rate_step(self.server, self.ladder, shape, index, rps, *more))
-
-    def profiled_session(self, rps: float) -> Session:
-        """The rate step at this rate once more, with the profiler."""
-        name = step_name(PROFILED_RATE_STEP, self.ladder, f"{rps:.0f}")
-        rate = Rate(rps, "a rate step of a ladder, once more with the profiler")
-        trial = Trial(name, PROFILED_RATE_STEP, self.workload, rate, self.shape, self.profile)
-        return self.server.session(trial)
-
-    @property
-    def planned_s(self) -> float:
-        """The seconds of the search and of the steps, whatever their rates will be.
-
-        How many published rates are within reach is only known when the base is: about LIKELY_PUBLISHED are planned.
-        """
-        if isinstance(self.like, Ladder):
-            return self.server.warm_up(self.shape).planned_s + self.like.steps_s
-        before_s = self.search.planned_s if self.search else self.server.warm_up(self.shape).planned_s
-        return before_s + self.steps_s
-
-    @property
-    def steps_s(self) -> float:
-        """The seconds of the steps alone."""
-        count = len(self.shares or self.rates)
-        within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
-        longer = replace(self.shape, duration_s=self.published_s or self.shape.duration_s)
-        own_s, published_s = (
-            _rate_step(self.server, self.ladder, each, 1, 1.0).planned_s for each in (self.shape, longer)
-        )
-        profiled = (count + within if self.profiled is None else len(self.profiled)) if self.profile else 0
-        profiled_s = profiled * self.profiled_session(1.0).planned_s if profiled else 0.0
-        return (count + most_again(count)) * own_s + within * published_s + profiled_s
-
-
-def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: float, *more: str) -> Trial:
-    name = step_name(RATE_STEP, ladder, f"{index:03d}", *more)
-    return Trial(name, RATE_STEP, server.workload, Rate(rps, "a rate step of a ladder"), shape)
-
-
-def around_the_knee(
-    name: str,
-    title: str,
-    server: WarmServer,
-    plan: LadderSize,
-    objective: Objective,
-    connections: int,
-    published: tuple[tuple[str, float], ...] = (),
-    profile: tuple[str, ...] = (),
-    questions: tuple[str, ...] = (),
-) -> KneeSearch | Ladder:
-    """A ladder around the knee as long as a size has time for; a size without shares has the search alone."""
-    steps = Shape(connections, 1, plan.probe_s)
-    search = None
-    if plan.knee_minutes:
-        search = KneeSearch(
-            name, title, server, objective, plan.knee_minutes, steps, precision=plan.precision, questions=questions
-        )
-        if not plan.shares:
-            return search
-    around = _around(plan, objective, connections, published, profile, questions)
-    return Ladder(name, title, server, search=search, **around)
-
-
-def _around(
-    plan: LadderSize,
-    objective: Objective,
-    connections: int,
-    published: tuple[tuple[str, float], ...],
-    profile: tuple[str, ...],
-    questions: tuple[str, ...],
-) -> dict[str, Any]:
-    """What ladders around a knee have in common."""
-    return {
-        "shape": Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
-        "shares": plan.shares,
-        "objective": objective,
-        "published": published,
-        "most_published": plan.published,
-        "published_s": plan.published_s,
-        "profile": profile,
-        "profiled": plan.profiled,
-        "questions": questions,
-    }
-
-
-def knees_of(
-    name: str,
-    title: str,
-    servers: Sequence[WarmServer],
-    plan: LadderSize,
-    objective: Objective,
-    connections: int,
-    published: tuple[tuple[str, float], ...] = (),
-    profile: tuple[str, ...] = (),
-    questions: tuple[str, ...] = (),
-) -> tuple[KneeSearch | Ladder, ...]:
-    """One search that pairs several servers, then rates around the knee of each, as long as a size has time for them.
-
-    A size without a search has rates at shares of what a closed loop reached.
-    """
-    search = None
-    if plan.knee_minutes:
-        first, *others = servers
-        steps = Shape(connections, 1, plan.probe_s)
-        search = KneeSearch(
-            name, title, first, objective, plan.knee_minutes, steps, precision=plan.precision, questions=questions,
-            others=tuple(others),
-        )  # fmt: skip
-    around = _around(plan, objective, connections, published, profile, questions)
-    ladders = [
-        Ladder(
-            step_name(name, "rates", server.treatment.name),
-            f"{title}: rates around that of {server.treatment.name}",
-            server,
-            like=search,
-            **around,
-        )
-        for server in (servers if plan.shares else ())
-    ]
-    return (*((search,) if search else ()), *ladders)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from runners.design.block import SEARCH_WARMUP_S, Interleaved
+from runners.design.block import COMPARED_WARMUP_S, Interleaved
 from runners.design.parameter import Value
 from runners.design.setting import Setting
 from runners.design.shape import Shape
@@ -87,7 +87,7 @@ def block(asked: Mapping[str, Value], a: Setting, b: Setting) -> Interleaved:
     workload = workload_of(str(asked["workload"]), [str(asked["a"]), str(asked["b"])])
     if a.name == b.name:  # the same twice shows what starts alone make
         b = replace(b, name=f"{b.name[:34]}-again")
-    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["repeat_s"]), SEARCH_WARMUP_S)
+    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["repeat_s"]), COMPARED_WARMUP_S)
     size = SIZES[str(asked["size"])]
     until = Until.parse(str(asked["until"]))
     decides = until or Until(PRIMARIES["p50"], float(asked["see"]))

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runners.design import ablations, report_3, report_4, report_5, stores
-from runners.design.block import SEARCH_STEP_S
 from runners.design.comparison import Until
+from runners.design.ladder import SEARCH_STEP_S
 from runners.design.objective import Objective
 from runners.design.parameter import Parameter, Value, validate
 from runners.design.setting import ENGINES, Setting

@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runners.design.ladder import AROUND_A_PROFILE_S, AROUND_A_RATE_STEP_S
 from runners.design.rate import Rate
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import AROUND_A_LOAD_S
 from runners.design.workload import Workload
 
+#: Seconds around a rate step on a server that is up, and around one whose profile is read.
+AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.6, 1.5
 PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
 #: Roles of the trials of a fault injection, by what happens.
 STALL, OUTAGE = "stall", "outage"
@@ -246,3 +248,8 @@ def _plain(value: object) -> Any:
 def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
     """Sum up the planned seconds of sessions."""
     return sum(session.planned_s for session in sessions)
+
+
+def step_name(*parts: object) -> str:
+    """A step's name from words: small letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")

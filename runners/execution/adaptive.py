@@ -15,10 +15,18 @@ from runners.analysis import knee as knees
 from runners.analysis.knee import Answer, Kind, RateStep
 from runners.analysis.meets import Outcome, meets, points
 from runners.claims.climbing import rate_interval
-from runners.design.block import BATCH, KneeSearch, Ladder, WarmServer
-from runners.design.ladder import AROUND_A_RATE_STEP_S, most_again, nearest, nearest_to_shares, step_rates
+from runners.design.ladder import (
+    BATCH,
+    KneeSearch,
+    Ladder,
+    WarmServer,
+    most_again,
+    nearest,
+    nearest_to_shares,
+    step_rates,
+)
 from runners.design.objective import Objective
-from runners.design.session import Session, SharedSession
+from runners.design.session import AROUND_A_RATE_STEP_S, Session, SharedSession
 from runners.readers.run import Step
 from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runners.design import comparison
-from runners.design.block import seconds_of_a_batch
 from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, experiment, setting_of
+from runners.design.ladder import seconds_of_a_batch
 from runners.design.parameter import Value
 from runners.design.shape import Shape
 from runners.errors import LabError

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Protocol, cast
 
 from runners.analysis import facts
-from runners.design.block import Block, FaultInjection, FixedRate, FixedTrials, Interleaved, KneeSearch, Ladder
+from runners.design.block import Block, FaultInjection, FixedRate, FixedTrials, Interleaved
+from runners.design.ladder import KneeSearch, Ladder
 from runners.design.rate import choose_rate
 from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Trial
 from runners.design.setting import Setting

@@ -9,7 +9,8 @@ from runners.analysis import facts, meets
 from runners.claims import executions, interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import report_3
-from runners.design.block import SEARCH_WARMUP_S, Block, Interleaved, Ladder, WarmServer, knees_of
+from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
+from runners.design.ladder import Ladder, WarmServer, knees_of
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.question import Question
@@ -27,7 +28,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     ways = tuple(replace(report_3.EXECUTIONS[name], all_cores=False) for name in ("selector", "blocking-one"))
     hand_over = Interleaved(
         "hand-over", "a request on the selector, and handed over to a pool that the selector waits for", ways,
-        "selector", put, size, Shape(1, 1, report_3.REPEAT_S[size.name], SEARCH_WARMUP_S), primary="cpu_us",
+        "selector", put, size, Shape(1, 1, report_3.REPEAT_S[size.name], COMPARED_WARMUP_S), primary="cpu_us",
         margin=0.03, solo=False, questions=("hand-over", "median"),
     )  # fmt: skip
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")

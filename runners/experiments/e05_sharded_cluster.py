@@ -9,7 +9,8 @@ from runners.claims import faults, questions
 from runners.claims.interleaved import THROUGHPUT, differs
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import report_5
-from runners.design.block import Block, FaultInjection, FixedRate, Ladder, WarmServer, around_the_knee
+from runners.design.block import Block, FaultInjection, FixedRate
+from runners.design.ladder import Ladder, WarmServer, around_the_knee
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.question import Question

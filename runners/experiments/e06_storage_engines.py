@@ -8,7 +8,8 @@ from runners.analysis import facts
 from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
 from runners.design import stores
-from runners.design.block import Block, FixedRate, WarmServer, knees_of
+from runners.design.block import Block, FixedRate
+from runners.design.ladder import WarmServer, knees_of
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.question import Question

@@ -11,7 +11,7 @@ import pytest
 import runners.lab
 from runners.cli import work
 from runners.design import comparison
-from runners.design.block import FEWEST_STARTS, SEARCH_WARMUP_S, Interleaved
+from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
 from runners.design.experiment import TARGET_COMPARE, experiment, plan_of
 from runners.design.parameter import validate
 from runners.design.shape import Shape
@@ -93,7 +93,7 @@ def test_the_notebook_and_the_command_ask_the_same(given: dict[str, object], beg
     assert isinstance(block, Interleaved) and block.baseline == ("zgc" if "a" in given else "lsm")
     assert block.margin == parameters["see"] and block.rate_rps == parameters["rate_rps"]
     assert block.shape == Shape(
-        parameters["connections"], parameters["threads"], parameters["repeat_s"], SEARCH_WARMUP_S
+        parameters["connections"], parameters["threads"], parameters["repeat_s"], COMPARED_WARMUP_S
     )
     assert float(given["minutes"]) * 60 * 0.5 < block.planned_s <= float(given["minutes"]) * 60  # type: ignore[arg-type]
 

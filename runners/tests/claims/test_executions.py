@@ -12,8 +12,9 @@ from msgspec import structs
 from runners.claims.conclude import conclude
 from runners.claims.questions import Evidence, Verdict, knees_apart
 from runners.design import ladder as ladder_4
-from runners.design.block import FEWEST_STARTS, Interleaved, seconds_of_a_batch
+from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.experiment import EXPERIMENTS
+from runners.design.ladder import seconds_of_a_batch
 from runners.design.parameter import validate
 from runners.design.report_3 import EXECUTIONS, LADDERS, OVERLOAD_SHARES, get, put, queues
 from runners.design.shape import Shape

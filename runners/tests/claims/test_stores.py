@@ -11,8 +11,8 @@ from runners.analysis.finding import Finding
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
 from runners.claims.stores import gain, reference, stores, verdict
-from runners.design.block import seconds_of_a_batch
 from runners.design.experiment import EXPERIMENTS
+from runners.design.ladder import seconds_of_a_batch
 from runners.design.parameter import validate
 from runners.design.shape import Shape
 from runners.design.size import SIZES

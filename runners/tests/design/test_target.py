@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from runners.cli import lab
-from runners.design.block import FixedRate, Ladder
+from runners.design.block import FixedRate
 from runners.design.experiment import experiment
+from runners.design.ladder import Ladder
 from runners.design.parameter import validate
 from runners.design.target import FORM, TEMPLATE, TargetFile, read_target, shared_workload
 from runners.errors import PlanError

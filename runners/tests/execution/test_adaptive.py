@@ -12,9 +12,8 @@ import pytest
 from runners.analysis.meets import Outcome
 from runners.claims.climbing import Ladder as Measured
 from runners.claims.climbing import between, ladder_of, ladders
-from runners.design.block import KneeSearch, Ladder, WarmServer, around_the_knee, knees_of
 from runners.design.experiment import EXPERIMENTS
-from runners.design.ladder import LADDERS, LadderSize
+from runners.design.ladder import LADDERS, KneeSearch, Ladder, LadderSize, WarmServer, around_the_knee, knees_of
 from runners.design.objective import Objective
 from runners.design.parameter import validate
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP

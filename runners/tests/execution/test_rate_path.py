@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.design.block import Block, FixedRate, Interleaved, Ladder, WarmServer
+from runners.design.block import Block, FixedRate, Interleaved
+from runners.design.ladder import Ladder, WarmServer
 from runners.design.setting import Setting
 from runners.design.shape import Shape
 from runners.design.size import SIZES
