@@ -23,11 +23,9 @@ from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, plan_of
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.parameter import Value, listed
-from runners.design.rate import Rate
 from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES
+from runners.design.shape import NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.target import TargetFile, foreign, read_target
 from runners.design.workload import GET
 from runners.errors import PlanError

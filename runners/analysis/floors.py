@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from runners.analysis import facts
-from runners.design.size import SENTINEL
+from runners.design.shape import SENTINEL
 from runners.readers import write
 from runners.readers.run import Step
 

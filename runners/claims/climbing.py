@@ -15,8 +15,8 @@ from runners.analysis.knee import Answer, Curve, Kind, curve, estimate, ratio, u
 from runners.analysis.meets import Outcome, Point, points
 from runners.claims.conclusion import Check, Claims
 from runners.design.objective import Objective
-from runners.design.rate import STABLE_SHARE
 from runners.design.session import RATE_STEP
+from runners.design.shape import STABLE_SHARE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity

@@ -9,7 +9,7 @@ from runners.analysis import facts, loops
 from runners.analysis.finding import Finding
 from runners.analysis.loops import COUNTERS, CURVES, ERRORS, RATES, REPORT, Loop
 from runners.claims.conclusion import Check, Claims
-from runners.design.rate import STABLE_SHARE
+from runners.design.shape import STABLE_SHARE
 from runners.readers import write
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step

@@ -9,7 +9,7 @@ from runners.analysis import causes, facts, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.claims import checks as limits
 from runners.claims import profile
-from runners.design.rate import STABLE_SHARE
+from runners.design.shape import STABLE_SHARE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity

@@ -21,12 +21,25 @@ from runners.analysis.intervals import Bounded, difference
 from runners.analysis.knee import Kind
 from runners.claims import executions, profile
 from runners.claims.climbing import Ladder, between, ladders, rate_interval
-from runners.design.question import Question
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
 
 LARGER_SIZE = "a larger size (--size full)"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that yes or no answers. `reported` is what the original report says to it, or empty.
+
+    `key` names it within its experiment and never changes; `text` ends with a question mark. `cores`: so many the
+    server needs for the answer; parallelism and contention can't be seen by a server that has one.
+    """
+
+    key: str
+    text: str
+    reported: str = ""
+    cores: int = 1
 
 
 class Verdict(StrEnum):

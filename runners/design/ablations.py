@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 from runners.design.block import Interleaved
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import SIZES, Size, Starts
+from runners.design.shape import SIZES, Shape, Size, Starts
 from runners.design.workload import SCRIPTS, Workload
 
 VALUE_BYTES = 1_200

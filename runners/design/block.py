@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from runners.design.ladder import KneeSearch, Ladder, WarmServer
-from runners.design.rate import Rate
 from runners.design.session import (
     ALONE,
     FLOOR,
@@ -27,8 +26,7 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import Size, Starts
+from runners.design.shape import Rate, Shape, Size, Starts
 from runners.design.workload import GET, Workload
 from runners.errors import PlanError
 

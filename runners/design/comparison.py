@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from runners.design.block import COMPARED_WARMUP_S, Interleaved
 from runners.design.parameter import Value
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Shape
 from runners.design.target import TargetFile, shared_workload, target_of
 from runners.design.workload import WORKLOADS, Workload
 from runners.errors import PlanError

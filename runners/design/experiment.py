@@ -13,8 +13,8 @@ from runners.design.ladder import SEARCH_STEP_S
 from runners.design.objective import Objective
 from runners.design.parameter import Parameter, Value, validate
 from runners.design.setting import ENGINES, Setting
-from runners.design.size import AROUND_A_LOAD_S as AROUND_A_LOAD_S
-from runners.design.size import SIZES
+from runners.design.shape import AROUND_A_LOAD_S as AROUND_A_LOAD_S
+from runners.design.shape import SIZES
 from runners.design.target import LOOPBACK, target_of, targets_of, whole_path, whole_paths
 from runners.design.workload import GET, PUT, WORKLOADS, Workload
 from runners.errors import PlanError

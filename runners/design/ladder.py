@@ -10,7 +10,6 @@ from typing import Any
 
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
-from runners.design.rate import Rate
 from runners.design.session import (
     AROUND_A_RATE_STEP_S,
     PROBE,
@@ -23,8 +22,7 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import Size
+from runners.design.shape import Rate, Shape, Size
 from runners.design.workload import Workload
 from runners.errors import PlanError
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from runners.design.block import Interleaved
 from runners.design.ladder import LadderSize
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import SIZES, Size, Starts
+from runners.design.shape import SIZES, Shape, Size, Starts
 from runners.design.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "lsm"

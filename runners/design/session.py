@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runners.design.rate import Rate
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import AROUND_A_LOAD_S
+from runners.design.shape import AROUND_A_LOAD_S, Rate, Shape
 from runners.design.workload import Workload
 
 #: Seconds around a rate step on a server that is up, and around one whose profile is read.

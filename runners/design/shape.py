@@ -1,10 +1,29 @@
-"""The shape of a load: over how many connections, and for how long where the run's size does not say."""
+"""Describe the shape of a load: its rate and why, its connections, and by the size of a run how long it is."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runners.errors import PlanError
+
+#: Seconds beside the load itself: launch, profiler, conversion, drawing. For progress only.
+AROUND_A_LOAD_S = 2.0
+#: A warm-up is made of closed loops of so many seconds, and takes at most so many times what is planned for it.
+BURST_S, WARM_BOUND = 2.0, 1.6
+#: A fixed small load before each campaign, the same in every size and experiment, so that runs can be set beside each
+#: other: it tells a machine that is not as usual.
+SENTINEL = "sentinel"
+#: The sentinel of runs that start none of the lab's servers: on the generator's own server that does nothing.
+NATIVE_SENTINEL = "sentinel-native"
+SENTINEL_RPS = 2_000.0
+SENTINEL_WARMUP_S = 1.0
+SENTINEL_S = 3.0
+#: Above it a stall of milliseconds becomes a queue that empties slowly, and the tail is that of the stalls.
+STABLE_SHARE = 0.50
+#: The published rate must leave this much of the probed capacity free; at capacity itself a queue never empties.
+CARRIED_SHARE = 0.90
+ROUND_TO_RPS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +46,70 @@ class Shape:
                 "each thread needs a connection",
                 "give at least as many connections as threads",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """An offered rate and why it was chosen."""
+
+    rps: float
+    basis: str
+
+
+def choose_rate(published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0) -> Rate:
+    """One rate for all engines, so that they can be compared.
+
+    `capacity_rps` maps an engine to what a closed loop reached. The weakest engine sets the rate.
+    """
+    if given_rps > 0:
+        return Rate(float(given_rps), "given")
+    weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])
+    capacity = capacity_rps[weakest]
+    if published_rps is not None and published_rps <= CARRIED_SHARE * capacity:
+        return Rate(published_rps, "published")
+    rps = max(1.0, STABLE_SHARE * capacity)
+    rounded = rps // ROUND_TO_RPS * ROUND_TO_RPS if rps >= ROUND_TO_RPS else rps // 1
+    reached = f"{capacity:,.0f}".replace(",", "\u202f")
+    return Rate(rounded, f"{STABLE_SHARE:.0%} of what {weakest} reached in a closed-loop probe ({reached}/s)")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Durations of one run, in seconds."""
+
+    name: str
+    warmup_s: float
+    duration_s: float
+    probe_s: float
+    floor_s: float
+
+    def times_s(self, kind: str, open_loop: bool) -> tuple[float, float]:
+        """Warm-up and measured seconds of a step of this kind (load, probe, floor, sentinel)."""
+        if kind == SENTINEL:
+            return SENTINEL_WARMUP_S, SENTINEL_S
+        duration_s = {"probe": self.probe_s, "floor": self.floor_s}.get(kind, self.duration_s)
+        return self.warmup_s if open_loop else 0.0, duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Fresh starts of treatments that are compared: how many, and the seconds of their loads.
+
+    `load_s` is that of a load by request; `server_s` each server's share of one by slices, or its own closed loop
+    before one by request.
+    """
+
+    count: int
+    warmup_s: float
+    load_s: float
+    server_s: float
+
+
+SIZES = {
+    size.name: size
+    for size in (
+        Size("smoke", warmup_s=0.5, duration_s=1.5, probe_s=0.7, floor_s=1.0),
+        Size("quick", warmup_s=5.0, duration_s=13.0, probe_s=3.5, floor_s=7.0),
+        Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
+    )
+}

@@ -6,7 +6,7 @@ import dataclasses
 
 from runners.design.ladder import LadderSize
 from runners.design.setting import ENGINES, Setting
-from runners.design.size import SIZES, Size, Starts
+from runners.design.shape import SIZES, Size, Starts
 from runners.design.workload import SCRIPTS, Workload, random_gets
 
 VALUE_BYTES = 1_200

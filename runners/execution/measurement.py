@@ -14,7 +14,7 @@ from runners.analysis.facts import judge
 from runners.claims.answer import line, writes_rps
 from runners.design.experiment import AROUND_A_LOAD_S
 from runners.design.session import LOAD, Trial
-from runners.design.size import SENTINEL, Size
+from runners.design.shape import SENTINEL, Size
 from runners.design.workload import FILL, Workload
 from runners.errors import MeasureError, ServerError, ToolError
 from runners.execution.happening import NOTHING, Happening
@@ -26,10 +26,10 @@ from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import FillRecord, StepRecord, SweepRecord, write_record
 from runners.targets.base import Target
+from runners.targets.lab_server import check_filled, check_written, fill_by_hand
 from runners.toolchain.tools import TRUEPACE
 from runners.toolchain.workshop import Workshop
 from runners.trial import machine
-from runners.trial.fill import check_filled, check_written, fill_by_hand
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec
 from runners.trial.recording import Recorder
 from runners.trial.step import Instrument, Measure, measure_step, skipped, statistics, store_status

@@ -16,8 +16,7 @@ from functools import partial
 
 from runners.analysis.steady_state import not_warm
 from runners.design.session import Trial
-from runners.design.shape import Shape
-from runners.design.size import BURST_S, WARM_BOUND
+from runners.design.shape import BURST_S, WARM_BOUND, Shape
 from runners.design.workload import Workload
 from runners.execution.measurement import Measurement
 from runners.process.cpu_placement import compilers, compiling_anywhere

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from runners.analysis import instrument
 from runners.claims.instrument import FLOORS, OURS
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number, verdict_of
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, verdict_of
 from runners.design.block import Block, FaultInjection, FixedTrials
 from runners.design.parameter import Value, listed
-from runners.design.question import Question
-from runners.design.rate import Rate
 from runners.design.session import ROUND, Freeze, Session, Trial
 from runners.design.setting import Setting
-from runners.design.shape import Shape
+from runners.design.shape import Rate, Shape
 from runners.design.workload import FIXED_GET
 from runners.readers import write
 

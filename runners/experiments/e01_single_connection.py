@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.claims import interleaved, questions
-from runners.claims.questions import Answer, Asked, Evidence, Verdict, number
+from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number
 from runners.design.block import Block, FixedRate
 from runners.design.parameter import Value, listed
-from runners.design.question import Question
 from runners.design.setting import Setting
-from runners.design.size import SIZES, Starts
+from runners.design.shape import SIZES, Starts
 from runners.design.target import shared_workloads, targets_of
 from runners.design.workload import GET, PUT, Workload
 from runners.readers import write

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.claims.closed_loop import times
-from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding, span
+from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding, span
 from runners.design import report_2
 from runners.design.block import Block
 from runners.design.parameter import Value, listed
-from runners.design.question import Question
 from runners.readers import write
 
 #: What each stage helps to answer.

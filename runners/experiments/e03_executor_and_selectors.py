@@ -7,15 +7,13 @@ from dataclasses import replace
 
 from runners.analysis import facts, meets
 from runners.claims import executions, interleaved, questions
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
 from runners.design import report_3
 from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
 from runners.design.ladder import Ladder, WarmServer, knees_of
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
-from runners.design.question import Question
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Shape
 from runners.readers import write
 from runners.readers.published import with_rates
 

@@ -10,17 +10,16 @@ from runners.analysis.finding import Anchor
 from runners.analysis.intervals import difference
 from runners.claims import questions
 from runners.claims.climbing import ladders, rate_interval
-from runners.claims.questions import Answer, Asked, Evidence, Verdict, number, of_finding
+from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate
 from runners.design.ladder import LADDERS, WarmServer, around_the_knee
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
-from runners.design.question import Question
 from runners.design.session import step_name
 from runners.design.setting import Setting
-from runners.design.size import SIZES
+from runners.design.shape import SIZES
 from runners.design.target import shared_workloads, targets_of
 from runners.design.workload import Workload
 from runners.readers import write

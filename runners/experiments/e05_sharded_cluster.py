@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from runners.analysis import facts
 from runners.claims import faults, questions
 from runners.claims.interleaved import THROUGHPUT, differs
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
 from runners.design import report_5
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.ladder import Ladder, WarmServer, around_the_knee
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
-from runners.design.question import Question
 from runners.design.report_5 import NEW, OLD
 from runners.design.session import KillNode
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Shape
 from runners.process.cpu_placement import usable_cpus
 from runners.readers import write
 from runners.readers.published import with_rates

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 from runners.analysis import facts
 from runners.claims import interleaved, questions
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
 from runners.design import stores
 from runners.design.block import Block, FixedRate
 from runners.design.ladder import WarmServer, knees_of
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
-from runners.design.question import Question
-from runners.design.size import SIZES
+from runners.design.shape import SIZES
 from runners.readers import write
 
 LSM, ROCKSDB, LEVELDB, NOOP = "lsm", "rocksdb", "leveldb", "noop"

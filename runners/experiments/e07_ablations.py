@@ -8,12 +8,11 @@ from runners.analysis.comparison import changed
 from runners.analysis.treatments import Verdict as Found
 from runners.claims import interleaved, questions
 from runners.claims.interleaved import differs
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Verdict, number
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
 from runners.design import ablations
 from runners.design.ablations import RESPONSES, SHARED_RESPONSE, THROUGHPUT, TOGETHER
 from runners.design.block import Block, FixedRate, FixedTrials
 from runners.design.parameter import Value, listed
-from runners.design.question import Question
 from runners.design.session import FAULT, Session, Trial
 from runners.design.shape import Shape
 from runners.readers import write

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from runners.claims.history import JUDGED, SENTINEL, Trend, trends_of
-from runners.claims.questions import Answer, Asked, Evidence, Verdict
-from runners.design.question import Question
+from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict
 from runners.readers import write
 
 

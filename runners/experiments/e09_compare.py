@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from runners.analysis.comparison import QUANTITIES, Quantity
 from runners.claims import interleaved
-from runners.claims.questions import Answer, Asked, Evidence
+from runners.claims.questions import Answer, Asked, Evidence, Question
 from runners.design import comparison
 from runners.design.block import Block
 from runners.design.experiment import setting_of
 from runners.design.parameter import Value
-from runners.design.question import Question
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:

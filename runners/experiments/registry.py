@@ -22,8 +22,7 @@ from runners.design.experiment import COMPARE, KNEE, LOAD, REPORT_S, TARGET_COMP
 from runners.design.ladder import KneeSearch, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Shape
 from runners.errors import LabError
 from runners.experiments import (
     e00_instrument,

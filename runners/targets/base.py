@@ -7,11 +7,15 @@ of a report, and `left_out` names it. Several servers that are loaded together a
 from __future__ import annotations
 
 import contextlib
+import functools
+import ssl
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+import httpx
 
 from runners.errors import ServerError
 from runners.process.supervisor import Child
@@ -174,3 +178,16 @@ class TargetGroup:
         """The first that has died, or where all live the first."""
         every = list(self.members.values())
         return next((each for each in every if not each.alive()), every[0])
+
+
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: a client that is given none reads them all again, which takes longer than its question."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+def client(timeout_s: float, *, verify: bool = True, socket: Path | None = None) -> httpx.Client:
+    """A client that goes straight to the server, or to its Unix socket: no proxy stands between. Close it."""
+    if socket is not None:
+        return httpx.Client(timeout=timeout_s, transport=httpx.HTTPTransport(uds=str(socket)))
+    return httpx.Client(timeout=timeout_s, trust_env=False, verify=_certificates() if verify else False)

@@ -23,8 +23,7 @@ from runners.errors import PlanError, ServerError, ToolError
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import Child, in_a_row, pinned, start
 from runners.storage.schema import ServerRecord
-from runners.targets.base import death_of, log_tail
-from runners.targets.http import client
+from runners.targets.base import client, death_of, log_tail
 
 _LOOK_S = 0.02  # nobody tells when a foreign server is ready: it is looked at
 _QUESTION_S = 2.0

@@ -1,4 +1,4 @@
-"""Start a key-value server, or the nodes of a cluster as processes of their own; know that it is ours, and stop it."""
+"""Start, know, fill and stop a key-value server of ours, or the nodes of a cluster as processes of their own."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from typing import Any
 
 import httpx
 
-from runners.errors import ServerError
+from runners.errors import MeasureError, ServerError
 from runners.process.cpu_placement import compiling_anywhere
 from runners.process.supervisor import HOST, Child, pinned, start
 from runners.storage.schema import ServerRecord
-from runners.targets.base import death_of, log_tail
-from runners.targets.http import client
+from runners.targets.base import Target, client, death_of, log_tail
 from runners.toolchain.tools import shown
 
 READY_TIMEOUT_S = 60.0
@@ -40,6 +39,7 @@ ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-acces
 ONE_NIO_CLASSES = "lab.server."
 
 MAIN = "lab.server.Main"
+CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,3 +340,35 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
         raise
     first = up[0]
     return RunningNodes(first.spec, first.child, first.ready, first.command, tuple(specs), up[1:])
+
+
+def _url(server: Target, key: int) -> str:
+    return f"{server.url}/v0/entity?id={key}"
+
+
+def fill_by_hand(server: Target, keys: int, value_bytes: int) -> None:
+    """PUT ids 1..keys one after the other, for machines without our generator (wrk2 can't count)."""
+    with client(FILL_TIMEOUT_S) as asking:
+        for key in range(1, keys + 1):
+            asking.put(_url(server, key), content=b"v" * value_bytes).raise_for_status()
+
+
+def check_written(subject: str, keys: int, completed: int, refused: int) -> None:
+    """See that every request of a fill had its response, and none an error. Raises MeasureError."""
+    if completed < keys or refused:
+        cause = f"of {keys:,} requests of its fill {completed:,} had a response, {refused:,} of them an error"
+        raise MeasureError(f"target {subject}", cause, "see its log; `fill` in its description says what is sent")
+
+
+def check_filled(server: Target, keys: int) -> None:
+    """Read the first, the last and some ids between. Raises MeasureError that names a missing one."""
+    step = max(1, keys // CHECKED_KEYS)
+    with client(FILL_TIMEOUT_S) as asking:
+        for key in [*range(1, keys + 1, step), keys]:
+            answer = asking.get(_url(server, key))
+            if answer.status_code != httpx.codes.OK:
+                raise MeasureError(
+                    f"store {server.engine}",
+                    f"id {key} of 1..{keys} answers {answer.status_code} after the fill",
+                    "see the server's log; the store may have refused writes",
+                )

@@ -14,8 +14,7 @@ from runners.design import comparison
 from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
 from runners.design.experiment import TARGET_COMPARE, experiment, plan_of
 from runners.design.parameter import validate
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Shape
 from runners.errors import PlanError
 from runners.execution import batch
 from runners.experiments.registry import blocks_of, planned_s

@@ -19,7 +19,7 @@ from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_
 from runners.analysis.intervals import Bounded
 from runners.claims.checks import checks
 from runners.design import ablations, report_5, stores
-from runners.design.size import SENTINEL, SENTINEL_RPS, SIZES
+from runners.design.shape import SENTINEL, SENTINEL_RPS, SIZES
 from runners.readers.run import Step
 from runners.report import style
 from runners.report.style import floor_lines, reach

@@ -17,8 +17,7 @@ from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.parameter import validate
 from runners.design.report_3 import EXECUTIONS, LADDERS, OVERLOAD_SHARES, get, put, queues
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Shape
 from runners.experiments.registry import blocks_of, planned_s
 from runners.readers.published import names
 from runners.readers.reading import read_run

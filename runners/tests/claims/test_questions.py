@@ -10,9 +10,18 @@ import pytest
 
 from runners.analysis.comparison import changed
 from runners.analysis.finding import Finding
-from runners.claims.questions import TAIL_MARGIN, Answer, Asked, Evidence, Verdict, answered, tail_by, verdict_of
+from runners.claims.questions import (
+    TAIL_MARGIN,
+    Answer,
+    Asked,
+    Evidence,
+    Question,
+    Verdict,
+    answered,
+    tail_by,
+    verdict_of,
+)
 from runners.design.experiment import EXPERIMENTS
-from runners.design.question import Question
 from runners.experiments.e04_lsm_rate_ladder import changes_with_rate
 from runners.experiments.registry import QUESTIONS, criteria, questions_of
 from runners.readers.severity import Severity

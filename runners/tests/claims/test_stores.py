@@ -14,8 +14,7 @@ from runners.claims.stores import gain, reference, stores, verdict
 from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.parameter import validate
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Shape
 from runners.design.stores import KEYS, LADDERS, PROFILED, STORES, get, put, settings
 from runners.design.workload import Workload
 from runners.experiments.registry import planned_s

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Experiment, experiment, plan_of
 from runners.design.parameter import validate
-from runners.design.rate import CARRIED_SHARE, STABLE_SHARE, choose_rate
 from runners.design.report_2 import LOOP_SIZES, STAGES
 from runners.design.setting import Setting
-from runners.design.size import SIZES
+from runners.design.shape import CARRIED_SHARE, SIZES, STABLE_SHARE, choose_rate
 from runners.errors import PlanError
 from runners.experiments.registry import BLOCKS, QUESTIONS, blocks_of, planned_s, questions_of
 from runners.readers.published import published_of

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.design.rate import Rate
 from runners.design.session import LOAD, Trial
-from runners.design.shape import Shape
-from runners.design.size import Size
+from runners.design.shape import Rate, Shape, Size
 from runners.design.workload import GET, PUT, Workload
 from runners.errors import LabError, MeasureError, ServerError
 from runners.execution.measurement import Measurement

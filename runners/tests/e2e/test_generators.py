@@ -19,10 +19,8 @@ import pytest
 from runners.analysis import facts
 from runners.analysis.instrument import Stall, stall
 from runners.design.experiment import EVERY_GENERATOR as GENERATORS
-from runners.design.rate import Rate
 from runners.design.session import STALL, Freeze, Trial
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Rate, Shape
 from runners.design.workload import FIXED_GET
 from runners.execution.happening import happening
 from runners.execution.measurement import Measurement

@@ -18,8 +18,7 @@ from runners.design.objective import Objective
 from runners.design.parameter import validate
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import SIZES
+from runners.design.shape import SIZES, Shape
 from runners.design.workload import GET, PUT, Workload
 from runners.errors import MeasureError, PlanError
 from runners.execution.executor import Executor

@@ -13,11 +13,9 @@ from runners.claims.conclude import conclude
 from runners.claims.conclusion import Claims
 from runners.claims.interleaved import CPU, SLICES, THROUGHPUT, analyse, comparisons
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
-from runners.design.rate import Rate
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
-from runners.design.shape import Shape
-from runners.design.size import SIZES, Starts
+from runners.design.shape import SIZES, Rate, Shape, Starts
 from runners.design.workload import GET, PUT
 from runners.errors import PlanError
 from runners.execution.executor import Executor

@@ -16,8 +16,7 @@ import pytest
 
 from runners.analysis.steady_state import compiling_cores
 from runners.design.session import Trial
-from runners.design.shape import Shape
-from runners.design.size import BURST_S, WARM_BOUND
+from runners.design.shape import BURST_S, WARM_BOUND, Shape
 from runners.design.workload import PUT
 from runners.execution import warming
 from runners.execution.measurement import Measurement

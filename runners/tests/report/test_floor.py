@@ -13,7 +13,7 @@ from runners import report
 from runners.analysis import floors, loops
 from runners.claims import climbing
 from runners.claims.conclude import conclude
-from runners.design.size import SENTINEL, SENTINEL_RPS
+from runners.design.shape import SENTINEL, SENTINEL_RPS
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.report import render, style
