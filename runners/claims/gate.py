@@ -21,10 +21,10 @@ import numpy as np
 from scipy.stats import t
 
 from runners.analysis.comparison import Row, changed, signed
+from runners.analysis.interleaved import Comparison
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.treatments import ALPHA, FEWEST_STARTS
 from runners.claims.between import Compared
-from runners.claims.interleaved import Comparison
 from runners.design.objective import ERRORS, ChangeLimit
 from runners.readers import write
 from runners.readers.stacks import wilson

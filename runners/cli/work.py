@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
+from runners.analysis.interleaved import Comparison, comparisons
 from runners.analysis.outputs import as_record, compare_outputs, compared_lines
 from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
@@ -23,7 +24,6 @@ from runners.claims import interleaved
 from runners.claims.between import Compared, compared, differing
 from runners.claims.conclusion import Check
 from runners.claims.gate import Judgement, judge, judge_runs
-from runners.claims.interleaved import Comparison, comparisons
 from runners.design import comparison
 from runners.design.campaign import Job, read_campaign
 from runners.design.experiment import COMMANDS, COMPARE, KNEE, LOAD, SHARES, TARGET_COMPARE

@@ -8,7 +8,8 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from runners.analysis import facts
-from runners.claims.interleaved import comparison, headline
+from runners.analysis.interleaved import comparison
+from runners.claims.interleaved import headline
 from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.session import SharedSession
 from runners.design.setting import Setting

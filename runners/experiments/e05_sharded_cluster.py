@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis import facts
+from runners.analysis.interleaved import THROUGHPUT
 from runners.claims import faults, questions
-from runners.claims.interleaved import THROUGHPUT, differs
+from runners.claims.interleaved import differs
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
 from runners.design import report_5
 from runners.design.block import Block, FaultInjection, FixedRate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis.comparison import changed
+from runners.analysis.interleaved import comparisons
 from runners.analysis.treatments import Verdict as Found
 from runners.claims import interleaved, questions
 from runners.claims.interleaved import differs
@@ -61,7 +62,7 @@ def costs_anything(evidence: Evidence) -> Answer | None:
     """Does any switch that gains cost something else?"""
     gains = [
         (found, row)
-        for found in interleaved.comparisons(evidence.run)
+        for found in comparisons(evidence.run)
         for row in found.rows
         if row.quantity.name == found.primary and row.better
     ]

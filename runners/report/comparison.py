@@ -12,8 +12,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from runners.analysis import facts
 from runners.analysis.comparison import Floats, Row, absolute, signed
+from runners.analysis.interleaved import BACKGROUND_CPU, REQUESTS, ROUNDS, SLICES, Comparison, comparisons
 from runners.claims.conclusion import Conclusion
-from runners.claims.interleaved import BACKGROUND_CPU, REQUESTS, ROUNDS, SLICES, Comparison, anchor, comparisons
+from runners.claims.interleaved import anchor
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style

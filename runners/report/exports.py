@@ -21,6 +21,7 @@ from scipy.stats import t
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Quantity, Row, absolute
+from runners.analysis.interleaved import QUANTITIES, Comparison
 from runners.analysis.intervals import Bounded
 from runners.analysis.treatments import ALPHA
 from runners.audit.audit import Audit
@@ -31,7 +32,6 @@ from runners.audit.rule import Remark
 from runners.claims.between import Compared
 from runners.claims.conclusion import Check
 from runners.claims.gate import Judgement, Outcome
-from runners.claims.interleaved import QUANTITIES, Comparison
 from runners.design.objective import ERRORS
 from runners.readers import write
 from runners.readers.outputs import Output

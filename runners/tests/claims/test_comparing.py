@@ -7,8 +7,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from runners.analysis.interleaved import comparisons
 from runners.analysis.treatments import Verdict
-from runners.claims.interleaved import analyse, comparisons
+from runners.claims.interleaved import analyse
 from runners.design.session import SOLO
 from runners.readers.run import Run, Step
 from runners.tests.report import steps

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.analysis.comparison import Row, Verdict
+from runners.analysis.interleaved import QUANTITIES, REQUESTS, Comparison
 from runners.claims.conclusion import Check
 from runners.claims.gate import Outcome, errors, exit_code, judge
-from runners.claims.interleaved import QUANTITIES, REQUESTS, Comparison
 from runners.design.objective import ChangeLimit
 from runners.report.exports import bencher, benchmark_action, comment, picture
 

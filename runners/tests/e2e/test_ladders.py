@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from runners.analysis.interleaved import SLICES, comparisons
 from runners.claims import cluster, faults
-from runners.claims.interleaved import SLICES, comparisons
 from runners.claims.stores import stores
 from runners.design import report_5
 from runners.design.block import FEWEST_STARTS

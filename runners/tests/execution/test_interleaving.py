@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from runners.analysis.interleaved import CPU, SLICES, THROUGHPUT, comparisons
 from runners.analysis.treatments import Verdict
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Claims
-from runners.claims.interleaved import CPU, SLICES, THROUGHPUT, analyse, comparisons
+from runners.claims.interleaved import analyse
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting

@@ -1,0 +1,419 @@
+"""Compare interleaved treatments with their baseline: the ratio of each quantity, with its interval.
+
+Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). By request,
+response and service times are those of one shared load, throughput that of a closed loop on each server alone in the
+same start; by slices, throughput is that of each server's slices. Runs of earlier labs had rounds in place of starts,
+in which one treatment was loaded after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from runners.analysis import facts, machine_stalls
+from runners.analysis.comparison import QUANTITIES as OF_ROUNDS
+from runners.analysis.comparison import Quantity, Row, of_step
+from runners.analysis.treatments import (
+    Effect,
+    Start,
+    Verdict,
+    carry_over,
+    compare,
+    start_from,
+    start_of,
+    usable,
+    without_spill_over,
+)
+from runners.design.session import ALONE, SHARED, SOLO
+from runners.readers import write
+from runners.readers.levels import ENOUGH_BEYOND
+from runners.readers.run import Run, Step
+from runners.storage.schema import InterleavedRecord
+
+#: Percentiles of one load: the column of the requests, and the level.
+LEVELS = {
+    "p50_us": ("response_us", 0.5),
+    "p90_us": ("response_us", 0.9),
+    "p99_us": ("response_us", 0.99),
+    "p999_us": ("response_us", 0.999),
+    "service_p50_us": ("service_us", 0.5),
+    "service_p90_us": ("service_us", 0.9),
+    "service_p99_us": ("service_us", 0.99),
+}
+UNDISTURBED, THROUGHPUT = "p99_undisturbed_us", "closed_loop_rps"
+#: Of the threads that respond; of the others (compilers, collectors, flushes, compaction), where these are known.
+CPU, BACKGROUND_CPU = "cpu_us", "background_cpu_us"
+#: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
+COUNTED = {
+    "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
+    "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
+    "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
+    "read_write_calls": Quantity("read_write_calls", "calls to read or write per request", "count"),
+}
+MEMORY, DISK = "rss_bytes", "disk_bytes"
+#: Of loads that were measured one after the other.
+OF_ROUNDS_ALONE = ("p50_us", "p90_us", "p99_us", "p999_us", CPU)
+QUANTITIES = {
+    each.name: each
+    for each in (
+        *OF_ROUNDS,
+        Quantity("service_p50_us", "service p50", "us"),
+        Quantity("service_p90_us", "service p90", "us"),
+        Quantity("service_p99_us", "service p99", "us"),
+        Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
+        Quantity(BACKGROUND_CPU, "CPU per request of background threads", "us"),
+        *COUNTED.values(),
+        Quantity(MEMORY, "memory", "bytes"),
+        Quantity(DISK, "room on the disk", "bytes"),
+    )
+}
+#: How a start offered its load: requests or slices of one schedule, or rounds of loads one after the other.
+REQUESTS, SLICES, ROUNDS = "requests", "slices", "rounds"
+LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What one block of interleaved trials found; `form`: REQUESTS, SLICES or ROUNDS.
+
+    `control`: the baseline's second process against its first, a row a quantity. `reference`: the values of the server
+    that does nothing. `late`: starts in which the generator was; `left_out`: those that could not be used, and why.
+    `without_stalls`: the share of time that the percentile without the machine's stalls leaves out. `carried_over`: by
+    how much a request takes longer or shorter after each target. `between_starts`: the share of the primary quantity's
+    variance that lies between starts, not between requests. `values`: by quantity and treatment, baseline and control
+    included, the value in each start, NaN where it was in none. `failed`: by treatment, requests that ended and those
+    of them that failed in each start, starts that were left out too. `start_s`: what one start takes.
+    """
+
+    name: str
+    form: str
+    baseline: str
+    primary: str
+    margin: float
+    planned: int
+    until: bool
+    starts: tuple[int, ...]
+    late: tuple[int, ...]
+    rows: tuple[Row, ...]
+    control: tuple[Row, ...]
+    reference: Mapping[str, float]
+    left_out: tuple[tuple[int, str], ...]
+    cpu_groups: str
+    without_stalls: float
+    carried_over: Mapping[str, float]
+    utilisation: float
+    between_starts: float
+    steps: tuple[str, ...]
+    values: Mapping[tuple[str, str], tuple[float, ...]]
+    failed: Mapping[str, tuple[tuple[int, int], ...]]
+    start_s: float
+
+    @property
+    def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
+        """By quantity and treatment, the ratio to the baseline in each start."""
+        return {
+            (quantity, name): tuple(
+                value / base
+                for value, base in zip(own, self.values[quantity, self.baseline], strict=True)
+                if math.isfinite(value)
+            )
+            for (quantity, name), own in self.values.items()
+            if name != self.baseline
+        }
+
+    @property
+    def treatments(self) -> tuple[str, ...]:
+        """What is compared with the baseline."""
+        return tuple(dict.fromkeys(row.treatment for row in self.rows))
+
+    @property
+    def unit(self) -> str:
+        """What was repeated."""
+        return "round" if self.form == ROUNDS else "start"
+
+    def costs(self, treatment: str) -> list[Row]:
+        """What a treatment is worse in beside the primary quantity, by more than a trifle."""
+        rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
+        return [row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST]
+
+    def row(self, quantity: str, treatment: str | None = None) -> Row | None:
+        """The row of a quantity, of the first treatment unless one is named."""
+        found = (row for row in self.rows if row.quantity.name == quantity and treatment in (None, row.treatment))
+        return next(found, None)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the control shows no difference in the primary quantity."""
+        return not any(row.decided for row in self.control if row.quantity.name == self.primary)
+
+    @property
+    def answered(self) -> bool:
+        """Whether every treatment's primary quantity differs, or is the same within the margin."""
+        rows = [row for row in self.rows if row.quantity.name == self.primary]
+        return bool(rows) and all(row.verdict != Verdict.INCONCLUSIVE for row in rows)
+
+    def as_json(self) -> dict[str, object]:
+        """The comparison as plain JSON values."""
+        return {
+            "name": self.name,
+            "baseline": self.baseline,
+            "primary": self.primary,
+            "margin": self.margin,
+            "starts": len(self.starts),
+            "trusted": self.trusted,
+            "start_s": self.start_s if math.isfinite(self.start_s) else None,
+            "rows": [row.as_json() for row in self.rows],
+            "control": [row.as_json() for row in self.control],
+        }
+
+
+def comparisons(run: Run) -> list[Comparison]:
+    """The comparisons of a run, in the order in which they were measured."""
+    blocks: dict[str, list[Step]] = {}
+    for step in run.steps:
+        about = step.record.interleaved
+        if step.kind in (SHARED, ALONE, SOLO) and about is not None:
+            blocks.setdefault(about.name, []).append(step)
+    return [comparison(steps) for steps in blocks.values() if any(step.kind in (SHARED, SOLO) for step in steps)]
+
+
+def comparison(steps: Sequence[Step]) -> Comparison:
+    """Compare the treatments of one block by the steps of its starts."""
+    about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
+    assert about is not None
+    shared = {step.record.round or 0: step for step in steps if step.kind == SHARED}
+    alone: dict[int, dict[str, float]] = defaultdict(dict)
+    solo: dict[int, dict[str, Step]] = defaultdict(dict)
+    for step in steps:
+        if step.kind in (ALONE, SOLO) and step.record.interleaved is not None:
+            number, arm = step.record.round or 0, step.record.interleaved.arm
+            if step.kind == SOLO:
+                solo[number][arm] = step
+            elif step.valid:
+                alone[number][arm] = facts.achieved_rps(step)
+    bad = {number: step for number, step in shared.items() if not (facts.quotable(step) or _partly(step))}
+    left_out = {number: facts.why_not(step) for number, step in bad.items()}
+    # a start whose load of all is not there yet was interrupted; rounds of an earlier lab have no such load
+    usable_ones = [number for number in sorted(shared or {*alone, *solo}) if number not in left_out]
+    form = ROUNDS if not shared else SLICES if any(_in_slices(step) for step in shared.values()) else REQUESTS
+    compared = (*about.treatments, *([about.control] if about.control else []))
+    names = (*compared, *([about.reference] if about.reference else []))
+    starts: dict[str, list[Start]] = defaultdict(list)
+    left: list[float] = []
+    for number in usable_ones:
+        if (start_step := shared.get(number)) is None:
+            found_in = _of_round(solo[number], names, alone[number])
+        else:
+            found_in = _starts(start_step, names, alone[number])
+            if machine_stalls.watched(start_step) and not start_step.frames["requests"].empty:
+                stalls = machine_stalls.stalls_of(start_step)
+                left.append(machine_stalls.outside(start_step.frames["requests"], stalls)[1])
+        for quantity, start in found_in.items():
+            starts[quantity].append(start)
+    rows, control, reference = [], [], dict[str, float]()
+    every: dict[tuple[str, str], tuple[float, ...]] = {}
+    between_starts = math.nan
+    for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
+        whole = [(start, _cut(start, len(compared))) for start in starts[quantity]]
+        own = [cut for _, cut in whole if usable([cut], 0)]
+        if not own:
+            continue
+        against = compared, about.treatments[0], about.smallest_difference, about.control or None
+        most_starts = about.planned_rounds if about.until else 0
+        found = compare(own, *against, most_starts)
+        if quantity == about.primary:
+            between_starts = found.between_starts
+        logs = np.array([start.logs for start in own])
+        base_value = math.exp(float(logs[:, 0].mean()))
+        count = dict(zip(compared, np.isfinite(logs).sum(axis=0).tolist(), strict=True))
+        levels = _solo(steps, quantity, usable_ones, compared) if form == REQUESTS else []
+        spilt: tuple[Effect, ...] = ()
+        if levels:
+            base_value = math.exp(float(np.mean([start.logs[0] for start in levels])))
+            of_levels = compare(levels, *against, most_starts)
+            found = without_spill_over(found, of_levels)
+            spilt = of_levels.effects
+        rows += [
+            _row(QUANTITIES[quantity], about, each, base_value, count[each.treatment], each in spilt)
+            for each in found.effects
+        ]
+        if found.control is not None:
+            control.append(_row(QUANTITIES[quantity], about, found.control, base_value, count[about.control]))
+        if about.reference:
+            reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start, cut in whole if usable([cut], 0)])))
+        for index, name in enumerate(compared):
+            every[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
+    return Comparison(
+        about.name, form, about.treatments[0], about.primary, about.smallest_difference, about.planned_rounds,
+        about.until, tuple(usable_ones),
+        tuple(n for n in usable_ones if n in shared and facts.only_late(shared[n])),
+        tuple(rows), tuple(control), reference, tuple(left_out.items()), about.cpu_groups,
+        float(np.mean(left)) if left else math.nan,
+        _carried_over([shared[number] for number in usable_ones if number in shared]),
+        max((_utilisation(shared[n], alone[n]) for n in usable_ones if n in shared), default=math.nan),
+        between_starts, tuple(step.name for step in steps if step.kind == (SOLO if form == ROUNDS else SHARED)), every,
+        _failed(list(shared.values()), compared), _start_s(steps),
+    )  # fmt: skip
+
+
+def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
+    """A percentile of the loads alone, by start; empty unless every treatment has one in each of the starts."""
+    if quantity not in LEVELS:
+        return []
+    column, level = LEVELS[quantity]
+    found: dict[int, dict[str, float]] = defaultdict(dict)
+    for step in steps:
+        about = step.record.interleaved
+        if step.kind == SOLO and about is not None and facts.quotable(step):
+            value = facts.at(step, level, column.removesuffix("_us"))
+            if value is not None and value.value > 0 and facts.samples(step) * (1 - level) >= ENOUGH_BEYOND:
+                found[step.record.round or 0][about.arm] = value.value
+    whole = all(set(names) <= found[number].keys() for number in starts)
+    return [start_from(found[number], names) for number in starts] if whole else []
+
+
+def _cut(start: Start, treatments: int) -> Start:
+    """A start without the server that does nothing, which is the last."""
+    return Start(start.logs[:treatments], start.left_out[:, :treatments])
+
+
+def _in_slices(step: Step) -> bool:
+    return step.record.offered_rps is None
+
+
+def _partly(step: Step) -> bool:
+    """Whether a load tells something though it is not valid: its generator was late, or it was a closed loop."""
+    return facts.only_late(step) or (_in_slices(step) and step.valid)
+
+
+def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Requests that ended and those of them that failed, by treatment and start: without a response, or 400 and above.
+
+    What had no response when the load ended, or was never sent, says nothing of the server.
+    """
+    found: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    for step in shared:
+        targets, requests = step.frames["targets"], step.frames["requests"]
+        refused = dict(zip(targets["target"], targets["non_2xx"].fillna(0), strict=True))
+        for name in names:
+            fates = requests["fate"][requests["target"] == name].value_counts()
+            failed, completed = (int(fates.get(fate, 0)) for fate in ("failed", "completed"))
+            found[name].append((failed + completed, failed + int(refused.get(name, 0))))
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def _start_s(steps: Sequence[Step]) -> float:
+    """The median time from the first load of a start to the end of its last one; NaN without any."""
+    ends: dict[int, list[int]] = defaultdict(list)
+    for step in steps:
+        ends[step.record.round or 0] += [step.record.started_unix_us, step.record.ended_unix_us]
+    return float(np.median([max(each) - min(each) for each in ends.values()])) / 1e6 if ends else math.nan
+
+
+def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
+    """Every quantity that one start tells, by its name; NaN of treatments that were not in it."""
+    requests, on_time, targets = step.frames["requests"], _on_time(step), step.frames["targets"]
+    present = [name for name in names if name in set(targets["target"])]
+    fewest = int(requests["target"].value_counts().reindex(present, fill_value=0).min())
+    found = {
+        name: start_of(requests, names, level, column)
+        for name, (column, level) in LEVELS.items()
+        if fewest * (1 - level) >= ENOUGH_BEYOND and (column != "response_us" or level <= on_time)
+    }
+    if machine_stalls.watched(step) and "p99_us" in found:
+        kept, _ = machine_stalls.outside(requests, machine_stalls.stalls_of(step))
+        found[UNDISTURBED] = start_of(kept, names, 0.99)
+    served = dict(zip(targets["target"], targets["served"], strict=True))
+    used = {
+        each.name: (each.cpu_s - (each.background_cpu_s or 0.0)) / served[each.name] * 1e6
+        for each in step.record.targets
+        if each.cpu_s and served.get(each.name)
+    }
+    background = {
+        each.name: each.background_cpu_s / served[each.name] * 1e6
+        for each in step.record.targets
+        if each.background_cpu_s and served.get(each.name)
+    }
+    if _in_slices(step):
+        alone = dict(zip(targets["target"], targets["achieved_rps"], strict=True))
+    counted = {
+        quantity: {
+            each.name: value / served[each.name]
+            for each in step.record.targets
+            if (value := getattr(each, quantity)) and served.get(each.name)
+        }
+        for quantity in COUNTED
+    }
+    values_of: dict[str, Mapping[str, float]] = {
+        CPU: used,
+        BACKGROUND_CPU: background,
+        **counted,
+        THROUGHPUT: alone,
+        MEMORY: {each.name: float(each.rss_bytes) for each in step.record.targets if each.rss_bytes},
+        DISK: {each.name: each.disk_bytes for each in step.record.targets if each.disk_bytes},
+    }
+    read = {name: start_from(values, names) for name, values in values_of.items() if _of_all(values, present)}
+    return {**found, **read}
+
+
+def _of_all(values: Mapping[str, float], names: Sequence[str]) -> bool:
+    return bool(names) and all(values.get(name, 0.0) > 0 for name in names)
+
+
+def _of_round(solo: Mapping[str, Step], names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
+    """Every quantity of a round of an earlier lab; NaN of treatments whose load can't be quoted."""
+    values: dict[str, dict[str, float]] = defaultdict(dict)
+    values[THROUGHPUT] |= {name: rps for name, rps in alone.items() if rps > 0}
+    for name, step in solo.items():
+        process, store = step.record.process_after, step.record.store_after
+        read = {quantity: value for quantity, value in of_step(step).items() if quantity in OF_ROUNDS_ALONE}
+        read = read if facts.quotable(step) else {}
+        read |= {MEMORY: float(process.rss_anon_bytes or 0), DISK: float(store.disk_bytes or 0)}
+        for quantity, value in read.items():
+            # what a load has written depends on how much was offered; what lies there after the same fill does not
+            if value > 0 and (quantity != DISK or step.workload != "put"):
+                values[quantity][name] = value
+    return {quantity: start_from(each, names) for quantity, each in values.items() if len(each) > 1}
+
+
+def _on_time(step: Step) -> float:
+    """Up to which percentile (0..1) of the response times the generator's own lateness does not matter.
+
+    It is in the response times of all targets alike and would hide a difference; service times don't hold it.
+    """
+    if step.valid:
+        return 1.0
+    percent = facts.number(step, "kept_up_to")
+    return percent / 100 if write.known(percent) else 0.0
+
+
+def _row(
+    quantity: Quantity, about: InterleavedRecord, effect: Effect, base_value: float, starts: int,
+    spill_over: bool = False,
+) -> Row:  # fmt: skip
+    change, base = effect.change, about.treatments[0]
+    return Row(
+        quantity, base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high, effect.verdict,
+        base_value, base_value * (1 + change.value), starts, effect.starts_needed, spill_over,
+    )  # fmt: skip
+
+
+def _carried_over(steps: Sequence[Step]) -> dict[str, float]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for step in steps:
+        for name, shift in carry_over(step.frames["requests"]).items():
+            found[name].append(shift)
+    return {name: float(np.mean(shifts)) for name, shifts in found.items()}
+
+
+def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
+    """The share of the core that the offered rates take, from what each server reached alone; NaN if not known."""
+    targets = step.frames["targets"]
+    rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
+    known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]
+    return sum(known) if known else math.nan
