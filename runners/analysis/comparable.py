@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runners.analysis import facts
-from runners.analysis.comparison import LEVELS, Row
 from runners.analysis.finding import Finding
 from runners.analysis.floors import unresolved
 from runners.analysis.intervals import Bounded
+from runners.analysis.quantities import LEVELS, Row
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import P99, made
 from runners.readers import write

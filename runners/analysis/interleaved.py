@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from runners.analysis import facts, machine_stalls
-from runners.analysis.comparison import QUANTITIES as OF_ROUNDS
-from runners.analysis.comparison import Quantity, Row, of_step
+from runners.analysis.quantities import QUANTITIES as OF_ROUNDS
+from runners.analysis.quantities import Quantity, Row, of_step
 from runners.analysis.treatments import (
     Effect,
     Start,

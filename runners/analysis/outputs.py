@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
-from runners.analysis.comparison import ALPHA, welch_half
+from runners.analysis.quantities import ALPHA, welch_half
 from runners.audit.figures import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
 from runners.errors import PlanError

@@ -28,8 +28,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.stats import multivariate_t, norm, t
 
-from runners.analysis.comparison import Verdict as Verdict
 from runners.analysis.intervals import Bounded
+from runners.analysis.quantities import Verdict as Verdict
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.levels import rank
 

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runners.bench.row import Row, keep
-from runners.fleet import cluster
-from runners.fleet.cluster import LEASE_S, RENEW_S, SERVER, Fleet
+from runners.fleet import workers
+from runners.fleet.workers import LEASE_S, RENEW_S, SERVER, Fleet
 
 #: Hosts that one scheduler has to serve.
 GOAL_HOSTS = 200
@@ -122,7 +122,7 @@ def row(found: Sequence[Costs]) -> Row:
 def main() -> None:
     """Measure, simulate, print one line."""
     found = []
-    with cluster.local(2) as fleet:
+    with workers.local(2) as fleet:
         for _ in range(ROUNDS):
             found.append(measured(fleet))
     result = row(found)

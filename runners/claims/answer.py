@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from runners.analysis import comparable, facts, floors, intervals, tail_attribution
-from runners.analysis.comparison import of_step
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
+from runners.analysis.quantities import of_step
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.design.shape import STABLE_SHARE
 from runners.readers import write

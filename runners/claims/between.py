@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from runners.analysis import comparable, facts
-from runners.analysis.comparison import (
+from runners.analysis.intervals import Bounded, difference
+from runners.analysis.quantities import (
     ALPHA,
     AT_MOST,
     LEVELS,
@@ -29,7 +30,6 @@ from runners.analysis.comparison import (
     signed,
     welch_half,
 )
-from runners.analysis.intervals import Bounded, difference
 from runners.analysis.treatments import starts_needed, verdict
 from runners.readers import write
 from runners.readers.run import Run, Step

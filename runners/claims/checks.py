@@ -20,7 +20,7 @@ from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Check
 from runners.claims.executions import Knee, knees
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
-from runners.design.stores import CEILING
+from runners.design.storage_engines import CEILING
 from runners.readers import write
 from runners.readers.outputs import find_outputs
 from runners.readers.run import Run, Step

@@ -15,13 +15,13 @@ from runners.claims import (
     cluster,
     executions,
     faults,
-    history,
     hosts,
-    instrument,
     interleaved,
     profile,
     rate_steps,
     stores,
+    trends,
+    validation,
 )
 from runners.claims.checks import NOTHING_TO_LOOK_AT, checks, cross_checks
 from runners.claims.conclusion import Check, Claims, Conclusion
@@ -46,9 +46,9 @@ ANALYSERS: tuple[Analyser, ...] = (
     rate_steps.analyse,
     interleaved.analyse,
     stores.analyse,
-    instrument.analyse,
+    validation.analyse,
     closed_loop.analyse,
-    history.analyse,
+    trends.analyse,
     hosts.analyse,
 )
 

@@ -11,7 +11,7 @@ from runners.analysis.knee import Answer, Kind
 from runners.claims import climbing
 from runners.claims.climbing import Ladder, ladders, ranked, rate_interval
 from runners.claims.conclusion import Claims
-from runners.design.stores import CEILING
+from runners.design.storage_engines import CEILING
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity

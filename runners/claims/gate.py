@@ -20,9 +20,9 @@ from enum import StrEnum
 import numpy as np
 from scipy.stats import t
 
-from runners.analysis.comparison import Row, changed, signed
 from runners.analysis.interleaved import Comparison
 from runners.analysis.intervals import Bounded, difference
+from runners.analysis.quantities import Row, changed, signed
 from runners.analysis.treatments import ALPHA, FEWEST_STARTS
 from runners.claims.between import Compared
 from runners.design.objective import ERRORS, ChangeLimit

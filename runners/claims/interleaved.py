@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from runners.analysis import facts
-from runners.analysis.comparison import Row, absolute, changed, signed
 from runners.analysis.finding import Finding
 from runners.analysis.interleaved import QUANTITIES, REQUESTS, ROUNDS, Comparison, comparisons
+from runners.analysis.quantities import Row, absolute, changed, signed
 from runners.analysis.treatments import Verdict
 from runners.claims.conclusion import Check, Claims
 from runners.claims.questions import Answer, Answering, Evidence

@@ -14,11 +14,11 @@ from enum import StrEnum
 from functools import cached_property
 
 from runners.analysis import facts
-from runners.analysis.comparison import changed
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.knee import Kind
+from runners.analysis.quantities import changed
 from runners.claims import executions, profile
 from runners.claims.climbing import Ladder, between, ladders, rate_interval
 from runners.readers import write

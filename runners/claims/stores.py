@@ -18,7 +18,7 @@ from runners.claims import executions
 from runners.claims.conclusion import Claims
 from runners.claims.executions import Knee
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
-from runners.design.stores import CEILING, REFERENCE
+from runners.design.storage_engines import CEILING, REFERENCE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity

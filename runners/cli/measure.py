@@ -127,7 +127,7 @@ def load(
         return
     if resume is not None:
         raise click.UsageError("--resume is for runs of this machine; a load on a fleet is begun again")
-    from runners.fleet.cluster import opened
+    from runners.fleet.workers import opened
 
     with opened(scheduler, hosts, tls, no_tls) as fleet:
         measure_and_print(lambda: load_on_fleet(given, fleet), as_json)
@@ -227,7 +227,7 @@ def campaign(
     if dry_run or not (scheduler or hosts):
         ended = measure_campaign(file, dry_run, out)
     else:
-        from runners.fleet.cluster import opened
+        from runners.fleet.workers import opened
 
         with opened(scheduler, hosts, tls, no_tls) as fleet:
             ended = measure_campaign(file, dry_run, out, fleet)

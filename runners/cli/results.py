@@ -265,7 +265,7 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     Figures are latencies, throughputs, and the shares of frames in profiles; one on one class of machine at a time.
     Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
     """
-    from runners.claims.history import findings, frame_trends, trends
+    from runners.claims.trends import findings, frame_trends, trends
     from runners.readers.history import open_history
     from runners.storage.run_folder import REFERENCE, RUNS
 

@@ -47,7 +47,7 @@ from runners.storage.stacks import encoded, speedscope
 from runners.targets.revision import at_revision
 
 if TYPE_CHECKING:
-    from runners.fleet.cluster import Fleet
+    from runners.fleet.workers import Fleet
 
 JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
 FEWEST_RUNS, MOST_RUNS = 3, 10  # of a target that is compared with kept runs
@@ -82,8 +82,8 @@ def load_target(given: Mapping[str, object], resume: Path | None = None) -> RunF
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
     """Load a target on the first host of a fleet, from the others; gives the run's folder here. Raises LabError."""
-    from runners.fleet.cluster import SERVER
     from runners.fleet.jobs import HostRunner
+    from runners.fleet.workers import SERVER
 
     hosts = fleet.hosts(SERVER)
     if not hosts:

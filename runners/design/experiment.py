@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from runners.design import ablations, report_3, report_4, report_5, stores
+from runners.design import ablations, report_3, report_4, report_5, storage_engines
 from runners.design.comparison import Until
 from runners.design.ladder import SEARCH_STEP_S
 from runners.design.objective import Objective
@@ -86,7 +86,7 @@ LADDER_3 = (
     Parameter("get_executions", ",".join(GET_WAYS), "ways to run a GET", choices=_WAYS, several=True),
     Parameter("connections", report_3.CONNECTIONS, "connections of the ladders", "connections", low=1, high=10_000),
 )
-_STORES = tuple(stores.STORES)
+_STORES = tuple(storage_engines.STORES)
 STORES_6 = (
     *(parameter for parameter in LADDER if parameter.name != "rate_rps"),
     Parameter("stores", ",".join(_STORES), "stores to measure", choices=_STORES, several=True),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from runners.analysis import instrument
-from runners.claims.instrument import FLOORS, OURS
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, verdict_of
+from runners.claims.validation import FLOORS, OURS
 from runners.design.block import Block, FaultInjection, FixedTrials
 from runners.design.parameter import Value, listed
 from runners.design.session import ROUND, Freeze, Session, Trial

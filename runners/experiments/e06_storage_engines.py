@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from runners.analysis import facts
 from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
-from runners.design import stores
+from runners.design import storage_engines
 from runners.design.block import Block, FixedRate
 from runners.design.ladder import WarmServer, knees_of
 from runners.design.objective import Objective
@@ -22,27 +22,27 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The knees of the stores in one search, PUT and then GET; then two of them at one rate and by one schedule."""
     size, connections = str(asked["size"]), int(asked["connections"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
-    chosen, found = stores.settings(str(asked["stores"]), size), list[Block]()
+    chosen, found = storage_engines.settings(str(asked["stores"]), size), list[Block]()
     for workload, keys in (
-        (stores.put(size), ("put", "leveldb", "nothing", "files", "tuned", "memory")),
-        (stores.get(size), ("get", "written", "room", "memory")),
+        (storage_engines.put(size), ("put", "leveldb", "nothing", "files", "tuned", "memory")),
+        (storage_engines.get(size), ("get", "written", "room", "memory")),
     ):
-        measured = stores.measured(chosen, workload, size)
+        measured = storage_engines.measured(chosen, workload, size)
         servers = [WarmServer(setting, workload, SIZES[size]) for setting in measured]
         title = f"{workload.label}: the knees of all stores, by slices in random order"
-        plan = stores.LADDERS[size]
+        plan = storage_engines.LADDERS[size]
         found += knees_of(workload.name, title, servers, plan, objective, connections, questions=keys)
-    for workload in (stores.put(size), stores.get(size)):
-        if profiled := tuple(each for each in stores.PROFILED if each in chosen):
+    for workload in (storage_engines.put(size), storage_engines.get(size)):
+        if profiled := tuple(each for each in storage_engines.PROFILED if each in chosen):
             fixed = FixedRate(
                 f"profiled-{workload.name}", f"{workload.label} of two stores at one rate, with profiles", profiled,
-                workload, stores.sized(size), connections=connections, profile=listed(asked["profile"]),
+                workload, storage_engines.sized(size), connections=connections, profile=listed(asked["profile"]),
                 questions=("median",),
             )  # fmt: skip
             found.append(fixed)
-            if len(profiled) > 1 and workload.name in stores.COMPARED[size]:
-                name, plan_s = f"{fixed.name}-compared", stores.STARTS[size]
-                found.append(fixed.compared(name, plan_s, stores.MARGIN, ("median",)))
+            if len(profiled) > 1 and workload.name in storage_engines.COMPARED[size]:
+                name, plan_s = f"{fixed.name}-compared", storage_engines.STARTS[size]
+                found.append(fixed.compared(name, plan_s, storage_engines.MARGIN, ("median",)))
     return tuple(found)
 
 

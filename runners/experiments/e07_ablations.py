@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.analysis.comparison import changed
 from runners.analysis.interleaved import comparisons
+from runners.analysis.quantities import changed
 from runners.analysis.treatments import Verdict as Found
 from runners.claims import interleaved, questions
 from runners.claims.interleaved import differs

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runners.claims.history import JUDGED, SENTINEL, Trend, trends_of
 from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict
+from runners.claims.trends import JUDGED, SENTINEL, Trend, trends_of
 from runners.readers import write
 
 

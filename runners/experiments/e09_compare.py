@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runners.analysis.comparison import QUANTITIES, Quantity
+from runners.analysis.quantities import QUANTITIES, Quantity
 from runners.claims import interleaved
 from runners.claims.questions import Answer, Asked, Evidence, Question
 from runners.design import comparison

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from runners.claims.history import Trend, trends
+from runners.claims.trends import Trend, trends
 from runners.design.experiment import experiment
 from runners.errors import LabError
 from runners.experiments import e08_history

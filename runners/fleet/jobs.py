@@ -27,8 +27,8 @@ from runners.design.campaign import Job
 from runners.design.experiment import LISTEN, OF_HOST
 from runners.errors import MeasureError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Outcome, Results, Watch
-from runners.fleet.cluster import LEASE_S, SERVER, Fleet, Host, environment, lease_over
 from runners.fleet.shares import LostHostError
+from runners.fleet.workers import LEASE_S, SERVER, Fleet, Host, environment, lease_over
 from runners.process.supervisor import start
 from runners.storage.run_folder import RunFolder
 from runners.targets.base import log_tail

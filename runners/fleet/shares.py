@@ -322,9 +322,9 @@ def sending(generators: int) -> Iterator[Sender]:
     if not os.environ.get(SCHEDULER_VARIABLE):
         yield SharedSender([LocalSeat(f"local-{place}") for place in range(1, generators + 1)])
         return
-    from runners.fleet import cluster  # here, because a lab without a fleet needs no dask
+    from runners.fleet import workers  # here, because a lab without a fleet needs no dask
 
-    with cluster.from_environment() as fleet:
+    with workers.from_environment() as fleet:
         yield SharedSender(fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
 
 

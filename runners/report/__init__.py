@@ -9,14 +9,14 @@ from runners.report.closed_loop import loop_curves, loop_rates, probes
 from runners.report.cluster import outage
 from runners.report.comparison import interleaved
 from runners.report.flamegraph import differential, flamegraph
-from runners.report.history import history
-from runners.report.instrument import floors, staircase, stall
 from runners.report.ladder import knees_of as knees
 from runners.report.ladder import ladder
 from runners.report.overview import by_rate
 from runners.report.report import render
 from runners.report.spectrum import spectrum
 from runners.report.timeline import timeline
+from runners.report.trends import history
+from runners.report.validation import floors, staircase, stall
 
 __all__ = [
     "by_rate",

@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from runners.analysis import facts
-from runners.analysis.comparison import Floats, Row, absolute, signed
 from runners.analysis.interleaved import BACKGROUND_CPU, REQUESTS, ROUNDS, SLICES, Comparison, comparisons
+from runners.analysis.quantities import Floats, Row, absolute, signed
 from runners.claims.conclusion import Conclusion
 from runners.claims.interleaved import anchor
 from runners.readers import write

@@ -28,14 +28,14 @@ from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.cluster import client_lock_section, keys_section, outage_section, shared_response_sections
 from runners.report.comparison import interleaved_sections
 from runners.report.flamegraph import FlameGraph, differential, flamegraph, name_of
-from runners.report.history import section as history_section
-from runners.report.instrument import BUILDERS as INSTRUMENT
 from runners.report.ladder import PUBLISHED_TEXT, beside_published, knee_sections, ladder_section
 from runners.report.section import Section, Shown, shown_of
 from runners.report.spectrum import spectrum
 from runners.report.stores import sections as store_sections
 from runners.report.tables import Table
 from runners.report.timeline import attribution_of, timeline, timeline_data
+from runners.report.trends import section as history_section
+from runners.report.validation import BUILDERS as INSTRUMENT
 
 MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18
 MOST_SHARES = 6

@@ -20,9 +20,9 @@ from scipy.stats import t
 
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
-from runners.analysis.comparison import Quantity, Row, absolute
 from runners.analysis.interleaved import QUANTITIES, Comparison
 from runners.analysis.intervals import Bounded
+from runners.analysis.quantities import Quantity, Row, absolute
 from runners.analysis.treatments import ALPHA
 from runners.audit.audit import Audit
 from runners.audit.figures import achieved_rps, at, largest_us, samples

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
 from runners.analysis import facts, floors
-from runners.analysis.comparison import of_step
+from runners.analysis.quantities import of_step
 from runners.claims import profile
 from runners.claims.climbing import ladders
 from runners.design.session import ALONE, SOLO

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from runners.analysis.comparison import signed
 from runners.analysis.intervals import Bounded
+from runners.analysis.quantities import signed
 from runners.claims.conclusion import Conclusion
 from runners.claims.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference, stores, times, verdict
 from runners.readers import write

@@ -18,7 +18,7 @@ from runners.analysis import floors
 from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, run_to_run_us, tick_of
 from runners.analysis.intervals import Bounded
 from runners.claims.checks import checks
-from runners.design import ablations, report_5, stores
+from runners.design import ablations, report_5, storage_engines
 from runners.design.shape import SENTINEL, SENTINEL_RPS, SIZES
 from runners.readers.run import Step
 from runners.report import style
@@ -76,7 +76,7 @@ def test_too_few_seconds_tell_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["quick", "full"])
 def test_floors_last_long_enough_to_tell(size: str) -> None:
-    for sized in (ablations.sized, stores.sized, report_5.sized):
+    for sized in (ablations.sized, storage_engines.sized, report_5.sized):
         assert sized(size).floor_s > FEWEST_REPEATS < SIZES[size].floor_s
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from runners.analysis.comparison import QUANTITIES, Verdict
+from runners.analysis.quantities import QUANTITIES, Verdict
 from runners.claims.between import differing, pairs, sentences, welch
 from runners.cli import lab, work
 from runners.cli.work import compare_folders

@@ -9,7 +9,7 @@ import pytest
 
 from runners.analysis.facts import achieved_rps
 from runners.claims.answer import FILL, writes_rps
-from runners.design.stores import STORES, get
+from runners.design.storage_engines import STORES, get
 from runners.design.workload import FILL_RPS
 from runners.readers.reading import read_step
 from runners.readers.run import Step

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.analysis.comparison import Row, Verdict
 from runners.analysis.interleaved import QUANTITIES, REQUESTS, Comparison
+from runners.analysis.quantities import Row, Verdict
 from runners.claims.conclusion import Check
 from runners.claims.gate import Outcome, errors, exit_code, judge
 from runners.design.objective import ChangeLimit

@@ -8,8 +8,8 @@ import math
 import msgspec
 import pytest
 
-from runners.analysis.comparison import changed
 from runners.analysis.finding import Finding
+from runners.analysis.quantities import changed
 from runners.claims.questions import (
     TAIL_MARGIN,
     Answer,

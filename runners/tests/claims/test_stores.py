@@ -15,7 +15,7 @@ from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.parameter import validate
 from runners.design.shape import SIZES, Shape
-from runners.design.stores import KEYS, LADDERS, PROFILED, STORES, get, put, settings
+from runners.design.storage_engines import KEYS, LADDERS, PROFILED, STORES, get, put, settings
 from runners.design.workload import Workload
 from runners.experiments.registry import planned_s
 from runners.readers import write

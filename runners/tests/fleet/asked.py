@@ -7,7 +7,7 @@ import time
 
 from distributed import get_worker
 
-from runners.fleet import cluster
+from runners.fleet import workers
 
 
 def host_pid(_lease: str) -> int:
@@ -17,7 +17,7 @@ def host_pid(_lease: str) -> int:
 def held(seconds: float, lease: str) -> float:
     """Work until nobody wants it any more, for so long at most."""
     began = time.monotonic()
-    while time.monotonic() - began < seconds and not cluster.lease_over(lease, began):
+    while time.monotonic() - began < seconds and not workers.lease_over(lease, began):
         time.sleep(0.05)
     return time.monotonic() - began
 

@@ -20,9 +20,9 @@ import pytest
 from runners.design.campaign import Job
 from runners.errors import MeasureError
 from runners.execution.campaign import Outcome, Results
-from runners.fleet import cluster, jobs
-from runners.fleet.cluster import Fleet
+from runners.fleet import jobs, workers
 from runners.fleet.shares import LostHostError
+from runners.fleet.workers import Fleet
 from runners.tests.waiting import until
 
 #: A folder in which the stand-in for a lab notes what it does, by a variable of the workers.
@@ -45,7 +45,7 @@ def measured(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
     (notes / f"{asked.address}-{os.getpid()}-{time.time_ns()}").touch()
     began = time.monotonic()
     while time.monotonic() - began < 0.6 or (notes / STAND_STILL).exists():
-        if cluster.lease_over(lease, began):
+        if workers.lease_over(lease, began):
             raise LostHostError("the job's host", "its lease was not renewed", "begin again")
         time.sleep(0.02)
     manifest = json.dumps({"status": "complete", "address": asked.address, "experiment": "load"}).encode()
@@ -92,7 +92,7 @@ def notes(kept: Path) -> Path:
 @pytest.fixture(scope="module")
 def fleet(kept: Path) -> Iterator[Fleet]:
     """Three hosts, which the tests share."""
-    with cluster.local(3) as found:
+    with workers.local(3) as found:
         yield found
 
 
@@ -167,7 +167,7 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
 ) -> None:
     monkeypatch.setattr(jobs, "ALONE_S", 1.0)
     results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(5)
-    with cluster.local(2) as fleet:
+    with workers.local(2) as fleet:
         failure: list[BaseException] = []
 
         def carry_out() -> None:
@@ -179,7 +179,7 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
         carrying = threading.Thread(target=carry_out)
         carrying.start()
         assert until(lambda: len(names(notes)) >= 3)
-        monkeypatch.setattr(cluster, "LEASE_S", 2.0)
+        monkeypatch.setattr(workers, "LEASE_S", 2.0)
         (notes / STAND_STILL).touch()
         fleet.client.cluster.sync(fleet.client.cluster.scheduler.close)
         carrying.join(60)
@@ -187,7 +187,7 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
     there = complete(results)
     assert len(there) < 5
     (notes / STAND_STILL).unlink()
-    with cluster.local(2) as fleet:
+    with workers.local(2) as fleet:
         ended = jobs.spread(wanted, fleet, results, Watch())
     assert complete(results) == [job.address for job in wanted]
     assert len({outcome.address for outcome in ended.outcomes}) == 5

@@ -13,11 +13,11 @@ import asyncssh
 import pytest
 
 from runners.errors import PlanError
-from runners.fleet import cluster
-from runners.fleet.cluster import GENERATOR, Tls
+from runners.fleet import workers
+from runners.fleet.workers import GENERATOR, Tls
 from runners.tests.fleet.asked import host_pid
-from runners.tests.fleet.test_cluster import listening
-from runners.tests.fleet.test_cluster import tls as tls  # the fixture
+from runners.tests.fleet.test_workers import listening
+from runners.tests.fleet.test_workers import tls as tls  # the fixture
 from runners.tests.waiting import gone
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
@@ -76,7 +76,7 @@ def port() -> Iterator[int]:
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_hosts_are_started_by_ssh_listen_on_their_address_alone_and_end(port: int, tls: Tls, encrypted: bool) -> None:
     reached = {"port": port, "known_hosts": None, "username": "anybody"}
-    with cluster.by_ssh(HOSTS, tls if encrypted else None, reached) as fleet:
+    with workers.by_ssh(HOSTS, tls if encrypted else None, reached) as fleet:
         hosts = fleet.hosts()
         assert [host.name for host in hosts] == list(HOSTS)
         assert [host.ip for host in hosts] == list(HOSTS)
@@ -88,6 +88,6 @@ def test_hosts_are_started_by_ssh_listen_on_their_address_alone_and_end(port: in
 
 def test_hosts_without_tls_are_refused_unless_the_network_is_ones_own() -> None:
     with pytest.raises(PlanError, match="may run code"):
-        cluster.opened(None, "a,b", None, no_tls=False)
+        workers.opened(None, "a,b", None, no_tls=False)
     with pytest.raises(PlanError, match="give one"):
-        cluster.opened("tcp://a:1", "a,b", None, no_tls=False)
+        workers.opened("tcp://a:1", "a,b", None, no_tls=False)

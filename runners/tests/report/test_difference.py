@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from runners.analysis.comparison import QUANTITIES, Row, Verdict
+from runners.analysis.quantities import QUANTITIES, Row, Verdict
 from runners.report.comparison import MOST_TIMES, drawn
 
 

@@ -19,10 +19,10 @@ import pytest
 from distributed import Security
 
 from runners.errors import MeasureError, PlanError
-from runners.fleet import cluster
+from runners.fleet import workers
 from runners.fleet.clocks import Clock
-from runners.fleet.cluster import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
 from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, SharedSender, load_files
+from runners.fleet.workers import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
 from runners.generators.load import LoadSpec
 from runners.readers.requests_log import read_requests_log
 from runners.storage.run_folder import runs
@@ -39,7 +39,7 @@ from runners.toolchain.tools import ROOT
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
     """Three hosts, each a process."""
-    with cluster.local(3) as found:
+    with workers.local(3) as found:
         yield found
 
 
@@ -114,7 +114,7 @@ def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: P
 
 @pytest.mark.long
 def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path) -> None:
-    with cluster.local(1) as fleet, servers.idle() as url:
+    with workers.local(1) as fleet, servers.idle() as url:
         host = fleet.hosts()[0]
         pid = fleet.on(host, SERVER, threading.Event(), host_pid)
         found: list[BaseException] = []
@@ -151,22 +151,22 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
 
 
 def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "CONNECT_S", 5.0)
-    with cluster.local(1, tls, processes=False) as fleet:
+    monkeypatch.setattr(workers, "CONNECT_S", 5.0)
+    with workers.local(1, tls, processes=False) as fleet:
         (host,) = fleet.hosts()
         assert host.address.startswith("tls://127.0.0.1:")
         clock = Clock.estimate(fleet.exchanges(host))
         assert abs(clock.offset_ns) <= clock.uncertainty_ns
-        scheduler = cluster.environment(fleet, host)[SCHEDULER_VARIABLE]
-        with cluster.connected(scheduler, tls) as again:
+        scheduler = workers.environment(fleet, host)[SCHEDULER_VARIABLE]
+        with workers.connected(scheduler, tls) as again:
             assert [each.address for each in again.hosts()] == [host.address]
         with pytest.raises(PlanError, match="--tls"):
-            cluster.connected(scheduler)
+            workers.connected(scheduler)
         other = Security.temporary()
         stranger = Path(tls.ca).parent / "stranger.pem"
         stranger.write_text(other.tls_client_cert + other.tls_client_key)
         with pytest.raises(PlanError, match="does not answer"):
-            cluster.connected(scheduler, Tls(stranger, stranger, stranger))
+            workers.connected(scheduler, Tls(stranger, stranger, stranger))
 
 
 @pytest.mark.long
@@ -185,8 +185,8 @@ def test_a_load_is_shared_over_tls_by_certificates_made_as_the_page_says(tmp_pat
         f'name: idle\ncommand: [{reference}, --kind, server, "http://127.0.0.1:{{port}}"]\n'
         "url: http://127.0.0.1:{port}\nworkloads: {get: {path: /}}\n"
     )
-    with cluster.local(3, Tls(*files)) as fleet:
-        scheduler = cluster.environment(fleet, fleet.hosts()[0])[SCHEDULER_VARIABLE]
+    with workers.local(3, Tls(*files)) as fleet:
+        scheduler = workers.environment(fleet, fleet.hosts()[0])[SCHEDULER_VARIABLE]
         assert scheduler.startswith("tls://")
         done = lab(
             "load", "--target", str(tmp_path / "target.yaml"), "--scheduler", scheduler, "--tls", *map(str, files),

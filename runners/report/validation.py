@@ -13,9 +13,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFo
 
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Floor, Stall, stalls
-from runners.claims import instrument as claims
+from runners.claims import validation as claims
 from runners.claims.conclusion import Conclusion
-from runners.claims.instrument import OURS, ordered
+from runners.claims.validation import OURS, ordered
 from runners.readers import timer, write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from runners.claims.conclusion import Conclusion
-from runners.claims.history import Trend, analyse, trends_of
+from runners.claims.trends import Trend, analyse, trends_of
 from runners.readers import write
 from runners.readers.run import Run
 from runners.report import style

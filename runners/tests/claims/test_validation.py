@@ -10,7 +10,7 @@ from runners.analysis import facts, instrument
 from runners.analysis.instrument import stall
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES
-from runners.claims.instrument import analyse
+from runners.claims.validation import analyse
 from runners.tests.fixtures.fake_rounds import FREEZES_S, STALL_RPS, round_of, run_of, stall_of
 from runners.tests.report import steps
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from runners.claims.conclude import conclude
-from runners.claims.history import Trend, findings, frame_trends, sentinels, trends
+from runners.claims.trends import Trend, findings, frame_trends, sentinels, trends
 from runners.cli import lab
 from runners.readers.reading import read_run
 from runners.readers.severity import Severity
