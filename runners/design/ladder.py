@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
@@ -292,84 +291,55 @@ def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: f
     return Trial(name, RATE_STEP, server.workload, Rate(rps, "a rate step of a ladder"), shape)
 
 
-def around_the_knee(
-    name: str,
-    title: str,
-    server: WarmServer,
-    plan: LadderSize,
-    objective: Objective,
-    connections: int,
-    published: tuple[tuple[str, float], ...] = (),
-    profile: tuple[str, ...] = (),
-    questions: tuple[str, ...] = (),
-) -> KneeSearch | Ladder:
-    """A ladder around the knee as long as a size has time for; a size without shares has the search alone."""
-    steps = Shape(connections, 1, plan.probe_s)
-    search = None
-    if plan.knee_minutes:
-        search = KneeSearch(
-            name, title, server, objective, plan.knee_minutes, steps, precision=plan.precision, questions=questions
-        )
-        if not plan.shares:
-            return search
-    around = _around(plan, objective, connections, published, profile, questions)
-    return Ladder(name, title, server, search=search, **around)
+@dataclass(frozen=True, slots=True)
+class AroundTheKnee:
+    """What is alike in the searches and ladders around a knee of one experiment. Each is as long as its size says."""
 
+    size: LadderSize
+    objective: Objective
+    connections: int
+    published: tuple[tuple[str, float], ...] = ()
+    profile: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
 
-def _around(
-    plan: LadderSize,
-    objective: Objective,
-    connections: int,
-    published: tuple[tuple[str, float], ...],
-    profile: tuple[str, ...],
-    questions: tuple[str, ...],
-) -> dict[str, Any]:
-    """What ladders around a knee have in common."""
-    return {
-        "shape": Shape(connections, 1, plan.step_s, plan.probe_warmup_s),
-        "shares": plan.shares,
-        "objective": objective,
-        "published": published,
-        "most_published": plan.published,
-        "published_s": plan.published_s,
-        "profile": profile,
-        "profiled": plan.profiled,
-        "questions": questions,
-    }
+    def of(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
+        """A ladder around the knee of a server; a size without shares has the search alone."""
+        search = self._search(name, title, server)
+        return search if search and not self.size.shares else self._rates(name, title, server, search=search)
 
+    def of_each(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
+        """One search that pairs several servers, then rates around the knee of each, as the size has time for them.
 
-def knees_of(
-    name: str,
-    title: str,
-    servers: Sequence[WarmServer],
-    plan: LadderSize,
-    objective: Objective,
-    connections: int,
-    published: tuple[tuple[str, float], ...] = (),
-    profile: tuple[str, ...] = (),
-    questions: tuple[str, ...] = (),
-) -> tuple[KneeSearch | Ladder, ...]:
-    """One search that pairs several servers, then rates around the knee of each, as long as a size has time for them.
+        A size without a search has rates at shares of what a closed loop reached.
+        """
+        search = self._search(name, title, *servers)
+        ladders = [
+            self._rates(
+                step_name(name, "rates", server.treatment.name),
+                f"{title}: rates around that of {server.treatment.name}",
+                server,
+                like=search,
+            )
+            for server in (servers if self.size.shares else ())
+        ]
+        return (*((search,) if search else ()), *ladders)
 
-    A size without a search has rates at shares of what a closed loop reached.
-    """
-    search = None
-    if plan.knee_minutes:
-        first, *others = servers
-        steps = Shape(connections, 1, plan.probe_s)
-        search = KneeSearch(
-            name, title, first, objective, plan.knee_minutes, steps, precision=plan.precision, questions=questions,
-            others=tuple(others),
+    def _search(self, name: str, title: str, server: WarmServer, *others: WarmServer) -> KneeSearch | None:
+        if not self.size.knee_minutes:
+            return None
+        return KneeSearch(
+            name, title, server, self.objective, self.size.knee_minutes, Shape(self.connections, 1, self.size.probe_s),
+            precision=self.size.precision, questions=self.questions, others=others,
         )  # fmt: skip
-    around = _around(plan, objective, connections, published, profile, questions)
-    ladders = [
-        Ladder(
-            step_name(name, "rates", server.treatment.name),
-            f"{title}: rates around that of {server.treatment.name}",
-            server,
-            like=search,
-            **around,
-        )
-        for server in (servers if plan.shares else ())
-    ]
-    return (*((search,) if search else ()), *ladders)
+
+    def _rates(
+        self, name: str, title: str, server: WarmServer,
+        search: KneeSearch | None = None, like: KneeSearch | None = None,
+    ) -> Ladder:  # fmt: skip
+        size = self.size
+        return Ladder(
+            name, title, server, Shape(self.connections, 1, size.step_s, size.probe_warmup_s), search=search,
+            shares=size.shares, like=like, objective=self.objective, published=self.published,
+            most_published=size.published, published_s=size.published_s, profile=self.profile, profiled=size.profiled,
+            questions=self.questions,
+        )  # fmt: skip

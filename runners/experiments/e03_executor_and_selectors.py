@@ -10,7 +10,7 @@ from runners.claims import executions, interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
 from runners.design import report_3
 from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
-from runners.design.ladder import Ladder, WarmServer, knees_of
+from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.shape import SIZES, Shape
@@ -36,10 +36,11 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             (put, asked["put_executions"], ("pool", "selectors", "virtual", "beyond")),
             (get, asked["get_executions"], ("get",)),
         )
-        for block in knees_of(
+        for block in AroundTheKnee(
+            plan, objective, connections, with_rates(workload.published_rates), listed(asked["profile"]), questions
+        ).of_each(
             workload.name, f"{workload.label}: the knees of all ways to run a request, by slices in random order",
-            [WarmServer(setting, workload, size) for setting in report_3.executions(str(names))], plan, objective,
-            connections, with_rates(workload.published_rates), listed(asked["profile"]), questions,
+            [WarmServer(setting, workload, size) for setting in report_3.executions(str(names))],
         )
     ]  # fmt: skip
     queues = [

@@ -14,7 +14,7 @@ from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict,
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate
-from runners.design.ladder import LADDERS, WarmServer, around_the_knee
+from runners.design.ladder import LADDERS, AroundTheKnee, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.session import step_name
@@ -36,17 +36,10 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
 
     def ladder(name: str, title: str, workload: Workload, setting: Setting) -> Block:
-        return around_the_knee(
-            name,
-            f"{title}: the knee, and rates around it",
-            WarmServer(setting, workload, size),
-            LADDERS[size.name],
-            objective,
-            connections,
-            with_rates(workload.published_rates),
-            profile,
+        return AroundTheKnee(
+            LADDERS[size.name], objective, connections, with_rates(workload.published_rates), profile,
             ("rates", "shares", "45k", "beyond"),
-        )
+        ).of(name, f"{title}: the knee, and rates around it", WarmServer(setting, workload, size))  # fmt: skip
 
     def cold_and_warm(what: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> Block:
         return FixedRate(

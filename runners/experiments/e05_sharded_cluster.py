@@ -11,7 +11,7 @@ from runners.claims.interleaved import differs
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
 from runners.design import report_5
 from runners.design.block import Block, FaultInjection, FixedRate
-from runners.design.ladder import Ladder, WarmServer, around_the_knee
+from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.report_5 import NEW, OLD
@@ -30,10 +30,11 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     ladders: list[Block] = []
     for workload in (report_5.put(name), report_5.get(name)):
-        after = around_the_knee(
+        after = AroundTheKnee(
+            plan, objective, connections, with_rates(workload.published_rates), questions=("medians",)
+        ).of(
             workload.name, f"{workload.label} after the changes: the knee, and rates around it",
-            WarmServer(settings[NEW], workload, size), plan, objective, connections,
-            with_rates(workload.published_rates), questions=("medians",),
+            WarmServer(settings[NEW], workload, size),
         )  # fmt: skip
         before = Ladder(
             f"{workload.name}-before", f"{workload.label} before the changes, at the same rates",

@@ -9,7 +9,7 @@ from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
 from runners.design import storage_engines
 from runners.design.block import Block, FixedRate
-from runners.design.ladder import WarmServer, knees_of
+from runners.design.ladder import AroundTheKnee, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.shape import SIZES
@@ -30,8 +30,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         measured = storage_engines.measured(chosen, workload, size)
         servers = [WarmServer(setting, workload, SIZES[size]) for setting in measured]
         title = f"{workload.label}: the knees of all stores, by slices in random order"
-        plan = storage_engines.LADDERS[size]
-        found += knees_of(workload.name, title, servers, plan, objective, connections, questions=keys)
+        knees = AroundTheKnee(storage_engines.LADDERS[size], objective, connections, questions=keys)
+        found += knees.of_each(workload.name, title, servers)
     for workload in (storage_engines.put(size), storage_engines.get(size)):
         if profiled := tuple(each for each in storage_engines.PROFILED if each in chosen):
             fixed = FixedRate(

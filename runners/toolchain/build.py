@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,10 +125,6 @@ def _run(name: str, command: Sequence[str], cwd: Path, env: dict[str, str], reme
             raise ToolError(name, f"the build failed (exit {done.returncode}):\n{tail}", remedy)
 
 
-def _fresh(stamp: Path, wanted: str, products: Iterable[Path]) -> bool:
-    return stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
-
-
 @contextlib.contextmanager
 def _alone(path: Path, say: Say) -> Iterator[None]:
     """Keep other labs from the same build while the body runs; what they built meanwhile is there when it begins.
@@ -145,6 +141,32 @@ def _alone(path: Path, say: Say) -> Iterator[None]:
         yield
 
 
+def _build(
+    stamp: Path,
+    wanted: str,
+    products: Sequence[Path],
+    tool: tuple[str, str],
+    make: Callable[[Path], None],
+    say: Say,
+    force: bool,
+) -> None:
+    """Make products by a tool, unless they are there and their stamp is the wanted one. Raises ToolError."""
+
+    def fresh() -> bool:
+        made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
+        return made and not force
+
+    if fresh():
+        return
+    path = require_tool(*tool).path
+    with _alone(stamp.with_suffix(".lock"), say):
+        if fresh():
+            return
+        stamp.unlink(missing_ok=True)
+        make(path)
+        stamp.write_text(wanted)
+
+
 def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
     """Build server-java with Maven unless it is built from these very sources by this JDK.
 
@@ -157,28 +179,20 @@ def build_server(jdk: Jdk, say: Say, force: bool = False) -> ServerBuild:
             "clone the project and run `lab` there, or measure servers of your own by --target",
         )
     sources = source_hash(SERVER_JAVA)
-    build = ServerBuild(DIST, PROFILER_JARS, sources)
 
-    def fresh() -> bool:
-        return not force and _fresh(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS))
-
-    if fresh():
-        return build
-    maven = require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
-    with _alone(SERVER_STAMP.with_suffix(".lock"), say):
-        if fresh():
-            return build
-        SERVER_STAMP.unlink(missing_ok=True)
+    def package(maven: Path) -> None:
         say("building server-java (Maven; the first time it fetches its libraries)")
         _run(
             "server-java",
-            [str(maven.path), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
+            [str(maven), "-B", "-q", "-DskipTests", f"-Dbuild.hash={sources}", "package"],
             SERVER_JAVA,
             {**os.environ, "JAVA_HOME": str(jdk.home)},
             "read the lines above; `lab doctor` shows the tools in use",
         )
-        mark_server_built(jdk, sources)
-    return build
+
+    tool = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
+    _build(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS), tool, package, say, force)
+    return ServerBuild(DIST, PROFILER_JARS, sources)
 
 
 def mark_server_built(jdk: Jdk, sources: str) -> None:
@@ -224,25 +238,17 @@ def build_truepace(say: Say, force: bool = False) -> Path:
             return TRUEPACE
         remedy = f"install Rust (rustup) and the package again, or name the program by {TRUEPACE_VARIABLE}"
         raise ToolError("truepace", f"{TRUEPACE} is not there", remedy)
-    sources = present_loadgen_sources()
 
-    def fresh() -> bool:
-        return not force and _fresh(LOADGEN_STAMP, sources, (TRUEPACE,))
-
-    if fresh():
-        return TRUEPACE
-    cargo = require_tool("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
-    with _alone(LOADGEN_STAMP.with_suffix(".lock"), say):
-        if fresh():
-            return TRUEPACE
-        LOADGEN_STAMP.unlink(missing_ok=True)
+    def compile_crate(cargo: Path) -> None:
         say("building the load generator (cargo; the first time it fetches its crates)")
         _run(
             "truepace",
-            [str(cargo.path), "build", "--profile", CARGO_PROFILE, "--locked", "--quiet"],
+            [str(cargo), "build", "--profile", CARGO_PROFILE, "--locked", "--quiet"],
             LOADGEN_CRATE,
             dict(os.environ),
             "read the lines above; Rust 1.88 or newer is needed",
         )
-        LOADGEN_STAMP.write_text(sources)
+
+    tool = ("cargo", "install Rust (rustup), or put wrk2 on PATH and run with -p generator=wrk2")
+    _build(LOADGEN_STAMP, present_loadgen_sources(), (TRUEPACE,), tool, compile_crate, say, force)
     return TRUEPACE

@@ -13,7 +13,7 @@ from runners.analysis.meets import Outcome
 from runners.claims.climbing import Ladder as Measured
 from runners.claims.climbing import between, ladder_of, ladders
 from runners.design.experiment import EXPERIMENTS
-from runners.design.ladder import LADDERS, KneeSearch, Ladder, LadderSize, WarmServer, around_the_knee, knees_of
+from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import validate
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
@@ -52,7 +52,7 @@ def given(*rates: float, workload: Workload = PUT) -> Ladder:
 def around(
     plan: LadderSize, published: tuple[tuple[str, float], ...] = (), profile: tuple[str, ...] = ()
 ) -> KneeSearch | Ladder:
-    return around_the_knee("around", "t", server(), plan, Objective(), 4, published, profile)
+    return AroundTheKnee(plan, Objective(), 4, published, profile).of("around", "t", server())
 
 
 class Bench:
@@ -293,7 +293,8 @@ def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(b
 def test_one_search_pairs_two_servers_and_each_ladder_takes_shares_of_its_own_knee(bench: Bench) -> None:
     bench.machine.servers["memory"] = Server(2 * KNEE_RPS)
     servers = [server(), WarmServer(Setting.of("memory"), PUT, SIZE)]
-    both, *rates = knees_of("put", "t", servers, LadderSize(1.0, 0.5, 0.0, (0.5,), (), 1.0), Objective(), 4)
+    knees = AroundTheKnee(LadderSize(1.0, 0.5, 0.0, (0.5,), (), 1.0), Objective(), 4)
+    both, *rates = knees.of_each("put", "t", servers)
     assert [each.name for each in (both, *rates)] == ["put", "put-rates-lsm", "put-rates-memory"]
     with pytest.raises(MeasureError, match="run put before"):
         bench.session().run(rates[0])

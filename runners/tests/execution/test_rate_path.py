@@ -6,6 +6,7 @@ import contextlib
 import inspect
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,7 @@ from runners.storage.schema import StepRecord
 from runners.targets.base import Target
 from runners.targets.lab_server import RunningServer
 from runners.tests.fixtures.fake_measurement import FakeMeasurement, Machine, Server
-from runners.trial.profiler import ProfileSpec
-from runners.trial.step import Instrument, Tick, measure_step
+from runners.trial.step import Instrument, measure_step
 
 MOST_FUNCTIONS = 8
 RATE_RPS = 800.0
@@ -66,19 +66,12 @@ class ToTheStart(FakeMeasurement):
         monkeypatch.setattr(generators, "digits", self._written)
 
     def _to_the_start(
-        self,
-        folder: StepFolder,
-        server: Target,
-        load: LoadSpec,
-        instrument: Instrument,
-        profile: ProfileSpec | None = None,
-        tick: Tick = lambda _elapsed_s: None,
-        show: Tick = lambda _elapsed_s: None,
+        self, folder: StepFolder, server: Target, load: LoadSpec, instrument: Instrument, *more: Any, **named: Any
     ) -> StepRecord:
         self._offered_rps = load.rate_rps or -1.0
         with contextlib.suppress(StartedError):
             measure_step(folder, server, load, instrument)
-        return self._invented(folder, server, load, instrument, profile, tick, show)
+        return self._invented(folder, server, load, instrument, *more, **named)
 
     def _written(self, value: float) -> str:
         """Note which functions of the lab are under way when the rate becomes a word of the command line."""
