@@ -1,35 +1,15 @@
 //! The parser's outcome depends on the bytes alone, and no bytes make it panic.
-//! Bytes after the end of an answer are an error in this file, in whichever piece they come.
 
 use proptest::prelude::*;
 use truepace::http::{Answer, MAX_HEAD_BYTES, ParseError, Parser};
 
-type Outcome = Result<Vec<Answer>, ParseError>;
+use crate::support::answers::{Outcome, feed};
 
-/// Feeds pieces; after every complete answer the next one is expected.
-fn feed<'a>(pieces: impl Iterator<Item = &'a [u8]>, close: bool) -> (Outcome, Vec<u8>) {
-    let mut parser = Parser::new(true);
-    parser.expect_answer(false);
-    let mut answers = Vec::new();
-    for piece in pieces {
-        match parser.feed(piece) {
-            Ok(Some(_)) if parser.has_surplus() => return (Err(ParseError::Unexpected), Vec::new()),
-            Ok(Some(answer)) => answers.push(answer),
-            Ok(None) => {}
-            Err(error) => return (Err(error), Vec::new()),
-        }
-    }
-    if close {
-        answers.extend(parser.closed());
-    }
-    (Ok(answers), parser.body().to_vec())
-}
-
-fn whole(bytes: &[u8], close: bool) -> (Outcome, Vec<u8>) {
+fn whole(bytes: &[u8], close: bool) -> Outcome {
     feed(std::iter::once(bytes), close)
 }
 
-fn ok(status: u16, keep_alive: bool) -> Outcome {
+fn ok(status: u16, keep_alive: bool) -> Result<Vec<Answer>, ParseError> {
     Ok(vec![Answer { status, keep_alive }])
 }
 
