@@ -319,10 +319,6 @@ class Stall:
         return self.counted_above(self.long_s) / expected if expected > 0 else math.nan
 
     @property
-    def expected_censored(self) -> float:
-        return self.rate_rps * sum(freeze.length_s for freeze in self.freezes if freeze.at_end)
-
-    @property
     def longest_s(self) -> float:
         return max((freeze.longest_s for freeze in self.freezes), default=math.nan)
 

@@ -44,8 +44,7 @@ THROUGHPUT = "closed_loop_rps"
 class Switch:
     """One thing that can be had or not. `what` says what it does, `gain` is the quantity that it is about.
 
-    `workload` names what is sent, `questions` what it answers. `buys` says what a setting gives that no quantity shows,
-    by its name.
+    `workload` names what is sent, `questions` what it answers.
     """
 
     name: str
@@ -55,7 +54,6 @@ class Switch:
     gain: str
     settings: tuple[Setting, ...]
     questions: tuple[str, ...] = ()
-    buys: tuple[tuple[str, str], ...] = ()
 
     def block(self, size: str, connections: int) -> Interleaved:
         """Its settings compared: throughput by slices, CPU time and latency by request."""
@@ -138,10 +136,6 @@ SWITCHES = {
             "wal", "Log", "each write is logged before it is answered", "put", THROUGHPUT,
             _values("wal", "--wal", [(mode, mode) for mode in ("off", "buffered", "sync")]),
             ("wal-buffered", "wal-sync", "costs"),
-            (
-                ("wal-buffered", "a killed process loses nothing that was answered"),
-                ("wal-sync", "a machine without power loses nothing that was answered"),
-            ),
         ),
         Switch(
             "keys", "Bytes instead of Strings", "keys stay bytes from the socket to the store", "get", "cpu_us",

@@ -136,11 +136,6 @@ class StepFolder:
         """async-profiler's recording (JFR)."""
         return self.path / "profile.jfr"
 
-    @property
-    def profiler_settings(self) -> Path:
-        """The recording's settings and event counts as JSON, read back from the recording itself."""
-        return self.path / "profile.json"
-
     def collapsed(self, event: str) -> Path:
         """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
         return self.path / f"{event}.collapsed"
