@@ -5,11 +5,12 @@
 The lab starts it with its first child, and for each child sends it four open files: one end of a socket pair, whose
 other end the lab keeps, and the child's standard streams. The guard, a fork that starts far sooner than a Python
 of its own, reads its order from that socket (JSON in a line: `command`, `directory`, `environment`,
-`grace_s`, `stop_signal`). When the lab goes away, by whatever death, or shuts its end down, the guard reads the end of
-file and stops the child: its stop signal, then SIGKILL after the grace time, to the child's group; what it started
-outside of its group is killed when it has ended. Should the guard itself be killed, the kernel kills the child
-(PR_SET_PDEATHSIG, Linux). Guard and child have process groups of their own, so Ctrl-C in the lab's terminal does not
-reach the child: the lab decides. They stay in the lab's session, for a kernel that schedules by session
+`grace_s`, `stop_signal`). What comes after it asks the guard to stop the child: its stop signal, then SIGKILL after the
+grace time, to the child's group; what it started outside of its group is killed when it has ended. When the lab goes
+away, by whatever death, the guard reads the end of file and stops the child too, within a second at most: what a server
+would still write in its grace time is of use to nobody then. Should the guard itself be killed, the kernel kills the
+child (PR_SET_PDEATHSIG, Linux). Guard and child have process groups of their own, so Ctrl-C in the lab's terminal does
+not reach the child: the lab decides. They stay in the lab's session, for a kernel that schedules by session
 (`sched_autogroup_enabled`) knows no priorities between one session and another: the lab's idle threads would hold up
 the server.
 
@@ -33,6 +34,7 @@ import time
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 _STREAMS = 3  # standard input, output and error
+_ORPHANED_GRACE_S = 1.0  # once the lab is gone
 
 
 def _prctl(option: int, value: int) -> None:
@@ -49,6 +51,13 @@ def _own_group_and_die_with_guard() -> None:
 def _signal_group(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
+
+
+def _received(lab: socket.socket) -> bytes:
+    """What the lab has sent; nothing when it is gone."""
+    with contextlib.suppress(ConnectionResetError):
+        return lab.recv(256)
+    return b""
 
 
 def _kill_orphans() -> None:
@@ -87,12 +96,18 @@ def _guard(lab: socket.socket) -> None:
     with contextlib.suppress(OSError):
         lab.sendall(f"{os.getpid()} {child.pid}\n".encode())
     deadline: float | None = None
+    watched: list[int | socket.socket] = [wake_read, lab]
     while child.poll() is None:
         wait_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-        watched = [wake_read] if deadline else [wake_read, lab.fileno()]
         ready, _, _ = select.select(watched, [], [], wait_s)
-        woken = os.read(wake_read, 4096) if wake_read in ready else b""
-        if deadline is None and (lab.fileno() in ready or signal.SIGTERM in woken):
+        asked = wake_read in ready and signal.SIGTERM in os.read(wake_read, 4096)
+        if lab in ready:
+            asked = True
+            if not _received(lab):
+                watched.remove(lab)
+                grace_s = min(grace_s, _ORPHANED_GRACE_S)
+                deadline = None  # it may have been asked to stop before, with more time
+        if asked and deadline is None:
             _signal_group(child.pid, stop_signal)
             _signal_group(child.pid, signal.SIGCONT)  # a frozen child hears no signal
             deadline = time.monotonic() + grace_s

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ from runners.toolchain.tools import ROOT
 
 GUARD = Path(__file__).with_name("guard.py")
 GRACE_S = 8.0
+_STOP = b"stop\n"
 _START_TIMEOUT_S = 10.0
 _LOOK_S = 0.0005
 
@@ -184,7 +186,7 @@ class Child:
     def stop(self, grace_s: float = GRACE_S) -> int:
         """Its stop signal, then SIGKILL when the grace time is over. May be called again; gives the exit code."""
         with contextlib.suppress(OSError):  # the guard has gone, or this was called before
-            self._lab_end.shutdown(socket.SHUT_WR)
+            self._lab_end.sendall(_STOP)
         if not self._ended(grace_s * 2 + 2):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._guard_pid, signal.SIGKILL)  # the kernel then kills the child
@@ -234,6 +236,24 @@ def start(
     with contextlib.suppress(OSError):  # a guard that has gone can't start it, which its end says
         lab_end.sendall(json.dumps(order).encode() + b"\n")
     return Child(command, lab_end, reading)
+
+
+def finished(command: Sequence[str], timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `command` under a guard to its end, in the present folder; gives its exit code and what it printed.
+
+    Raises ToolError where it can't be started, subprocess.TimeoutExpired where it takes longer.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = start(command, stdout=out, stderr=err, directory=Path.cwd())
+        try:
+            code = child.wait(timeout_s)
+        finally:
+            child.stop()
+        printed = []
+        for file in (out, err):
+            file.seek(0)
+            printed.append(file.read().decode(errors="replace"))
+        return subprocess.CompletedProcess(command, code, *printed)
 
 
 def pinned(command: Sequence[str], cpus: Sequence[int] | None, taskset: Path | None) -> list[str]:

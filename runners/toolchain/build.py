@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import ToolError
+from runners.process.supervisor import start
 from runners.toolchain.tools import (
     CARGO_PROFILE,
     CHECKOUT,
@@ -115,14 +116,16 @@ def git_state() -> dict[str, object]:
 
 def _run(name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str) -> None:
     """Run a build. Its output goes to a file; the last lines of it are in the error."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        done = subprocess.run(
-            list(command), cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False
-        )
-        if done.returncode != 0:
+    with tempfile.TemporaryFile() as log:
+        child = start(command, stdout=log, stderr=subprocess.STDOUT, env=env, directory=cwd)
+        try:
+            code = child.wait()
+        finally:
+            child.stop()
+        if code != 0:
             log.seek(0)
-            tail = "".join(log.readlines()[-_TAIL_LINES:])
-            raise ToolError(name, f"the build failed (exit {done.returncode}):\n{tail}", remedy)
+            tail = "".join(line.decode(errors="replace") for line in log.readlines()[-_TAIL_LINES:])
+            raise ToolError(name, f"the build failed (exit {code}):\n{tail}", remedy)
 
 
 @contextlib.contextmanager

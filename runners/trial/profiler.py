@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import re
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -22,6 +21,7 @@ from importlib import resources
 from pathlib import Path
 
 from runners.errors import MeasureError
+from runners.process.supervisor import finished
 from runners.toolchain.tools import Jdk
 
 TARGET_CPU_SAMPLES = 8_000
@@ -107,13 +107,8 @@ class Profiler:
 
     def _agent(self, pid: int, options: str) -> str:
         # jcmd splits its argument at commas unless it is in quotes of its own
-        done = subprocess.run(
-            [self.jdk.tool("jcmd"), str(pid), "JVMTI.agent_load", str(self._extract()), f'"{options}"'],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        command = [str(self.jdk.tool("jcmd")), str(pid), "JVMTI.agent_load", str(self._extract()), f'"{options}"']
+        done = finished(command, _TIMEOUT_S)
         return (done.stdout + done.stderr).strip()
 
     def start(self, pid: int, spec: ProfileSpec, recording: Path) -> None:
@@ -134,13 +129,7 @@ class Profiler:
 
     def _converter(self, flags: Sequence[str], recording: Path, out: Path) -> None:
         java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"]
-        done = subprocess.run(
-            [*java, "-jar", str(self._converter_jar), *flags, str(recording), str(out)],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        done = finished([*java, "-jar", str(self._converter_jar), *flags, str(recording), str(out)], _TIMEOUT_S)
         if done.returncode != 0 or not out.exists():
             raise MeasureError(
                 f"{recording.name} to {out.name}",
@@ -167,13 +156,7 @@ class Profiler:
         """Write every sample of those events with its time; the converter's own formats add them up over time."""
         class_path = os.pathsep.join((str(self._converter_jar), str(self._timed_stacks_classes())))
         command = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", class_path, "TimedStacks"]
-        done = subprocess.run(
-            [*command, str(recording), str(out), str(window_ms[0]), str(window_ms[1]), *events],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        done = finished([*command, str(recording), str(out), *map(str, window_ms), *events], _TIMEOUT_S)
         if done.returncode != 0:
             raise MeasureError(
                 f"{recording.name} to {out.name}",
@@ -238,7 +221,7 @@ def collapse(timed: Path, event: str, out: Path) -> None:
 
 
 def _output(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    done = finished(command, _TIMEOUT_S)
     if done.returncode != 0:
         raise MeasureError(command[0], f"failed ({done.stderr.strip()[-300:]})", "the recording may be cut short")
     return done.stdout

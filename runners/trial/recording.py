@@ -7,12 +7,12 @@ this recording costs is measured (runners/docs/0012-light-recording.md).
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 from runners.errors import MeasureError
+from runners.process.supervisor import finished
 from runners.toolchain.tools import Jdk
 
 EVENTS = (
@@ -51,7 +51,7 @@ class Recorder:
 
     def _jcmd(self, pid: int, *words: str) -> str:
         command = [str(self.jdk.tool("jcmd")), str(pid), *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        done = finished(command, _TIMEOUT_S)
         return (done.stdout + done.stderr).strip()
 
     def convert(self, recording: Path, out: Path) -> None:
@@ -62,7 +62,7 @@ class Recorder:
         # printing a recording is one short pass: the time goes into starting a JVM, so it starts a plain one
         command = [str(self.jdk.tool("jfr")), "-J-XX:TieredStopAtLevel=1", "-J-Xshare:auto", "print", "--json"]
         command += ["--stack-depth", "1", "--events", ",".join(EVENTS), str(recording)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        done = finished(command, _TIMEOUT_S)
         try:
             events = json.loads(done.stdout)["recording"]["events"]
         except (ValueError, KeyError) as error:

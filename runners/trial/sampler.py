@@ -23,7 +23,7 @@ from urllib.request import urlopen
 import psutil
 
 from runners.errors import MeasureError, ToolError
-from runners.process.supervisor import Child, start
+from runners.process.supervisor import Child, finished, start
 from runners.process.tree import tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import ProfileRecord
@@ -169,11 +169,11 @@ class PerfSampler:
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         data = _raw(folder, "perf.data")
         command = [str(self.perf), "script", "-i", str(data), "-F", "comm,tid,time,ip,sym", "--ns"]
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)
+        done = finished(command, _TIMEOUT_S)
         if done.returncode != 0:
-            raise MeasureError("perf script", done.stderr.decode(errors="replace").strip()[-300:], "see perf's own log")
+            raise MeasureError("perf script", done.stderr.strip()[-300:], "see perf's own log")
         shift_us = self._unix_less_monotonic_ns // 1000
-        lines = done.stdout.decode(errors="replace").splitlines()
+        lines = done.stdout.splitlines()
         samples = [
             (monotonic_us + shift_us, stack)
             for monotonic_us, stack in perf_samples(lines)

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from runners.errors import ToolError
-from runners.process.supervisor import pinned, start
+from runners.process.supervisor import finished, pinned, start
 from runners.tests.waiting import LIMIT_S, alive, gone, until
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(120)"]
@@ -112,6 +112,68 @@ def test_no_child_outlives_the_lab(then: str, end: Callable[[subprocess.Popen[by
     end(lab)
     lab.wait(LIMIT_S)
     assert gone(pid)
+
+
+DEAF = """
+import signal, time
+def asked(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("asked", flush=True)
+signal.signal(signal.SIGTERM, asked)
+print("up", flush=True)
+time.sleep(300)
+"""
+PATIENT_LAB = """
+import subprocess, sys, threading, time
+from runners.process.supervisor import start
+child = start([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, grace_s=300.0)
+child.stdout.readline()
+{then}
+print(child.pid, flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.mark.parametrize(
+    "then",
+    ["", "threading.Thread(target=child.stop, args=(300.0,)).start(); child.stdout.readline()"],
+    ids=["while it works", "while it is stopped"],
+)
+def test_a_child_keeps_no_grace_time_once_the_lab_is_gone(then: str) -> None:
+    lab = subprocess.Popen(
+        [sys.executable, "-c", PATIENT_LAB.format(then=then), DEAF], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert lab.stdout is not None
+    pid = int(lab.stdout.readline())
+    lab.kill()
+    lab.wait(LIMIT_S)
+    lab.stdout.close()
+    assert gone(pid), "long before its grace time is over"
+
+
+def test_a_program_is_run_to_its_end() -> None:
+    done = finished([sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"])
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
+
+
+NOTING = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(300)"
+WAITING = "import sys; from runners.process.supervisor import finished; finished([sys.executable, '-c', *sys.argv[1:]])"
+
+
+def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    with pytest.raises(subprocess.TimeoutExpired):
+        finished([sys.executable, "-c", NOTING, str(noted)], timeout_s=2.0)
+    assert not noted.exists() or gone(int(noted.read_text()))
+
+
+def test_what_the_lab_waits_for_ends_with_it(tmp_path: Path) -> None:
+    noted = tmp_path / "pid"
+    lab = subprocess.Popen([sys.executable, "-c", WAITING, NOTING, str(noted)], start_new_session=True)
+    assert until(lambda: noted.exists() and noted.read_text())
+    lab.kill()
+    lab.wait(LIMIT_S)
+    assert gone(int(noted.read_text()))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own kill is Linux's")
