@@ -50,6 +50,8 @@ LEASE_S = 8.0
 RENEW_S = 1.0
 ASK_S = 4.0  # for an answer of a host
 CONNECT_S = 20.0
+#: A scheduler that was started over SSH ends, and its workers with it, once there was nothing to do for so long.
+IDLE_S = 120.0
 _T = TypeVar("_T")
 #: By lease: the moment of the monotonic clock at which it runs out. Of this process, which is a worker.
 _leases: dict[str, float] = {}
@@ -325,7 +327,11 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     worker = {"nthreads": THREADS, "resources": SLOTS, "memory_limit": 0}
     scheduler = {
         "cls": ssh.Scheduler,
-        "options": {**reached, "address": hosts[0], "kwargs": {**common, "host": hosts[0], "port": 0}},
+        "options": {
+            **reached,
+            "address": hosts[0],
+            "kwargs": {**common, "host": hosts[0], "port": 0, "idle_timeout": IDLE_S},
+        },
     }
     workers = {
         host: {

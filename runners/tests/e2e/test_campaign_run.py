@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -57,11 +58,11 @@ def results(root: Path) -> Set:
     return found
 
 
-def begun(campaign: Path, root: Path) -> subprocess.Popen[str]:
+def begun(campaign: Path, root: Path, **environment: str) -> subprocess.Popen[str]:
     """A campaign whose first run has begun."""
     process = subprocess.Popen(
-        [*LAB, "campaign", str(campaign)], env=dict(os.environ, LAB_RUNS=str(root)), stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        [*LAB, "campaign", str(campaign)], env=dict(os.environ, LAB_RUNS=str(root), **environment),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
     for line in process.stdout:
@@ -122,6 +123,79 @@ def test_ctrl_c_ends_it_cleanly(campaign: Path, tmp_path: Path) -> None:
     assert process.returncode == 130 and not left_in(tmp_path)
     (run,) = runs(root)
     assert run.manifest()["status"] == "interrupted"
+
+
+@pytest.mark.long
+def test_two_labs_do_not_measure_into_one_folder(campaign: Path, tmp_path: Path) -> None:
+    root = tmp_path / "runs"
+    process = begun(campaign, root)
+    second = lab("campaign", str(campaign), runs=root)
+    assert second.returncode == 1 and f"process {process.pid} is measuring into it" in second.stderr, second.stderr
+    ended(process)
+    assert process.returncode == 0 and len(results(root)) == 2
+
+
+#: Stands before the system's library and adds to its wall clock the seconds that a file holds.
+CLOCK = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static volatile long *ahead_s;
+__attribute__((constructor)) static void begin(void) {
+  ahead_s = mmap(0, sizeof *ahead_s, PROT_READ, MAP_SHARED, open(getenv("LAB_TEST_CLOCK"), O_RDONLY), 0);
+}
+int clock_gettime(clockid_t clock, struct timespec *now) {
+  int failed = syscall(SYS_clock_gettime, clock, now);
+  if (!failed && clock == CLOCK_REALTIME && ahead_s) now->tv_sec += *ahead_s;
+  return failed;
+}
+int gettimeofday(struct timeval *now, void *zone) {
+  struct timespec exact;
+  int failed = clock_gettime(CLOCK_REALTIME, &exact);
+  now->tv_sec = exact.tv_sec, now->tv_usec = exact.tv_nsec / 1000;
+  return failed;
+}
+time_t time(time_t *now) {
+  struct timespec exact;
+  clock_gettime(CLOCK_REALTIME, &exact);
+  return now ? *now = exact.tv_sec : exact.tv_sec;
+}
+"""
+HOUR_S = 3600
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step_s", [-HOUR_S, HOUR_S])
+def test_a_clock_that_is_set_during_a_load_changes_no_figure(campaign: Path, tmp_path: Path, step_s: int) -> None:
+    if (compiler := shutil.which("cc")) is None:
+        pytest.skip("no C compiler is on this machine")
+    (tmp_path / "clock.c").write_text(CLOCK, encoding="ascii")
+    library, ahead = tmp_path / "clock.so", tmp_path / "ahead"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "clock.c"], check=True)
+    ahead.write_bytes(struct.pack("l", 0))
+    campaign.write_text(campaign.read_text().replace("duration_s: 1", "duration_s: 6"))
+    root = tmp_path / "runs"
+    process = begun(campaign, root, LD_PRELOAD=str(library), LAB_TEST_CLOCK=str(ahead))
+    assert until(lambda: list(root.glob("*/steps/*load*.partial/load.hlog")))
+    time.sleep(2.0)
+    with ahead.open("r+b") as file:
+        file.write(struct.pack("l", step_s))
+    said = ended(process)
+    assert process.returncode == 0, said
+    assert len(results(root)) == 2 and not left_in(tmp_path)
+    for run in runs(root):
+        outcome = run.manifest()["outcome"]
+        assert 0 < outcome["loaded_s"] < outcome["took_s"] < HOUR_S / 4
+        for step in run.steps():
+            record = read_record(step)
+            assert 0 < record.ended_unix_us - record.started_unix_us < HOUR_S * 1e6 / 4
+        assert lab("report", str(run.path), runs=root).returncode == 0
+    assert "2 there already" in lab("campaign", str(campaign), "--dry-run", runs=root).stdout
 
 
 @pytest.fixture

@@ -1,24 +1,39 @@
-"""Hosts that are started over SSH: here an SSH server of the test's own, on two addresses of the loopback."""
+"""Hosts that are started over SSH: here by SSH servers of the tests' own, on two addresses of the loopback.
+
+One of them stands in this process; the other is OpenSSH's, where it is installed, which a user enters by a key.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
+import shutil
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import asyncssh
+import psutil
 import pytest
 
 from runners.errors import PlanError
 from runners.fleet import workers
 from runners.fleet.workers import GENERATOR, Tls
+from runners.process.supervisor import in_a_row
+from runners.storage.run_folder import runs
+from runners.storage.schema import read_record
 from runners.tests.fleet.asked import host_pid
 from runners.tests.fleet.test_workers import listening
 from runners.tests.fleet.test_workers import tls as tls  # the fixture
-from runners.tests.waiting import gone
+from runners.tests.waiting import gone, until
+from runners.toolchain.tools import TRUEPACE
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 
@@ -91,3 +106,136 @@ def test_hosts_without_tls_are_refused_unless_the_network_is_ones_own() -> None:
         workers.opened(None, "a,b", None, no_tls=False)
     with pytest.raises(PlanError, match="give one"):
         workers.opened("tcp://a:1", "a,b", None, no_tls=False)
+
+
+SSHD = shutil.which("sshd", path=os.pathsep.join((os.environ["PATH"], "/usr/sbin", "/usr/local/sbin")))
+TARGET = """\
+name: idle
+command: [{server}, --kind, server, "http://127.0.0.1:{{port}}"]
+url: http://127.0.0.1:{{port}}
+workloads: {{get: {{path: /}}}}
+"""
+SSHD_CONFIG = """\
+{addresses}
+Port {port}
+HostKey {host_key}
+AuthorizedKeysFile {public_key}
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+StrictModes no
+UsePAM no
+PidFile none
+"""
+SSH_CONFIG = """\
+Host 127.0.0.*
+  Port {port}
+  IdentityFile {key}
+  IdentitiesOnly yes
+"""
+#: A lab whose hosts end soon after it.
+HASTY_LAB = "from runners.fleet import workers; workers.IDLE_S = 5.0; from runners.cli import main; main()"
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A user who may enter the hosts by a key of his own, as his `~/.ssh` says."""
+
+    home: Path
+    port: int
+
+    def load(self, *words: str, code: str = HASTY_LAB, hosts: tuple[str, ...] = HOSTS) -> subprocess.Popen[str]:
+        """`lab load` on the hosts, as this user calls it."""
+        command = [sys.executable, "-c", code, "load", "--hosts", ",".join(hosts), "--no-tls", "--size", "smoke",
+                   "--rate", "100", "--connections", "2", *words]  # fmt: skip
+        env = dict(os.environ, HOME=str(self.home), LAB_RUNS=str(self.home / "runs"))
+        return subprocess.Popen(
+            command, env=env, cwd=self.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def working(self) -> list[psutil.Process]:
+        """What runs on the hosts for those who came in over SSH."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get("SSH_CONNECTION", "").endswith(f" {self.port}"):
+                    found.append(process)
+        return found
+
+
+@pytest.fixture
+def entered(tmp_path: Path) -> Iterator[Entered]:
+    """OpenSSH's server on both addresses, and a user with a key for it."""
+    if SSHD is None:
+        pytest.skip("OpenSSH's server is not on this machine (Debian: apt-get install openssh-server)")
+    port, ssh = in_a_row(1), tmp_path / ".ssh"
+    ssh.mkdir(mode=0o700)
+    for name in ("key", "host_key"):
+        made = asyncssh.generate_private_key("ssh-ed25519")
+        made.write_private_key(ssh / name)
+        made.write_public_key(ssh / f"{name}.pub")
+        (ssh / name).chmod(0o600)
+    public = (ssh / "host_key.pub").read_text()
+    (ssh / "known_hosts").write_text("".join(f"[{host}]:{port} {public}" for host in HOSTS))
+    (ssh / "config").write_text(SSH_CONFIG.format(port=port, key=ssh / "key"))
+    config = ssh / "sshd_config"
+    addresses = "\n".join(f"ListenAddress {host}" for host in HOSTS)
+    config.write_text(
+        SSHD_CONFIG.format(addresses=addresses, port=port, host_key=ssh / "host_key", public_key=ssh / "key.pub")
+    )
+    tried = subprocess.run([SSHD, "-t", "-f", str(config)], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"OpenSSH's server does not run here: {tried.stderr.strip()}")
+    (tmp_path / "target.yaml").write_text(TARGET.format(server=TRUEPACE.with_name("truepace-reference")))
+    with (tmp_path / "sshd.log").open("wb") as log:
+        serving = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stdout=log, stderr=log)
+    try:
+        assert until(lambda: all(answers(host, port) for host in HOSTS)), (tmp_path / "sshd.log").read_text()
+        yield Entered(tmp_path, port)
+    finally:
+        serving.terminate()
+        serving.wait()
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether somebody listens there."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 1.0):
+        return True
+    return False
+
+
+@pytest.mark.long
+@pytest.mark.e2e
+def test_lab_load_by_ssh_ends_as_it_would_here(entered: Entered) -> None:
+    target = ("--target", str(entered.home / "target.yaml"))
+    loading = entered.load(*target, "--duration", "1", "--json")
+    out, err = loading.communicate(timeout=300)
+    assert loading.returncode == 0, err
+    assert json.loads(out)
+    (run,) = runs(entered.home / "runs")
+    (record,) = (record for step in run.steps() if (record := read_record(step)).role == "load")
+    assert [(share.host, share.completed) for share in record.shares] == [(HOSTS[1], 100)]
+    assert until(lambda: not entered.working()), entered.working()
+
+    broken = entered.home / "broken.yaml"
+    broken.write_text((entered.home / "target.yaml").read_text().replace("--kind, server", "--kind, nonsense"))
+    loading = entered.load("--target", str(broken), "--duration", "1")
+    _, err = loading.communicate(timeout=300)
+    assert loading.returncode == 1 and f"host {HOSTS[0]}" in err and "nonsense" in err, err
+    assert "Traceback" not in err
+
+    loading = entered.load(*target, hosts=("127.0.0.3",))
+    _, err = loading.communicate(timeout=300)
+    assert loading.returncode == 1 and "127.0.0.3" in err and "can't be started" in err, err
+    assert "Traceback" not in err
+    assert until(lambda: not entered.working()), entered.working()
+
+
+@pytest.mark.long
+@pytest.mark.e2e
+def test_hosts_by_ssh_keep_nothing_of_a_lab_that_was_killed(entered: Entered) -> None:
+    loading = entered.load("--target", str(entered.home / "target.yaml"), "--duration", "120")
+    assert until(lambda: any(process.name() == "truepace" for process in entered.working()), 240.0)
+    loading.kill()
+    loading.communicate()
+    assert until(lambda: not entered.working()), entered.working()
