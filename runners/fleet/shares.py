@@ -46,6 +46,9 @@ CONNECT_TIMEOUT_S = 5.0
 SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
 _PORTS = {"http": 80, "https": 443}
 _US_IN_S = 1e6
+#: A connection took longer than the lead, or the first one than its time-out, for the network lost its first segments
+#: though each seat had reached the servers before: agree on a later instant.
+_AGAIN = re.compile(r"--start-at|connection timed out")
 _NO_NAME = re.compile(r"[^\w.-]+")  # what a host's name may hold and a folder's should not
 
 
@@ -267,8 +270,8 @@ class SharedSender:
             try:
                 parts, stopped = _sent(seats, orders, tick)
             except MeasureError as refusal:
-                if "--start-at" in refusal.cause and lead_s != LEADS_S[-1]:
-                    continue  # a connection took longer than the lead: agree on a later instant
+                if _AGAIN.search(refusal.cause) and lead_s != LEADS_S[-1]:
+                    continue
                 raise
             break
         ended_ns = time.time_ns()

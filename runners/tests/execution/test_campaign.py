@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import subprocess
 import sys
 import time
@@ -29,6 +30,7 @@ from runners.execution.campaign import (
     duration,
     outcome_of,
     plan_lines,
+    table,
 )
 from runners.execution.progress import Event
 from runners.storage.run_folder import RunFolder
@@ -247,6 +249,14 @@ def test_a_campaign_is_shown_on_a_terminal_and_in_a_log(tmp_path: Path, live: bo
         assert "6 of 6 ended, 1 failed" in text and "there already" in text
     else:
         assert text.count("planned 10 s") == 5 and text.rstrip().endswith("at most 0 s planned for the rest")
+
+
+def test_a_terminal_gets_the_live_table_and_a_log_lines() -> None:
+    master, slave = os.openpty()
+    with os.fdopen(master, "rb"), os.fdopen(slave, "w") as terminal, Path(os.devnull).open("w") as log:
+        live = table(JOBS, terminal)
+        live.stop()
+        assert isinstance(live, LiveTable) and isinstance(table(JOBS, log), Lines)
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(9.6, "10 s"), (75, "1 min 15 s"), (7_260, "2 h 01 min")])

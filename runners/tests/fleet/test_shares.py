@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,6 +126,32 @@ def test_a_lost_host_ends_the_others_and_leaves_no_load(tmp_path: Path, url: str
     with pytest.raises(LostHostError, match="host b"):
         SharedSender([LocalSeat("a"), Gone("b")])(truepace(), spec, files(tmp_path))
     assert not (tmp_path / "load.json").exists(), "half a load is no load"
+
+
+@dataclasses.dataclass(frozen=True)
+class Unlucky(LocalSeat):
+    """A host whose generator refuses a few times first."""
+
+    refusals: list[str] = dataclasses.field(default_factory=list)
+
+    def send(self, order: Order, halted: threading.Event) -> Part:
+        if self.refusals:
+            raise MeasureError("truepace (exit 2)", self.refusals.pop(), "see whether the server runs")
+        return LocalSeat.send(self, order, halted)
+
+
+@pytest.mark.e2e
+def test_a_network_that_loses_first_segments_gets_another_instant(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runners.fleet.shares.LEADS_S", (0.2, 0.2, 2.0))
+    unlucky = ["cannot connect to http://h (h: connection timed out)", "the instant of --start-at had passed 1 s"]
+    spec = LoadSpec(url, None, 100.0, 1.0, connections=2)
+    outcome = SharedSender([LocalSeat("a"), Unlucky("b", refusals=unlucky)])(truepace(), spec, files(tmp_path))
+    assert [share.completed for share in outcome.shares] == [50, 50] and not unlucky
+    refused = Unlucky("b", refusals=["cannot connect to http://h (h: connection refused)"])
+    with pytest.raises(MeasureError, match="refused"):
+        SharedSender([LocalSeat("a"), refused])(truepace(), spec, files(tmp_path))
 
 
 def test_times_of_another_host_are_written_by_our_clock(tmp_path: Path) -> None:
