@@ -124,15 +124,24 @@ def test_delay_and_loss_of_a_network_are_found_and_named(home: Path) -> None:
     planted = {2: Planted(delay_ms=15.0, loss=0.03)}
     with machines(3, home, planted) as fleet:
         print("planted by", fleet.network.made_by)
-        ended(lab(fleet, home, *load_words(home, "--duration", "8", "--rate", "100", "--connections", "32")))
+        ended(lab(fleet, home, *load_words(home, "--duration", "10", "--rate", "300", "--connections", "32")))
     (run,) = (path for path in (home / "runs").iterdir() if path.is_dir())
     findings: list[dict[str, Any]] = json.loads((run / "conclusions.json").read_text())["findings"]
-    delay = [each for each in findings if each["code"] == "F01" and each["sentence"].startswith("Idle")]
-    loss = [each for each in findings if each["code"] == "F02" and each["sentence"].startswith("Idle")]
-    assert [("host-2" in each["sentence"], "host-1" in each["sentence"]) for each in delay] == [(True, False)], findings
-    assert 29_000 < delay[0]["evidence"]["round_trip_us"] < 60_000, "both ways"
-    assert [("host-2" in each["sentence"], "host-1" in each["sentence"]) for each in loss] == [(True, False)], findings
-    assert 0.01 < loss[0]["evidence"]["repeated_segments"] / loss[0]["evidence"]["sent_segments"] < 0.12
+    far, losing = (
+        {host: each["evidence"] for each in findings for host in named(each) if each["code"] == code}
+        for code in ("F01", "F02")
+    )
+    assert 29_000 < far["host-2"]["round_trip_us"] < 90_000, "both ways"
+    # half of the requests come from it, so the median may be either host's
+    assert "host-1" not in far or far["host-1"]["round_trip_us"] < 5_000, findings
+    assert list(losing) == ["host-2"], findings
+    assert 0.01 < losing["host-2"]["repeated_segments"] / losing["host-2"]["sent_segments"] < 0.12
+
+
+def named(finding: dict[str, Any]) -> list[str]:
+    """The hosts that a finding on the load of the target names."""
+    said = finding["sentence"]
+    return [host for host in ("host-0", "host-1", "host-2") if said.startswith("Idle") and f"host {host}" in said]
 
 
 def test_a_generator_that_is_cut_off_ends_the_load_and_leaves_nothing(fleet: Machines, home: Path) -> None:
