@@ -36,7 +36,7 @@ from runners.execution.resume import continued
 from runners.execution.servers import NOOP, Servers
 from runners.experiments.past import Past
 from runners.experiments.registry import blocks_of, planned_s, questions_of_run
-from runners.fleet.shares import sending
+from runners.fleet.shares import node_hosts, sending
 from runners.generators.load import Sender, run_load
 from runners.readers import write
 from runners.readers.history import sentinel_history
@@ -48,7 +48,7 @@ from runners.report.notebook import Concluded, draw, in_notebook
 from runners.report.references import write_report
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
-from runners.targets.lab_server import RunningServer
+from runners.targets.lab_server import NodeHost, RunningServer
 from runners.toolchain import workshop
 from runners.toolchain.build import git_state
 from runners.trial import machine
@@ -68,14 +68,14 @@ class Lab:
 
     def __init__(
         self, plan: Experiment, parameters: dict[str, Value], shop: workshop.Workshop, folder: RunFolder, bar: Progress,
-        send: Sender = run_load, opened: contextlib.ExitStack | None = None,
+        send: Sender = run_load, opened: contextlib.ExitStack | None = None, hosts: Sequence[NodeHost] = (),
     ) -> None:  # fmt: skip
         self.experiment, self.parameters, self.folder = plan, parameters, folder
         self.blocks = {block.name: block for block in blocks_of(plan.number, parameters)}
         self.size = SIZES[str(parameters["size"])]
         self._shop, self._progress = shop, bar
         server_cpus, generator_cpus = machine.pinning()
-        self._servers = Servers(shop, folder, parameters, server_cpus)
+        self._servers = Servers(shop, folder, parameters, server_cpus, hosts)
         self._measurement = Measurement(
             shop, str(parameters.get("generator", "truepace")), generator_cpus, self.size, folder, bar, send
         )
@@ -128,6 +128,7 @@ class Lab:
         )
         opened = contextlib.ExitStack()
         send = opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
+        hosts = opened.enter_context(node_hosts())
         manifest: dict[str, Any] = {
             "title": plan.title,
             "parameters": checked,
@@ -144,7 +145,7 @@ class Lab:
             folder.update_manifest(**manifest)
         else:
             folder = RunFolder.create(RUNS, plan.number, size.name, manifest)
-        lab = cls(plan, checked, shop, folder, bar, send, opened)
+        lab = cls(plan, checked, shop, folder, bar, send, opened, hosts)
         cls._current = lab
         atexit.register(lab.close)
         pinned = f"server on core {lab._servers.cpus[0]}" if lab._servers.cpus else "nothing is pinned"

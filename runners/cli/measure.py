@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -38,37 +40,6 @@ def _numbers() -> list[str]:
     return [*EXPERIMENTS]
 
 
-@command(
-    "lab run 01 --size smoke",
-    "lab run 04 -p engines=lsm -p rate_rps=8000",
-    "lab run 01 --resume data/runs/01-20260101T000000Z-smoke-0a1b",
-)
-@click.argument("experiment", shell_complete=lambda *_: _numbers())
-@SIZE
-@RESUME
-@PARAMETERS
-@JSON
-def run(experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...], as_json: bool) -> None:
-    """Run an experiment's notebook in batch, e.g. `lab run 01 --size quick -p rate_rps=8000`.
-
-    An interrupted run goes on with `--resume RUN`: what it has finished is not measured again.
-    """
-    from runners.execution.batch import run_notebook
-
-    given = given_parameters(parameters, {})
-    if size is not None and given.setdefault("size", size) != size:
-        raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
-    print_report(run_notebook(experiment, given, resume), as_json)
-
-
-_GENERATORS = click.option(
-    "--generators", "shares", type=int, help="So many that share each load, in a fleet on other hosts."
-)
-_LISTEN = click.option(
-    "--listen", metavar="ADDRESS", help="Let servers listen there; host: on their address in the fleet."
-)
-
-
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     """Declare the options that name the hosts of a fleet."""
     for option in (
@@ -81,6 +52,67 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     ):
         command = option(command)
     return command
+
+
+@contextlib.contextmanager
+def _beside_a_fleet(
+    scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool
+) -> Iterator[None]:
+    """Name the fleet of a command line, if there is one, to what runs meanwhile."""
+    if not (scheduler or hosts):
+        yield
+        return
+    from runners.fleet.workers import environment, opened
+
+    with opened(scheduler, hosts, tls, no_tls) as fleet:
+        os.environ.update(environment(fleet))
+        yield
+
+
+@command(
+    "lab run 01 --size smoke",
+    "lab run 04 -p engines=lsm -p rate_rps=8000",
+    "lab run 01 --resume data/runs/01-20260101T000000Z-smoke-0a1b",
+    "lab run 05 --scheduler tls://10.0.0.1:8786 --tls ca.pem cert.pem key.pem",
+)
+@click.argument("experiment", shell_complete=lambda *_: _numbers())
+@SIZE
+@RESUME
+@PARAMETERS
+@JSON
+@_on_a_fleet
+def run(
+    experiment: str,
+    size: str | None,
+    resume: Path | None,
+    parameters: tuple[str, ...],
+    scheduler: str | None,
+    hosts: str | None,
+    tls: tuple[Path, Path, Path] | None,
+    no_tls: bool,
+    as_json: bool,
+) -> None:
+    """Run an experiment's notebook in batch, e.g. `lab run 01 --size quick -p rate_rps=8000`.
+
+    An interrupted run goes on with `--resume RUN`: what it has finished is not measured again. With --hosts or
+    --scheduler a cluster of processes has its first node here, and the others on these hosts.
+    """
+    from runners.execution.batch import run_notebook
+
+    given = given_parameters(parameters, {})
+    if size is not None and given.setdefault("size", size) != size:
+        raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
+    with _beside_a_fleet(scheduler, hosts, tls, no_tls):
+        folder = run_notebook(experiment, given, resume)
+    print_report(folder, as_json)
+
+
+_GENERATORS = click.option(
+    "--generators", "shares", type=int, help="So many that share each load, in a fleet on other hosts."
+)
+_LISTEN = click.option(
+    "--listen", metavar="ADDRESS", help="Let servers listen there; host: on their address in the fleet."
+)
 
 
 @command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runners.design.parameter import Value
@@ -16,7 +16,7 @@ from runners.storage.run_folder import RunFolder
 from runners.targets.base import Target
 from runners.targets.external import build as build_target
 from runners.targets.external import launch as launch_target
-from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch_nodes
+from runners.targets.lab_server import MAIN, NodeHost, RunningServer, ServerSpec, launch_nodes
 from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN
 from runners.toolchain.workshop import Workshop
@@ -30,9 +30,11 @@ class Servers:
     """One server that is loaded, or several beside each other; a new one takes the place of all."""
 
     def __init__(
-        self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None
-    ) -> None:
+        self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
+        node_hosts: Sequence[NodeHost] = (),
+    ) -> None:  # fmt: skip
         self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
+        self._node_hosts = node_hosts
         self._listen = str(parameters.get("listen", LOOPBACK))
         self._up: list[Target] = []
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
@@ -83,7 +85,7 @@ class Servers:
             spec = replace(spec, port=0)
         if setting.processes > 1:
             first = in_a_row(setting.processes)
-            server: RunningServer = launch_nodes(spec, range(first, first + setting.processes))
+            server: RunningServer = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
         else:
             server = launch_server(spec)
         self._up.append(server)

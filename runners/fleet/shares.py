@@ -32,6 +32,7 @@ from runners.generators.load import TICK_S, Generator, LoadFiles, LoadOutcome, L
 from runners.process.cpu_placement import usable_cpus
 from runners.storage.schema import GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
 from runners.storage.step_folder import StepFolder
+from runners.targets.lab_server import NodeHost
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
 from runners.trial.telemetry import Telemetry
@@ -329,6 +330,27 @@ def sending(generators: int) -> Iterator[Sender]:
 
     with workers.from_environment() as fleet:
         yield SharedSender(fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
+
+
+@contextmanager
+def node_hosts() -> Iterator[tuple[NodeHost, ...]]:
+    """Give the hosts of the fleet that the environment names, for nodes beside this machine's; none without a fleet.
+
+    A worker on this machine comes last. A job that a host of the fleet measures has its nodes on that host alone: the
+    others measure, too.
+    """
+    if not os.environ.get(SCHEDULER_VARIABLE) or os.environ.get(WORKER_VARIABLE):
+        yield ()
+        return
+    from runners.fleet import nodes, workers  # as above
+
+    with workers.from_environment() as fleet:
+        places = [nodes.FleetHost(fleet, host) for host in fleet.hosts(workers.SERVER)]
+        try:
+            yield tuple(sorted(places, key=lambda place: place.address == place.seen_from))
+        finally:
+            for place in places:
+                place.close()
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:

@@ -163,7 +163,7 @@ class Fleet:
             raise lost(host, f"it does not answer ({type(error).__name__})") from error
 
     def on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
-        """Let a host do something in its slot of a role, until it is done or `halted`.
+        """Let a host do something in its slot of a role, in none where that is empty, until it is done or `halted`.
 
         `work` gets the name of its lease as its last argument, and ends soon when `lease_over` says so. Raises what it
         raises; LostHostError where the host, or the scheduler, is gone for longer than a lease lasts.
@@ -171,8 +171,8 @@ class Fleet:
         lease = uuid.uuid4().hex
         self.renew(host, lease)
         future: Future = self.client.submit(
-            work, *arguments, lease, workers=[host.address], allow_other_workers=False, resources={role: 1},
-            pure=False, retries=0, key=f"{work.__name__}-{lease}",
+            work, *arguments, lease, workers=[host.address], allow_other_workers=False,
+            resources={role: 1} if role else None, pure=False, retries=0, key=f"{work.__name__}-{lease}",
         )  # fmt: skip
         changed, heard = threading.Event(), time.monotonic()
         future.add_done_callback(lambda _: changed.set())
@@ -385,12 +385,12 @@ def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None,
     return by_ssh([host.strip() for host in (hosts or "").split(",") if host.strip()], files)
 
 
-def environment(fleet: Fleet, host: Host) -> dict[str, str]:
-    """What names its fleet to a lab that a host starts."""
+def environment(fleet: Fleet, host: Host | None = None) -> dict[str, str]:
+    """What names a fleet to a lab that one of its hosts starts; without a host, to one of this machine."""
     tls = fleet.tls
     files = os.pathsep.join(str(path) for path in (tls.ca, tls.cert, tls.key)) if tls else ""
     scheduler = str(fleet.client.scheduler_info(n_workers=0)["address"])
-    return {SCHEDULER_VARIABLE: scheduler, TLS_VARIABLE: files, WORKER_VARIABLE: host.address}
+    return {SCHEDULER_VARIABLE: scheduler, TLS_VARIABLE: files, WORKER_VARIABLE: host.address if host else ""}
 
 
 def from_environment() -> Fleet:

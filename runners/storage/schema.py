@@ -29,7 +29,8 @@ class GeneratorRecord(Struct, frozen=True):
 class ServerRecord(Struct, frozen=True):
     """The server's process; `ready` is the line of JSON that it prints when it is ready.
 
-    `left_out` names what a server that is none of the lab's can't give, `categories` frames of its profile.
+    `left_out` names what a server that is none of the lab's can't give, `categories` frames of its profile,
+    `node_hosts` the hosts of a fleet that have the other nodes of its cluster.
     """
 
     command: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ class ServerRecord(Struct, frozen=True):
     jvm_flags: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     categories: dict[str, tuple[str, ...]] = {}
+    node_hosts: tuple[str, ...] = ()
 
 
 class StoreStatus(Struct, frozen=True):

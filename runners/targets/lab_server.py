@@ -11,14 +11,16 @@ import selectors
 import shlex
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
+import msgspec
 
-from runners.errors import MeasureError, ServerError
+from runners.errors import MeasureError, PlanError, ServerError
 from runners.process.cpu_placement import compiling_anywhere
 from runners.process.supervisor import HOST, Child, pinned, start
 from runners.storage.schema import ServerRecord
@@ -203,6 +205,10 @@ class RunningServer:
         """Describe how this server died, with its last log lines: for when its process is known to be gone."""
         return death_of(f"server {self.engine} (pid {self.pid})", self.child, self.spec.log)
 
+    def crash(self) -> None:
+        """End it at once, as a crash does; its data stay."""
+        self.child.kill()
+
     def stop(self) -> int:
         """Stop it cleanly (SIGTERM, everything flushed). May be called twice."""
         return self.child.stop()
@@ -271,35 +277,65 @@ def _exit_code(child: Child) -> int | None:
     return child.poll() if not child.wait_up_to(_END_OF_OUTPUT_S) else child.wait()
 
 
-@dataclass(slots=True)
-class RunningNodes(RunningServer):
-    """A cluster of processes, each under its guard. It is loaded and observed at its first node."""
-
-    specs: tuple[ServerSpec, ...] = ()
-    others: list[RunningServer] = field(default_factory=list)
-    _starts: int = 0
+class Node(Protocol):
+    """A node of a cluster that is ready, on this machine or another."""
 
     @property
-    def nodes(self) -> list[RunningServer]:
+    def url(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    def crash(self) -> None:
+        """End it at once; its data stay."""
+
+    def stop(self) -> int:
+        """Stop it cleanly. May be called twice."""
+
+
+class NodeHost(Protocol):
+    """Another machine, on which one node can run. `seen_from` is the address of this one as that one reaches it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def seen_from(self) -> str: ...
+    def start(self, spec: ServerSpec, secret: str, again: str) -> Node:
+        """Start a node there, on an empty store, or on what it left where `again` names its start. Raises LabError."""
+
+
+@dataclass(slots=True)
+class RunningNodes(RunningServer):
+    """A cluster of processes, each under its guard. It is loaded and observed at its first node.
+
+    `starts` are what starts each node anew, given a name of that start. `hosts` are where the others are, if not here.
+    """
+
+    starts: tuple[Callable[[str], Node], ...] = ()
+    others: list[Node] = field(default_factory=list)
+    hosts: tuple[str, ...] = ()
+    _again: int = 0
+
+    @property
+    def nodes(self) -> list[Node]:
         """All nodes in their order, the one that is loaded first."""
         return [self, *self.others]
 
+    def record(self) -> ServerRecord:
+        return msgspec.structs.replace(super(RunningNodes, self).record(), node_hosts=self.hosts)
+
     def kill(self, place: int) -> None:
         """End a node as a crash does; its data stay."""
-        self.nodes[place].child.kill()
+        self.nodes[place].crash()
 
     def start_again(self, place: int) -> None:
         """Start a node other than the first, which has ended, on its port and its data, with logs of its own.
 
         A load may go on meanwhile. Raises ServerError.
         """
-        ended = self.others[place - 1]
-        RunningServer.stop(ended)
-        self._starts += 1
-        spec = self.specs[place]
-        self.others[place - 1] = launch(
-            dataclasses.replace(spec, folder=spec.folder / f"again-{self._starts}"), under_load=True
-        )
+        self.others[place - 1].stop()
+        self._again += 1
+        self.others[place - 1] = self.starts[place](f"again-{self._again}")
 
     def stop(self) -> int:
         """Stop every node cleanly, the first one last. May be called twice."""
@@ -310,36 +346,52 @@ class RunningNodes(RunningServer):
         return self.child.stop()
 
 
-def _new_secret(folder: Path) -> Path:
+def secret_file(folder: Path, secret: str) -> Path:
     """Write the file by whose secret the nodes of one cluster know each other's requests."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "cluster-secret"
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(secrets.token_hex(32))
+        file.write(secret)
     return path
 
 
-def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start a node on each port, each with folders of its own below those of `spec`. None is left if one fails."""
-    urls = [f"http://{HOST}:{port}" for port in ports]
-    shared = (f"--topology={','.join(urls)}", f"--cluster-secret-file={shown(_new_secret(spec.data))}")
-    specs = []
-    for place, (port, url) in enumerate(zip(ports, urls, strict=True), start=1):
-        flags = (*spec.server_flags, *shared, f"--self={url}")
+def launch_nodes(spec: ServerSpec, ports: Sequence[int], hosts: Sequence[NodeHost] = ()) -> RunningNodes:
+    """Start a node on each port, each with folders of its own below those of `spec`. None is left if one fails.
+
+    The first is on this machine, the others on `hosts`, where some are given. Raises PlanError where those are too few.
+    """
+    if hosts and len(hosts) < len(ports) - 1:
+        cause = f"{len(hosts)} hosts have a slot for a server, {len(ports) - 1} are wanted for the other nodes"
+        raise PlanError("the fleet", cause, "start more workers, or measure on one machine")
+    elsewhere = hosts[: len(ports) - 1]
+    addresses = [elsewhere[0].seen_from, *(host.address for host in elsewhere)] if elsewhere else [HOST] * len(ports)
+    urls = [f"http://{address}:{port}" for address, port in zip(addresses, ports, strict=True)]
+    secret = secrets.token_hex(32)
+    here = f"--cluster-secret-file={shown(secret_file(spec.data, secret))}"
+    starts: list[Callable[[str], Node]] = []
+    for place, (address, port, url) in enumerate(zip(addresses, ports, urls, strict=True), start=1):
+        flags = (*spec.server_flags, f"--topology={','.join(urls)}", f"--self={url}")
         home, data = spec.folder / f"node-{place}", spec.data / f"node-{place}"
-        specs.append(dataclasses.replace(spec, folder=home, data=data, port=port, server_flags=flags))
-    up: list[RunningServer] = []
-    try:
-        for each in specs:
-            up.append(launch(each))
-    except BaseException:
-        with contextlib.ExitStack() as stopping:
-            for node in up:
-                stopping.callback(node.stop)
-        raise
-    first = up[0]
-    return RunningNodes(first.spec, first.child, first.ready, first.command, tuple(specs), up[1:])
+        own = dataclasses.replace(spec, folder=home, data=data, port=port, server_flags=flags, listen=address)
+        if place > 1 and elsewhere:
+            starts.append(partial(elsewhere[place - 2].start, own, secret))
+        else:
+            starts.append(partial(_started_here, dataclasses.replace(own, server_flags=(*flags, here))))
+    with contextlib.ExitStack() as stopping:
+        up: list[Any] = []
+        for start_node in starts:
+            up.append(start_node(""))
+            stopping.callback(up[-1].stop)
+        stopping.pop_all()
+    first: RunningServer = up[0]
+    names = tuple(host.name for host in elsewhere)
+    return RunningNodes(first.spec, first.child, first.ready, first.command, tuple(starts), up[1:], names)
+
+
+def _started_here(spec: ServerSpec, again: str) -> RunningServer:
+    own = dataclasses.replace(spec, folder=spec.folder / again) if again else spec
+    return launch(own, under_load=bool(again))
 
 
 def _url(server: Target, key: int) -> str:
