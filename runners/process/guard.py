@@ -77,6 +77,8 @@ def _guard(lab: socket.socket) -> None:
     with lab.makefile("r", encoding="ascii") as reading:
         order = json.loads(reading.readline())
     grace_s, stop_signal = float(order["grace_s"]), signal.Signals[order["stop_signal"]]
+    if select.select([lab], [], [], 0)[0]:
+        return  # the lab is gone already
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
     os.set_blocking(wake_write, False)
