@@ -171,6 +171,8 @@ def send_share(
             outcome = run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
         sent, repeated = (None if now is None or then is None else now - then
                           for now, then in zip(segments(), before, strict=True))  # fmt: skip
+        if not folder.load_json.exists():
+            raise MeasureError(host, "its generator was stopped before it began", "see what stopped it")
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
         record = ShareRecord(
             host=host,
@@ -373,6 +375,7 @@ def _sent(
 ) -> tuple[list[Part], bool]:
     """Let all generators send to their end; where one fails, the others are stopped. Gives also: was it stopped?"""
     halted, changed, stopped = threading.Event(), threading.Event(), False
+    first: list[Future[Part]] = []
     with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:
         try:
             futures: list[Future[Part]] = [
@@ -382,7 +385,7 @@ def _sent(
                 future.add_done_callback(lambda _: changed.set())
             begin, ticks = time.monotonic(), 0
             while not all(future.done() for future in futures):
-                if any(future.done() and future.exception() for future in futures):
+                if not first and (first := [future for future in futures if future.done() and future.exception()]):
                     halted.set()
                 elapsed_s = time.monotonic() - begin
                 if elapsed_s >= ticks * TICK_S:
@@ -395,9 +398,9 @@ def _sent(
         except BaseException:
             halted.set()
             raise
-        failures = [future.exception() for future in futures]
-        # a host that is gone is the cause of what else went wrong
-        for failure in sorted(filter(None, failures), key=lambda each: not isinstance(each, LostHostError)):
+        failures = [failure for future in (*first, *futures) if (failure := future.exception())]
+        # a host that is gone is the cause of what else went wrong, and what failed first of what others left undone
+        for failure in sorted(failures, key=lambda each: not isinstance(each, LostHostError)):
             raise failure
         return [future.result() for future in futures], stopped
 
