@@ -167,6 +167,7 @@ class DamagedBlockTest {
             CorruptionException found = assertThrows(CorruptionException.class, storage::compact);
             assertTrue(found.getMessage().contains("the keys from"), found.getMessage());
             assertEquals(2, storage.stats().tables());
+            assertTrue(unreadable(storage) > 0, "what a merge found damaged is not shown");
         }
     }
 

@@ -33,7 +33,7 @@ class MultiGetTest {
     private int views;
     private int blocks;
 
-    /** Each check of a block is a read of the disk; a block is smaller than what is read at a time. */
+    /** Each check of a block is a read of its file or of its mapping; a block is smaller than what is read at a time. */
     private final Disk counting = new Disk() {
         @Override
         public void read(FileChannel channel, ByteBuffer target, long from) throws IOException {
@@ -41,6 +41,14 @@ class MultiGetTest {
                 blocks++;
             }
             super.read(channel, target, from);
+        }
+
+        @Override
+        public void read(MemorySegment mapped, ByteBuffer target, long from) {
+            if (Thread.currentThread() == own) {
+                blocks++;
+            }
+            super.read(mapped, target, from);
         }
     };
 

@@ -2,6 +2,7 @@ package lab.storage.lsm.disk;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -44,6 +45,12 @@ public class Disk {
             }
             at += bytes;
         }
+    }
+
+    /** Fills the rest of a buffer with the bytes from this position of a mapped file on, without a call of the kernel. */
+    public void read(MemorySegment mapped, ByteBuffer into, long position) {
+        MemorySegment.copy(mapped, position, MemorySegment.ofBuffer(into), 0, into.remaining());
+        into.position(into.limit());
     }
 
     /** Writes all the bytes that remain in the buffer, from this position of the file on. */

@@ -1,6 +1,7 @@
 package lab.storage.lsm.table;
 
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
@@ -20,7 +21,8 @@ import org.slf4j.LoggerFactory;
  * Checks the parts of one table file against their checksums, and remembers which are damaged.
  *
  * <p>It reads in the ordinary way, not through the mapping: a disk that cannot read a page is an {@link IOException}
- * here, and afterwards the page is in the kernel's memory, where the mapping finds it.
+ * here, and afterwards the page is in the kernel's memory, where the mapping finds it. Only a block that was found right
+ * before is looked at where it is mapped ({@link #isRight}), which spares a call of the kernel for each get.
  */
 final class Checks {
 
@@ -33,14 +35,14 @@ final class Checks {
     private final Disk disk;
     private final Path file;
     private final boolean everyRead;
-    /** A bit for each block that was found right. */
+    /** A bit for each block that was found right when it was last checked in its file. */
     private final AtomicLongArray right;
     private final ConcurrentSkipListMap<Long, DamagedRange> damaged = new ConcurrentSkipListMap<>();
     private volatile FileChannel channel;
     private boolean closed;
 
     /**
-     * @param everyRead whether a block that was found right is to be checked again when it is read again
+     * @param everyRead what {@link #everyRead()} gives
      */
     Checks(Disk disk, Path file, FileChannel channel, long blocks, boolean everyRead) {
         this.disk = disk;
@@ -50,13 +52,18 @@ final class Checks {
         this.right = new AtomicLongArray((int) (blocks / BLOCKS_PER_WORD + 1));
     }
 
-    /** Whether a block that is to be read has to be checked. */
-    boolean isDue(long block) {
-        return everyRead || !foundRight(block);
+    /** Whether a block that was found right is to be checked again when it is read again. */
+    boolean everyRead() {
+        return everyRead;
     }
 
-    private boolean foundRight(long block) {
-        return (right.getPlain((int) (block / BLOCKS_PER_WORD)) & 1L << block % BLOCKS_PER_WORD) != 0;
+    /** Whether a block was found right when it was last checked in its file. */
+    boolean foundRight(long block) {
+        return (right.getPlain((int) (block / BLOCKS_PER_WORD)) & bit(block)) != 0;
+    }
+
+    private static long bit(long block) {
+        return 1L << block % BLOCKS_PER_WORD;
     }
 
     /**
@@ -89,11 +96,29 @@ final class Checks {
             LOG.info("The keys {} of {} can be read again", mended, file);
         }
         if (number >= 0 && !foundRight(number)) {
-            right.getAndUpdate((int) (number / BLOCKS_PER_WORD), old -> old | 1L << number % BLOCKS_PER_WORD);
+            right.getAndUpdate((int) (number / BLOCKS_PER_WORD), old -> old | bit(number));
         }
     }
 
+    /**
+     * Whether a part of a mapped file has its checksum. It is copied first: if a page has left the kernel's memory and the
+     * disk cannot read it again, that is an {@link InternalError} of the copy, where inside the checksum's machine code it
+     * would end the process.
+     */
+    boolean isRight(MemorySegment data, long from, long to, int expected) {
+        CRC32C crc = new CRC32C();
+        ByteBuffer piece = PIECE.get();
+        for (long at = from; at < to; at += PIECE_BYTES) {
+            disk.read(data, piece.clear().limit((int) Math.min(PIECE_BYTES, to - at)), at);
+            crc.update(piece.flip());
+        }
+        return (int) crc.getValue() == expected;
+    }
+
     private void found(long number, DamagedRange range, String what) {
+        if (number >= 0) {
+            right.getAndUpdate((int) (number / BLOCKS_PER_WORD), old -> old & ~bit(number));
+        }
         if (damaged.putIfAbsent(number, range) == null) {
             LOG.error("The keys {} cannot be read; their table is left out of merges. {}", range, what);
         }

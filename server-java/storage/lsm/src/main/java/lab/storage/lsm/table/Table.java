@@ -129,9 +129,14 @@ public abstract class Table {
 
     /** Checks a block that is about to be read, unless it was found right before and that is enough. */
     final void checkBlock(long block) {
-        if (checks.isDue(block)) {
+        if (!checks.foundRight(block) || checks.everyRead() && !isRight(block)) {
             verifyBlock(block);
         }
+    }
+
+    private boolean isRight(long block) {
+        long end = blockOffset(block + 1) - Integer.BYTES;
+        return checks.isRight(data, blockOffset(block), end, data.get(INT, end));
     }
 
     /** Checks a block against its checksum, whatever was found before. */
