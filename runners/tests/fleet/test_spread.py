@@ -8,13 +8,10 @@ import os
 import signal
 import tarfile
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from runners.design.campaign import Job
@@ -23,12 +20,8 @@ from runners.execution.campaign import Outcome, Results
 from runners.fleet import jobs, workers
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import Fleet
+from runners.tests.fleet.asked import STAND_STILL, measured
 from runners.tests.waiting import until
-
-#: A folder in which the stand-in for a lab notes what it does, by a variable of the workers.
-NOTES = "LAB_TEST_NOTES"
-#: While a file of this name is among them, no job ends.
-STAND_STILL = "stand still"
 
 
 def planned(count: int) -> list[Job]:
@@ -36,25 +29,6 @@ def planned(count: int) -> list[Job]:
         Job(name="a", kind="load", parameters={"repeat": each}, repeat=each, planned_s=1.0, address=f"{each:04}")
         for each in range(count)
     ]
-
-
-def measured(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, bytes]:
-    """Stand in for a lab on a host: notes that it was begun, takes a moment, and gives a run folder."""
-    asked = msgspec.json.decode(job, type=Job)
-    notes = Path(os.environ[NOTES])
-    (notes / f"{asked.address}-{os.getpid()}-{time.time_ns()}").touch()
-    began = time.monotonic()
-    while time.monotonic() - began < 0.6 or (notes / STAND_STILL).exists():
-        if workers.lease_over(lease, began):
-            raise LostHostError("the job's host", "its lease was not renewed", "begin again")
-        time.sleep(0.02)
-    manifest = json.dumps({"status": "complete", "address": asked.address, "experiment": "load"}).encode()
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        about = tarfile.TarInfo(f"{asked.folder}/manifest.json")
-        about.size = len(manifest)
-        archive.addfile(about, io.BytesIO(manifest))
-    return msgspec.json.encode(Outcome(address=asked.address, status="complete", trials=1)), packed.getvalue()
 
 
 class Watch:
@@ -71,29 +45,13 @@ class Watch:
         self.ended.append((job.address, outcome.status, there))
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where the workers, who inherit the variable, keep their notes; they have the stand-in for a lab."""
-    folder = tmp_path_factory.mktemp("notes")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(NOTES, str(folder))
-        patch.setattr(jobs, "_measure", measured)
-        yield folder
-
-
 @pytest.fixture
-def notes(kept: Path) -> Path:
-    """The notes of one test."""
+def notes(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The notes of one test, whose hosts have the stand-in for a lab."""
+    monkeypatch.setattr(jobs, "_measure", measured)
     for path in kept.iterdir():
         path.unlink()
     return kept
-
-
-@pytest.fixture(scope="module")
-def fleet(kept: Path) -> Iterator[Fleet]:
-    """Three hosts, which the tests share."""
-    with workers.local(3) as found:
-        yield found
 
 
 def complete(results: Results) -> list[str]:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,6 @@ from runners.tests.fleet.asked import held, host_pid, resources
 from runners.tests.fleet.test_shares import bucket_by_bucket, counts_of_log, truepace
 from runners.tests.waiting import gone
 from runners.toolchain.tools import ROOT
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[Fleet]:
-    """Three hosts, each a process."""
-    with workers.local(3) as found:
-        yield found
 
 
 def test_each_host_has_one_slot_of_each_role(fleet: Fleet) -> None:
