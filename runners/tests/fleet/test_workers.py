@@ -63,6 +63,7 @@ def test_work_ends_when_it_is_halted_and_when_nobody_renews_its_lease(fleet: Fle
     assert fleet.on(host, GENERATOR, halted, held, 60.0) < 30.0
 
 
+@pytest.mark.e2e  # the worker asks the generator for its version
 def test_an_error_of_the_lab_comes_back_as_it_was(fleet: Fleet) -> None:
     with pytest.raises(MeasureError, match="has version"):
         RemoteSeat(fleet, fleet.hosts()[0]).send(_order(version="another"), threading.Event())
