@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 
+import dask
 import pytest
+from distributed.utils import get_mp_context
 
 from runners.fleet import workers
 from runners.fleet.workers import Fleet
-from runners.tests.fleet.asked import NOTES
-
-
-@pytest.fixture(scope="package", autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    """End the process that multiprocessing keeps beside processes that dask has started: it outlives them all."""
-    yield
-    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
+from runners.tests.fleet import asked
 
 
 @pytest.fixture(scope="package")
@@ -25,12 +20,22 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where the workers, who inherit the variable, keep their notes."""
     folder = tmp_path_factory.mktemp("notes")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(NOTES, str(folder))
+        patch.setenv(asked.NOTES, str(folder))
         yield folder
 
 
+@pytest.fixture(scope="package", autouse=True)
+def processes(kept: Path) -> Iterator[None]:
+    """Fork workers from one process that has imported what they need, and end what multiprocessing keeps for that."""
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload([asked.__name__])
+        yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
+
+
 @pytest.fixture(scope="package")
-def fleet(kept: Path) -> Iterator[Fleet]:
-    """Three hosts, each a process: they take seconds to start."""
+def fleet() -> Iterator[Fleet]:
+    """Three hosts, each a process."""
     with workers.local(3) as found:
         yield found
