@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,12 @@ class Index(widgets.VBox):  # type: ignore[misc]
         child.stop()
         self._child = None
         self._enable(True)
+
+
+@cache
+def index() -> Index:
+    """The one index of a kernel: shown again, it still knows what it runs."""
+    return Index()
 
 
 def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from runners.cli import EXIT_FAULT, EXIT_PROBLEM, lab
+from runners.cli import EXIT_FAULT, EXIT_PROBLEM, EXIT_USAGE, lab, main
 from runners.report import references
 from runners.storage.run_folder import REFERENCE
 from runners.toolchain import tools, workshop
@@ -132,6 +133,39 @@ def test_a_fault_of_the_lab_names_its_log(tmp_path: Path) -> None:
     assert done.returncode == EXIT_FAULT, done.stderr
     assert "Traceback" not in done.stderr
     assert str(tmp_path / "state" / "performance-lab" / "errors.log") in done.stderr
+
+
+#: What may stand where an example names a file or a folder.
+WRONG: dict[str, Callable[[Path], object]] = {
+    "absent": lambda _: None,
+    "a folder": Path.mkdir,
+    "empty": Path.touch,
+    "no text": lambda path: path.write_bytes(bytes(range(256))),
+    "other text": lambda path: path.write_text("- it is\n- another: list\n", encoding="utf-8"),
+}
+INPUT = re.compile(r"data/runs.*|docs|.*\.(yaml|txt|md)")
+NAMING = [
+    words
+    for _, words in ALL
+    if any(map(INPUT.fullmatch, words[2:])) and not {"--hosts", "--scheduler", "--dry-run"} & {*words}
+]
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("words", NAMING, ids=shlex.join)
+def test_a_wrong_file_is_a_users_mistake(
+    words: list[str], kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (Path(word) for word in words[2:] if INPUT.fullmatch(word)):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        WRONG[kind](path)
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        main()
+        raise SystemExit(0)
+    said = capsys.readouterr().err
+    assert ended.value.code in (0, EXIT_PROBLEM, EXIT_USAGE) and "Traceback" not in said, said
+    assert ended.value.code == 0 or said.strip(), "what is wrong is said"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

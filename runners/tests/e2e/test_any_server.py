@@ -255,6 +255,42 @@ def test_an_example_goes_from_an_empty_folder_through_knee_and_comparison_to_a_r
     assert "<svg" in RunFolder.open(Path(result["run"])).report_html.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
+def test_servers_are_compared_by_what_they_were_filled_with_and_bodies_have_every_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("uvicorn")
+    monkeypatch.chdir(tmp_path)
+    one, other = (_copied("uvicorn", tmp_path / each) for each in ("one", "other"))
+    for path in (one, other):
+        text = path.read_text(encoding="utf-8").replace("name: uvicorn", f"name: {path.parent.name}")
+        path.write_text(text.replace("body_bytes: 120", "body_bytes: [100, 3000]"), encoding="utf-8")
+    done = lab("compare", "--target", str(one), "--target", str(other), *COMPARED, "--json", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    (found,) = result["comparisons"]
+    assert found["baseline"] == "one" and found["control"] and found["rows"]
+    folder = RunFolder.open(Path(result["run"]))
+    steps = read_run(folder).steps
+    fills = {step.subject: step for step in steps if step.kind == "fill"}
+    starts = [step for step in steps if not step.frames["targets"].empty]
+    assert fills.keys() == {"one", "other", "one-control"} and len(starts) >= 3
+    every = [path for path in folder.steps_path.rglob("fill-*") if path.is_dir()]
+    assert len(every) == 2 + 3 * len(starts), "of the two closed loops, and of each server of each start"
+    assert all(step.frames["summary"]["completed"].iloc[0] == 1000 == step.record.fill.keys for step in fills.values())
+    for step in starts:
+        targets = step.frames["targets"].set_index("target")
+        assert {"one", "other", "one-control"} < set(targets.index), "and the server that does nothing"
+        assert (targets["non_2xx"] == 0).all() and (targets["completed"] > 0).all()
+    for step in steps:
+        if step.kind not in ("sentinel", "fill") and step.subject in fills:
+            summary = step.frames["summary"].iloc[0]
+            mean_bytes = summary["bytes_read"] / summary["completed"]
+            assert 1_000 < mean_bytes < 2_300, (
+                f"{step.name}: half of its responses have 100, half 3 000 bytes and a head"
+            )
+
+
 NAMES = "--perf-basic-prof --interpreted-frames-native-stack"
 #: By example: who samples it, its environment, and a function of its server that the profile holds.
 PROFILED = {
