@@ -173,6 +173,20 @@ def test_a_shell_is_given_a_script_that_completes(shell: str) -> None:
     assert f"_LAB_COMPLETE={shell}_complete" in CliRunner().invoke(lab, ["completion", shell]).output
 
 
+def test_bash_completes_by_the_script_that_it_is_given(tmp_path: Path) -> None:
+    program = Path(sys.executable).parent / "lab"
+    if not program.exists() or shutil.which("bash") is None:
+        pytest.skip("there is no bash, or `lab` is not installed beside this Python")
+    script = tmp_path / "completion.bash"
+    script.write_text(CliRunner().invoke(lab, ["completion", "bash"]).output, encoding="utf-8")
+    asked = 'COMP_WORDS=(lab comp); COMP_CWORD=1; _lab_completion lab; echo "${COMPREPLY[@]}"'
+    shell = f"source {script}; complete -p lab; {asked}"
+    env = {"PATH": f"{program.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    done = subprocess.run(["bash", "-c", shell], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split() == ["compare", "completion"], done
+    assert "_lab_completion lab" in done.stdout, "bash calls it for `lab`"
+
+
 def test_completion_gives_commands_options_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
     def completed(words: str) -> str:
         env = {"_LAB_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
