@@ -15,7 +15,7 @@ from runners.audit.registry import RULES
 from runners.cli import lab
 from runners.design.experiment import EXPERIMENTS
 from runners.documentation import LINK, image_place, images, navigation, pages, relinked
-from runners.tests.chromium import CHROMIUM
+from runners.tests.chromium import CHROMIUM, axe_source, browser, grave_findings
 from runners.tests.report.test_browser import visit
 from runners.toolchain.tools import ROOT
 
@@ -53,13 +53,18 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(place for place in listed if place in PAGES) == sorted(PAGES)
 
 
-@pytest.mark.long
-def test_the_site_is_built_without_a_broken_link_and_searched_without_a_network(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def html() -> Path:
+    """The built site; a broken link fails its build."""
     if shutil.which("make") is None:
         pytest.skip("make is not on this machine")
     done = subprocess.run(["make", "docs"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    html = ROOT / "site" / "html"
+    return ROOT / "site" / "html"
+
+
+@pytest.mark.long
+def test_the_site_is_searched_without_a_network(html: Path, tmp_path: Path) -> None:
     for page in html.rglob("*.html"):
         assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//[^"]+', page.read_text("utf-8")), (
             page
@@ -69,3 +74,18 @@ def test_the_site_is_built_without_a_broken_link_and_searched_without_a_network(
     shown, asked = visit(html / "index.html", tmp_path, "?q=nagle")
     assert asked == []
     assert "rules/NET001.html" in shown
+
+
+@pytest.mark.long
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_grave_in_a_page_of_each_section(html: Path, theme: str, tmp_path: Path) -> None:
+    axe = axe_source(tmp_path)
+    of_sections = {each.section: each.place for each in reversed(PAGES.values())}
+    found = {}
+    with browser(tmp_path) as page:
+        page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+        for place in (*of_sections.values(), "reference/commands.md", "reference/target.md"):
+            page.open((html / place).with_suffix(".html").as_uri())
+            found[place] = grave_findings(page, axe)
+    assert not any(found.values()), {place: findings for place, findings in found.items() if findings}
