@@ -81,10 +81,12 @@ def command(page: Page, name: str) -> None:
 
 
 def opened(page: Page, address: str, notebook: str, cells: int) -> None:
-    """Open a notebook and wait until its kernel is idle."""
+    """Open a notebook, with the focus, without which there is no current one; wait until its kernel is idle."""
+    page.send("Emulation.setFocusEmulationEnabled", enabled=True)
     page.open(f"{address}/lab/workspaces/{notebook.partition('.')[0]}/tree/{notebook}")
     assert page.holds(f"document.querySelectorAll('.jp-Notebook .jp-Cell').length >= {cells}", 120)
     assert page.holds("document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'", 120)
+    assert page.holds("jupyterapp.commands.isEnabled('notebook:run-all-cells')")
 
 
 def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_path: Path) -> None:

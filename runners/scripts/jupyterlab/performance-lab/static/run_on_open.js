@@ -3,29 +3,37 @@
 (function () {
   'use strict';
   const NOTEBOOKS = ['index.ipynb', '10_explore.ipynb'];
-  const seen = new WeakSet();
+  let shared = {};
 
-  async function run(app, panel) {
-    if (!panel || !panel.context || !NOTEBOOKS.includes(panel.context.path) || seen.has(panel)) { return; }
-    seen.add(panel);
-    await panel.context.ready;
-    await panel.sessionContext.ready;
-    if (app.shell.currentWidget === panel) {  // the command runs whatever is in front
-      await app.commands.execute('notebook:run-all-cells');
-    } else {
-      seen.delete(panel);
+  async function extension() {
+    const [{ get }] = Object.values(shared['@jupyterlab/notebook']);
+    const { INotebookTracker, NotebookActions } = (await get())();
+
+    async function run(panel) {
+      await panel.context.ready;
+      await panel.sessionContext.ready;
+      if (NOTEBOOKS.includes(panel.context.path)) {
+        await NotebookActions.runAll(panel.content, panel.sessionContext);
+      }
     }
+
+    return {
+      id: 'performance-lab:run-on-open',
+      autoStart: true,
+      requires: [INotebookTracker],
+      activate: (app, tracker) => {
+        tracker.forEach(run);
+        tracker.widgetAdded.connect((_, panel) => run(panel));
+      }
+    };
   }
 
-  const plugin = {
-    id: 'performance-lab:run-on-open',
-    autoStart: true,
-    activate: (app) => {
-      app.shell.currentChanged.connect((_, change) => run(app, change.newValue));
-      app.restored.then(() => run(app, app.shell.currentWidget));
+  window._JUPYTERLAB = window._JUPYTERLAB || {};
+  window._JUPYTERLAB['performance-lab'] = {
+    init: (scope) => { shared = scope; },
+    get: async () => {
+      const plugin = await extension();
+      return () => ({ __esModule: true, default: plugin });
     }
   };
-
-  window._JUPYTERLAB = window._JUPYTERLAB || {};
-  window._JUPYTERLAB['performance-lab'] = { init: () => {}, get: async () => () => ({ default: plugin }) };
 }());
