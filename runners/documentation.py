@@ -56,8 +56,8 @@ PLACES: dict[str, dict[str, str]] = {
 }
 SERVER_DOCS = "server-java/docs"
 RULE_INDEX = "rules/index.md"
-#: Ours, in place of a script that the theme would load from a network.
-WORKER = "assets/iframe-worker.js"
+#: Ours: in place of a script that the theme would load from a network, and what it lacks for keys and screen readers.
+WORKER, SCRIPT, STYLE = (f"assets/{name}" for name in ("iframe-worker.js", "accessibility.js", "accessibility.css"))
 IMAGES = (".png", ".svg")
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
@@ -274,6 +274,8 @@ def configuration(tree: list[Any]) -> dict[str, Any]:
         "plugins": ["search", "offline"],
         "markdown_extensions": ["tables", "toc", "pymdownx.superfences", "md_in_html"],
         "extra": {"generator": False, "polyfills": [WORKER]},
+        "extra_javascript": [SCRIPT],
+        "extra_css": [STYLE],
         "validation": {"omitted_files": "warn", "absolute_links": "warn", "unrecognized_links": "warn",
                        "links": {"not_found": "warn", "anchors": "warn"}},
         "nav": tree,
@@ -289,7 +291,8 @@ def write(folder: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page.text, encoding="utf-8")
     (folder / "pages" / WORKER).parent.mkdir()
-    shutil.copy(ROOT / DOCS / "iframe-worker.js", folder / "pages" / WORKER)
+    for place in (WORKER, SCRIPT, STYLE):
+        shutil.copy(ROOT / DOCS / Path(place).name, folder / "pages" / place)
     for file in images():
         path = folder / "pages" / image_place(file)
         path.parent.mkdir(exist_ok=True)
