@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, wraps
 
 from runners.analysis import facts
 from runners.analysis.finding import Anchor, Finding
@@ -101,6 +101,20 @@ class Evidence:
 
 #: Looks at the evidence of a run; None where the run does not hold what the question is about.
 Answering = Callable[[Evidence], Answer | None]
+
+
+def of_rule(code: str) -> Callable[[Callable[[Finding], Answer | None]], Answering]:
+    """Answer by the first finding of a rule; None where the run has none."""
+
+    def answering(answer: Callable[[Finding], Answer | None]) -> Answering:
+        @wraps(answer)
+        def from_evidence(evidence: Evidence) -> Answer | None:
+            finding = evidence.first(code)
+            return None if finding is None else answer(finding)
+
+        return from_evidence
+
+    return answering
 
 
 @dataclass(frozen=True, slots=True)

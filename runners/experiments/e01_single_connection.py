@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions
-from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number
+from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_rule
 from runners.design.block import Block, FixedRate
 from runners.design.parameter import Value, listed
 from runners.design.setting import Setting
@@ -55,11 +56,9 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return tuple(found)
 
 
-def errors_are_the_keys(evidence: Evidence) -> Answer | None:
+@of_rule("M02")
+def errors_are_the_keys(finding: Finding) -> Answer:
     """Do the published errors say that the server failed? Not where they agree with a number of absent keys."""
-    finding = evidence.first("M02")
-    if finding is None:
-        return None
     expected = f"{write.count(number(finding, 'expected_low'))} to {write.count(number(finding, 'expected_high'))}"
     effect = f"{write.count(number(finding, 'non_2xx'))} errors; "
     effect += f"{write.several(number(finding, 'absent_keys'), 'absent key')} would give {expected}"

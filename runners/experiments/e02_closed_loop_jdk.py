@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from runners.analysis.finding import Finding
 from runners.claims.closed_loop import times
-from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding, span
+from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_finding, of_rule, span
 from runners.design import report_2
 from runners.design.block import Block
 from runners.design.parameter import Value, listed
@@ -28,32 +29,28 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return tuple(report_2.block(stage, size, profile, _STAGES[stage.name]) for stage in report_2.STAGES.values())
 
 
-def one_flag(evidence: Evidence) -> Answer | None:
+@of_rule("D01")
+def one_flag(finding: Finding) -> Answer:
     """Is more to be had from the server with the same code?"""
-    finding = evidence.first("D01")
-    if finding is None:
-        return None
     ratios = [number(finding, name) for name in finding.evidence]
     verdict = Verdict.YES if min(ratios) > 1 else Verdict.NO
     effect = f"TCP_NODELAY alone: {span(ratios, write.count)} times the throughput"
     return Answer(verdict, effect, f"{len(ratios)} pairs of closed loops", finding=finding)
 
 
-def executor(evidence: Evidence) -> Answer | None:
+@of_rule("D04")
+def executor(finding: Finding) -> Answer:
     """Does the cached pool help?"""
-    finding = evidence.first("D04")
-    if finding is None:
-        return None
     least, most = number(finding, "least_us"), number(finding, "most_us")
     effect = f"median moves by {write.latency(least)} to {write.latency(most)}"
     verdict = Verdict.NO if least <= 0 <= most else Verdict.INCONCLUSIVE
     return Answer(verdict, effect, f"{write.count(number(finding, 'pairs'))} pairs of closed loops", finding=finding)
 
 
-def timer_and_tick(evidence: Evidence) -> Answer | None:
+@of_rule("D02")
+def timer_and_tick(finding: Finding) -> Answer | None:
     """Is the wait the kernel's delayed-ACK timer and one tick?"""
-    finding = evidence.first("D02")
-    if finding is None or not write.known(number(finding, "expected_us")):
+    if not write.known(number(finding, "expected_us")):
         return None
     low, high, expected = (number(finding, name) for name in ("least_p50_us", "most_p50_us", "expected_us"))
     verdict = Verdict.YES if max(abs(low - expected), abs(high - expected)) < 0.05 * expected else Verdict.NO
@@ -61,43 +58,35 @@ def timer_and_tick(evidence: Evidence) -> Answer | None:
     return Answer(verdict, effect, "every closed loop that waits; the kernel's counter agrees", finding=finding)
 
 
-def newer_jdk(evidence: Evidence) -> Answer | None:
+@of_rule("D05")
+def newer_jdk(finding: Finding) -> Answer:
     """Does a newer JDK need the flag?"""
-    finding = evidence.first("D05")
-    if finding is None:
-        return None
     p50, delayed = number(finding, "p50_us"), number(finding, "delayed_p50_us")
     effect = f"JDK 25 p50 {write.latency(p50)}, with nodelay=false {write.latency(delayed)}"
     verdict = Verdict.NO if delayed < 10_000 else Verdict.YES
     return Answer(verdict, effect, "one closed loop each", finding=finding)
 
 
-def of_the_script(evidence: Evidence) -> Answer | None:
+@of_rule("D07")
+def of_the_script(finding: Finding) -> Answer:
     """Do the 404s say anything of the server?"""
-    finding = evidence.first("D07")
-    if finding is None:
-        return None
     same = number(finding, "non_2xx") == number(finding, "replayed")
     effect = f"{write.count(number(finding, 'non_2xx'))} of {write.count(number(finding, 'requests'))} are 404; "
     effect += f"the script's numbers replayed make {write.count(number(finding, 'replayed'))}"
     return Answer(Verdict.NO if same else Verdict.INCONCLUSIVE, effect, "counted, and computed", finding=finding)
 
 
-def mixed(evidence: Evidence) -> Answer | None:
+@of_rule("D10")
+def mixed(finding: Finding) -> Answer:
     """Is the mixed script a mix?"""
-    finding = evidence.first("D10")
-    if finding is None:
-        return None
     puts, asked = number(finding, "puts"), number(finding, "requests")
     effect = f"{write.count(puts)} of {write.count(asked)} are PUT"
     return Answer(Verdict.NO if puts in (0, asked) else Verdict.YES, effect, "counted", finding=finding)
 
 
-def one_write(evidence: Evidence) -> Answer | None:
+@of_rule("D06")
+def one_write(finding: Finding) -> Answer:
     """Does a response of one write wait too?"""
-    finding = evidence.first("D06")
-    if finding is None:
-        return None
     one, two = number(finding, "one_write_us"), number(finding, "two_writes_us")
     effect = f"p50 {write.latency(one)} with one write, {write.latency(two)} with two ({times(two / one)})"
     return Answer(Verdict.NO if one < two / 2 else Verdict.YES, effect, "one closed loop each", finding=finding)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.analysis import facts, meets
+from runners.analysis.finding import Finding
 from runners.claims import executions, interleaved, questions
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
 from runners.design import report_3
 from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
@@ -75,21 +76,17 @@ def longer_queue(evidence: Evidence) -> Answer | None:
     return Answer(verdict, write.listed(parts), "one load each", finding=evidence.first("E03"))
 
 
-def misses(evidence: Evidence) -> Answer | None:
+@of_rule("M08")
+def misses(finding: Finding) -> Answer:
     """Are the published errors the server's?"""
-    finding = evidence.first("M08")
-    if finding is None:
-        return None
     shares = f"{write.percent(number(finding, 'low'))} to {write.percent(number(finding, 'high'))}"
     effect = f"{shares} at every rate: keys that were never written"
     return Answer(Verdict.NO, effect, f"{write.count(number(finding, 'outputs'))} published outputs", finding=finding)
 
 
-def queues(evidence: Evidence) -> Answer | None:
+@of_rule("M07")
+def queues(finding: Finding) -> Answer:
     """Are the latencies published at the highest rates a response time?"""
-    finding = evidence.first("M07")
-    if finding is None:
-        return None
     rates = f"{write.count(number(finding, 'beyond'))} of {write.count(number(finding, 'rates'))} rates"
     effect = f"{rates} lie beyond the knee: up to {write.latency(number(finding, 'longest_us'))}, the length of a queue"
     return Answer(Verdict.NO, effect, "the published outputs", finding=finding)

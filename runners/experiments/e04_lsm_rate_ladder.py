@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.analysis import comparable, facts
-from runners.analysis.finding import Anchor
+from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.claims import questions
 from runners.claims.climbing import ladders, rate_interval
-from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding
+from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding, of_rule
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate
@@ -109,20 +109,16 @@ def warm_is_faster(evidence: Evidence) -> Answer | None:
     return Answer(verdict, pair, "one load each", needed, evidence.first("R03"), Anchor.timeline("put-cold"))
 
 
-def wrong_rate(evidence: Evidence) -> Answer | None:
+@of_rule("M09")
+def wrong_rate(finding: Finding) -> Answer:
     """Were the percentiles published for 45 000/s taken at that rate?"""
-    finding = evidence.first("M09")
-    if finding is None:
-        return None
     effect = f"taken at {write.rate(number(finding, 'ran_at_rps'))}, beyond the knee"
     return Answer(Verdict.NO, effect, "the published output", finding=finding)
 
 
-def cold_start(evidence: Evidence) -> Answer | None:
+@of_rule("M06")
+def cold_start(finding: Finding) -> Answer:
     """Does the published cold run hold its cold start?"""
-    finding = evidence.first("M06")
-    if finding is None:
-        return None
     effect = "wrk2 leaves out the first 10 s; here they reach "
     effect += f"{write.latency(number(finding, 'early_max_us'))}"
     return Answer(Verdict.NO, effect, "wrk2's source; one load", finding=finding)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis import facts
+from runners.analysis.finding import Finding
 from runners.analysis.interleaved import THROUGHPUT
 from runners.claims import faults, questions
 from runners.claims.interleaved import differs
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
 from runners.design import report_5
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
@@ -103,11 +104,9 @@ def fails(subject: str) -> Answering:
     return answer
 
 
-def spreads(evidence: Evidence) -> Answer | None:
+@of_rule("H02")
+def spreads(finding: Finding) -> Answer:
     """Did the old hash spread the keys over the nodes?"""
-    finding = evidence.first("H02")
-    if finding is None:
-        return None
     old, low, high = (number(finding, name) for name in ("most_old", "least_new", "most_new"))
     effect = (
         f"{write.percent(old)} of the ids on one node; murmur3 {write.percent(low)} to {write.percent(high)} on each"
@@ -116,11 +115,9 @@ def spreads(evidence: Evidence) -> Answer | None:
     return Answer(verdict, effect, "computed for every id", finding=finding, figure="keys-section")
 
 
-def lock_waits(evidence: Evidence) -> Answer | None:
+@of_rule("H08")
+def lock_waits(finding: Finding) -> Answer:
     """Do threads wait for the lock around the client?"""
-    finding = evidence.first("H08")
-    if finding is None:
-        return None
     own, every = number(finding, f"{OLD} client_s"), number(finding, f"{OLD} all_s")
     effect = f"{write.seconds(own)} of {write.seconds(every)} waited for locks in each second"
     held = number(finding, "least_held")

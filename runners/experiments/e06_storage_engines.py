@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis import facts
+from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
+from runners.claims.questions import Answer, Answering, Asked, Question, Verdict, number, of_rule
 from runners.design import storage_engines
 from runners.design.block import Block, FixedRate
 from runners.design.ladder import AroundTheKnee, WarmServer
@@ -49,10 +50,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 def less(code: str, of: str, against: str, what: str) -> Answering:
     """Is an amplification of one store lower than that of another?"""
 
-    def answer(evidence: Evidence) -> Answer | None:
-        finding = evidence.first(code)
-        if finding is None:
-            return None
+    @of_rule(code)
+    def answer(finding: Finding) -> Answer | None:
         here, there = (number(finding, facts.engine_name(name)) for name in (of, against))
         if not (write.known(here) and write.known(there)):
             return None
@@ -62,11 +61,9 @@ def less(code: str, of: str, against: str, what: str) -> Answering:
     return answer
 
 
-def memory(evidence: Evidence) -> Answer | None:
+@of_rule("G06")
+def memory(finding: Finding) -> Answer | None:
     """Does our store take less memory than RocksDB?"""
-    finding = evidence.first("G06")
-    if finding is None:
-        return None
     here, there = (number(finding, f"{facts.engine_name(name)} own_bytes") for name in (LSM, ROCKSDB))
     if not (write.known(here) and write.known(there)):
         return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from runners.analysis.finding import Finding
 from runners.analysis.interleaved import comparisons
 from runners.analysis.quantities import changed
 from runners.analysis.treatments import Verdict as Found
 from runners.claims import interleaved, questions
 from runners.claims.interleaved import differs
-from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number
+from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
 from runners.design import ablations
 from runners.design.ablations import RESPONSES, SHARED_RESPONSE, THROUGHPUT, TOGETHER
 from runners.design.block import Block, FixedRate, FixedTrials
@@ -47,11 +48,9 @@ def of_reads(setting: str, alone: str) -> Answering:
     )
 
 
-def shared_response(evidence: Evidence) -> Answer | None:
+@of_rule("V04")
+def shared_response(finding: Finding) -> Answer:
     """Can one response object be shared by all requests?"""
-    finding = evidence.first("V04")
-    if finding is None:
-        return None
     first, last = number(finding, "first_bytes"), number(finding, "last_bytes")
     effect = f"its head grows from {write.size(first)} to {write.size(last)} in "
     effect += f"{write.count(number(finding, 'answers'))} responses"
