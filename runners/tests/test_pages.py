@@ -17,8 +17,8 @@ from runners.cli import lab
 from runners.design.campaign import read_campaign
 from runners.design.target import read_target
 from runners.errors import PlanError
-from runners.tests.test_cli import RUN
-from runners.tests.test_cli import folder as folder  # the fixture
+from runners.tests.cli.test_commands import RUN
+from runners.tests.cli.test_commands import folder as folder  # the fixture
 from runners.toolchain.tools import ROOT
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "runners" / "docs").glob("[a-z]*.md")))

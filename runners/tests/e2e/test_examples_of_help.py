@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runners.cli import lab as commands
+from runners.tests.cli.test_commands import examples
 from runners.tests.e2e.conftest import lab
-from runners.tests.test_cli import examples
 from runners.toolchain.tools import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
