@@ -63,6 +63,15 @@ class Ladder:
         return [point for step in self.steps for point in points(step, objective)]
 
     @property
+    def outcomes(self) -> tuple[list[float], list[float]]:
+        """The rates that every step met which tells something, and those that one missed, each lowest first."""
+        met, missed = (
+            {point.rps for point in self.points if point.outcome == outcome}
+            for outcome in (Outcome.MET, Outcome.MISSED)
+        )
+        return sorted(met - missed), sorted(missed)
+
+    @property
     def answer(self) -> Answer | None:
         """The knee that these rates show, or for rates at shares of it the one that was found before; else None."""
         if self.search is None or self.objective is None:
@@ -301,14 +310,13 @@ def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
 
 
 def _fixed(ladder: Ladder) -> Finding:
-    met = [point.rps for point in ladder.points if point.outcome == Outcome.MET]
-    missed = [point.rps for point in ladder.points if point.outcome == Outcome.MISSED]
-    count = len({*met, *missed})
-    if met and not [rps for rps in missed if rps < max(met)]:
-        text = f"{ladder.title} {_does(ladder)} {write.rate(max(met))}"
-        text += f" and falls short of {write.rate(min(missed))}" if missed else ", the highest rate that was offered"
+    met, missed = ladder.outcomes
+    count = len(met) + len(missed)
+    if met and (not missed or met[-1] < missed[0]):
+        text = f"{ladder.title} {_does(ladder)} {write.rate(met[-1])}"
+        text += f" and falls short of {write.rate(missed[0])}" if missed else ", the highest rate that was offered"
     elif met:
-        carried = f"{write.count(len(set(met)))} of {write.count(count)} rates"
+        carried = f"{write.count(len(met))} of {write.count(count)} rates"
         text = f"{ladder.title} {_does(ladder)} {carried}, not in their order"
     elif not missed:
         text = f"{ladder.title}: nothing is known of the {write.several(len(ladder.rate_steps), 'rate')} offered: "

@@ -37,14 +37,13 @@ def title(ladder: Ladder) -> str:
     """The result."""
     answer = ladder.answer
     if answer is None:
-        met = [point.rps for point in ladder.points if point.outcome == Outcome.MET]
         if not any(point.counts for point in ladder.points):
             return f"{ladder.title}: nothing is known, the generator was late or the loads failed"
-        missed = [point.rps for point in ladder.points if point.outcome == Outcome.MISSED]
+        met, missed = ladder.outcomes
         verb = "meets the objective at" if ladder.objective else "holds"
-        if met and any(rps < max(met) for rps in missed):
-            return f"{ladder.title}: {verb} {len(set(met))} of {len({*met, *missed})} rates, not in their order"
-        return f"{ladder.title}: {verb} {tables.rate(max(met)) if met else 'none of the rates'}"
+        if met and missed and missed[0] < met[-1]:
+            return f"{ladder.title}: {verb} {len(met)} of {len(met) + len(missed)} rates, not in their order"
+        return f"{ladder.title}: {verb} {tables.rate(met[-1]) if met else 'none of the rates'}"
     if answer.kind == Kind.FOUND:
         return f"{ladder.title}: knee at {climbing.rate_interval(answer)}"
     if answer.kind == Kind.ABOVE:
@@ -308,17 +307,16 @@ def _generator(ladder: Ladder) -> str:
 
 def _rates(ladder: Ladder) -> str:
     """Which of the fixed rates are carried, in short (rule K05 says it in full)."""
-    met = {point.rps for point in ladder.points if point.outcome == Outcome.MET}
-    missed = {point.rps for point in ladder.points if point.outcome == Outcome.MISSED}
+    met, missed = ladder.outcomes
     if not met and not missed:
         return "nothing is known"
     if not met:
         return f"none of {tables.count(len(missed))}"
     if not missed:
-        return f"all up to {tables.rate(max(met))}"
-    if min(missed) > max(met):
-        return f"{tables.rate(max(met))}, not {tables.rate(min(missed))}"
-    return f"{tables.count(len(met))} of {tables.count(len(met | missed))}, not in their order"
+        return f"all up to {tables.rate(met[-1])}"
+    if missed[0] > met[-1]:
+        return f"{tables.rate(met[-1])}, not {tables.rate(missed[0])}"
+    return f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not in their order"
 
 
 def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:

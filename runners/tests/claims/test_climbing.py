@@ -117,6 +117,19 @@ def test_fixed_rates_say_which_are_carried(tmp_path: Path) -> None:
     assert conclusion.answer.endswith("carries 2\u202f000/s and falls short of 3\u202f000/s.")
 
 
+def test_a_ladder_that_misses_a_rate_below_one_that_it_meets_claims_neither(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, (1_000.0, 1_500.0, 2_000.0), searched=False))
+    steps = [
+        with_summary(step, achieved_rps=0.94 * 1_500.0) if facts.offered_rps(step) == 1_500 else step
+        for step in run.steps
+    ]
+    run = dataclasses.replace(run, steps=tuple(steps))
+    (ladder,) = ladders(run)
+    assert ladder.outcomes == ([1_000.0, 2_000.0], [1_500.0])
+    assert title(ladder).endswith("holds 2 of 3 rates, not in their order")
+    assert conclude(run, {}).answer.endswith("carries 2 of 3 rates, not in their order.")
+
+
 def test_the_one_rate_that_was_offered_and_missed_is_told_as_one(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (3_000.0,), searched=False))
     (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
