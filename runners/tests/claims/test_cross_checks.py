@@ -117,6 +117,16 @@ def test_a_store_that_costs_nothing_saves_storage_and_log() -> None:
     assert whole.value >= parts[0].value + parts[1].value and whole.value == pytest.approx(0.244, abs=0.001)
 
 
+def test_frames_are_counted_between_treatments_of_one_engine_alone() -> None:
+    """Two stores share no code: that all their frames differ says nothing."""
+    said = {
+        number: [finding.sentence for finding in profile.of_frames(read_run(RunFolder.open(REFERENCE / number)))]
+        for number in ("01", "07")
+    }
+    assert said["01"] and not [sentence for sentence in said["01"] if "frames" in sentence]
+    assert said["07"] and all("of 276 frames changed" in sentence for sentence in said["07"])
+
+
 def test_unequal_shares_of_time_left_out_are_told_of_loads_that_would_be_compared(tmp_path: Path) -> None:
     rows = history(np.random.default_rng(1), 20.0, []).slices
     values = [float(value) for value in np.repeat(rows["us"].to_numpy(float), rows["count"].to_numpy(int))]
