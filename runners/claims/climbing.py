@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from runners.analysis import facts
 from runners.analysis.finding import Finding
@@ -35,7 +36,7 @@ class Base:
     knee: Answer | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, for what is worked out once
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured."""
 
@@ -56,7 +57,7 @@ class Ladder:
     def anchor(self) -> str:
         return f"ladder-{self.name}"
 
-    @property
+    @cached_property
     def points(self) -> list[Point]:
         """Each rate against the objective, or against the rate alone; of a search's loads each short step."""
         objective = self.objective or Objective(latencies=(), errors=1.0)
@@ -71,7 +72,7 @@ class Ladder:
         )
         return sorted(met - missed), sorted(missed)
 
-    @property
+    @cached_property
     def answer(self) -> Answer | None:
         """The knee that these rates show, or for rates at shares of it the one that was found before; else None."""
         if self.search is None or self.objective is None:
@@ -95,7 +96,7 @@ class Ladder:
         """The share of the steps that is left out because the machine stood still in them."""
         return undisturbed([point.rate_step for point in self.points if point.counts])[1]
 
-    @property
+    @cached_property
     def curve(self) -> Curve | None:
         """The posterior of the knee; None without a search or without steps."""
         rated = [point.rate_step for point in self.points if point.counts]
@@ -115,12 +116,13 @@ def between(of: Ladder, against: Ladder) -> Bounded | None:
     return None if curves[0] is None or curves[1] is None else ratio(curves[0], curves[1])
 
 
-def ladders(run: Run) -> list[Ladder]:
+@lru_cache(maxsize=2)
+def ladders(run: Run) -> tuple[Ladder, ...]:
     """The ladders of a run, in order."""
     by_name: dict[str, list[Step]] = {}
     for step in run.find(kind=RATE_STEP):
         by_name.setdefault(step.record.ladder.name if step.record.ladder else step.subject, []).append(step)
-    return [ladder_of(name, steps) for name, steps in by_name.items()]
+    return tuple(ladder_of(name, steps) for name, steps in by_name.items())
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:

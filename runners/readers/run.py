@@ -107,9 +107,9 @@ class Step:
         return self.record.profiled
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A whole run: its manifest and its complete steps in the order in which they started.
+    """A whole run: its manifest and its complete steps in the order in which they started. Equal is only the same one.
 
     `frames` are those of the run as a whole, by name, where an experiment keeps any (the history does).
     `unfinished` names steps that were begun and never completed: the run was interrupted there.

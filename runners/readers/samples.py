@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
+@lru_cache(maxsize=1_024)  # scipy takes a tenth of a millisecond for each side
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
     """Ranks that enclose the true percentile; None on a side where `count` samples are too few for a bound."""
     if not count or not 0 < percentile < 1:
