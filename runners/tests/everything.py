@@ -154,7 +154,9 @@ def python(part: Part) -> None:
     """Test what computes: the package and the order of its rooms."""
     nice = shutil.which("nice")
     beside = ("-n", "auto", "--dist", "worksteal")
-    _pytest(part, ["-m", "not e2e", *(() if LONG else beside)], [nice, "-n", str(NICE)] if nice and not LONG else [])
+    # takes each process a second to import, and is for tests with servers
+    options = ["-m", "not e2e", "-p", "no:schemathesis", *(() if LONG else beside)]
+    _pytest(part, options, [nice, "-n", str(NICE)] if nice and not LONG else [])
 
 
 def end_to_end(part: Part) -> None:

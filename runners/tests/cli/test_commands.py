@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -20,6 +21,7 @@ from click.testing import CliRunner
 from runners.cli import EXIT_FAULT, EXIT_PROBLEM, EXIT_USAGE, lab, main
 from runners.report import references
 from runners.storage.run_folder import REFERENCE
+from runners.tests.tiers import in_short
 from runners.toolchain import tools, workshop
 from runners.toolchain.tools import ROOT
 from runners.toolchain.workshop import Workshop
@@ -29,6 +31,9 @@ RUN_HERE = ("experiments", "questions", "report", "audit", "runs", "history", "i
 FIRST_ALONE = ("keep", "compare", "build", "doctor", "prune", "dataset", "campaign")
 #: Commands that send a load: e2e/test_examples_of_help.py runs an example of each.
 LOADING = ("run", "load", "profile", "knee")
+WITH_JSON = set(lab.commands) - set(LOADING) - {"audit"}
+#: Commands that make a report anew, which takes seconds.
+REPORTING = ("keep", "report")
 RUN = "data/runs/01-20260101T000000Z-smoke-0a1b"
 
 
@@ -98,7 +103,7 @@ def test_an_example_of_a_help_runs(words: list[str], folder: Path, nothing_is_bu
     assert done.exit_code in ((0, EXIT_PROBLEM) if may_find_fault else (0,)), done.output
 
 
-@pytest.mark.parametrize("name", sorted(set(lab.commands) - set(LOADING) - {"audit"}))
+@pytest.mark.parametrize("name", in_short(sorted(WITH_JSON), WITH_JSON - set(REPORTING)))
 def test_what_is_printed_with_json_is_json_alone(name: str, folder: Path, nothing_is_built_or_kept: None) -> None:
     (folder / "target.yaml").unlink()
     words = next(words for words in reversed(RUN_NOW) if words[1] == name)
@@ -112,7 +117,7 @@ def test_every_command_prints_json() -> None:
 
 
 def lab_process(words: list[str], state: Path) -> subprocess.CompletedProcess[str]:
-    env = {"XDG_STATE_HOME": str(state), "PATH": "/usr/bin:/bin", "HOME": str(state)}
+    env = {**os.environ, "XDG_STATE_HOME": str(state)}  # in a home of its own matplotlib would look for all fonts again
     command = [sys.executable, "-m", "runners.cli", *words]
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=60)
 

@@ -6,7 +6,6 @@ import json
 import math
 import re
 
-import papermill
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,6 +130,8 @@ def test_the_notebook_has_exactly_these_parameters(plan) -> None:  # type: ignor
 
 @pytest.mark.parametrize("plan", EXPERIMENTS.values(), ids=lambda plan: plan.number)
 def test_papermill_knows_each_parameter_from_its_line(plan) -> None:  # type: ignore[no-untyped-def]
+    import papermill  # slow to import: here only those who run the test wait for it
+
     known = papermill.inspect_notebook(str(ROOT / "notebooks" / plan.notebook))
     assert set(known) == {parameter.name for parameter in plan.parameters}
 
