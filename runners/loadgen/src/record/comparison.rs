@@ -158,14 +158,17 @@ impl Comparison {
         let mut ratios = Vec::new();
         for target in 1..self.targets {
             for quantity in ["response", "service"] {
-                for percent in PERCENTS {
-                    let both = [&sums[0], &sums[target]].map(|times| times.of(quantity));
-                    if both.iter().any(|times| times.is_empty()) {
-                        continue;
-                    }
+                let both = [&sums[0], &sums[target]].map(|times| times.of(quantity));
+                if both.iter().any(|times| times.is_empty()) {
+                    continue;
+                }
+                let errors = self.standard_errors(&sums, target, quantity);
+                for (place, percent) in PERCENTS.into_iter().enumerate() {
                     let log = log_ratio(both, percent);
-                    let error = self.standard_error(&sums, target, quantity, percent);
-                    let interval = error.map(|half| Interval95 { low: (log - half).exp(), high: (log + half).exp() });
+                    let interval = errors.map(|halves| Interval95 {
+                        low: (log - halves[place]).exp(),
+                        high: (log + halves[place]).exp(),
+                    });
                     ratios.push(Ratio { target, quantity, percent, ratio: log.exp(), interval });
                 }
             }
@@ -173,14 +176,14 @@ impl Comparison {
         ratios
     }
 
-    /// Half of the interval of the logarithm.
-    fn standard_error(&self, sums: &[Times], target: usize, quantity: &str, percent: f64) -> Option<f64> {
+    /// Half of the interval of the logarithm, for each of `PERCENTS`.
+    fn standard_errors(&self, sums: &[Times], target: usize, quantity: &str) -> Option<[f64; PERCENTS.len()]> {
         let holds = |group: &&Vec<Times>| [0, target].iter().all(|one| !group[*one].of(quantity).is_empty());
         let groups: Vec<_> = self.groups.iter().filter(holds).collect();
         if groups.len() < LEAST_GROUPS || !self.paired {
             return None;
         }
-        let without: Vec<f64> = groups
+        let without: Vec<_> = groups
             .iter()
             .map(|group| {
                 let left = [0, target].map(|one| {
@@ -188,13 +191,15 @@ impl Comparison {
                     left.subtract(group[one].of(quantity)).expect("a part of its sum");
                     left
                 });
-                log_ratio([&left[0], &left[1]], percent)
+                PERCENTS.map(|percent| log_ratio([&left[0], &left[1]], percent))
             })
             .collect();
         let count = without.len() as f64;
-        let mean = without.iter().sum::<f64>() / count;
-        let variance = (count - 1.0) / count * without.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
-        Some(student_97_5(count - 1.0) * variance.sqrt())
+        Some(std::array::from_fn(|place| {
+            let mean = without.iter().map(|logs| logs[place]).sum::<f64>() / count;
+            let squares = without.iter().map(|logs| (logs[place] - mean).powi(2)).sum::<f64>();
+            student_97_5(count - 1.0) * ((count - 1.0) / count * squares).sqrt()
+        }))
     }
 
     /// Each target's service time by its predecessor; empty where the order does not go by request.
@@ -288,10 +293,10 @@ mod tests {
         comparison
     }
 
-    #[test]
-    fn a_difference_of_two_per_cent_is_found_and_none_where_there_is_none() {
+    /// How often the interval of the median's ratio holds 1 where there is no difference, and finds one of two per cent.
+    fn held_and_found(seeds: u64) -> (u32, u32) {
         let (mut covered, mut found) = (0, 0);
-        for seed in 0..40 {
+        for seed in 0..seeds {
             let median = |factor| {
                 let ratios = compared(factor, seed).ratios();
                 let at = ratios.iter().find(|one| one.quantity == "service" && one.percent == 50.0).copied();
@@ -301,8 +306,20 @@ mod tests {
             covered += u32::from((same.low..=same.high).contains(&1.0));
             found += u32::from(other.low > 1.0 && (other.low..=other.high).contains(&1.02));
         }
-        assert!(covered >= 34, "95 % of 40 are 38: {covered}");
-        assert!(found >= 34, "{found}");
+        (covered, found)
+    }
+
+    #[test]
+    fn a_difference_of_two_per_cent_is_found_and_none_where_there_is_none() {
+        let (covered, found) = held_and_found(8);
+        assert!(covered >= 6 && found >= 6, "of 8: {covered}, {found}");
+    }
+
+    #[test]
+    #[ignore = "long: make test-long runs it"]
+    fn intervals_hold_what_they_promise_in_many_simulations() {
+        let (covered, found) = held_and_found(40);
+        assert!(covered >= 34 && found >= 34, "95 % of 40 are 38: {covered}, {found}");
     }
 
     #[test]
