@@ -10,7 +10,7 @@ from runners.analysis.tail_attribution import Attribution, attribute
 from runners.tests.counts import rounds
 from runners.tests.fixtures.history import anywhere, apart, as_cause, bystanders, history
 
-HISTORIES = rounds(20, 1000)
+HISTORIES = rounds(10, 1000)
 LENGTH_S = 60.0
 
 

@@ -41,7 +41,7 @@ def test_intervals_hold_the_truth(name: str, seconds: int, memory: float, stalls
     unlike = "unlike" in name
     long_run = process(random, rounds(8_000, 40_000), memory=memory, spread=spread, stalls=stalls, unlike=unlike)
     truth = np.quantile(long_run, LEVELS)
-    count = rounds(30, 1_000)
+    count = rounds(15, 1_000)
     held, open_sides = dict.fromkeys(LEVELS, 0), dict.fromkeys(LEVELS, 0)
     for _ in range(count):
         seen = blocks(process(random, seconds, memory=memory, spread=spread, stalls=stalls, unlike=unlike))

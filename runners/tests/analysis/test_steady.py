@@ -40,7 +40,7 @@ def flat(random: np.random.Generator, seconds: int, noise: float) -> Values:
 @pytest.mark.parametrize("seconds", [13, 60, 180])
 @pytest.mark.parametrize("noise", [0.01, 0.03])
 def test_a_planted_warm_up_is_found_to_the_second(seconds: int, noise: float) -> None:
-    random, count = np.random.default_rng(1), rounds(40, 500)
+    random, count = np.random.default_rng(1), rounds(20, 500)
     found = 0
     for _ in range(count):
         warm = int(random.integers(2, max(3, seconds // 3)))
@@ -54,7 +54,7 @@ def test_a_planted_warm_up_is_found_to_the_second(seconds: int, noise: float) ->
 
 @pytest.mark.parametrize(("seconds", "noise"), [(13, 0.01), (60, 0.01), (60, 0.03), (180, 0.03)])
 def test_noise_is_steady_and_a_drift_is_not(seconds: int, noise: float) -> None:
-    random, count = np.random.default_rng(2), rounds(40, 500)
+    random, count = np.random.default_rng(2), rounds(20, 500)
     steady = sum(steadiness(step_of(flat(random, seconds, noise))).steady is True for _ in range(count))
     drifts = flat(random, seconds, noise) * np.linspace(1, 1.6, seconds)
     drifting = sum(
