@@ -9,7 +9,6 @@ Format: https://github.com/HdrHistogram/HdrHistogram (HistogramLogWriter), log v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,7 +178,7 @@ def read_slices(path: Path) -> pd.DataFrame:
     head = _HEAD.match(lines[0]) if lines else None
     if head is None:
         raise ReadError(path, "does not begin with '#truepace-slices/1'", "read it with the lab that wrote it")
-    rows: list[dict[str, float]] = []
+    rows: list[tuple[float, float, float]] = []
     for number, line in enumerate(lines[1:], start=2):
         if line.startswith("#"):
             continue  # what the generator says of all of them
@@ -189,14 +188,12 @@ def read_slices(path: Path) -> pd.DataFrame:
             if number == len(lines) and not text.endswith("\n"):
                 break
             raise ReadError(path, f"line {number} is no slice ({error})", "run the step again") from error
-    return frame("slices", rows)
+    return pd.DataFrame(np.array(rows, np.float64).reshape(-1, 3), columns=list(COLUMNS["slices"]))
 
 
-def _rows(line: str, per_second: int) -> Iterator[dict[str, float]]:
+def _rows(line: str, per_second: int) -> list[tuple[float, float, float]]:
+    """The rows of a line: time, latency and count of each of its bins."""
     index, *bins = line.split(" ")
     t_s = int(index) / per_second
-    if not bins:
-        yield {"t_s": t_s, "us": 0.0, "count": 0.0}
-    for each in bins:
-        us, count = each.split(":")
-        yield {"t_s": t_s, "us": float(us), "count": float(int(count))}
+    pairs = [each.split(":") for each in bins]
+    return [(t_s, float(us), float(int(count))) for us, count in pairs] or [(t_s, 0.0, 0.0)]
