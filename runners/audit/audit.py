@@ -132,10 +132,11 @@ def groups(outputs: Iterable[Output]) -> list[Group]:
 
 
 def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.values())) -> tuple[Remark, ...]:
-    """Every rule on outputs, in the order of the outputs and then of the rules."""
+    """Every rule on outputs, but for examples of a tool's output; in the order of the outputs and then of the rules."""
     rules = tuple(rules)
     place = {id(output): index for index, output in enumerate(outputs)}
-    remarks = [Remark(rule, seen) for group in groups(outputs) for rule in rules for seen in rule.look(group)]
+    runs = [output for output in outputs if not output.example]
+    remarks = [Remark(rule, seen) for group in groups(runs) for rule in rules for seen in rule.look(group)]
     return tuple(sorted(remarks, key=lambda remark: place[id(remark.output)]))
 
 

@@ -1,13 +1,15 @@
 """Tell an author's report from a bare record of outputs: by prose, in any language, and by tables that he made.
 
 Headings, captions, command lines and the fields that a tool prints say nothing by themselves; a report holds at least
-one sentence or a table besides.
+one sentence besides, or a table that sets runs beside each other. Who loads a public site to show how a tool is called
+reports no run.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from runners.readers.documents import Line
 from runners.readers.outputs import Output
@@ -19,17 +21,28 @@ _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _TYPED = re.compile(
     rf"[$\u276f\u279c>] |\b(?:wrk2?|ab|hey|oha|k6|autocannon|vegeta)\b.*\s-{{1,2}}[a-zA-Z]|{TRUEPACE_PREFIX} |^RX |^TX "
+    r"|^\s*[\w./-]+ (?:\S+ )?-{1,2}[a-zA-Z]\S*\s.*https?://"
 )
 _MARKS = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)*[*_`]*")
 _FIELD = re.compile(r"^[^:.|]{1,40}:\s+(?:\S+$|[-+~]?\d)|[^\s.]\s{2,}\S")  # `Pod: ns-1`, `Failed requests:  0`, columns
 _WORDS = re.compile(r"[^\W\d_]+(?:[\s,:'\u2019-]+[^\W\d_]+){2}")
 _WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{6}|[\uac00-\ud7af]{2,}\s[\uac00-\ud7af]{2,}")
 _RULE = re.compile(r"^\s*\|?[\s:|-]*-{3,}[\s:|-]*$")
+#: The head of a table that lists the figures of one run, as a script makes it out of an output.
+_OF_ONE_RUN = re.compile(
+    r"^\s*\|?\s*[*_]*(?:metrics?|stat(?:istic)?s?|parameters?|propert(?:y|ies)|fields?|items?|name|key)\b",
+    re.IGNORECASE,
+)
+#: Sites that tutorials load.
+_PUBLIC_SITE = re.compile(
+    r"(?i)\b(?:baidu|bing|google|taobao|qq|github|yahoo|wikipedia|example|httpbin|postman-echo|jsonplaceholder)\.\w{2,}"
+    r"|\btest(?:-api)?\.k6\.io|\bhttpbin\.test"
+)
 
 
 def is_report(output: Output) -> bool:
     """Tell whether an author says something about the output, or it is the console's record alone."""
-    return bool(output.entry) or is_authored(output.prose)
+    return bool(output.entry) or (is_authored(output.prose) and not _PUBLIC_SITE.search(output.report.url or ""))
 
 
 def is_authored(prose: Sequence[Line]) -> bool:
@@ -37,7 +50,8 @@ def is_authored(prose: Sequence[Line]) -> bool:
     lines = [line.text for line in _outside_fences(prose)]
     headings = sum(1 for text in lines if _HEADING.match(text))
     sentences = sum(1 for text in lines if is_prose(text))
-    tables = sum(1 for text in lines if text.count("|") > 1 and _RULE.match(text))
+    heads = [head for head, rule in pairwise(lines) if head.count("|") > 1 and _RULE.match(rule)]
+    tables = len(heads) if sentences else sum(1 for head in heads if not _OF_ONE_RUN.match(head))
     return sentences + tables > 0 and headings + sentences + SAID_LINES * tables >= SAID_LINES
 
 
@@ -52,9 +66,12 @@ def is_prose(text: str) -> bool:
 
 
 def _outside_fences(prose: Sequence[Line]) -> Iterator[Line]:
+    """Give the lines that stand in no fence and are no caption of one."""
     fenced = False
-    for line in prose:
+    for line, after in pairwise((*prose, Line(-1, ""))):
+        opens = _FENCE.match(after.text) is not None and not fenced
+        caption = opens and len(line.text) <= LONGEST_CAPTION and not line.text.rstrip().endswith((".", "!", "。"))
         if _FENCE.match(line.text):
             fenced = not fenced
-        elif not fenced:
+        elif not fenced and not (caption and not _HEADING.match(line.text)):
             yield line

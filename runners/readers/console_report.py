@@ -108,8 +108,8 @@ class ConsoleReport:
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
     `operation` names what it is of, where a tool reports several; `closed_loop` is said by k6 alone and of a run whose
-    figures an author retold (`retold`). `extra` holds what truepace adds, `diagnostics` lines inside the output that
-    belong to no known part of it.
+    figures an author retold (`retold`); `error_share` is given by an author who gives no count. `extra` holds what
+    truepace adds, `diagnostics` lines inside the output that belong to no known part of it.
     """
 
     tool: str | None = None
@@ -128,6 +128,7 @@ class ConsoleReport:
     bytes_read: float | None = None
     socket_errors: SocketErrors | None = None
     non_2xx: int | None = None
+    error_share: float | None = None
     requests_per_s: float | None = None
     bytes_per_s: float | None = None
     operation: str = ""

@@ -41,8 +41,16 @@ LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a ti
 BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
 _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
-_BEFORE = re.compile(r"\b(?:before|baseline|old|до|vorher|avant)\b", re.IGNORECASE)
-_AFTER = re.compile(r"\b(?:after|new|после|nachher|après)\b", re.IGNORECASE)
+_BEFORE = re.compile(
+    r"\b(?:before|baseline|old|до|vorher|avant|antes)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前"
+    r"|(?:개선|적용|도입|최적화|튜닝) ?전(?!\w)|(?:改善|最適化|導入|変更)前",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"\b(?:after|new|после|nachher|après|después|depois)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?后"
+    r"|(?:개선|적용|도입|최적화|튜닝) ?후(?!\w)|(?:改善|最適化|導入|変更)後",
+    re.IGNORECASE,
+)
 _WITHOUT = re.compile(r"\b(?:without|no|без)\b", re.IGNORECASE)
 _WITH = re.compile(r"\b(?:with|со?)\b", re.IGNORECASE)
 #: A line above an output that names the state which it measures, and nothing else.

@@ -58,7 +58,9 @@ _STARTS = {
     "Gatling": re.compile(r"^---- Global Information -+"),
     "JMeter": re.compile(r"^summary [+=]\s+\d+ in "),
     "memtier_benchmark": re.compile(r"^\s*\d+\s+Threads\s*$|^Type\s+Ops/sec\s+Hits/sec"),
-    "redis-benchmark": re.compile(r"^\s*====== (\S.*?) ======\s*$|^\S.*: [\d.]+ requests per second, p50="),
+    "redis-benchmark": re.compile(
+        r"^\s*====== (\S.*?) ======\s*$|^[A-Z]\S*(?: \(.*\))?: [\d.]+ requests per second(?:, p50=|\s*$)"
+    ),
 }
 #: Lines of which a summary holds several; the first one begins it.
 _REPEATED = frozenset({"ab", "autocannon", "k6", "JMeter", "memtier_benchmark"})
@@ -200,7 +202,8 @@ def _summary_of(block: _Block, match: re.Match[str]) -> None:
 def _quiet(block: _Block, match: re.Match[str]) -> None:
     """Take the one line a command that `redis-benchmark -q` prints."""
     block.said.update(operation=match[1], requests_per_s=float(match[2]))
-    _row(block, "50", float(match[3]) * 1e3)
+    if match[3]:  # before version 6.2 there was no percentile
+        _row(block, "50", float(match[3]) * 1e3)
 
 
 def _autocannon(block: _Block, match: re.Match[str]) -> None:
@@ -449,7 +452,8 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
                 rf"^\s*{_N} requests completed in {_F} seconds",
                 lambda b, m: b.said.update(requests=int(m[1]), elapsed_s=float(m[2])),
             ),
-            (rf"^(\S.*): {_F} requests per second, p50={_F} msec", _quiet),
+            (rf"^(\S.*): {_F} requests per second(?:, p50={_F} msec|\s*$)", _quiet),
+            (rf"^\s*{_F} requests per second\s*$", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
             (rf"^\s*{_N} parallel clients", lambda b, m: b.said.update(connections=int(m[1]))),
             (r"^\s*Latency by percentile distribution", lambda b, m: setattr(b, "listing", True)),
             (r"^\s*Cumulative distribution of latencies", lambda b, m: setattr(b, "listing", False)),

@@ -14,6 +14,7 @@ from runners.readers import context
 from runners.readers.command_line import TOOLS, CommandLine, find_command, parse_command
 from runners.readers.console_report import ConsoleReport, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
+from runners.readers.examples import begins, is_example
 from runners.readers.other_tools import CHATTER, CLOSED_LOOPS, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.retold import retold
@@ -33,7 +34,7 @@ class Output:
 
     `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before,
     `prose` all that the author of the document wrote, `entry` what an index beside the file says (see
-    data/published/index.toml).
+    data/published/index.toml). `example` says that it explains the tool and is no run of the author's.
     """
 
     path: Path
@@ -49,6 +50,7 @@ class Output:
     entry: Mapping[str, Any] | None = None
     missing: tuple[str, ...] = ()
     prose: tuple[Line, ...] = field(default=(), repr=False)
+    example: bool = False
 
     @property
     def place(self) -> str:
@@ -190,7 +192,7 @@ def outputs_of(document: Document) -> Found:
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
     placed = _one_tool(_rejoined(placed))
-    trails = context.headings(document.lines) if placed else []
+    trails, blocks = (context.headings(document.lines), begins(document.lines)) if placed else ([], [])
     outputs = []
     prose = _prose(document.lines, [report for _, _, report in placed if not report.retold])
     end = 0
@@ -207,11 +209,12 @@ def outputs_of(document: Document) -> Found:
             stated = _stated_of(column, _stated(document.path, above, report, of, trails[position]))
         if column is None and stated is None and _is_wrks(report):
             report = replace(report, tool="wrk")
+        cell = document.lines[position].cell
         output = Output(
             document.path,
             report.first_line,
             report,
-            document.lines[position].cell,
+            cell,
             column.label if column else report.operation,
             column.index if column else 0,
             of,
@@ -220,10 +223,18 @@ def outputs_of(document: Document) -> Found:
             stated,
             missing=_missing_of_retold(placed) if report.retold else missing(report),
             prose=prose,
+            example=not report.retold
+            and is_example(document.lines, blocks[position], position, where[cell, report.last_line]),
         )
         outputs.append(output)
         end = max(end, where[output.cell, report.last_line] + 1)
-    return Found(document.path, tuple(outputs), (*document.problems, *problems, *not_read(document.lines)))
+    return Found(document.path, _pieces_too(outputs), (*document.problems, *problems, *not_read(document.lines)))
+
+
+def _pieces_too(outputs: Sequence[Output]) -> tuple[Output, ...]:
+    """Take the pieces of an example that its explanation prints again as examples too."""
+    shown = {each.report.requests for each in outputs if each.example and each.report.requests}
+    return tuple(replace(each, example=each.example or each.report.requests in shown) for each in outputs)
 
 
 def _of_file(document: Document, whole: FileOutputs) -> Found:

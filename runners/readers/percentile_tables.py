@@ -75,7 +75,9 @@ def tables(lines: Sequence[Line]) -> tuple[list[Column], list[Line], list[Proble
         if len(text) > LONGEST_LINE or not _MAYBE.search(text):
             position += 1
             continue
-        taken = _arrows(lines, position, found, problems) or _pipes(lines, position, found, problems)
+        taken = _arrows(lines, position, found, problems)
+        if not taken and not (position and lines[position - 1].text.count("|") >= 2):  # a table begins at its head
+            taken = _pipes(lines, position, found, problems)
         if not taken and (pair := _PAIR.search(clean(text))):
             named = _NAMED_PAIR.search(clean(text))
             why = "stands in a sentence: give it a line" if named else "does not say which percentile it is"

@@ -23,7 +23,7 @@ from runners.readers.wrk_console import LONGEST_LINE, clean
 _TOOLS = {
     name: re.compile(pattern)
     for name, pattern in {
-        "k6": r"(?i)\bk6\b|\bhttp_req_duration\b",
+        "k6": r"(?i)\bk6\b|\bhttp_req_duration\b|\b\d+ ?VUs?\b|\bVUs?:? \d",
         "autocannon": r"(?i)\bautocannon\b",
         "wrk": r"\bwrk\b",
         "wrk2": r"\bwrk2\b",
@@ -34,6 +34,7 @@ _TOOLS = {
         "vegeta": r"(?i)\bvegeta\b",
         "Gatling": r"(?i)\bgatling\b",
         "JMeter": r"(?i)\bjmeter\b",
+        "NBomber": r"(?i)\bnbomber\b",
         "another": r"(?i)\b(?:locust|artillery|siege|tsung|yandex[.-]tank|memtier|redis-benchmark|pgbench)\b",
     }.items()
 }
@@ -53,6 +54,11 @@ _UNITS_US = {
     "sec": 1e6,
     "с": 1e6,
     "сек": 1e6,
+    "毫秒": 1e3,
+    "秒": 1e6,
+    "ミリ秒": 1e3,
+    "밀리초": 1e3,
+    "초": 1e6,
 }
 _TIME_UNIT = "|".join(sorted(_UNITS_US, key=len, reverse=True))
 _RATE_UNIT = r"(?:req(?:uest)?s?|запрос\w*)\s?(?:/|per |в )\s?(?:s(?:ec(?:ond)?)?|с\w*)|rps|qps|tps|r/s|/s"
@@ -64,19 +70,24 @@ _VALUE = re.compile(
 _UNIT_IN_NAME = re.compile(rf"[(\[,]\s*({_TIME_UNIT})\s*[)\]]?\s*$")
 _OF_LATENCY = re.compile(
     r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|задержк\w*|врем\w+"
-    r"|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración)\b)|延迟|响应时间|[()\[\]:,]",
+    r"|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta|respuesta|overall|total"
+    r"|http"
+    r"|e2e|end-to-end)\b)|延迟|响应时间|耗时|応答時間|レイテンシ|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
+    r"|[()\[\]:,]",
 )
 _P = re.compile(r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?$|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|%)(?:ile)?$")
 _STATISTICS = (
     ("median", re.compile(r"^(?:median|med|медиана|median p50|p50 median)$")),
-    ("mean_us", re.compile(r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|平均)$")),
-    ("max_us", re.compile(r"^(?:max\.?|maximum|макс\w*)$")),
+    ("mean_us", re.compile(r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|média|médio|平均|평균)$")),
+    ("max_us", re.compile(r"^(?:max\.?|maximum|макс\w*|máxim[oa]|最大|최대)$")),
 )
 _NAMES = (
     (
         "rate",
         re.compile(
-            rf"^(?:(?:avg\.?|average|mean|http)\s)?(?:{_RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean|средний)\)?)?$"
+            rf"^(?:(?:avg\.?|average|mean|http)\s)?(?:{_RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean"
+            rf"|средний)\)?)?$"
+            r"|^(?:http )?request rate$|^(?:初당 )?처리량$|^平均 ?(?:qps|rps|tps)$"
         ),
     ),
     ("throughput", re.compile(r"^(?:throughput|пропускная способность|吞吐量)(?:\s?\((?:rps|qps|req/s)\))?$")),
@@ -84,26 +95,32 @@ _NAMES = (
         "requests",
         re.compile(
             r"^(?:(?:total|complete|number of|all)\s)?(?:http\s)?(?:requests|reqs|http_reqs)$"
-            r"|^всего запросов$|^总请求数$"
+            r"|^всего запросов$|^总请求数$|^(?:http)?リクエスト数$|^총 ?요청(?: ?수)?$|^(?:total de )?(?:solicitudes"
+            r"|requisições|peticiones)$"
         ),
     ),
     (
         "errors",
         re.compile(
-            r"^(?:http_req_failed|(?:failed|error|failure)s?(?:\s(?:requests|rate|count|responses))?|non-2xx\b.*"
-            r"|ошиб(?:ки|ок)|(?:процент|доля) ошибок)$"
+            r"^(?:http_req_failed|(?:http )?(?:failed|error|failure)s?(?:\s(?:requests|rate|count|responses))?"
+            r"|% error(?:es|s)?"
+            r"|error ?%|non-2xx\b.*|ошиб(?:ки|ок)|(?:процент|доля) ошибок|错误率|失败率|(?:http ?)?(?:失敗"
+            r"|エラー)率|에러율|오류율|실패율"
+            r"|(?:tasa|taxa) de (?:error(?:es)?|erros?|fallos))$"
         ),
     ),
     ("timeouts", re.compile(r"^(?:time-?outs?|таймаут\w*)$")),
     (
         "connections",
         re.compile(
-            r"^(?:(?:max|concurrent|virtual)\s)?(?:vus?|connections|concurrency|users|clients|соединени[ея])$|^并发数?$"
+            r"^(?:(?:max|concurrent|virtual)\s)?(?:vus?|connections|concurrency|users|clients|соединени[ея])$"
+            r"|^并发数?$|^最大 ?vus?$|^usuarios$|^usuários$"
         ),
     ),
 )
 _NO_MEASUREMENT = re.compile(
-    r"(?i)\b(?:target|goal|slo|sla|threshold|expected|estimated|projected|objective|limit|change|improvement|delta|diff"
+    r"(?i)\b(?:target|goal|slo|sla|threshold|expected|estimated|projected|objective|limit|change|improvement"
+    r"|delta|diff"
     r"|цел[ьи]|порог\w*|ожида\w+|изменени\w+|прирост\w*|example|theoretical)\b|目标"
 )
 _OTHER_METRIC = re.compile(
@@ -139,8 +156,9 @@ class _Run:
         rows = tuple(sorted((float(name[2:]), value) for name, value in said.items() if name.startswith("p:")))
         requests = round(said["requests"]) if "requests" in said else None
         errors = round(said["errors"]) if "errors" in said else None
-        if "error_share" in said and requests:
-            errors = round(said["error_share"] * requests)
+        share = said.get("error_share")
+        if share is not None and requests:
+            errors = round(share * requests)
         mean, largest = said.get("mean_us"), said.get("max_us")
         timed_out = round(said.get("timeouts", 0))
         return ConsoleReport(
@@ -150,6 +168,7 @@ class _Run:
             latencies=Latencies(None, rows),
             requests=requests,
             non_2xx=errors,
+            error_share=share if requests is None else None,
             socket_errors=SocketErrors(0, 0, 0, timed_out) if timed_out and tool in ("wrk", "wrk2") else None,
             requests_per_s=said.get("rate"),
             closed_loop=closed,
@@ -172,7 +191,7 @@ def retold(lines: Sequence[Line]) -> list[Column]:
     if tool is None:
         return []
     by_rate = any(_BY_RATE.search(line.text) for line in lines)
-    closed = None if by_rate or tool in ("Gatling", "vegeta", "wrk2") else True
+    closed = None if by_rate or tool in ("Gatling", "NBomber", "vegeta", "wrk2") else True
     runs = _once([run for run in _joined(_runs(lines)) if run.is_run])
     return [Column(run.report(tool, closed), run.label, index, len(runs), run.cell) for index, run in enumerate(runs)]
 

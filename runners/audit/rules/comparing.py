@@ -1,12 +1,14 @@
 """Where a text calls one state of a system better or worse than another: in sentences, headings, labels and tables.
 
-English and Russian, no other. A comparison of loads, of profiles or of what somebody hopes for is none of states.
+English and Russian; in Chinese, Korean, Japanese, Spanish and Portuguese what says so by itself: a figure that moved,
+with by how much or since when. A comparison of loads, of profiles or of what somebody hopes for is none of states.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from runners.audit.rules.sentences import BETTER_OR_WORSE, PROFILE, Sentence
 from runners.readers import context
@@ -22,7 +24,8 @@ _OTHER_STATE = re.compile(
     r"|в отличие от|чем в случае|други(?:х|ми) этап\w+|чем (?:до|без|раньше|было)\b"
     r"|(?:в|на|из) \d[- ]?\w* этап\w+|1 нод\w+|однопоточн\w+|до этого"
     r"|(?:стар|нов|перв|синхронн|асинхронн)\w+ (?:реализаци|верси|сервер|вариант|сервис)\w*|реализаци\w+ [сc] \w+"
-    r"|(?:после|до) (?:добавлени|внедрени|изменени|переход|исправлени|некоторой|оптимиз|включени|индекс|замен|настройк"
+    r"|(?:после|до) (?:добавлени|внедрени|изменени|переход|исправлени|некоторой|оптимиз|включени|индекс|замен"
+    r"|настройк"
     r"|применени)\w*"
     r"|при переходе|при \d+[- ]?х? (?:узл|нод)\w+"
     r"|чем (?:на|у|при|для|с) (?:остальн|друг|перв|втор|стар)\w+|использование (?:\w+ )?кластер\w*)\b",
@@ -84,7 +87,8 @@ _FIGURE_EN = (
 )
 _TIMES = r"(?<![\w.])~?\d+(?:[.,]\d+)?\s?(?:%|x\b|×|times\b|percent\b)"
 _DEGREE = (
-    r"(?:faster|slower|better|worse|higher|lower|quicker|fewer|greater|larger|smaller|more performant|less performant)"
+    r"(?:faster|slower|better|worse|higher|lower|quicker|fewer|greater|larger|smaller|more performant"
+    r"|less performant)"
 )
 _CHANGED = (
     r"(?:improv(?:e[sd]?|ing|ements?)|regress(?:e[sd]|ions?)|degrad(?:e[sd]|ation)|increase[sd]?|decrease[sd]?"
@@ -120,14 +124,17 @@ _STATE_EN = re.compile(
     r"\b(?:before|previous(?:ly)?|originally|baseline|without|now|after (?:the |adding|enabling|switching|upgrading"
     r"|replacing|removing|applying|introducing|implementing|optimi[sz]\w+|caching|index\w+|tuning|this|these)"
     r"|instead of"
-    r"|old (?:version|implementation|code)|new (?:version|implementation|code)|optimi[sz]ed|optimi[sz]ations?|changes?"
+    r"|old (?:version|implementation|code)|new (?:version|implementation|code)|optimi[sz]ed|optimi[sz]ations?"
+    r"|changes?"
     r"|with (?:the )?(?:cach\w+|index\w*|redis|pool\w*|virtual threads|keep-?alive|compression))\b",
     re.IGNORECASE,
 )
 #: What is hoped for, advised or known of old was not measured here.
 _NOT_MEASURED = re.compile(
-    r"\b(?:should|could|would|may|might|can (?:be|further|also|help|improve|reduce)|will|recommend\w*|consider(?:ing)?"
-    r"|expect(?:ed|s)? (?:to|an?|that|improvement|gain)|[<≤] ?\d|aims?|goals?|targets?|thresholds?|standards?"
+    r"\b(?:should|could|would|may|might|can (?:be|further|also|help|improve|reduce)|will|recommend\w*"
+    r"|consider(?:ing)?"
+    r"|expect(?:ed|s)? (?:to|an?|that|improvement|gain)|(?<![-=])[<>≤≥] ?\d|aims?"
+    r"|to (?:detect|track|monitor|prevent|catch)|goals?|targets?|thresholds?|standards?"
     r"|if (?:we|you|the)|todo|plan(?:s|ned)? to"
     r"|in theory|theoretical\w*|next steps?|in order to|(?:^|[-*] )(?:add|use|enable|implement|optimi[sz]e"
     r"|increase|reduce"
@@ -146,6 +153,9 @@ _WITH_LOAD = re.compile(
 _HEADING = re.compile(
     r"^#+ .*(?:\b(?:до|после) оптимиз|\bbefore\b(?! (?:you|we|run|start|begin|install))|\bafter\b(?! (?:install"
     r"|setup|clon|run))"
+    r"|(?:优化|改造|改进|优化处理)[前后]|性能对比|结果对比|对比(?:结果|分析|测试)|(?:개선|적용|도입|최적화"
+    r"|튜닝) ?(?:전|후)(?!\w)|전후 ?비교|성능 ?비교"
+    r"|(?:改善|最適化|導入|変更)[前後]|比較結果|性能比較|(?:antes|después|depois) (?:y|e|de|vs)\b|\bcomparativ[ao]\b"
     r"|\bбез к[еэ]ша\b|\bcomparing\b|\bvs\.?\s|\bversus\b|\b(?:performance|benchmark|results?|latency"
     r"|throughput)\b.*\bcompar(?:ison|ed)\b"
     r"|\bcomparison (?:of|with|to|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)",
@@ -155,11 +165,73 @@ _HEADING = re.compile(
 _CHANGE_HEAD = re.compile(
     r"\|[*\s]*(?:improvement|change|speed-?up|Δ|delta|diff(?:erence)?|gain|reduction|прирост|изменени[ея]"
     r"|ускорение|разница"
-    r"|улучшение)\b[^|]*(?:\||$)",
+    r"|улучшение|mejora|cambio|melhoria|ganho|amélioration|verbesserung|änderung)\b[^|]*(?:\||$)"
+    r"|\|[*\s]*(?:变化|提升|改善率?|変化率?|差异|변화율?|개선율?|증감률?|향상률?|차이)[^|]{0,12}(?:\||$)",
     re.IGNORECASE,
 )
 _WITH_OR_WITHOUT = re.compile(
     r"\b(?:(?P<without>without|no|без)|(?P<with>with|со?))[ -](?:the |a )?(?P<what>[^\W\d]{4,})", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """How a language says that a figure moved: figure, change, by how much or since when; and what was not measured."""
+
+    figure: re.Pattern[str]
+    changed: re.Pattern[str]
+    how: re.Pattern[str]
+    not_measured: re.Pattern[str]
+
+
+_BY_HOW_MUCH = r"\d+(?:[.,]\d+)?\s?(?:%|％|[x×]\b)|\d\s?(?:→|->|=>)\s?\d"
+_FIGURE_ANYWHERE = r"\b(?:QPS|RPS|TPS|P\d{2}|req/s)|latency|throughput"
+_LANGUAGES = (
+    _Language(  # Chinese
+        re.compile(rf"(?i){_FIGURE_ANYWHERE}|吞吐|延迟|时延|耗时|响应时间|性能|速度|并发能力"),
+        re.compile(
+            r"提升|提高|降低|下降|减少|增[加长]|改善|优于|快于|慢于|高[于出]|低于|更[快慢高低好差]|翻倍|[快慢]了"
+            r"|变[快慢高低]|差距"
+        ),
+        re.compile(
+            rf"{_BY_HOW_MUCH}|\d\s?倍|[两三四五六七八九十数]倍|明显|显著|大幅|相比|相较|对比|优化[前后]|之[前后]的"
+            rf"|原来"
+        ),
+        re.compile(r"应该|预计|预期|可以|建议|目标|期望|如果|随着|越[高多大]|(?:高|低|大|小)于\s?[\d<>=≤≥]|超过\s?\d"),
+    ),
+    _Language(  # Korean
+        re.compile(rf"(?i){_FIGURE_ANYWHERE}|처리량|응답 ?(?:시간|속도)|지연|레이턴시|성능|에러율|속도"),
+        re.compile(
+            r"향상|개선|감소|증가|단축|하락|상승|빨라|느려|줄[었어]|늘[었어]|높아|낮아|떨어|절감|빠[르른]|느[리린]"
+        ),
+        re.compile(rf"{_BY_HOW_MUCH}|\d\s?배|대비|비해|보다|기존|이전|(?:개선|적용|도입|최적화) ?[전후]"),
+        re.compile(r"예상|기대|목표|권장|가능성|필요|해야|예정|계획|할 수|효과:|때마다|수록"),
+    ),
+    _Language(  # Japanese
+        re.compile(rf"(?i){_FIGURE_ANYWHERE}|スループット|レイテンシ|応答時間|レスポンス|性能|処理(?:速度|時間)|速度"),
+        re.compile(r"向上|改善|低下|短縮|減少|増加|速[くい]|遅[くい]|高速|上回|下回|悪化"),
+        re.compile(rf"{_BY_HOW_MUCH}|\d\s?倍|比べ|比較して|従来|以前|(?:改善|最適化|導入|変更)[前後]"),
+        re.compile(r"予想|期待|目標|べき|必要|可能|場合|ほど|と思"),
+    ),
+    _Language(  # Spanish and Portuguese
+        re.compile(
+            rf"(?i){_FIGURE_ANYWHERE}|\b(?:latencias?|latências?|rendimiento|desempenho|vazão|tiempos? de respuesta"
+            r"|tempos? de resposta|solicitudes por segundo|requisições por segundo)\b"
+        ),
+        re.compile(
+            r"(?i)\b(?:mejor(?:ó|aron|a|as)|empeor\w+|más (?:rápid|lent)\w+|mais (?:rápid|lent)\w+|redu(?:jo"
+            r"|jeron|ziu|ce)\w*"
+            r"|aument(?:ó|aron|ou|a)|disminuy\w+|diminuiu|increment(?:ó|aron|a)|melhor(?:ou|a)|pior(?:ou|a)|supera)\b"
+        ),
+        re.compile(
+            rf"{_BY_HOW_MUCH}|\d\s?ve(?:ces|zes)\b|(?i:\b(?:respecto a|comparad[oa]|en comparación|que (?:el|la|o"
+            rf"|a)|frente a)\b)"
+        ),
+        re.compile(
+            r"(?i)\b(?:debe\w*|debería|podría|deve\w*|poderia|objetivo|meta|recomiend\w+|recomend\w+|esperad[oa]"
+            r"|si|se|cuando|quando)\b"
+        ),
+    ),
 )
 
 
@@ -178,7 +250,7 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
             yield sentence.line, change[0]
         elif (state := _OTHER_STATE.search(text)) and BETTER_OR_WORSE.search(text) and _FIGURE.search(text):
             yield sentence.line, state[0]
-        elif words := _in_english(text):
+        elif words := _in_english(text) or _elsewhere(text):
             yield sentence.line, words
 
 
@@ -210,6 +282,15 @@ def _completes(text: str, sides: dict[str, set[str]]) -> bool:
         complete = complete or (bool(known) and not found <= known)
         known |= found
     return complete
+
+
+def _elsewhere(text: str) -> str | None:
+    """Give the word by which a sentence in another language says that a figure moved; None where it does not."""
+    for language in _LANGUAGES:
+        changed = language.changed.search(text)
+        if changed and language.figure.search(text) and language.how.search(text):
+            return None if language.not_measured.search(text) else changed[0]
+    return None
 
 
 def _in_english(text: str) -> str | None:

@@ -50,12 +50,22 @@ ENOUGH_ROWS = 4  # outputs that agree in this many percentiles are one output
 MOST_COMPARED = 60
 
 #: What a reader needs to know of a run, and the words by which a document says it.
+_SAID = r"[\s:=|*]{1,6}"
 _CONDITIONS = {
-    "processor and cores": r"\bcores?\b|\bCPUs?\s*:|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bM[1-4]\b|Celeron",
-    "memory": r"\bRAM\b|ОЗУ|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d|\d\s?(?:GB|GiB|ГБ|Гб) (?:of )?(?:memory|памяти)",
-    "warm-up": r"warm(?:ed)?[ -]?up|прогре|разогре",
-    "where the generator ran": r"localhost|127\.0\.0\.1|\bgenerator ran\b|\b(?:same|another|separate) (?:machine|host)"
-    r"|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) (?:машин|хост|компьютер)\w*",
+    "processor and cores": r"\bcores?\b|\bCPUs?\W{0,3}[:=|]|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
+    r"|\bM[1-5]\b|Celeron"
+    r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核",
+    "memory": r"\bRAM\b|ОЗУ|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"
+    r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)"
+    rf"|(?:\bmemory|\bmemoria|内存|메모리|メモリ){_SAID}\d|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)",
+    "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache|прогре|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
+    r"|暖機|calentamiento"
+    r"|aquecimento",
+    "where the generator ran": r"localhost|127\.0\.0\.1|\bgenerator ran\b|\b(?:same|another|separate|local) (?:\w+ )?"
+    r"(?:machine|host|instance|server|laptop)|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) "
+    r"(?:машин|хост|компьютер)\w*|(?:misma|mesma|otra|outra) (?:máquina|maquina)|(?:同一|同じ|另一)\s?(?:台|个|の"
+    r"|EC2|マシン|机器)"
+    r"|本机|本地(?:环境|开发|测试)|로컬|같은 (?:머신|서버|장비)|ローカル|同居",
 }
 _OF_THE_JVM = {
     "heap": r"-Xm[xs]|\bheap\b|\bхип|размер кучи",
@@ -63,6 +73,8 @@ _OF_THE_JVM = {
 }
 _JVM = re.compile(r"\bjava\b|\bjvm\b|async-profiler|asprof|one[-.]nio|\bG1\b|\bjit\b", re.IGNORECASE)
 _STATED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in (_CONDITIONS | _OF_THE_JVM).items()}
+SEVERAL = 3  # conditions that are not stated; fewer were forgotten, and are a note, unless the machine is among them
+_OF_THE_MACHINE = {"processor and cores", "memory"}
 
 
 def _conditions(group: Group) -> Iterator[Seen]:
@@ -74,7 +86,9 @@ def _conditions(group: Group) -> Iterator[Seen]:
     wanted = [*_CONDITIONS, *(_OF_THE_JVM if _JVM.search(text) else ())]
     missing = [name for name in wanted if not _STATED[name].search(text)]
     if missing:
-        yield Seen(first, f"nowhere is said: {write.listed(missing)}", {"conditions_missing": len(missing)})
+        hardly = len(missing) >= SEVERAL or {*missing} >= _OF_THE_MACHINE
+        text = f"nowhere is said: {write.listed(missing)}"
+        yield Seen(first, text, {"conditions_missing": len(missing)}, None if hardly else Severity.NOTE)
 
 
 def _other_rate(group: Group) -> Iterator[Seen]:

@@ -130,7 +130,8 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
 
 def _settings(output: Output) -> tuple[object, ...]:
     asked = (output.script, output.threads, output.connections, output.duration_s, output.offered_rps, output.change)
-    return (*asked, output.report.url, output.headings, output.label, output.path if output.entry else None)
+    words = output.command.script_args if output.command else ()
+    return (*asked, words, output.report.url, output.headings, output.label, output.path if output.entry else None)
 
 
 def _averaged(group: Group) -> Iterator[Seen]:

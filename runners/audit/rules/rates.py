@@ -92,7 +92,7 @@ def _bursts(output: Output) -> Iterator[Seen]:
     """A tenth of the requests waits ten times as long as half of them, though the rate was held."""
     median, upper, high = at(output, 0.5), at(output, 0.9), at(output, 0.99)
     base = median if median is not None else upper
-    if base is None or not base or fell_short(output) or has_queue(output):
+    if base is None or not base or not is_open_loop(output) or fell_short(output) or has_queue(output):
         return
     if upper is not None and median is not None and upper >= BURST * median and upper >= BURST_US:
         level, value = 0.9, upper

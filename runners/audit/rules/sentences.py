@@ -14,7 +14,7 @@ from runners.readers import context, units
 from runners.readers.documents import Line
 
 #: Where a sentence ends: not at the point of a number or of an abbreviation such as `т.к.`.
-_END = re.compile(r"(?<!\b\w)(?<!\bvs)[.!?;]+(?=\s|$)")
+_END = re.compile(r"(?<!\b\w)(?<!\bvs)[.!?;]+(?=\s|$)|[。！？；]+")
 _ALONE = re.compile(r"^\s*(?:#|\||[-*+]\s|\d+[.)]\s|>|```|$)")  # a line that goes on no sentence before it
 _UNIT = r"(?:мкс|мс|ms|us|µs|μs|секунд\w*|сек|seconds?|sec|msec|с|s)"
 _NUMBER = r"\d{1,6}(?:[.,]\d{1,3})?"

@@ -415,6 +415,7 @@ def test_where_the_generator_ran_is_a_condition() -> None:
     far = replaced(HEALTHY, ("http://localhost:8080", "http://10.0.0.7:8080"))
     said = "# Report\n\nIt had 8 cores and 16 GB RAM.\nA minute of warm-up went before.\nNothing else ran there.\n\n"
     assert "where the generator ran" in remarks(said + far)["RUN006"].seen.text
+    assert remarks(said + far)["RUN006"].severity == Severity.NOTE
     assert "RUN006" not in remarks(said + HEALTHY)
     assert "RUN006" not in remarks(f"{said}The generator had a separate host.\n\n{far}")
 
@@ -433,6 +434,48 @@ def test_each_condition_that_is_not_stated_is_named(left_out: str) -> None:
     said = "".join(f"{text}\n" for name, text in CONDITIONS.items() if name != left_out)
     report = f"# Report\n\nThe JVM was loaded for long.\n{said}\n{HEALTHY}"
     assert remarks(report)["RUN006"].seen.text == f"nowhere is said: {left_out}"
+
+
+@pytest.mark.parametrize(
+    ("stated", "severity"),
+    [
+        ((), Severity.WARNING),
+        (("warm-up",), Severity.WARNING),  # nothing of the machine
+        (("processor and cores", "heap", "JDK"), Severity.NOTE),
+        (("memory",), Severity.WARNING),  # four are not stated
+        (("processor and cores", "memory", "warm-up"), Severity.NOTE),
+    ],
+)
+def test_who_states_most_conditions_is_not_blamed_for_the_rest(stated: tuple[str, ...], severity: Severity) -> None:
+    said = "".join(f"{CONDITIONS[name]}\n" for name in stated)
+    report = f"# Report\n\nThe JVM was loaded for long.\nIt did well.\n{said}\n{HEALTHY}"
+    assert remarks(report)["RUN006"].severity == severity
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "服务器 8核，内存: 16G，压测前先预热，压测机和服务器是同一台机器。",
+        "서버는 4코어, 메모리 8GB, 예열 후 로컬에서 측정했다.",
+        "サーバーは 2コア、メモリ 4GB。ウォームアップの後、同じマシンで測った。",
+        "El servidor tiene 4 núcleos, memoria: 8 GB; calentamiento previo, en la misma máquina.",
+    ],
+)
+def test_conditions_are_read_in_other_languages(said: str) -> None:
+    far = replaced(HEALTHY, ("http://localhost:8080", "http://10.0.0.7:8080"))
+    assert "RUN006" not in remarks(f"# Report\n\n{said}\n{said}\n\n{far}")
+
+
+def test_bursts_are_of_a_rate_that_was_held() -> None:
+    uneven = replaced(CLOSED, ("50%   10.02ms", "50%    0.10ms"))
+    assert "RAT007" not in remarks(uneven)
+
+
+def test_what_a_script_was_given_is_part_of_a_setting() -> None:
+    first = f"$ wrk -t2 -c2 -d1m -s a.lua http://localhost:8080 -- /one\n{CLOSED.partition(chr(10))[2]}"
+    other = first.replace("/one", "/two")
+    assert "SMP004" not in remarks(f"{REPORT}{first}\n{first}")
+    assert "SMP004" in remarks(f"{REPORT}{first}\n{other}")
 
 
 def test_repeats_are_a_condition_of_the_document() -> None:
@@ -466,6 +509,24 @@ def test_repeats_are_a_condition_of_the_document() -> None:
         ("## Before you begin", False),
         ("## With 64 connections\n\nA run.\n\n## Without pauses\n\nA run.", False),
         ("CPU usage is lower than before.", False),  # of a profile
+        ("优化后吞吐量明显提升。", True),
+        ("QPS 从 500 → 800，延迟降低了一半。", True),
+        ("## 优化前", True),
+        ("预计吞吐量提升 30%。", False),
+        ("并发越高，延迟增加得越明显。", False),
+        ("要求 QPS 高于 1000。", False),
+        ("처리량이 2배 향상되었다.", True),
+        ("기존 대비 응답 시간이 감소했다.", True),
+        ("| 지표 | A | B | 변화 |\n|---|---|---|---|\n| 오류 | 3 | 0 | -3 |", True),
+        ("처리량 30% 향상이 목표다.", False),
+        ("改善後、応答時間は 40% 短縮された。", True),
+        ("応答時間は 500ms 以下が必要。", False),
+        ("La latencia se redujo un 30 %.", False),  # `se` may be of anything
+        ("El servidor nuevo redujo la latencia un 30 %.", True),
+        ("A vazão aumentou 2 vezes.", True),
+        ("A latência deve diminuir 30%.", False),
+        ("- **Latency increase:** > 20% (p95)", False),
+        ("Baselines are kept to detect performance regressions.", False),
     ],
 )
 def test_comparisons_in_words_headings_and_tables_are_told_from_limits_and_hopes(said: str, compared: bool) -> None:

@@ -229,3 +229,10 @@ def test_no_notebook_is_an_error(tmp_path_factory: pytest.TempPathFactory, conte
 def test_a_pair_that_is_not_read_is_named_with_its_reason(text: str, named: str) -> None:
     found = outputs_of(text_document(text))
     assert not found.outputs and [problem.text for problem in found.problems] == [named]
+
+
+def test_a_table_begins_at_its_head() -> None:
+    head = "| Metric | Before | After |\n|---|---|---|\n"
+    table = f"{head}| Queue p95 | 4 s | 3 s |\n| Done | 95.5% | 99.9% |\n| Wait | 9 s | 1 s |\n"
+    assert outputs(table) == ()
+    assert len(outputs(f"{table}\n| p50 | p99 |\n|---|---|\n| 1 ms | 2 ms |\n")) == 1

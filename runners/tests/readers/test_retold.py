@@ -53,6 +53,36 @@ It was measured by `hey` on a laptop.
 """
 
 
+KOREAN = """# 부하 테스트
+
+k6 로 측정했다.
+
+| 지표 | WAS 1대 | WAS 3대 | 변화 |
+|------|---------|---------|------|
+| http_reqs | 20.5/s | 80.1/s | +290% |
+| p95 응답시간 | 30.9s | 10.5s | -66% |
+| 에러율 | 15.5% | 0% | |
+"""
+JAPANESE = """# 負荷試験
+
+ツールは k6 である。
+
+| 最大VU | HTTPリクエスト数 | p95応答時間 | 最大応答時間 | HTTP失敗率 |
+| ---: | ---: | ---: | ---: | ---: |
+| 10 | 900 | 3.08ms | 0.6秒 | 0.00% |
+| 500 | 20,000 | 1.5秒 | 40秒 | 2.00% |
+"""
+SPANISH = """# Informe
+
+Medido con JMeter.
+
+| Servidor | Promedio (ms) | P95 (ms) | Throughput (req/s) | % Error |
+|----------|---------------|----------|--------------------|---------|
+| uno | 17.5 | 32 | 563.3 | 0.00% |
+| otro | 55.5 | 131 | 400.0 | 0.25% |
+"""
+
+
 def outputs(text: str) -> tuple[Output, ...]:
     return outputs_of(text_document(text)).outputs
 
@@ -91,6 +121,28 @@ def test_each_column_is_a_run_and_a_change_is_none() -> None:
     assert first.report.latency.max == pytest.approx(40_000)
     assert second.report.socket_errors is not None
     assert second.report.socket_errors.timeout == 135
+
+
+def test_figures_are_understood_in_other_languages() -> None:
+    one, three = outputs(KOREAN)
+    assert (one.report.error_share, one.report.latencies.rows) == (0.155, ((0.95, 30.9e6),))
+    assert three.report.latencies.rows == ((0.95, 10.5e6),)
+    few, many = outputs(JAPANESE)
+    assert (few.connections, few.report.requests, few.report.max_us) == (10, 900, 600_000)
+    assert (many.report.non_2xx, many.report.latencies.rows) == (400, ((0.95, 1.5e6),))
+    first, second = outputs(SPANISH)
+    assert (first.report.requests_per_s, first.report.latencies.rows) == (563.3, ((0.95, 32_000.0),))
+    assert second.report.error_share == 0.0025
+
+
+def test_errors_that_are_a_share_are_errors_and_none_is_none() -> None:
+    assert "ERR001" in codes(KOREAN)
+    assert "ERR001" not in codes(KOREAN.replace("15.5%", "0.00%"))
+
+
+def test_virtual_users_alone_are_those_of_k6() -> None:
+    (output,) = outputs(ONE.replace("with k6", "by 50 VUs"))
+    assert (output.tool, output.report.closed_loop) == ("k6", True)
 
 
 def test_a_list_of_figures_is_a_run() -> None:

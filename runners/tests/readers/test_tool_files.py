@@ -114,6 +114,29 @@ def test_redis_benchmark_is_read_by_command() -> None:
     assert quiet[0].missing[0] == "percentiles beyond p50"
 
 
+OLD_REDIS = """====== SET ======
+  200000 requests completed in 2.00 seconds
+  20 parallel clients
+  3 bytes payload
+  keep alive: 1
+
+91.50% <= 1 milliseconds
+99.90% <= 2 milliseconds
+100.00% <= 3 milliseconds
+100000.00 requests per second
+
+"""
+
+
+def test_redis_benchmark_of_before_percentiles_is_read() -> None:
+    (output,) = outputs_of(text_document(OLD_REDIS)).outputs
+    assert (output.tool, output.connections, output.report.requests) == ("redis-benchmark", 20, 200_000)
+    assert (output.report.requests_per_s, output.report.max_us) == (100_000, 3_000)
+    quiet = outputs_of(text_document("PING_INLINE: 1500.00 requests per second\nSET: 1200.50 requests per second\n"))
+    assert [output.report.requests_per_s for output in quiet.outputs] == [1_500, 1_200.5]
+    assert not outputs_of(text_document("The server did: 500 requests per second\n")).outputs
+
+
 def test_the_percentiles_that_ab_writes_to_a_file_have_no_count() -> None:
     (output,) = outputs("ab-2.4.71.csv")
     assert output.tool == "ab"
