@@ -89,8 +89,10 @@ def test_killed_at_random_moments_it_leaves_no_process_and_resumes_to_the_same_s
         time.sleep(chance.uniform(0, KILLED_WITHIN_S if kills > 1 else SOON_S))
         process.send_signal(signal.SIGKILL)
         process.wait()
+        killed_s = time.monotonic()
         if kills > 1:
             assert until(lambda: not working_in(tmp_path), GONE_WITHIN_S), described(working_in(tmp_path))
+            print(f"all is gone {time.monotonic() - killed_s:.2f} s after the kill")
         assert not left_in(tmp_path)
         assert process.stdout is not None
         process.stdout.close()
