@@ -59,6 +59,8 @@ def _start(name: str, spec: ServerSpec, secret: str, again: str, _lease: str) ->
             raise MeasureError("a node's host", "its slot for a server is taken", "end what else uses the fleet")
         time.sleep(_LOOK_S)
     kept = _kept[name]
+    if kept.child is not None:
+        kept.child.stop()
     data = kept.folder / "data"
     if not again:
         shutil.rmtree(data, ignore_errors=True)

@@ -64,7 +64,7 @@ def _written(url: str, ack: int) -> list[int]:
         return [client.put(f"{path}{key}", content=b"v").status_code for key in range(KEYS)]
 
 
-@pytest.mark.parametrize("hosts", [0, 2], indirect=True)
+@pytest.mark.parametrize("hosts", [0, pytest.param(2, marks=pytest.mark.long)], indirect=True)
 def test_two_nodes_answer_while_the_third_is_away_and_all_when_it_is_back(
     nodes: RunningNodes, hosts: tuple[NodeHost, ...]
 ) -> None:
@@ -85,6 +85,7 @@ def test_two_nodes_answer_while_the_third_is_away_and_all_when_it_is_back(
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hosts", [2], indirect=True)
 def test_nodes_on_other_hosts_end_when_these_are_given_up(nodes: RunningNodes, hosts: tuple[FleetHost, ...]) -> None:
     for host in hosts:
