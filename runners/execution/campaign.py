@@ -70,9 +70,13 @@ class Runner(Protocol):
 
 
 class Watch(Protocol):
-    """Sees the jobs of a campaign come and go; `there`: its result was there already."""
+    """Sees the jobs of a campaign come and go; `there`: its result was there already.
+
+    A job that is lost with its host begins again.
+    """
 
     def begin(self, job: Job) -> None: ...
+    def lose(self, job: Job, cause: str) -> None: ...
     def end(self, job: Job, outcome: Outcome, there: bool) -> None: ...
 
 
@@ -227,28 +231,38 @@ class _OfOneRun:
 
 
 class LiveTable(_OfOneRun):
-    """The last jobs that ended, the one that is measured, and the next ones; drawn anew when something is shown.
+    """The last jobs that ended, those that are measured, and the next ones; drawn anew when something is shown.
 
     It draws when it is called and has no thread of its own: beside a load nothing may run that is not asked for.
     """
 
     def __init__(self, jobs: Sequence[Job], console: Console) -> None:
-        self._jobs = list(jobs)
+        self._waiting, self._whole = {job.folder: job for job in jobs}, len(jobs)
+        self._under_way: dict[str, tuple[Job, float]] = {}
         self._rows: list[list[str]] = []
-        self._now: tuple[Job, float] | None = None
-        self._ended, self._failed, self._moment = 0, 0, ""
+        self._failed, self._moment = 0, ""
         self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
         self._live.start()
 
     def begin(self, job: Job) -> None:
-        self._now, self._moment = (job, time.monotonic()), ""
+        self._waiting.pop(job.folder, None)
+        self._under_way[job.folder], self._moment = (job, time.monotonic()), ""
         self._draw()
+
+    def lose(self, job: Job, cause: str) -> None:
+        self._under_way.pop(job.folder, None)
+        self._waiting = {job.folder: job, **self._waiting}
+        self._row(_cells(job, cause))
 
     def end(self, job: Job, outcome: Outcome, there: bool) -> None:
         state = "there already" if there else "done" if outcome.status == "complete" else f"failed: {outcome.cause}"
-        self._rows = [*self._rows, _cells(job, state, outcome)][-ENDED_SHOWN:]
-        self._now, self._ended = None, self._ended + 1
+        self._waiting.pop(job.folder, None)
+        self._under_way.pop(job.folder, None)
         self._failed += outcome.status == "failed"
+        self._row(_cells(job, state, outcome))
+
+    def _row(self, cells: list[str]) -> None:
+        self._rows = [*self._rows, cells][-ENDED_SHOWN:]
         self._draw()
 
     def show(self, event: Event) -> None:
@@ -266,18 +280,19 @@ class LiveTable(_OfOneRun):
     def _draw(self) -> None:
         table = Table(*COLUMNS, box=None, pad_edge=False)
         for row in self._rows:
-            style = "red" if row[5].startswith("failed") else "dim" if row[5] != "done" else ""
+            style = "red" if row[5].startswith(("failed", "lost")) else "dim" if row[5] != "done" else ""
             table.add_row(*map(Text, row), style=style)
-        ahead = self._jobs[self._ended :]
-        if self._now is not None:
-            since = f"since {duration(time.monotonic() - self._now[1])}"
-            table.add_row(*map(Text, _cells(ahead[0], since)), style="bold")
-            ahead = ahead[1:]
-        for job in ahead[:NEXT_SHOWN]:
+        under_way, waiting = list(self._under_way.values()), list(self._waiting.values())
+        for job, begun_s in under_way:
+            table.add_row(*map(Text, _cells(job, f"since {duration(time.monotonic() - begun_s)}")), style="bold")
+        for job in waiting[:NEXT_SHOWN]:
             table.add_row(*map(Text, _cells(job, "")), style="dim")
-        left_s = sum(job.planned_s for job in self._jobs[self._ended :])
+        left = [*(job for job, _ in under_way), *waiting]
         failed = f", {self._failed} failed" if self._failed else ""
-        foot = f"{self._ended} of {len(self._jobs)} ended{failed}; at most {duration(left_s)} planned for the rest"
+        foot = (
+            f"{self._whole - len(left)} of {self._whole} ended{failed}; "
+            f"at most {duration(sum(job.planned_s for job in left))} planned for the rest"
+        )
         self._live.update(Group(table, Text(self._moment, style="cyan"), Text(foot)), refresh=True)
 
 
@@ -286,13 +301,16 @@ class Lines(_OfOneRun):
 
     def __init__(self, jobs: Sequence[Job], out: TextIO) -> None:
         self._left, self._whole, self._out = {job.folder: job.planned_s for job in jobs}, len(jobs), out
+        self._under_way = set[str]()
 
     def begin(self, job: Job) -> None:
-        at = f"[{self._whole - len(self._left) + 1}/{self._whole}]"
+        self._under_way.add(job.folder)
+        at = f"[{self._whole - len(self._left) + len(self._under_way)}/{self._whole}]"
         self.note(f"{at} {job.name} {settings(job)}, repeat {job.repeat}: planned {duration(job.planned_s)}")
 
     def end(self, job: Job, outcome: Outcome, there: bool) -> None:
         del self._left[job.folder]
+        self._under_way.discard(job.folder)
         if there:
             return
         *_, took, state, trials, sentinel, stalled = _cells(job, outcome.cause or "done", outcome)
@@ -301,6 +319,10 @@ class Lines(_OfOneRun):
             stalled and f"stalled {stalled} of its time",
         ) if part)  # fmt: skip
         self.note(f"      {seen}; at most {duration(sum(self._left.values()))} planned for the rest")
+
+    def lose(self, job: Job, cause: str) -> None:
+        self._under_way.discard(job.folder)
+        self.note(f"      {settings(job)}, repeat {job.repeat}: {cause}; it begins again")
 
     def show(self, event: Event) -> None:
         """Leave the progress within a run to the table."""

@@ -150,11 +150,13 @@ class _Spread:
             self.under_way -= 1
             causes = self._lost.setdefault(job.address, [])
             causes.append(f"{why.thing}: {why.cause}")
-            outcome = Outcome(address=job.address, status="failed", cause=f"lost: {causes[-1]}", host=why.thing)
+            cause = f"lost: {causes[-1]}"
             if len(causes) < ATTEMPTS:
                 self.waiting.appendleft(job)
-            else:
-                self.outcomes[job.address] = outcome
+                self._watch.lose(job, cause)
+                return
+            outcome = Outcome(address=job.address, status="failed", cause=cause, host=why.thing)
+            self.outcomes[job.address] = outcome
             self._watch.end(job, outcome, there=False)
 
 

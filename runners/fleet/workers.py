@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import ipaddress
 import os
+import sys
 import threading
 import time
 import uuid
@@ -26,6 +27,7 @@ from distributed import Client, Future, LocalCluster, Security, SpecCluster, Wor
 from distributed.deploy import ssh
 
 from runners.errors import LabError, MeasureError, PlanError
+from runners.fleet import tethered
 from runners.fleet.clocks import EXCHANGES, Clock, Exchange
 from runners.fleet.shares import (
     SCHEDULER_VARIABLE,
@@ -50,8 +52,6 @@ LEASE_S = 8.0
 RENEW_S = 1.0
 ASK_S = 4.0  # for an answer of a host
 CONNECT_S = 20.0
-#: A scheduler that was started over SSH ends, and its workers with it, once there was nothing to do for so long.
-IDLE_S = 120.0
 _T = TypeVar("_T")
 #: By lease: the moment of the monotonic clock at which it runs out. Of this process, which is a worker.
 _leases: dict[str, float] = {}
@@ -313,7 +313,8 @@ def local(hosts: int, tls: Tls | None = None, processes: bool = True) -> Fleet:
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
     """Start a scheduler on the first host and a worker on each, over SSH; each listens on its own address alone.
 
-    The lab and the TLS files are at the same places on all hosts. Raises PlanError where a host can't be reached.
+    The lab and the TLS files are at the same places on all hosts. What runs there ends with the connection. Raises
+    PlanError where a host can't be reached.
     """
     if tls is not None:
         tls.security()
@@ -323,14 +324,15 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
         stack.enter_context(dask.config.set(_tls_settings(tls)))
     protocol = "tls://" if tls else "tcp://"
     common = {"protocol": protocol, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
-    reached = {"connect_options": dict(connect or {}), "remote_python": os.environ.get("LAB_REMOTE_PYTHON")}
+    python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)
+    reached = {"connect_options": dict(connect or {}), "remote_python": f"{python} -m {tethered.__name__}"}
     worker = {"nthreads": THREADS, "resources": SLOTS, "memory_limit": 0}
     scheduler = {
         "cls": ssh.Scheduler,
         "options": {
             **reached,
             "address": hosts[0],
-            "kwargs": {**common, "host": hosts[0], "port": 0, "idle_timeout": IDLE_S},
+            "kwargs": {**common, "host": hosts[0], "port": 0},
         },
     }
     workers = {

@@ -183,7 +183,7 @@ def test_a_clock_that_is_set_during_a_load_changes_no_figure(campaign: Path, tmp
     campaign.write_text(campaign.read_text().replace("duration_s: 1", "duration_s: 6"))
     root = tmp_path / "runs"
     process = begun(campaign, root, LD_PRELOAD=str(library), LAB_TEST_CLOCK=str(ahead))
-    assert until(lambda: list(root.glob("*/steps/*load*.partial/load.hlog")))
+    assert until(lambda: list(root.glob("*/steps/get-*.partial/load.hlog")))
     time.sleep(2.0)
     with ahead.open("r+b") as file:
         file.write(struct.pack("l", step_s))

@@ -92,6 +92,9 @@ class Seen:
     def begin(self, job: Job) -> None:
         self.begun.append(job.address)
 
+    def lose(self, job: Job, cause: str) -> None:
+        raise AssertionError("this machine is no host that can be lost")
+
     def end(self, job: Job, outcome: Outcome, there: bool) -> None:
         assert outcome.address == job.address
         if there:
@@ -249,6 +252,26 @@ def test_a_campaign_is_shown_on_a_terminal_and_in_a_log(tmp_path: Path, live: bo
         assert "6 of 6 ended, 1 failed" in text and "there already" in text
     else:
         assert text.count("planned 10 s") == 5 and text.rstrip().endswith("at most 0 s planned for the rest")
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_jobs_that_are_lost_with_their_hosts_are_shown_and_left_to_do(live: bool) -> None:
+    out = StringIO()
+    shown = LiveTable(JOBS, Console(file=out, width=160, force_terminal=True)) if live else Lines(JOBS, out)
+    for each in JOBS[:3]:
+        shown.begin(each)
+    for _ in range(2):
+        shown.lose(JOBS[1], "lost: host b")
+        shown.begin(JOBS[1])
+    shown.end(JOBS[2], Outcome(address=JOBS[2].address, status="complete", trials=3), there=False)
+    shown.end(JOBS[1], Outcome(address=JOBS[1].address, status="failed", cause="lost: host b"), there=False)
+    shown.stop()
+    text = out.getvalue()
+    assert "lost: host b" in text and "at most 40 s planned for the rest" in text
+    if live:
+        assert "2 of 6 ended, 1 failed" in text and "since 0 s" in text
+    else:
+        assert text.count("it begins again") == 2 and text.count("[3/6]") == 3, text
 
 
 def test_a_terminal_gets_the_live_table_and_a_log_lines() -> None:
