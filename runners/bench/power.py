@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import random
 import statistics
 import subprocess
 import sys
@@ -27,16 +26,18 @@ from scipy.stats import binom
 
 from runners.analysis.intervals import Bounded
 from runners.analysis.machine_stalls import outside
-from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, Verdict, compare, start_of
+from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, Verdict, compare, start_from, start_of
 from runners.bench import knee, plants
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, fixture
 from runners.bench.row import NoFigure, Row
+from runners.design.block import SLICE_S, WRITES_SLICE_S
 from runners.design.workload import SCRIPTS
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned, start
 from runners.process.tree import ProcessClock
 from runners.readers.activity import read_stall_log
+from runners.readers.load_json import read_load_json
 from runners.readers.requests_log import RequestsLog, read_requests_log
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
@@ -59,7 +60,8 @@ MARGIN = 0.01
 FALSE_SHARE, FOUND_SHARE, SURELY = 0.05, 0.97, 0.98
 WITHIN = 20.0  # per cent of the truth, that the median estimate may be off
 CLOCK_S = 0.25  # between two readings of the processor clocks
-SLICE_S, SLICES, LOOPS = 0.2, 8, 16  # of closed loops, at least so many on each side, over so many connections
+LOOPS, LOOP_S = 16, 0.2  # of a closed loop: its connections, and its seconds where one server is warmed or probed
+CLOSED_S, PROBES = 3.0, 8  # of closed loops by slices at least; probes of what one server reaches
 DELAY_SERVER = ROOT / "runners" / "tests" / "e2e" / "delay_server.py"
 #: What is planted.
 CPU_SHARE, THROUGHPUT_SHARE, P50_US, TAIL_US, TAIL_EACH = 0.06, -0.10, 5.0, 2_000, 33
@@ -81,7 +83,7 @@ Side = Callable[[], AbstractContextManager[Running]]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How two sides are compared: `seconds` of load a start, at `rate_rps` for both together."""
+    """How two sides are compared: `seconds` of load a start, at `rate_rps` for both together, or by slices."""
 
     quantity: str
     starts: int
@@ -89,6 +91,7 @@ class Design:
     warm_s: float = 1.0
     rate_rps: int = 3_000
     connections: int = 1
+    slice_s: float = SLICE_S
 
 
 @dataclass(slots=True)
@@ -157,7 +160,7 @@ def shared(
     log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
     flags = ["-t1", f"-c{design.connections}", f"-R{design.rate_rps}", f"-d{design.seconds:g}s", "--warmup", "0.3s"]
     flags += ["--seed", str(seed), "--interleave", interleave, "--requests-log", str(log)]
-    flags += chain(*(("--target", f"{name}={side.target}") for name, side in zip(NAMES, sides, strict=True)))
+    flags += _named(sides)
     command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
     clocks = [(ProcessClock((side.pid,)), BackgroundClock((side.pid,))) for side in sides]
     read: list[tuple[float, ...]] = []
@@ -185,6 +188,10 @@ def shared(
     return found
 
 
+def _named(sides: Sequence[Running]) -> list[str]:
+    return list(chain(*(("--target", f"{name}={side.target}") for name, side in zip(NAMES, sides, strict=True))))
+
+
 def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
     """CPU time a request of each side's responding threads, whole and without each block between two readings."""
     frame = requests.frame[requests.frame["fate"] == "completed"]
@@ -200,19 +207,16 @@ def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
 
 def closed(on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int) -> dict[str, Start]:
     """Load one side at a time in closed loop: slices in random order, or all of one side after the other's."""
-    slices = max(SLICES, round(design.seconds / SLICE_S / 2))
-    chance = random.Random(seed)  # noqa: S311 - an order, no secret
-    pairs = [chance.sample((0, 1), 2) for _ in range(slices)]
-    order = [side for pair in pairs for side in pair] if interleave != "none" else [0] * slices + [1] * slices
-    rates: dict[int, list[float]] = {0: [], 1: []}
-    for side in order:
-        rates[side].append(closed_rps(on, sides[side]))
-    table = np.array([rates[0], rates[1]]).T
-    left_out = np.array([np.delete(table, index, axis=0).mean(axis=0) for index in range(slices)])
-    return {THROUGHPUT: Start(np.log(table.mean(axis=0)), np.log(left_out))}
+    report, seconds = on.folder / "closed.json", max(design.seconds, CLOSED_S)
+    how = f"slice={design.slice_s * 1_000:g}ms" if interleave != "none" else interleave
+    flags = ["-t1", f"-c{LOOPS}", f"-d{seconds:g}s", "--warmup", "0.2s", "--seed", str(seed), "--interleave", how]
+    on.run([str(TRUEPACE), *flags, "--json", str(report), *_named(sides)], seconds)
+    reached = read_load_json(report).targets_frame()
+    rates = dict(zip(reached["target"], reached["achieved_rps"], strict=True))
+    return {THROUGHPUT: start_from(rates, NAMES)}
 
 
-def closed_rps(on: Fixture, side: Running, seconds: float = SLICE_S) -> float:
+def closed_rps(on: Fixture, side: Running, seconds: float = LOOP_S) -> float:
     """What one side reaches in closed loop."""
     url, _, script = side.target.partition(",script=")
     return float(on.load([*(["-s", script] if script else []), url], seconds, LOOPS, warmup_s=0)["achieved_rps"])
@@ -350,7 +354,7 @@ def planted_throughput(on: Fixture, budget: Budget) -> Iterator[Row]:
     """10 % less throughput in closed loop."""
     with spinning(on, WORK_US) as server:
         closed_rps(on, server, 0.3)
-        each_us = 1e6 / statistics.median(closed_rps(on, server) for _ in range(SLICES))
+        each_us = 1e6 / statistics.median(closed_rps(on, server) for _ in range(PROBES))
     more_us = WORK_US + each_us * (1 / (1 + THROUGHPUT_SHARE) - 1)
     sides: tuple[Side, Side] = (lambda: spinning(on, WORK_US), lambda: spinning(on, more_us))
     kept = repeated(on, "throughput", sides, _planted(budget, THROUGHPUT), budget)
@@ -388,7 +392,7 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
         return engine(on, "lsm")
 
     seconds = 60.0 if budget.full else 10.0
-    found = measured(on, (side, side), Design("", FEWEST_STARTS, seconds, 3.0), 1)
+    found = measured(on, (side, side), Design("", FEWEST_STARTS, seconds, 3.0, slice_s=WRITES_SLICE_S), 1)
     for what, goals, count in (
         ("one-pair", {P50: 1.0, CPU: 1.5, P99: 10.0}, 1),
         (f"{FEWEST_STARTS}-starts", {P50: 3.0, CPU: 3.0, THROUGHPUT: 5.0}, FEWEST_STARTS),

@@ -26,7 +26,7 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import Setting
-from runners.design.shape import Rate, Shape, Size, Starts
+from runners.design.shape import STABLE_SHARE, Rate, Shape, Size, Starts
 from runners.design.workload import GET, Workload
 from runners.errors import PlanError
 
@@ -40,6 +40,9 @@ FEWEST_STARTS = 3  # of each treatment, for any verdict
 MOST_AT_ONCE = 2  # compared with a baseline where the servers share a machine with much else
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
 SOLO_WARMUP_S, COMPARED_WARMUP_S = 0.2, 1.0  # of a load on one server alone, and of one that all share
+#: Of slices in closed loop. A burst of the machine's stalls lasts about a tenth of a second: slices are shorter, so
+#: that all servers share it. Those of writes are longer, for the flush that a write causes belongs into its own slice.
+SLICE_S, WRITES_SLICE_S = 0.02, 0.05
 REFERENCE_TARGET = Setting("noop", "noop")
 
 
@@ -47,7 +50,7 @@ REFERENCE_TARGET = Setting("noop", "noop")
 class FixedRate:
     """Load several treatments at one rate: the instrument floor first, then each clean and once more profiled.
 
-    `rate_rps` 0: the published rate if the weakest treatment carries it, else a share of what it reaches in a closed
+    `rate_rps` 0: the published rate if the weakest treatment carries it, else `share` of what it reaches in a closed
     loop, which a probe of each measures. A rate that is given needs no probe. `cold`: what each new server is sent
     before, without a warm-up. `questions` are the keys of those that the block helps to answer.
     """
@@ -61,6 +64,7 @@ class FixedRate:
     connections: int = 1
     threads: int = 1
     profile: tuple[str, ...] = ()
+    share: float = STABLE_SHARE
     cold: Workload | None = None
     questions: tuple[str, ...] = ()
 
@@ -212,15 +216,16 @@ class Interleaved:
     Each request goes to one of them, at a rate; or with `slice_s` one of them is loaded in closed loop while the others
     are idle, for so long, in a random order: latency and CPU time are compared by request, throughput by slices.
 
-    With `control` a second process of the baseline is one of them, by request also a server that does nothing. `shape`
-    is that of each start's load, with the connections to each; `rate_rps` is offered to each treatment, 0: so much that
-    all together take half of the core, or MOST_SHARED_RPS in all. `at_once`: so many treatments share a start with the
-    baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that decides, `margin`
-    the relative change that would matter. With `until`, the block ends as soon as the primary quantity of each
-    treatment is known to differ or to be the same within the margin, and `starts` are the most that it makes (see
-    analysis.treatments). With `solo`, each treatment is loaded alone at the rate too, for its level; with `loops` in
-    closed loop, for its throughput. `like`: the block before this one whose probes, or whose given rate, the rate
-    follows from. Raises PlanError for treatments that can't be compared.
+    With `control` a second process of the baseline is one of them, by request also a server that does nothing.
+    `shape` is that of each start's load, with the connections to each; `rate_rps` is offered to each treatment, 0:
+    so much that all together take half of the core, or MOST_SHARED_RPS in all. `at_once`: so many treatments share
+    a start with the baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that
+    decides, `margin` the relative change that would matter. With `until`, the block ends as soon as the primary
+    quantity of each treatment is known to differ or to be the same within the margin, and `starts` are the most
+    that it makes (see analysis.treatments). With `solo`, each treatment is loaded alone at the rate too, for its
+    level; with `loops` in closed loop, for its throughput. `cold` names those that are not warmed before. `like`:
+    the block before this one whose probes, or whose given rate, the rate follows from. Raises PlanError for
+    treatments that can't be compared.
     """
 
     name: str
@@ -241,6 +246,7 @@ class Interleaved:
     until: bool = False
     solo: bool = True
     loops: bool = True
+    cold: tuple[str, ...] = ()
     like: FixedRate | None = None
     questions: tuple[str, ...] = ()
 
@@ -284,7 +290,10 @@ class Interleaved:
         if self.like is not None and self.like.rate_rps > 0:
             rps = MOST_UTILISATION * self.like.rate_rps / len(self._members(self.ordered))
             return Rate(float(f"{rps:.2g}"), f"all together get {MOST_UTILISATION:.0%} of the given rate")
-        reached = [*capacity_rps.values(), *([capacity_rps[self.baseline]] if self.control_setting else [])]
+        # a closed loop would warm what is to be cold: it is taken to reach as much as the baseline
+        base_rps = capacity_rps[self.baseline]
+        reached = [capacity_rps.get(each.name, base_rps) for each in self.ordered]
+        reached += [base_rps] if self.control_setting else []
         idle = 1 / max(reached) if self.reference else 0.0  # it reaches no less than any that does something
         utilised_s = sum(1 / rps for rps in reached) + idle
         rps = min(MOST_UTILISATION / utilised_s, MOST_SHARED_RPS / len(self._members(self.ordered)))
@@ -319,7 +328,7 @@ class Interleaved:
             if rate and self.solo and each != self.reference:
                 shape = replace(alone, warmup_s=SOLO_WARMUP_S)
                 solo = Trial(step_name(name, SOLO, each.name), SOLO, workload, rate, shape)
-            members.append(Member(each, workload, loop if rate and self.loops else None, solo))
+            members.append(Member(each, workload, loop if rate and self.loops else None, solo, each.name in self.cold))
         random.Random(f"{self.seed} {number}").shuffle(members)  # noqa: S311 - an order, no secret
         whole = Rate(rate.rps * len(members), rate.basis) if rate else None
         load = Trial(name, SHARED, self.workload, whole, self.shape)

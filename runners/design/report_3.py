@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from runners.design.ladder import LadderSize
 from runners.design.setting import Setting
+from runners.design.shape import Starts
 from runners.design.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "leveldb"
@@ -13,15 +14,14 @@ VALUE_BYTES = 12
 #: Numbers that keys are drawn from, by size; as published in the full one.
 KEYS = {"smoke": 2_000, "quick": 50_000, "full": 1_000_000}
 CONNECTIONS = 64
-#: Minutes of the comparison on one connection, and seconds of the load of a start, by size.
-COMPARED_MINUTES = {"smoke": 1.4, "quick": 2.8, "full": 15.0}
-REPEAT_S = {"smoke": 0.5, "quick": 2.0, "full": 5.0}
+#: Of the comparison on one connection. Each server is warmed for as long as its closed loop takes, where it has one.
+STARTS = {"smoke": Starts(3, 1.0, 0.5, 0.7), "quick": Starts(6, 1.0, 3.0, 2.0), "full": Starts(12, 1.0, 5.0, 15.0)}
 POOL = "pool"
 #: Offered to a pool, as shares of what it reaches in closed loop: once what fits, once what does not.
 OVERLOAD_SHARES = (0.8, 1.5)
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": LadderSize(0.185, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1),
+    "quick": LadderSize(0.5, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1),
     "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0),
 }
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from runners.design.block import FixedRate, Interleaved
+from runners.design.shape import Shape, Starts
 from runners.design.workload import SCRIPTS, Workload
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
@@ -10,6 +14,9 @@ PUBLISHED_RPS = 10_000
 STORED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 2_500_000}
 ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, "full": 300_000}
 _PUT, _GET = SCRIPTS / "put.lua", SCRIPTS / "get_random.lua"
+#: Of a cold server beside a warm one: no warm-up of the load itself, for its first requests are what is compared.
+STARTS = {"smoke": Starts(1, 0.0, 0.5, 0.3), "quick": Starts(3, 0.0, 3.0, 2.0), "full": Starts(6, 0.0, 30.0, 10.0)}
+COMPARED, COLD, MARGIN = "cold-against-warm", "cold", 0.03
 
 
 def _put(name: str, value_bytes: int, published: str | None = None, published_rates: tuple[str, ...] = ()) -> Workload:
@@ -34,3 +41,14 @@ def get(size: str) -> Workload:
         arguments=(str(ASKED_KEYS[size]),),
         published_rates=("report-4/get-20000", "report-4/get-25000"),
     )
+
+
+def cold_against_warm(like: FixedRate, size: str) -> Interleaved:
+    """The first requests of a new server and those of a warm one by one schedule, at a rate that both carry."""
+    plan, warm = STARTS[size], like.treatments[0]
+    cold = replace(warm, name=f"{warm.name}-{COLD}")
+    return Interleaved(
+        COMPARED, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold), warm.name,
+        PUT_LARGE, replace(like.size, probe_s=plan.server_s), Shape(like.connections, 1, plan.load_s, plan.warmup_s),
+        starts=plan.count, margin=MARGIN, solo=False, loops=False, cold=(cold.name,), like=like, questions=("warm",),
+    )  # fmt: skip

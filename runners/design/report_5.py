@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from runners.design.block import Interleaved
+from runners.design.block import FEWEST_STARTS, WRITES_SLICE_S, Interleaved
 from runners.design.ladder import LadderSize
 from runners.design.setting import Setting
 from runners.design.shape import SIZES, Shape, Size, Starts
@@ -33,12 +33,14 @@ LADDERS = {
 LOADS_S = {"smoke": (0.5, 2.0, 2.0, 0.6), "quick": (1.0, 4.0, 5.0, 2.0), "full": (15.0, 60.0, 60.0, 10.0)}
 STARTS = {
     "smoke": Starts(3, 0.1, 0.5, 0.6),
-    "quick": Starts(3, 0.4, 2.5, 2.5),
+    "quick": Starts(5, 0.4, 2.5, 2.2),
     "full": Starts(6, 2.0, 15.0, 15.0),
 }
-#: A slice of a closed loop on one cluster; two treatments are up beside the baseline and its control, four JVMs.
-SLICE_S, AT_ONCE = 0.1, 2
+#: Two treatments are up beside the baseline and its control, four JVMs.
+AT_ONCE = 2
 MARGIN = 0.05
+#: The rate of the loads in depth, of what a closed loop reached: a profile of locks takes a good part of that.
+IN_DEPTH_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,17 @@ def sized(size: str) -> Size:
 def compared(
     name: str, title: str, settings: tuple[Setting, ...], size: str, connections: int, questions: tuple[str, ...]
 ) -> Interleaved:
-    """Clusters compared in closed loop by slices, the first of them the baseline."""
+    """Clusters compared in closed loop by slices, the first of them the baseline.
+
+    A pair of them differs by several times, and has as few starts as there may be.
+    """
     plan = STARTS[size]
     servers = min(len(settings), 1 + AT_ONCE) + 1
+    starts = plan.count if len(settings) > 2 or size == "full" else FEWEST_STARTS
     return Interleaved(
         name, title, settings, settings[0].name, put(size), sized(size),
-        Shape(connections, 1, plan.server_s * servers, plan.warmup_s), starts=plan.count, primary="closed_loop_rps",
-        margin=MARGIN, slice_s=SLICE_S, at_once=AT_ONCE, questions=questions,
+        Shape(connections, 1, plan.server_s * servers, plan.warmup_s), starts=starts, primary="closed_loop_rps",
+        margin=MARGIN, slice_s=WRITES_SLICE_S, at_once=AT_ONCE, questions=questions,
     )  # fmt: skip
 
 

@@ -171,13 +171,15 @@ class Session:
 class Member:
     """One server of a shared schedule, its closed loop before the load, and its load at the same rate alone.
 
-    `alone` None: the load itself is a closed loop. `solo` None: nobody asks for the level of this server.
+    `alone` None: the load itself is a closed loop. `solo` None: nobody asks for the level of this server. `cold`: it is
+    not warmed, so that the load has its first requests.
     """
 
     treatment: Setting
     workload: Workload
     alone: Trial | None = None
     solo: Trial | None = None
+    cold: bool = False
 
     @property
     def name(self) -> str:
@@ -219,7 +221,7 @@ class SharedSession:
     def planned_s(self) -> float:
         """The seconds of starts, fills, warm-ups and trials."""
         fills_s = sum(each.workload.fill_s() for each in self.members)
-        around_s = len(self.members) * (START_S + self.warm_s + AROUND_A_LOOP_S)
+        around_s = sum(START_S + (0.0 if each.cold else self.warm_s + AROUND_A_LOOP_S) for each in self.members)
         alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])
         return fills_s + around_s + alone_s + self.load.planned_s
 

@@ -56,10 +56,12 @@ class Rate:
     basis: str
 
 
-def choose_rate(published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0) -> Rate:
+def choose_rate(
+    published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
+) -> Rate:
     """One rate for all engines, so that they can be compared.
 
-    `capacity_rps` maps an engine to what a closed loop reached. The weakest engine sets the rate.
+    `capacity_rps` maps an engine to what a closed loop reached. The weakest engine sets the rate, `share` of its own.
     """
     if given_rps > 0:
         return Rate(float(given_rps), "given")
@@ -67,10 +69,10 @@ def choose_rate(published_rps: float | None, capacity_rps: Mapping[str, float], 
     capacity = capacity_rps[weakest]
     if published_rps is not None and published_rps <= CARRIED_SHARE * capacity:
         return Rate(published_rps, "published")
-    rps = max(1.0, STABLE_SHARE * capacity)
+    rps = max(1.0, share * capacity)
     rounded = rps // ROUND_TO_RPS * ROUND_TO_RPS if rps >= ROUND_TO_RPS else rps // 1
     reached = f"{capacity:,.0f}".replace(",", "\u202f")
-    return Rate(rounded, f"{STABLE_SHARE:.0%} of what {weakest} reached in a closed-loop probe ({reached}/s)")
+    return Rate(rounded, f"{share:.0%} of what {weakest} reached in a closed-loop probe ({reached}/s)")
 
 
 @dataclass(frozen=True, slots=True)

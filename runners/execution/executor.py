@@ -125,7 +125,7 @@ class Executor:
                 capacity_rps[session.treatment.name] = facts.achieved_rps(probe)
         if not capacity_rps and not block.rate_rps:
             raise MeasureError(f"probe of {block.workload.label}", "no engine responded", "read the reasons above")
-        rate = choose_rate(block.workload.published_rate_rps, capacity_rps, block.rate_rps)
+        rate = choose_rate(block.workload.published_rate_rps, capacity_rps, block.rate_rps, block.share)
         self._progress.say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
         for session in block.loads(rate):
             yield Request(session)

@@ -71,7 +71,7 @@ def measure(
     about: InterleavedRecord,
     more: Mapping[str, object],
 ) -> list[Step]:
-    """Start all servers, warm each, load each alone in a closed loop and at the rate, then all by one schedule."""
+    """Start all servers, warm those that are not to be cold, load each alone as asked, then all by one schedule."""
     servers: dict[str, Target] = {}
     for member in session.members:
         servers[member.name] = launch(member.treatment, beside=bool(servers))
@@ -79,7 +79,7 @@ def measure(
             measurement.fill(servers[member.name], member.workload)
     shape = session.load.shape
     loops, own = Shape(shape.connections, shape.threads), {"block": more["block"], "round": session.number}
-    for member in session.members:
+    for member in (each for each in session.members if not each.cold):
         name, server = f"{session.load.name}-warm-{member.name}", servers[member.name]
         let_rest(server, warm_up(measurement, name, server, member.workload, loops, session.warm_s, more=own))
     more = {**more, "round": session.number}

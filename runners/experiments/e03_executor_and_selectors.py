@@ -10,7 +10,7 @@ from runners.analysis.finding import Finding
 from runners.claims import executions, interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
 from runners.design import report_3
-from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
+from runners.design.block import Block, Interleaved
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
@@ -23,12 +23,14 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The hand-over on one connection, the knee of each way to run a request, and pools with more than fits."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     plan, put, get = report_3.LADDERS[size.name], report_3.put(size.name), report_3.get(size.name)
+    starts = report_3.STARTS[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it
     ways = tuple(replace(report_3.EXECUTIONS[name], all_cores=False) for name in ("selector", "blocking-one"))
     hand_over = Interleaved(
         "hand-over", "a request on the selector, and handed over to a pool that the selector waits for", ways,
-        "selector", put, size, Shape(1, 1, report_3.REPEAT_S[size.name], COMPARED_WARMUP_S), primary="cpu_us",
-        margin=0.03, solo=False, questions=("hand-over", "median"),
+        "selector", put, replace(size, probe_s=starts.server_s), Shape(1, 1, starts.load_s, starts.warmup_s),
+        starts=starts.count, primary="cpu_us", margin=0.03, solo=False, loops=size.name == "full",
+        questions=("hand-over", "median"),
     )  # fmt: skip
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     knees = [
@@ -52,7 +54,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         )
         for setting in report_3.queues(size.name)
     ]  # fmt: skip
-    return (hand_over.within(report_3.COMPARED_MINUTES[size.name]), *knees, *queues)
+    return (hand_over, *knees, *queues)
 
 
 def handed_over(quantity: str) -> Answering:

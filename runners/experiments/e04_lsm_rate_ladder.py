@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runners.analysis import comparable, facts
-from runners.analysis.finding import Anchor, Finding
-from runners.analysis.intervals import difference
-from runners.claims import questions
+from runners.analysis.finding import Finding
+from runners.claims import interleaved, questions
 from runners.claims.climbing import ladders, rate_interval
 from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding, of_rule
 from runners.claims.rate_steps import taken_at
@@ -41,7 +39,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             ("rates", "shares", "45k", "beyond"),
         ).of(name, f"{title}: the knee, and rates around it", WarmServer(setting, workload, size))  # fmt: skip
 
-    def cold_and_warm(what: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> Block:
+    def cold_and_warm(what: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> FixedRate:
         return FixedRate(
             "cold-and-warm",
             f"{what} from the first request of a new server, then the same on the warm one",
@@ -52,7 +50,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             connections=connections,
             profile=profile,
             cold=cold,
-            questions=("warm", "flush-tail", "compaction-tail", "cold"),
+            questions=("flush-tail", "compaction-tail", "cold"),
         )
 
     if targets := targets_of(str(asked["target"])):
@@ -68,8 +66,10 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             ),
         )
     setting = Setting.of(str(asked["engine"]))
+    states = cold_and_warm("PUT of 1200 bytes", (setting,), report_4.PUT_COLD, report_4.PUT_WARM)
     return (
-        cold_and_warm("PUT of 1200 bytes", (setting,), report_4.PUT_COLD, report_4.PUT_WARM),
+        states,
+        report_4.cold_against_warm(states, size.name),
         ladder("put", "PUT of 1200 bytes", report_4.PUT_LARGE, setting),
         ladder("put-small", "PUT of 120 bytes", report_4.PUT_SMALL, setting),
         ladder("get", "GET on a filled store", report_4.get(size.name), setting),
@@ -91,22 +91,6 @@ def published_rates(evidence: Evidence) -> Answer | None:
         return None
     verdict = Verdict.YES if all(enough) else Verdict.NO
     return Answer(verdict, write.listed(parts), "one search each; another machine", "", evidence.first("R02"), figure)
-
-
-def warm_is_faster(evidence: Evidence) -> Answer | None:
-    """Is a warm server faster than a cold one?"""
-    cold, warm = (facts.clean(evidence.run, "lsm", workload) for workload in ("put-cold", "put-warm"))
-    values = [facts.quoted(step, 0.5) if step is not None else None for step in (cold, warm)]
-    if cold is None or warm is None or values[0] is None or values[1] is None:
-        return None
-    change = difference(values[0], values[1])
-    pair = f"p50 {facts.written(values[0])} cold, {facts.written(values[1])} warm"
-    why = comparable.why(0.5, ("the cold load", (cold,)), ("the warm load", (warm,)))
-    verdict = Verdict.INCONCLUSIVE
-    if not why and change.sign:
-        verdict = Verdict.YES if change.sign > 0 else Verdict.NO
-    needed = f"a longer load: {why}" if why else "repeats" if verdict == Verdict.INCONCLUSIVE else ""
-    return Answer(verdict, pair, "one load each", needed, evidence.first("R03"), Anchor.timeline("put-cold"))
 
 
 @of_rule("M09")
@@ -153,7 +137,10 @@ QUESTIONS = (
         ),
         published_rates,
     ),
-    Asked(Question("warm", "Is the warm server faster than the cold one?", "no, about the same"), warm_is_faster),
+    Asked(
+        Question("warm", "Is the warm server faster than the cold one?", "no, about the same"),
+        interleaved.differs((report_4.COMPARED,), f"lsm-{report_4.COLD}", "p50_us"),
+    ),
     Asked(
         Question("shares", "Does the work of a request change with the rate?", "yes, polling shrinks"),
         changes_with_rate,

@@ -46,7 +46,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     in_depth = FixedRate(
         "in-depth", "PUT before and after the changes at one rate, with profiles", (settings[OLD], settings[NEW]),
         report_5.put(name), report_5.sized(name), connections=connections, profile=listed(asked["profile"]),
-        questions=("spread", "waits"),
+        share=report_5.IN_DEPTH_SHARE, questions=("spread", "waits"),
     )  # fmt: skip
     changes = report_5.compared(
         "changes", "the report's three changes, each alone and all at once",

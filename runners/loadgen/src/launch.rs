@@ -143,7 +143,7 @@ pub fn prepare_workers(
         let plan = Plan {
             lanes: lanes.collect(),
             profile: schedule.profile.clone(),
-            slices: schedule.slices(),
+            slices: schedule.slices().filter(|_| schedule.profile.is_none()),
             warmup_ns: seconds_to_ns(config.warmup_s),
             duration_ns: seconds_to_ns(config.duration_s),
             bounded_ns: schedule.bounded_ns(config),

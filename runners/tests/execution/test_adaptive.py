@@ -356,6 +356,8 @@ def test_the_planned_time_of_a_ladder_is_the_sum_over_its_parts(size: str) -> No
 
 def test_experiment_04_is_planned_from_its_blocks_and_fits_its_quick_size() -> None:
     asked = validate(EXPERIMENTS["04"].parameters, {"size": "quick"})
-    assert [block.name for block in blocks_of("04", asked)] == ["cold-and-warm", "put", "put-small", "get"]
+    assert [block.name for block in blocks_of("04", asked)] == [
+        "cold-and-warm", "cold-against-warm", "put", "put-small", "get"
+    ]  # fmt: skip
     assert 180 <= planned_s(EXPERIMENTS["04"], asked) <= 360
     assert {each for block in blocks_of("04", asked) for each in block.questions} >= {"rates", "shares", "warm"}

@@ -13,6 +13,9 @@ from runners.analysis.treatments import Verdict
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Claims
 from runners.claims.interleaved import analyse
+from runners.claims.questions import Evidence
+from runners.claims.questions import Verdict as Answered
+from runners.design import report_4
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
@@ -21,6 +24,7 @@ from runners.design.workload import GET, PUT
 from runners.errors import PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
+from runners.experiments.e04_lsm_rate_ladder import QUESTIONS
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report.comparison import interleaved_sections as sections
@@ -254,3 +258,22 @@ def test_a_comparison_like_a_block_at_one_rate_takes_its_rate_from_that_blocks_c
     assert all(member.alone is None for start in found.sessions(rate) for member in start.members)
     given = dataclasses.replace(fixed, rate_rps=8_000.0).compared("put-compared", plan, 0.03, ()).rate({})
     assert given is not None and given.rps == 1_000.0
+
+
+def test_a_server_that_is_to_be_cold_is_not_warmed_and_has_no_closed_loop_of_its_own(bench: Bench) -> None:
+    fixed = FixedRate("cold-and-warm", "t", (Setting.of("lsm"),), PUT, SIZE, rate_rps=8_000.0)
+    plain = report_4.cold_against_warm(fixed, "quick")
+    rate = dataclasses.replace(plain, like=dataclasses.replace(fixed, rate_rps=0.0)).rate({"lsm": 10_000.0})
+    assert rate is not None and 0.45 <= rate.rps * 4 / 10_000.0 <= MOST_UTILISATION + 0.02
+    bench.machine.servers["lsm-cold"] = Server(20_000.0, 130.0)
+    bench.session().run(plain)
+    first = f"{plain.name}-01-warm-"
+    warmed = {name.removeprefix(first) for name in bench.machine.measured if name.startswith(first)}
+    assert warmed == {"lsm", "lsm-control", "noop"}
+    run = read_run(bench.folder)
+    (found,) = comparisons(run)
+    row = found.row("p50_us", "lsm-cold")
+    assert row is not None and row.verdict == Verdict.HIGHER and row.low <= 1.3 <= row.high
+    (asked,) = (each for each in QUESTIONS if each.question.key == "warm")
+    answer = asked.answer(Evidence(run, conclude(run, {}).findings))
+    assert answer is not None and answer.verdict == Answered.YES and "3 starts of each, by request" in answer.confidence

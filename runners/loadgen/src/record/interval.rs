@@ -104,6 +104,8 @@ pub struct Counts {
     pub completed: u64,
     /// Of these, sent when the recorded window was over: they had waited for their connection.
     pub completed_late: u64,
+    /// Of these, came when the slice of their target was over, in a closed loop by slices.
+    pub completed_after_slice: u64,
     /// Requests that ended in an error instead of a response.
     pub failed: u64,
     /// Requests without a response at the end of the run.
@@ -149,6 +151,7 @@ impl Counts {
         self.sent += other.sent;
         self.completed += other.completed;
         self.completed_late += other.completed_late;
+        self.completed_after_slice += other.completed_after_slice;
         self.failed += other.failed;
         self.censored += other.censored;
         self.unsent += other.unsent;

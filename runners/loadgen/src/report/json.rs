@@ -131,6 +131,7 @@ fn fields(outcome: &Outcome, run: &Run) -> Map<String, Value> {
             "sent": counts.sent,
             "completed": counts.completed,
             "completed_late": counts.completed_late,
+            "completed_after_slice": counts.completed_after_slice,
             "failed": counts.failed,
             "censored": counts.censored,
             "unsent": counts.unsent,

@@ -64,7 +64,7 @@ pub struct Outcome {
     pub loaded_s: f64,
     /// Mean offered rate while it was loaded; `None` in a closed loop.
     pub offered_rps: Option<f64>,
-    /// Requests that were sent in the window and completed, over its length.
+    /// Requests that were sent in the window and completed, in closed loop while the target was loaded, over its length.
     pub achieved_rps: f64,
     /// Did the generator keep up?
     pub verdict: Verdict,
@@ -129,7 +129,7 @@ impl Outcome {
         let mut outcome = Outcome {
             verdict: judge(lag, &response, conditions.busiest, slack_us),
             achieved_rps: if loaded_s > 0.0 {
-                (counts.completed - counts.completed_late) as f64 / loaded_s
+                (counts.completed - counts.completed_late - counts.completed_after_slice) as f64 / loaded_s
             } else {
                 0.0
             },

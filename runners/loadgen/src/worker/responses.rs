@@ -181,6 +181,9 @@ impl Worker {
         connection.succeeded();
         connection.responded += 1;
         let received = std::mem::take(&mut connection.received);
+        let target = connection.target;
+        let after_slice = !self.is_loaded(target, came.read_ns);
+        let connection = &mut self.connections[index];
         let (intended_ns, sent_ns) = (connection.intended_ns, connection.since_ns);
         connection.ideal_free_ns = connection.ideal_sent_ns + (came.stamped_ns - sent_ns);
         let interval = &mut self.intervals[connection.target];
@@ -192,6 +195,7 @@ impl Worker {
         interval.count_response(response.status);
         let counts = &mut interval.counts;
         counts.completed_late += u64::from(connection.late);
+        counts.completed_after_slice += u64::from(after_slice);
         counts.rested += u64::from(self.rest.rested);
         let unstamped = !came.stamped && came.clock == ReceiveClock::Kernel;
         counts.unstamped += u64::from(unstamped);

@@ -74,24 +74,35 @@ impl Worker {
         if now >= self.window.end_ns {
             return;
         }
-        if let Some(slices) = &self.plan.slices {
-            let (target, at) = (self.connections[index].target, slices.at(now.saturating_sub(self.window.origin_ns)));
-            // Drawing the order of a block is too much for each request.
-            let (_, loaded) = match self.slice {
-                Some(known) if known.0 == at => known,
-                _ => *self.slice.insert((at, slices.target(at))),
-            };
-            if loaded != Some(target) {
-                let next_ns = slices.begin_ns(slices.next_of(target, at));
-                if let Some(due_ns) = next_ns.and_then(|next_ns| self.window.origin_ns.checked_add(next_ns)) {
-                    self.set_timer(index, due_ns);
-                }
-                return;
-            }
+        if !self.is_loaded(self.connections[index].target, now) {
+            return self.wait_for_slice(index, now);
         }
         match if was_busy { self.delay_ns(index) } else { 0 } {
             0 => self.send(index, now, now),
             delay_ns => self.set_timer(index, now + delay_ns),
+        }
+    }
+
+    /// Whether a target is loaded at a moment: in a closed loop by slices only in its own, up to the end of the window.
+    #[inline]
+    pub(super) fn is_loaded(&mut self, target: usize, now: u64) -> bool {
+        let Some(slices) = &self.plan.slices else { return true };
+        let at = slices.at(now.saturating_sub(self.window.origin_ns));
+        // Drawing the order of a block is too much for each request.
+        let (_, loaded) = match self.slice {
+            Some(known) if known.0 == at => known,
+            _ => *self.slice.insert((at, slices.target(at))),
+        };
+        loaded == Some(target) && now < self.window.end_ns
+    }
+
+    /// The connection sends again when its target's next slice begins.
+    fn wait_for_slice(&mut self, index: usize, now: u64) {
+        let Some(slices) = &self.plan.slices else { return };
+        let at = slices.at(now.saturating_sub(self.window.origin_ns));
+        let next_ns = slices.begin_ns(slices.next_of(self.connections[index].target, at));
+        if let Some(due_ns) = next_ns.and_then(|next_ns| self.window.origin_ns.checked_add(next_ns)) {
+            self.set_timer(index, due_ns);
         }
     }
 

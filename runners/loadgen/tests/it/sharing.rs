@@ -164,6 +164,24 @@ fn a_closed_loop_goes_by_slices_only_and_each_target_has_its_own() {
 }
 
 #[test]
+fn what_comes_when_another_target_is_loaded_is_no_part_of_what_a_target_achieved() {
+    let servers = [slow(20), slow(20)];
+    let targets = format!("--target a={} --target b={}", servers[0].url("/"), servers[1].url("/"));
+    let run = run(&format!("-t1 -c2 -d 2s --interleave slice=50ms {targets}"));
+    for target in 0..2 {
+        let number = |pointer: &str| of(&run, target, pointer).as_f64().expect("a number");
+        let (completed, after) = (number("/requests/completed"), number("/requests/completed_after_slice"));
+        let (loaded_s, achieved_rps) = (number("/loaded_s"), number("/achieved_rps"));
+        assert!(after >= 2.0, "{}", run.json["targets"]);
+        assert!((achieved_rps * loaded_s - (completed - after)).abs() < 1e-6, "{}", run.json["targets"]);
+        // Two connections, each busy for 20 ms a request.
+        assert!(achieved_rps <= 101.0, "{achieved_rps}");
+    }
+    let open = crate::support::run(&format!("-t1 -c2 -R 50 -d 1s --interleave slice=50ms {targets}"));
+    assert_eq!(of(&open, 0, "/requests/completed_after_slice"), 0, "an open loop keeps its schedule");
+}
+
+#[test]
 fn weights_share_the_schedule_and_operations_are_told_apart() {
     let servers = [Server::ok(), Server::ok(), Server::ok()];
     let scratch = Scratch::new();

@@ -1,0 +1,88 @@
+"""Throughput by slices on a machine that stands still in bursts: what a comparison finds, and what it must not find.
+
+Each start of a simulated comparison has fresh processes, whose throughput differs by chance, and one schedule of slices
+in random order; while the core stands still, nobody is served. Slices, seconds and starts are those of the experiments.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.stats import binom
+
+from runners.analysis.treatments import Effects, Start, Verdict, compare, start_from
+from runners.design import ablations, report_5
+from runners.design.block import Interleaved
+from runners.tests.fixtures.queue_model import stalls
+
+Floats = npt.NDArray[np.float64]
+
+#: Of a process's throughput, on the logarithmic scale, from one start to the next.
+BETWEEN_STARTS = 0.02
+#: Some ten stalls of 1 to 12 ms each: the core stands still for about 3 % of the time.
+BURSTS_A_SECOND = 0.5
+#: To cut time into.
+GRAIN_S = 0.001
+SIMULATED = 60
+PLANTED = 0.1
+
+READS = ablations.SWITCHES["reads"].block("quick", 64)
+WRITES = ablations.SWITCHES["wal"].block("quick", 64)
+CHANGES = report_5.compared(
+    "changes", "", tuple(report_5.setting(each, 2) for each in report_5.CHANGES), "quick", 120, ()
+)
+
+
+def throughput(chance: np.random.Generator, rps: Floats, length_s: float, slice_s: float) -> Floats:
+    """What each server reaches in its slices of a load in closed loop."""
+    grains = round(slice_s / GRAIN_S)
+    blocks = max(1, round(length_s / slice_s / len(rps)))
+    order = np.concatenate([chance.permutation(len(rps)) for _ in range(blocks)])
+    runs = np.ones(len(order) * grains)
+    for begin_s, stood_s in stalls(chance, BURSTS_A_SECOND, len(runs) * GRAIN_S):
+        runs[round(begin_s / GRAIN_S) : round((begin_s + stood_s) / GRAIN_S)] = 0.0
+    ran = runs.reshape(len(order), grains).mean(axis=1)
+    return np.array([rps[each] * ran[order == each].mean() for each in range(len(rps))])
+
+
+def simulated(block: Interleaved, seed: int, planted: float = 0.0) -> Effects:
+    """One comparison as a block makes it; all treatments but the baseline differ from it by what is planted."""
+    chance = np.random.default_rng(seed)
+    control = block.control_setting
+    assert control is not None and block.shape.duration_s is not None
+    names = [*(each.name for each in block.ordered), control.name]
+    true = {name: 1_000.0 * (1.0 if name in (block.baseline, control.name) else 1.0 + planted) for name in names}
+    starts = list[Start]()
+    for session in block.sessions(None):
+        members = [each.name for each in session.members]
+        rps = np.array([true[name] for name in members]) * np.exp(chance.normal(0, BETWEEN_STARTS, len(members)))
+        reached = throughput(chance, rps, block.shape.duration_s, session.slice_s)
+        starts.append(start_from(dict(zip(members, reached.tolist(), strict=True)), names))
+    return compare(starts, names, block.baseline, block.margin, control.name)
+
+
+@pytest.mark.parametrize("block", [READS, WRITES, CHANGES], ids=["reads", "writes", "changes"])
+def test_a_planted_difference_is_found_and_none_where_there_is_none(block: Interleaved) -> None:
+    planted = [simulated(block, seed, -PLANTED) for seed in range(SIMULATED)]
+    found = sum(effect.verdict == Verdict.LOWER for each in planted for effect in each.effects)
+    count = sum(len(each.effects) for each in planted)
+    assert found >= binom.ppf(0.001, count, 0.9), f"{found} of {count}"
+    middles = [effect.change.value for each in planted for effect in each.effects]
+    assert float(np.median(middles)) == pytest.approx(-PLANTED, abs=0.01)
+
+    alike = [simulated(block, seed) for seed in range(SIMULATED)]
+    differ = (Verdict.HIGHER, Verdict.LOWER)
+    false = sum(any(effect.verdict in differ for effect in each.effects) for each in alike)
+    assert false <= binom.ppf(0.999, SIMULATED, 0.05), "the treatments of a block share the error rate"
+    assert sum(not each.trusted for each in alike) <= binom.ppf(0.999, SIMULATED, 0.05)
+
+
+def test_slices_shorter_than_a_burst_share_it_and_longer_ones_do_not() -> None:
+    def spread(slice_s: float) -> float:
+        chance, rps = np.random.default_rng(1), np.full(len(READS.ordered) + 1, 1_000.0)
+        reached = [throughput(chance, rps, READS.shape.duration_s or 0.0, slice_s) for _ in range(SIMULATED)]
+        return float(np.std([np.log(each[1] / each[0]) for each in reached]))
+
+    assert READS.slice_s < 0.1
+    assert spread(READS.slice_s) < 0.5 * spread(0.1)
