@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -96,26 +97,19 @@ def compare(
     Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed; 4 a limit is
     inconclusive, and none failed; 130 interrupted.
     """
-    from runners.claims.between import sentences
-    from runners.cli.work import (
-        compare_files,
-        compare_folders,
-        compare_settings,
-        compare_with_revision,
-        compare_with_runs,
-    )
+    from runners.cli import work
     from runners.design.objective import ChangeLimit
 
-    judged_by = [ChangeLimit.parse(text) for text in limits]
+    judging = _Judging(tuple(map(ChangeLimit.parse, limits)), inconclusive, as_json, markdown, form)
     if form and as_json:
         raise click.UsageError("--json and --format both print to standard output: give one")
     sides = [[Path(text) for text in side] for side in (a, b)]
+    of_measuring = (resume, parameters, baseline, limits, markdown, form)
     if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):
-        others = (engines, targets, resume, parameters, output, baseline, limits, markdown, form, *named.values())
-        if any(value not in (None, ()) for value in others) or (runs and (a or b)):
+        if _given(engines, targets, output, *of_measuring, *named.values()) or (runs and (a or b)):
             raise click.UsageError("outputs are compared as they are: only --despite and --json go with them")
         pairs = [([runs[0]], [path]) for path in runs[1:]] if runs else [(sides[0], sides[1])]
-        echo(compare_files(pairs, despite, as_json))
+        echo(work.compare_files(pairs, despite, as_json))
         return
     if runs:
         if len(runs) != 2 or a or b or engines or targets:
@@ -123,36 +117,25 @@ def compare(
         sides = [[runs[0]], [runs[1]]]
     if all(sides) and all(path.is_dir() for side in sides for path in side):
         see = named.pop("see")
-        if (
-            resume is not None or parameters or baseline or limits or markdown or form
-            or any(value is not None for value in named.values())
-        ):  # fmt: skip
+        if _given(*of_measuring, *named.values()):
             raise click.UsageError("runs are compared as they are: only --see, --despite and --output go with them")
-        found = compare_folders(sides[0], sides[1], despite, see if isinstance(see, float) else 0.02, output)
-        if as_json:
-            print_json([each.as_json() for each in found])
-        else:
-            echo("\n".join(sentences(found)))
-        if output is not None:
-            echo(f"written to {output}", err=as_json)
+        _compare_folders(sides, despite, see if isinstance(see, float) else 0.02, output, as_json)
         return
     if output is not None:
         raise click.UsageError("--output is for run folders; settings that are measured have a report of their own")
     if baseline is not None:
         if len(targets) != 1 or engines or a or b:
             raise click.UsageError("--baseline is a revision of one --target, and of nothing else")
-        target = targets[0]
-        given = given_parameters(parameters, named)
+        target, given = targets[0], given_parameters(parameters, named)
         if Path(baseline).is_dir():
-            if markdown or form or resume or not judged_by:
+            if markdown or form or resume or not limits:
                 raise click.UsageError(
                     "kept runs as a --baseline are judged by --fail-on; of the forms only --json goes"
                 )
             with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
-                judgements = compare_with_runs(given, target, Path(baseline), judged_by, despite)
-            _end(judgements, inconclusive, as_json, {})
-        folder = measured(lambda: compare_with_revision(given, target, baseline, resume), as_json or bool(form))
-        _judged(folder, judged_by, inconclusive, as_json, markdown, form)
+                judgements = work.compare_with_runs(given, target, Path(baseline), judging.limits, despite)
+            judging.end(judgements, {})
+        judging.of_run(lambda: work.compare_with_revision(given, target, baseline, resume))
         return
     ways = (len(engines), len(targets))
     if not set(ways) <= {0, 2} or max(len(a), len(b)) > 1 or sum(map(bool, (*ways, a or b))) > 1:
@@ -161,39 +144,59 @@ def compare(
     given = given_parameters(parameters, {**named, **dict(zip(("a", "b"), pair, strict=False))})
     if not {"a", "b"} <= given.keys() and resume is None:
         raise click.UsageError("name two settings, such as --engine lsm --engine rocksdb, or two run folders")
-    folder = measured(lambda: compare_settings(given, resume), as_json or bool(form))
-    _judged(folder, judged_by, inconclusive, as_json, markdown, form)
+    judging.of_run(lambda: work.compare_settings(given, resume))
 
 
-def _judged(
-    folder: RunFolder,
-    limits: Sequence[ChangeLimit],
-    inconclusive: str,
-    as_json: bool,
-    markdown: Path | None,
-    form: str | None,
+def _given(*options: object) -> bool:
+    return any(value not in (None, ()) for value in options)
+
+
+def _compare_folders(
+    sides: Sequence[Sequence[Path]], despite: Sequence[str], see: float, output: Path | None, as_json: bool
 ) -> None:
-    """Write a comparison in the forms that were asked for, and end with the exit code of its limits."""
-    if not (limits or as_json or markdown or form):
-        return
-    from runners.cli import work
+    """Compare runs that were measured before, and print what differs."""
+    from runners.claims.between import sentences
+    from runners.cli.work import compare_folders
 
-    found = work.judged(folder, limits)
-    if markdown is not None:
-        write_file("--markdown", markdown, found.as_markdown)
-    if form is not None:
-        echo(found.as_format(form))
-    _end(found.judgements, inconclusive, as_json, work.as_json(folder) if as_json else {}, quiet=form is not None)
-
-
-def _end(
-    judgements: Sequence[Judgement], inconclusive: str, as_json: bool, more: dict[str, object], quiet: bool = False
-) -> NoReturn:
-    """Say what limits say, with `as_json` as JSON beside `more`, and exit with their code."""
-    from runners.claims.gate import exit_code
-
-    for each in judgements:
-        echo(each.sentence, err=as_json or quiet)
+    found = compare_folders(sides[0], sides[1], despite, see, output)
     if as_json:
-        print_json({**more, "limits": [each.as_json() for each in judgements]})
-    sys.exit(exit_code(judgements, inconclusive_passes=inconclusive == "pass"))
+        print_json([each.as_json() for each in found])
+    else:
+        echo("\n".join(sentences(found)))
+    if output is not None:
+        echo(f"written to {output}", err=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """How a comparison that is measured is printed, and what limits decide its exit code."""
+
+    limits: tuple[ChangeLimit, ...]
+    inconclusive: str
+    as_json: bool
+    markdown: Path | None
+    form: str | None
+
+    def of_run(self, measure: Callable[[], RunFolder]) -> None:
+        """Measure, write the comparison in the forms that were asked for, and end with the exit code of the limits."""
+        from runners.cli import work
+
+        folder = measured(measure, self.as_json or self.form is not None)
+        if not (self.limits or self.as_json or self.markdown or self.form):
+            return
+        found = work.judged(folder, self.limits)
+        if self.markdown is not None:
+            write_file("--markdown", self.markdown, found.as_markdown)
+        if self.form is not None:
+            echo(found.as_format(self.form))
+        self.end(found.judgements, work.as_json(folder) if self.as_json else {})
+
+    def end(self, judgements: Sequence[Judgement], more: dict[str, object]) -> NoReturn:
+        """Say what limits say, as JSON beside `more` where that was asked for, and exit with their code."""
+        from runners.claims.gate import exit_code
+
+        for each in judgements:
+            echo(each.sentence, err=self.as_json or self.form is not None)
+        if self.as_json:
+            print_json({**more, "limits": [each.as_json() for each in judgements]})
+        sys.exit(exit_code(judgements, inconclusive_passes=self.inconclusive == "pass"))
