@@ -76,10 +76,12 @@ def drawn(
 
 
 def _ticks(side: float) -> list[float]:
-    """Ratios to label, at most five on each side, and their reciprocals."""
-    up = [tick for tick in TICKS if side ** (1 / 7) <= tick <= side]
-    up = up[:: max(1, math.ceil(len(up) / 4))]
-    return sorted([1.0, *up, *(1 / tick for tick in up)])
+    """Ratios to label, a sixth of each side apart or more so that their labels are, and their reciprocals."""
+    up = [1.0]
+    for tick in TICKS:
+        if tick <= side and math.log(tick / up[-1]) >= math.log(side) / 6:
+            up.append(tick)
+    return sorted([*up, *(1 / tick for tick in up[1:])])
 
 
 def _far(share: float) -> str:
