@@ -25,6 +25,7 @@ from runners.report.references import (
     write_report,
 )
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, runs
+from runners.tests.fixtures.first_screen import NUMBER, PICTURE, held_by, shown_of
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
 from runners.tests.fixtures.ladder_run import make_ladder
 from runners.tests.tiers import in_short
@@ -55,6 +56,12 @@ def test_the_readmes_answers_are_the_reference_runs_own_words() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert begin(ANSWERED) in readme and all(begin(number) in readme for number in TOLD_IN_FULL)
     assert with_findings(readme, readme_answers(shown(REFERENCE), shown(ROOT / "notebooks")), ANSWERED) == readme
+
+
+def test_the_readmes_picture_is_of_the_report_as_it_is() -> None:
+    assert f"({shown(PICTURE)})" in (ROOT / "README.md").read_text(encoding="utf-8")
+    report = REFERENCE / NUMBER / "report.md"
+    assert held_by(PICTURE) == shown_of(report), "python -m runners.tests.fixtures.first_screen takes it again"
 
 
 def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Path) -> None:
