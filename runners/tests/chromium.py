@@ -96,6 +96,12 @@ class Page:
             raise PageError(f"{script[:200]}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
+    def context_of(self, iframe: str) -> int:
+        """The context of the scripts in a frame, which an expression of the page gives."""
+        element = self.send("Runtime.evaluate", expression=iframe)["result"]["objectId"]
+        frame = self.send("DOM.describeNode", objectId=element)["node"]["frameId"]
+        return next(number for number, each in self.contexts.items() if each["auxData"]["frameId"] == frame)
+
     def holds(self, script: str, within_s: float = 60.0) -> bool:
         """Wait until an expression is true in the page; false if it never was."""
         return until(lambda: self._true(script), within_s)
