@@ -46,20 +46,19 @@ class Anybody(asyncssh.SSHServer):  # type: ignore[misc] # its types are skipped
 
 
 async def _run(process: asyncssh.SSHServerProcess) -> None:
-    """Run a command as sshd does, and end it with its connection."""
-    child = await asyncio.create_subprocess_shell(
-        process.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
-    await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
-    ways = {asyncio.create_task(process.wait_closed()), asyncio.create_task(child.wait())}
-    try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGTERM)
-        code = await child.wait()
-    process.exit(code)
+    """Run a command as sshd does: when the connection is gone its standard input ends, and it is left alone."""
+    with subprocess.Popen(
+        process.command, shell=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as child:  # fmt: skip
+        try:
+            await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+            while child.poll() is None:
+                await asyncio.sleep(0.05)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
+        process.exit(child.returncode)
 
 
 @pytest.fixture
