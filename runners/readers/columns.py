@@ -49,7 +49,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Rows as the frame `name`, with exactly its columns; a value that a row lacks is missing, not zero."""
     found = list(rows)
-    return _typed(name, found) if found else _empty(name).copy()
+    return _typed(name, found) if found else _empty(name).copy(deep=False)
 
 
 def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
