@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import lab.storage.conformance.FreePort;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -20,21 +21,21 @@ import org.junit.jupiter.api.io.TempDir;
 class HelpTest {
 
     private static final int TERMINATED = 143;
+    private static String help;
 
     @TempDir
     private Path folder;
 
-    private String help() throws Exception {
+    @BeforeAll
+    static void ask(@TempDir Path folder) throws Exception {
         try (ServerProcess server = ServerProcess.start(folder.resolve("help.log"), List.of(), "--help")) {
-            String help = server.restOfOutput();
+            help = server.restOfOutput();
             assertEquals(0, server.exitCode());
-            return help;
         }
     }
 
     @Test
-    void exitCodesReadyLineAndJvmFlagsAreNamed() throws Exception {
-        String help = help();
+    void exitCodesReadyLineAndJvmFlagsAreNamed() {
         for (String part : List.of("Exit codes:", "  1 ", "  2 ", "  130 ", "  143 ", "JVM flags:", "-Xmx128m", "Ready line",
                 "{\"event\":\"ready\"", "One node:", "Three nodes:", "Three nodes in one process:", "--cluster-secret-file", "server.jar lsm dump|verify|repair FOLDER")) {
             assertTrue(help.contains(part), part + " is not in " + help);
@@ -44,10 +45,9 @@ class HelpTest {
 
     @Test
     void examplesWorkAsTheyStand() throws Exception {
-        String help = help();
-        assertEquals(List.of(1), putsOn(commands(help, "One node:"), ""));
-        assertEquals(List.of(1, 1, 1), putsOn(commands(help, "Three nodes:"), "&ack=3"));
-        assertEquals(List.of(1), putsOn(commands(help, "Three nodes in one process:"), "&ack=3"));
+        assertEquals(List.of(1), putsOn(commands("One node:"), ""));
+        assertEquals(List.of(1, 1, 1), putsOn(commands("Three nodes:"), "&ack=3"));
+        assertEquals(List.of(1), putsOn(commands("Three nodes in one process:"), "&ack=3"));
     }
 
     /** Starts the commands, puts a key on each process, and stops them. Returns how many keys each has taken. */
@@ -82,7 +82,7 @@ class HelpTest {
     }
 
     /** The words of each command that starts a server below a heading, on free ports and in a folder of the test. */
-    private List<List<String>> commands(String help, String heading) throws IOException {
+    private List<List<String>> commands(String heading) throws IOException {
         Map<String, String> variables = new HashMap<>();
         List<List<String>> commands = new ArrayList<>();
         boolean below = false;

@@ -47,8 +47,11 @@ final class ServerProcess implements AutoCloseable {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         if (!Length.LONG) {
-            // Most of these processes end before the second compiler has earned what it costs.
+            // Most of these processes end before the second compiler or a concurrent collector has paid off.
             command.add("-XX:TieredStopAtLevel=1");
+            if (jvmFlags.stream().noneMatch(flag -> flag.endsWith("GC"))) {
+                command.add("-XX:+UseSerialGC");
+            }
         }
         command.addAll(jvmFlags);
         command.addAll(List.of("-cp", classPath, "lab.server.Main"));

@@ -18,7 +18,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -40,11 +39,19 @@ class SmallHeapTest {
                 all.toArray(new String[0]));
     }
 
-    /** All connections send at once; every value must be stored. Sizes in bytes; 0 for small values. */
+    /** Heap, collector, connections, bytes of each connection, and of a value; 0 for small values. */
+    static Stream<Arguments> floods() {
+        Stream<Arguments> some = Stream.of(Arguments.of("-Xmx32m", "-XX:+UseSerialGC", 1, 40_000_000, 0),
+                Arguments.of("-Xmx32m", "-XX:+UseSerialGC", 64, 1_000_000, 0),
+                Arguments.of("-Xmx128m", "-XX:+UseG1GC", 64, 3_000_000, 1_000_000),
+                Arguments.of("-Xmx128m", "-XX:+UseSerialGC", Length.of(10, 16), 16_777_216, 16_777_216));
+        Stream<Arguments> others = Stream.of(Arguments.of("-Xmx128m", "-XX:+UseSerialGC", 64, 3_000_000, 1_000_000));
+        return Length.LONG ? Stream.concat(some, others) : some;
+    }
+
+    /** All connections send at once; every value must be stored. */
     @ParameterizedTest
-    @CsvSource({"-Xmx32m, -XX:+UseSerialGC, 1, 40000000, 0", "-Xmx32m, -XX:+UseSerialGC, 64, 1000000, 0",
-            "-Xmx128m, -XX:+UseSerialGC, 64, 3000000, 1000000", "-Xmx128m, -XX:+UseG1GC, 64, 3000000, 1000000",
-            "-Xmx128m, -XX:+UseSerialGC, 16, 16777216, 16777216"})
+    @MethodSource("floods")
     void floodOfPutsIsTakenWhole(String heap, String collector, int connections, int bytesEach, int bytes)
             throws Exception {
         int valueBytes = bytes == 0 ? SMALL_BYTES : bytes;

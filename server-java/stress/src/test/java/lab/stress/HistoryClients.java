@@ -14,6 +14,7 @@ import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import lab.storage.conformance.Length;
 
 /** Clients that write, delete and read a few keys over all nodes at once, and note what they saw. */
 final class HistoryClients implements AutoCloseable {
@@ -24,7 +25,8 @@ final class HistoryClients implements AutoCloseable {
     private static final int NOT_FOUND = 404;
     private static final int TOO_FEW_REPLICAS = 504;
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
-    private static final int PAUSE_MS = 2;
+    /** Short tests leave the processor to the nodes that start meanwhile. */
+    private static final int PAUSE_MS = Length.of(6, 2);
 
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(TIMEOUT)
             .build();

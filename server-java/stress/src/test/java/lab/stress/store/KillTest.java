@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 class KillTest {
 
-    private static final int SHORT_CYCLES = 6;
+    private static final int SHORT_CYCLES = 4;
     private static final int LONG_CYCLES = 200;
     private static final int SHORTEST_RUN_MS = 200;
     private static final int LONGEST_RUN_MS = 800;

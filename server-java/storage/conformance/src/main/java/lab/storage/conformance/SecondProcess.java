@@ -19,9 +19,9 @@ final class SecondProcess {
     /** Opens a folder in another process and gives what that says. */
     static String open(Class<? extends StorageConformance> engine, Path folder) throws IOException {
         Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
-                SecondProcess.class.getName(), engine.getName(), folder.toString())
-                .redirectError(ProcessBuilder.Redirect.DISCARD).start();
+                "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "--enable-native-access=ALL-UNNAMED", "-cp",
+                System.getProperty("java.class.path"), SecondProcess.class.getName(), engine.getName(),
+                folder.toString()).redirectError(ProcessBuilder.Redirect.DISCARD).start();
         return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
     }
 

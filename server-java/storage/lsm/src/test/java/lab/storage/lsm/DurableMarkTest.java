@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 class DurableMarkTest {
 
     private static final LsmOptions SYNCED = LsmOptions.builder().wal(LsmOptions.Wal.SYNC).maxKeyBytes(100)
-            .compaction(LsmOptions.Compaction.OFF).maxValueBytes(1_000).build();
+            .compaction(LsmOptions.Compaction.OFF).maxValueBytes(1_000).flushThresholdBytes(1 << 20).build();
     private static final int WRITES = 12;
     /** Each byte is tried in the long tests. */
     private static final int STEP = Length.of(11, 1);

@@ -70,7 +70,8 @@ class FolderLockTest {
     }
 
     private Process start() throws IOException {
-        return new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+        return new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
                 System.getProperty("java.class.path"), FolderLockTest.class.getName(), folder.toString())
                 .redirectError(ProcessBuilder.Redirect.DISCARD).start();
     }
