@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.bench.fixture import Fixture, fixture
-from runners.bench.row import NoFigure, Row
+from runners.bench.row import Goal, NoFigure, Row
 from runners.claims.gate import EXIT_FAILED
 from runners.errors import MeasureError
 from runners.toolchain.tools import ROOT
@@ -113,16 +113,21 @@ def measured(on: Fixture, ends_s: float, same: int = SAME, slower: int = SLOWER)
             with_more = planted(language, on.folder / f"{language}-slower", round(request_us * SHARE * 1e3))
             name = f"{language} with {request_us * SHARE:.3g} us more of {request_us:.3g}"
             found[language].append(_repeat(on, name, (targets[language], with_more)))
-    own, other = (list(chain.from_iterable(each.values())) for each in (alike, found))
-    notes = ["; ".join(f"{language} {_note(each)}" for language, each in of.items() if each) for of in (alike, found)]
-    if not own or not other:
-        yield NoFigure("any-server", "<=", 1.0, "no time was left for it: give more --minutes")
-        return
-    false, hits = (sum(code == EXIT_FAILED for code, _, _ in each) for each in (own, other))
-    yield Row("any-server/false-findings-vs-comparisons", "", (float(false),), (float(len(own)),), "<=", 0.0, notes[0])
-    yield Row("any-server/found-vs-planted", "", (float(hits),), (float(len(other)),), ">=", FOUND_SHARE, notes[1])
-    longest_s = max(took_s for _, _, took_s in (*own, *other))
-    yield Row("any-server/longest", "s", (longest_s,), (LONGEST_S,), "<=", 1.0)
+    yield _counted("any-server/false-findings-vs-comparisons", alike, ("<=", 0.0))
+    yield _counted("any-server/found-vs-planted", found, (">=", FOUND_SHARE))
+    if every := [*chain.from_iterable((*alike.values(), *found.values()))]:
+        longest_s = max(took_s for _, _, took_s in every)
+        yield Row("any-server/longest", "s", (longest_s,), (LONGEST_S,), "<=", 1.0)
+
+
+def _counted(name: str, by_language: dict[str, list[Compared]], goal: Goal) -> Row | NoFigure:
+    """How many of so many comparisons found a change."""
+    every = [*chain.from_iterable(by_language.values())]
+    if not every:
+        return NoFigure(name, *goal, "no time was left for it: give more --minutes")
+    found = sum(code == EXIT_FAILED for code, _, _ in every)
+    note = "; ".join(f"{language} {_note(each)}" for language, each in by_language.items() if each)
+    return Row(name, "", (float(found),), (float(len(every)),), *goal, note)
 
 
 def _repeat(on: Fixture, name: str, pair: Sequence[Path]) -> Compared:
