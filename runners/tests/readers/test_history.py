@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
+import time
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pytest
@@ -13,14 +17,26 @@ from runners.cli import lab
 from runners.readers.columns import COLUMNS
 from runners.readers.history import LEAST_SHARE, HistoryError, machine_class, open_history
 from runners.readers.reading import read_run, store_frames
+from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import make_run
 
 
-def made(root: Path, **how: object) -> Path:
-    small = {"engines": ("lsm",), "duration_s": 2, **how}
-    folder = make_run(root, **small)  # type: ignore[arg-type]
+@cache
+def _template(**how: object) -> tuple[TemporaryDirectory[str], RunFolder]:
+    """A run with its frames stored, in a folder that lasts as long as this process."""
+    scratch = TemporaryDirectory()
+    folder = make_run(Path(scratch.name), **how)  # type: ignore[arg-type]
     for step in read_run(folder).steps:
         store_frames(step)
+    return scratch, folder
+
+
+def made(root: Path, **how: object) -> Path:
+    """Another run of the same figures."""
+    _, template = _template(**{"engines": ("lsm",), "duration_s": 2, **how})
+    folder = RunFolder(root / f"{template.name[:-4]}{secrets.token_hex(2)}")
+    shutil.copytree(template.path, folder.path)
+    folder.update_manifest(run=folder.name, started_unix_s=time.time())
     return folder.path
 
 
