@@ -290,10 +290,7 @@ class Interleaved:
         if self.like is not None and self.like.rate_rps > 0:
             rps = MOST_UTILISATION * self.like.rate_rps / len(self._members(self.ordered))
             return Rate(float(f"{rps:.2g}"), f"all together get {MOST_UTILISATION:.0%} of the given rate")
-        # a closed loop would warm what is to be cold: it is taken to reach as much as the baseline
-        base_rps = capacity_rps[self.baseline]
-        reached = [capacity_rps.get(each.name, base_rps) for each in self.ordered]
-        reached += [base_rps] if self.control_setting else []
+        reached = [*capacity_rps.values(), *([capacity_rps[self.baseline]] if self.control_setting else [])]
         idle = 1 / max(reached) if self.reference else 0.0  # it reaches no less than any that does something
         utilised_s = sum(1 / rps for rps in reached) + idle
         rps = min(MOST_UTILISATION / utilised_s, MOST_SHARED_RPS / len(self._members(self.ordered)))

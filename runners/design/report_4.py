@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from runners.design.block import FixedRate, Interleaved
-from runners.design.shape import Shape, Starts
+from runners.design.block import Interleaved
+from runners.design.setting import Setting
+from runners.design.shape import Shape, Size, Starts
 from runners.design.workload import SCRIPTS, Workload
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
@@ -17,6 +18,8 @@ _PUT, _GET = SCRIPTS / "put.lua", SCRIPTS / "get_random.lua"
 #: Of a cold server beside a warm one: no warm-up of the load itself, for its first requests are what is compared.
 STARTS = {"smoke": Starts(1, 0.0, 0.5, 0.3), "quick": Starts(3, 0.0, 3.0, 2.0), "full": Starts(6, 0.0, 30.0, 10.0)}
 COMPARED, COLD, MARGIN = "cold-against-warm", "cold", 0.03
+#: Offered to each: so little that a server keeps up with it whose code is interpreted still.
+COLD_RPS = 300.0
 
 
 def _put(name: str, value_bytes: int, published: str | None = None, published_rates: tuple[str, ...] = ()) -> Workload:
@@ -43,12 +46,12 @@ def get(size: str) -> Workload:
     )
 
 
-def cold_against_warm(like: FixedRate, size: str) -> Interleaved:
+def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
     """The first requests of a new server and those of a warm one by one schedule, at a rate that both carry."""
-    plan, warm = STARTS[size], like.treatments[0]
-    cold = replace(warm, name=f"{warm.name}-{COLD}")
+    plan, cold = STARTS[size.name], replace(warm, name=f"{warm.name}-{COLD}")
     return Interleaved(
         COMPARED, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold), warm.name,
-        PUT_LARGE, replace(like.size, probe_s=plan.server_s), Shape(like.connections, 1, plan.load_s, plan.warmup_s),
-        starts=plan.count, margin=MARGIN, solo=False, loops=False, cold=(cold.name,), like=like, questions=("warm",),
+        PUT_LARGE, replace(size, probe_s=plan.server_s), Shape(connections, 1, plan.load_s, plan.warmup_s),
+        starts=plan.count, rate_rps=COLD_RPS, margin=MARGIN, solo=False, loops=False, cold=(cold.name,),
+        questions=("warm",),
     )  # fmt: skip

@@ -39,7 +39,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             ("rates", "shares", "45k", "beyond"),
         ).of(name, f"{title}: the knee, and rates around it", WarmServer(setting, workload, size))  # fmt: skip
 
-    def cold_and_warm(what: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> FixedRate:
+    def cold_and_warm(what: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> Block:
         return FixedRate(
             "cold-and-warm",
             f"{what} from the first request of a new server, then the same on the warm one",
@@ -66,10 +66,9 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             ),
         )
     setting = Setting.of(str(asked["engine"]))
-    states = cold_and_warm("PUT of 1200 bytes", (setting,), report_4.PUT_COLD, report_4.PUT_WARM)
     return (
-        states,
-        report_4.cold_against_warm(states, size.name),
+        cold_and_warm("PUT of 1200 bytes", (setting,), report_4.PUT_COLD, report_4.PUT_WARM),
+        report_4.cold_against_warm(setting, size, connections),
         ladder("put", "PUT of 1200 bytes", report_4.PUT_LARGE, setting),
         ladder("put-small", "PUT of 120 bytes", report_4.PUT_SMALL, setting),
         ladder("get", "GET on a filled store", report_4.get(size.name), setting),
