@@ -1,8 +1,8 @@
 """Tell a tool's output that is shown to explain it from the run of an author: no rule looks at an example.
 
 An output is an example where the line above it says so, in several languages ("you should see something like this"),
-where remarks stand on its own lines (`50%  2.9ms  <-- the median`), or where the text below explains its fields one by
-one (`Req/Sec: requests that each thread completed in a second`).
+where remarks stand on its own lines (`50%  2.9ms  <-- the median`), or where the text around it explains its fields one
+by one (`Req/Sec: requests that each thread completed in a second`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _INTRODUCED = re.compile(
     r"|(?:输出|结果|报告|報告|輸出|結果)(?:的)?(?:示例|样例|例子|範例|解析|解释|说明|解读|含义|解説|説明)|(?:示例"
     r"|样例|範例)(?:输出|结果|輸出|結果)"
     r"|(?:出力|実行|結果)(?:結果)?(?:の)?例(?!外)|結果の(?:見方|読み方)|(?:출력|결과|실행) ?(?:결과 )?예시?\b"
-    r"|예시 ?(?:출력|결과)",
+    r"|예시 ?(?:출력|결과)"
+    r"|^\W*(?:例子?|示例|예시?|пример|example|ejemplo|exemplo|beispiel|contoh)\W*$",
     re.IGNORECASE,
 )
 _REMARK = re.compile(
@@ -73,6 +74,7 @@ def is_example(lines: Sequence[Line], begin: int, first: int, last: int) -> bool
         any(_INTRODUCED.search(text) for text in _above(lines, begin))
         or _remarks(lines[first : last + 1]) >= LEAST_REMARKS
         or len(set(_explained(lines[last + 1 : last + 1 + BELOW_LINES]))) >= LEAST_FIELDS
+        or len(set(_explained(lines[max(0, begin - BELOW_LINES) : begin][::-1]))) >= LEAST_FIELDS
     )
 
 

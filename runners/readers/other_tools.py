@@ -37,6 +37,8 @@ CHATTER = re.compile(
 )
 _N = r"(\d{1,18})"
 _F = r"(\d{1,15}(?:\.\d{1,12})?)"
+_THOUSANDS = r"\d{1,3}(?:,\d{3}){1,5}(?!\d)"  # as people write them who type an output again
+_COUNT = rf"({_THOUSANDS}|\d{{1,18}})"
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
 _GO_US = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
 _TIME = rf"{_F}\s*(secs?|ms|us|µs|μs|ns|m|h)(?!\w)"
@@ -71,6 +73,7 @@ _NOT_READ = {
     "Locust": re.compile(r"^Type\s+Name\s+# reqs\s+# fails"),
     "Artillery": re.compile(r"^http\.response_time:\s*$"),
     "siege": re.compile(r"^Transaction rate:\s+[\d.]+ trans/sec"),
+    "go-wrk": re.compile(r"^\s*\d+ goroutine\(s\) running concurrently"),
     "ab -g": re.compile(r"^starttime\tseconds\tctime\tdtime\tttime\twait"),
 }
 
@@ -82,6 +85,18 @@ def not_read(lines: Sequence[Line]) -> Iterator[Problem]:
         for name in [name for name, mark in left.items() if len(line.text) <= LONGEST_LINE and mark.match(line.text)]:
             del left[name]
             yield Problem(line.number, f"an output of {name}, which is not read: no finding is about it")
+
+
+def without_go_wrk(lines: Sequence[Line]) -> list[Line]:
+    """Empty the outputs of go-wrk, which begin and end as wrk's do and mean other things."""
+    left = list(lines)
+    for index, line in enumerate(lines):
+        if len(line.text) <= LONGEST_LINE and _NOT_READ["go-wrk"].match(line.text):
+            position = max(0, index - 1)
+            while position < len(lines) and (position <= index or lines[position].text.strip()):
+                left[position] = replace(left[position], text="")
+                position += 1
+    return left
 
 
 def go_time_us(text: str) -> float | None:
@@ -204,6 +219,15 @@ def _quiet(block: _Block, match: re.Match[str]) -> None:
     block.said.update(operation=match[1], requests_per_s=float(match[2]))
     if match[3]:  # before version 6.2 there was no percentile
         _row(block, "50", float(match[3]) * 1e3)
+
+
+def _count(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def _requests_of_k6(block: _Block, match: re.Match[str]) -> None:
+    requests, rate = _count(match[1]), float(match[2].replace(",", ""))
+    block.said.update(requests=requests, requests_per_s=rate, elapsed_s=requests / rate if rate else None)
 
 
 def _autocannon(block: _Block, match: re.Match[str]) -> None:
@@ -408,16 +432,12 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (r"^\s*\* \S+: (?:Up to )?\d+ looping VUs ", lambda b, m: b.said.update(closed_loop=True)),
             (r"^\s*(?:[✓✗√\u00d7] )?http_req_duration\.*\s*:\s+(avg=.*)", _trend),
             (
-                rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?{_N}",
-                lambda b, m: b.said.update(non_2xx=int(m[1])),
+                rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?{_COUNT}",
+                lambda b, m: b.said.update(non_2xx=_count(m[1])),
             ),
             (
-                rf"^\s*http_reqs\.*\s*:\s+{_N}\s+{_F}/s",
-                lambda b, m: b.said.update(
-                    requests=int(m[1]),
-                    requests_per_s=float(m[2]),
-                    elapsed_s=int(m[1]) / float(m[2]) if float(m[2]) else None,
-                ),
+                rf"^\s*http_reqs\.*\s*:\s+{_COUNT}\s+({_THOUSANDS}|\d{{1,15}}(?:\.\d{{1,12}})?)/s",
+                _requests_of_k6,
             ),
             (
                 rf"^\s*dropped_iterations\.*\s*:\s+{_N}",

@@ -15,7 +15,7 @@ from runners.readers.command_line import TOOLS, CommandLine, find_command, parse
 from runners.readers.console_report import ConsoleReport, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.examples import begins, is_example
-from runners.readers.other_tools import CHATTER, CLOSED_LOOPS, OTHER_TOOLS, find_others, not_read
+from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, not_read, without_go_wrk
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.retold import retold
 from runners.readers.tool_files import FileOutputs, read_tool_file
@@ -175,7 +175,7 @@ def outputs_of(document: Document) -> Found:
     if (whole := read_tool_file(document)) is not None:
         return _of_file(document, whole)
     others = list(find_others(document.lines))
-    lines_left = list(document.lines)
+    lines_left = without_go_wrk(document.lines)
     for begin, last, _ in others:
         lines_left[begin : last + 1] = [replace(line, text="") for line in lines_left[begin : last + 1]]
     columns, rest, problems = tables(lines_left)
@@ -290,8 +290,8 @@ def _stated(
     path: Path, above: Sequence[Line], report: ConsoleReport, columns: int, trail: Sequence[str]
 ) -> context.Stated | None:
     """Read the offered rate that the text above or the file's name gives."""
-    if report.tool in OTHER_TOOLS and report.tool in CLOSED_LOOPS:
-        return None  # such a tool offers no rate
+    if report.tool in OTHER_TOOLS:
+        return None  # most offer no rate, and the others say theirs or change it during the run
     asked = report.command.duration_s if report.command else None
     if columns > 1:
         return context.stated(above, columns, report.duration_s or asked)

@@ -4,7 +4,8 @@
     | Error rate   | 1.68 %   |     | 100         | 35864 | 2 ms   | 5 ms   |     Avg latency: 151.49 ms
     | p(95)        | 11.84 s  |     | 500         | 28588 | 17 ms  | 32 ms  |
 
-They are read where a document names one load tool and holds no output of any. Each column (or row, where the figures'
+They are read where a document names one load tool and holds no output of any, and so are the lines `Requests/sec:` that
+an author kept of each output of wrk or wrk2, with the command above them. Each column (or row, where the figures'
 names are the head) is a run; small tables that follow one another and state other figures are of one run. A figure
 counts only if its name is understood word by word and its value is exact: no `<`, no `~`, no target.
 """
@@ -15,6 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from runners.readers.command_line import CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, ThreadStats
 from runners.readers.documents import Line
 from runners.readers.percentile_tables import Column
@@ -35,7 +37,9 @@ _TOOLS = {
         "Gatling": r"(?i)\bgatling\b",
         "JMeter": r"(?i)\bjmeter\b",
         "NBomber": r"(?i)\bnbomber\b",
-        "another": r"(?i)\b(?:locust|artillery|siege|tsung|yandex[.-]tank|memtier|redis-benchmark|pgbench)\b",
+        "Locust": r"(?i)\blocust\b",
+        "Artillery": r"(?i)\bartillery\b",
+        "another": r"(?i)\b(?:siege|tsung|yandex[.-]tank|memtier|redis-benchmark|pgbench)\b",
     }.items()
 }
 _BY_RATE = re.compile(
@@ -77,8 +81,8 @@ _OF_LATENCY = re.compile(
 )
 _P = re.compile(r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?$|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|%)(?:ile)?$")
 _STATISTICS = (
-    ("median", re.compile(r"^(?:median|med|медиана|median p50|p50 median)$")),
-    ("mean_us", re.compile(r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|média|médio|平均|평균)$")),
+    ("median", re.compile(r"^(?:median|med|медиана|mediana|median p50|p50 median)$")),
+    ("mean_us", re.compile(r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균)$")),
     ("max_us", re.compile(r"^(?:max\.?|maximum|макс\w*|máxim[oa]|最大|최대)$")),
 )
 _NAMES = (
@@ -130,6 +134,10 @@ _RULE = re.compile(r"^[\s|:+=-]*$")
 _ITEM = re.compile(r"^\s*(?:[-*+]\s+)?(?P<name>[^:|]{1,48}):\s*(?P<value>[^|]{1,60})$")
 _ASIDE = re.compile(r"\s*\((?!\w{0,3}\d|[a-zµμ/]{1,5}\))[^()]*\)|\s*\(\d+t, ?\d+c\)|\s+#\s.*$")
 _A_RUN = re.compile(r"(?i)^(?:run|iteration|attempt|trial|round|прогон|запуск|попытка|№|#)?\s?#?\d{1,2}$")
+#: What an author kept of an output, behind the name of what it is of.
+_KEPT = re.compile(r"^\s*(?P<label>[^|:]{0,48}?)\s*Requests/sec:\s+(?P<rate>\d{1,9}(?:\.\d{1,4})?)(?![\d.])")
+_COMMAND = re.compile(r"(?<![\w-])(?P<command>(?:[\w.]+/)*wrk2?(?:\s+-{1,2}[a-zA-Z][^\s`]*(?:\s+\d\w*)?)+[^`]*)")
+LEAST_KEPT = 2  # one may be quoted for any reason
 NEAR_LINES = 30  # tables further apart are of two runs
 LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
@@ -188,12 +196,45 @@ def named_tool(lines: Sequence[Line]) -> str | None:
 def retold(lines: Sequence[Line]) -> list[Column]:
     """Read the runs that tables and lists retell, in order, as outputs of the tool that the document names."""
     tool = named_tool(lines)
+    if kept := _kept(lines, tool):
+        return [Column(report, label, index, len(kept), cell) for index, (report, label, cell) in enumerate(kept)]
     if tool is None:
         return []
     by_rate = any(_BY_RATE.search(line.text) for line in lines)
-    closed = None if by_rate or tool in ("Gatling", "NBomber", "vegeta", "wrk2") else True
+    closed = None if by_rate or tool in ("Artillery", "Gatling", "NBomber", "vegeta", "wrk2") else True
     runs = _once([run for run in _joined(_runs(lines)) if run.is_run])
     return [Column(run.report(tool, closed), run.label, index, len(runs), run.cell) for index, run in enumerate(runs)]
+
+
+def _kept(lines: Sequence[Line], tool: str | None) -> list[tuple[ConsoleReport, str, int | None]]:
+    """Read the rates of wrk's or wrk2's outputs, where their last lines alone were kept."""
+    commands = [_command(line.text) for line in lines]
+    asked = {command.text for command in commands if command}
+    only = next(filter(None, commands)) if len(asked) == 1 else None
+    found = []
+    above: CommandLine | None = None
+    for line, command in zip(lines, commands, strict=True):
+        above = None if line.text.startswith("#") else command or above
+        match = _KEPT.match(line.text) if len(line.text) <= LONGEST_LINE else None
+        if match is None or not (above or tool in ("wrk", "wrk2")):
+            continue
+        by = above or only
+        rated = tool == "wrk2" or (by is not None and (by.rate_rps is not None or by.tool == "wrk2"))
+        report = ConsoleReport(
+            tool="wrk2" if rated else "wrk",
+            command=by,
+            requests_per_s=float(match["rate"]),
+            retold=True,
+            first_line=line.number,
+            last_line=line.number,
+        )
+        found.append((report, match["label"].strip(), line.cell))
+    return found if len(found) >= LEAST_KEPT else []
+
+
+def _command(text: str) -> CommandLine | None:
+    match = _COMMAND.search(text) if len(text) <= LONGEST_LINE else None
+    return parse_command(match["command"].strip()) if match else None
 
 
 def _once(runs: Sequence[_Run]) -> list[_Run]:
@@ -230,13 +271,13 @@ def figure_name(text: str) -> tuple[str, float | None] | None:
 
 
 def _plain(text: str) -> str:
-    bare = re.sub(r"[*`_]{2,}|[*`]|[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text)
+    bare = re.sub(r"[*`_]{2,}|[*`]|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text)
     return re.sub(r"\s+", " ", bare).strip().lower()
 
 
 def _value(text: str, name: str, scale_us: float | None) -> tuple[str, float] | None:
     """Read a value of a figure: its final name and number; None where it is none or not exact."""
-    match = _VALUE.match(re.sub(r"[*`]|\s#\s.*$|[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip())
+    match = _VALUE.match(re.sub(r"[*`]|\s#\s.*$|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip())
     if match is None:
         return None
     digits, unit = match["number"], (match["unit"] or "").lower()
@@ -312,10 +353,13 @@ def _table(lines: Sequence[Line], caption: str) -> Iterator[_Run]:
     titles = [index for index, title in enumerate(head) if index and not _NO_MEASUREMENT.search(title)]
     runs = []
     for index in titles:
-        label = "" if _A_RUN.match(_plain(head[index])) else f"{head[index]} ({caption})"
+        title = _plain(head[index])
+        label = "" if _A_RUN.match(title) else f"{head[index]} ({caption})"
+        unit = _UNIT_IN_NAME.search(title)
         run = _Run(label, first.number, lines[-1].number, first.cell)
         for _, cells, (name, scale) in down:
-            if index < len(cells) and (read := _value(cells[index], name, scale)):
+            in_head = scale or (_UNITS_US[unit[1]] if unit else None)
+            if index < len(cells) and (read := _value(cells[index], name, in_head)):
                 run.figures.setdefault(*read)
         if run.figures:
             runs.append(run)

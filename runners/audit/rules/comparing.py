@@ -255,9 +255,11 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
 
 
 def opposed(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
-    """Find the labels that name the other side of a change that one above them names."""
+    """Find the labels that name the other side of a change that one above them names, and headings that name both."""
     sides: dict[str, set[str]] = {}
-    yield from ((each.line, each.text.strip("#*:- ")) for each in said if _completes(each.text, sides))
+    for each in said:
+        if _HEADING.search(each.text) or _completes(each.text, sides):
+            yield each.line, each.text.strip("#*:- ")
 
 
 def _two_states(row: str) -> bool:

@@ -106,7 +106,8 @@ def _cut(output: Output) -> Iterator[Seen]:
 
 
 def _only_percentiles(report: ConsoleReport) -> bool:
-    return bool(report.latencies.rows) and report.latency is None and report.requests is None
+    rated = report.requests is not None or report.requests_per_s is not None
+    return bool(report.latencies.rows) and report.latency is None and not rated
 
 
 RULES = (

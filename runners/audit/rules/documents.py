@@ -56,13 +56,15 @@ _CONDITIONS = {
     r"|\bM[1-5]\b|Celeron"
     r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核",
     "memory": r"\bRAM\b|ОЗУ|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"
-    r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)"
+    r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)|\d\s?Gi?B\s.{0,20}\bv?CPUs?\b"
     rf"|(?:\bmemory|\bmemoria|内存|메모리|メモリ){_SAID}\d|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)",
     "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache|прогре|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
     r"|暖機|calentamiento"
     r"|aquecimento",
-    "where the generator ran": r"localhost|127\.0\.0\.1|\bgenerator ran\b|\b(?:same|another|separate|local) (?:\w+ )?"
-    r"(?:machine|host|instance|server|laptop)|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) "
+    "where the generator ran": r"localhost|127\.0\.0\.1|\bgenerator ran\b"
+    r"|\bclients? (?:was|were|is|ran|runs)(?: running)? [io]n\b|\b(?:same|another|separate|local) (?:\w+ )?"
+    r"(?:machine|host|instance|server|laptop)"
+    r"|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) "
     r"(?:машин|хост|компьютер)\w*|(?:misma|mesma|otra|outra) (?:máquina|maquina)|(?:同一|同じ|另一)\s?(?:台|个|の"
     r"|EC2|マシン|机器)"
     r"|本机|本地(?:环境|开发|测试)|로컬|같은 (?:머신|서버|장비)|ローカル|同居",

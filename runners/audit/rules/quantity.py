@@ -23,6 +23,7 @@ WHOLE_RUN = 0.9
 _LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
 FEW_REPEATS = 3
 LEAST_COLUMNS = 2  # of a table that holds an average besides
+TABLE_LINES = 8  # from the first percentile of a table to its rate
 _PERCENTILE = (
     r"(?:p\s?\d{2,3}(?:\.\d+)?\b|\d{2}(?:[.,]\d+)?(?:th|st|nd|-?й|-?го)?[ -]?(?:percentiles?|(?:пер|про)[сц]ентил\w+))"
 )
@@ -70,8 +71,9 @@ def _no_count(output: Output) -> Iterator[Seen]:
     report = output.report
     if not report.latencies.rows or report.latencies.count is not None or report.requests is not None:
         return
-    counted = report.requests_per_s is not None or any(_RATE_OR_COUNT.search(line.text) for line in output.prose)
-    if report.retold and counted:
+    near = (line for line in output.prose if report.retold or abs(line.number - output.line) <= TABLE_LINES)
+    rates = (line for line in near if report.retold or line.text.count("|") > 1)
+    if report.requests_per_s is not None or any(_RATE_OR_COUNT.search(line.text) for line in rates):
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
     if highest is None or any(_COUNTED.search(line.text) for line in output.prose):
@@ -130,8 +132,9 @@ def _no_repeats(group: Group) -> Iterator[Seen]:
 
 def _settings(output: Output) -> tuple[object, ...]:
     asked = (output.script, output.threads, output.connections, output.duration_s, output.offered_rps, output.change)
-    words = output.command.script_args if output.command else ()
-    return (*asked, words, output.report.url, output.headings, output.label, output.path if output.entry else None)
+    command = output.command
+    to = (output.report.url or command.url, command.script_args) if command else (output.report.url, ())
+    return (*asked, *to, output.headings, output.label, output.path if output.entry else None)
 
 
 def _averaged(group: Group) -> Iterator[Seen]:

@@ -656,6 +656,17 @@ def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:
     assert "SMP004" in remarks(f"{REPORT}{HEALTHY}\n{HEALTHY}\n{said}")
 
 
+def test_a_heading_of_two_things_compares_where_nothing_else_is_said() -> None:
+    assert "CMP003" in remarks(f"# one vs another\n\n{CLOSED}\n{SLOW}")
+    assert "CMP003" not in remarks(f"# one and another\n\n{CLOSED}\n{SLOW}")
+
+
+def test_a_rate_in_a_table_of_percentiles_counts_its_samples() -> None:
+    table = "| | one | two |\n|---|---|---|\n| 50% | 5.00ms | 6.00ms |\n| 99% | 19.00ms | 20.00ms |\n"
+    assert "SMP002" in remarks(table)
+    assert "SMP002" not in remarks(f"{table}| Req/sec | 1900.5 | 3630.5 |\n")
+
+
 def test_labels_of_two_states_compare_where_nothing_else_is_said() -> None:
     assert "CMP003" in remarks(f"Without index:\n\n{CLOSED}\nWith index:\n\n{SLOW}")
     assert "CMP003" not in remarks(f"With index:\n\n{CLOSED}\nWith index:\n\n{SLOW}")

@@ -33,6 +33,8 @@ def is_example(text: str) -> bool:
         "### 结果解析",
         "出力結果例",
         "예시 출력",
+        "例子:",
+        "**Example:**",
     ],
 )
 def test_an_output_that_is_introduced_as_an_example_is_one(said: str) -> None:
@@ -78,6 +80,8 @@ FIELDS = "\nLatency: how long a response took\n\n- **Req/Sec**: requests of each
 
 def test_fields_that_the_text_below_explains_make_an_example() -> None:
     assert is_example(f"{CLOSED}{FIELDS}")
+    assert is_example(f"{FIELDS}\n{CLOSED}")
+    assert not is_example(f"{FIELDS}\n## Ours\n\n{CLOSED}")
     assert not is_example(f"{CLOSED}\nLatency: 12 ms\n\nReq/Sec: 500\n")
     assert not is_example(f"{CLOSED}\nLatency: mostly fine\n")
     assert not is_example(f"{CLOSED}\n## How to read other outputs\n{FIELDS}")

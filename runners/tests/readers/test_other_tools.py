@@ -32,6 +32,28 @@ def test_ab_is_read() -> None:
     assert report.latency.mean == 2_000
 
 
+def test_counts_that_people_write_into_k6s_output_are_counts() -> None:
+    text = (
+        "http_req_duration..............: avg=89ms min=3ms med=61ms max=1.2s p(90)=198ms p(95)=312ms p(99)=621ms\n"
+        "http_req_failed................: 2.15%   ✓ 47,312  ✗ 2,156,048\n"
+        "http_reqs......................: 2,203,360  5,831/s\n"
+    )
+    (output,) = outputs_of(text_document(f"## Stress: 10,000 TPS\n\n{text}")).outputs
+    assert (output.report.requests, output.report.non_2xx) == (2_203_360, 47_312)
+    assert output.report.requests_per_s == 5_831
+    assert output.offered_rps is None  # stages change it
+
+
+def test_go_wrk_is_named_and_not_taken_for_wrk() -> None:
+    text = (
+        "Running 30s test @ http://127.0.0.1:6004/a\n  100 goroutine(s) running concurrently\n"
+        "780392 requests in 29.96s, 84.10MB read\nRequests/sec:\t\t26041.76\nAvg Req Time:\t\t3.8ms\n50%:\t\t\t0s\n"
+    )
+    found = outputs_of(text_document(f"{text}\n{HEALTHY}"))
+    assert [output.tool for output in found.outputs] == ["wrk2"]
+    assert "go-wrk" in found.problems[0].text
+
+
 def test_hey_is_read() -> None:
     output = read("hey")
     report = output.report

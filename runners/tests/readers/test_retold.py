@@ -145,6 +145,47 @@ def test_virtual_users_alone_are_those_of_k6() -> None:
     assert (output.tool, output.report.closed_loop) == ("k6", True)
 
 
+KEPT = """# Servers
+
+The hosts are known. They were loaded one by one.
+
+```
+First
+wrk2/wrk -d2 -c10 -t4 -R 100000 "http://localhost:8085/a"
+Requests/sec: 77811.25
+
+Second
+wrk2/wrk -d2 -c10 -t4 -R 100000 "http://localhost:8081/a"
+Requests/sec:  40018.5
+```
+"""
+
+
+def test_the_last_lines_of_outputs_are_runs_of_the_command_above_them() -> None:
+    first, second = outputs(KEPT)
+    assert (first.tool, first.offered_rps, first.duration_s, first.connections) == ("wrk2", 100_000, 2, 10)
+    assert [first.report.requests_per_s, second.report.requests_per_s] == [77_811.25, 40_018.5]
+    assert {"RUN001", "RUN002", "RAT001", "RUN005", "SMP004"} <= codes(KEPT)
+
+
+def test_rates_without_a_command_are_of_the_documents_only_one() -> None:
+    said = "# Loads\n\nBy `wrk -t12 -c400 -d1m <URL>` each.\n\n## /a\n\n"
+    text = f"{said}one   Requests/sec: 10.5\ntwo   Requests/sec: 9.5\n"
+    one, two = outputs(text)
+    assert (one.tool, one.label, one.threads, two.label) == ("wrk", "one", 12, "two")
+    assert outputs(text.replace("two   Requests/sec: 9.5", "")) == ()
+    assert outputs(text.replace("wrk", "a script")) == ()
+
+
+def test_a_unit_in_the_head_of_a_column_is_that_of_its_figures() -> None:
+    table = "| Métrica | Valor (ms) |\n|---|---|\n| **Tiempo medio (mean)** | 6.5 |\n| p95 (percentil 95) | 10.5 |\n"
+    (output,) = outputs(f"# Informe\n\nMedido con Artillery.\n\n{table}")
+    assert (output.tool, output.report.closed_loop) == ("Artillery", None)
+    assert output.report.latencies.rows == ((0.95, 10_500.0),)
+    (closed,) = outputs(f"# Informe\n\nMedido con Locust.\n\n{table}")
+    assert closed.report.closed_loop
+
+
 def test_a_list_of_figures_is_a_run() -> None:
     (output,) = outputs(LIST)
     assert (output.tool, output.report.requests, output.report.requests_per_s) == ("hey", 980, 24.5)
