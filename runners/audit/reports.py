@@ -24,6 +24,7 @@ _TYPED = re.compile(
     r"|\b(?:wrk2?|ab|hey|oha|k6|autocannon|vegeta|redis-benchmark|bombardier)\b.*\s-{1,2}[a-zA-Z]"
     r"|^\s*[\w./-]+ (?:\S+ )?-{1,2}[a-zA-Z]\S*\s.*https?://"
 )
+_PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)|<img\s[^>]*>")
 _MARKS = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)*[*_`]*")
 _FIELD = re.compile(r"^[^:.|]{1,40}:\s+(?:\S+$|[-+~]?\d)|[^\s.]\s{2,}\S")  # `Pod: ns-1`, `Failed requests:  0`, columns
 _WORDS = re.compile(r"[^\W\d_]+(?:[\s,:'\u2019-]+[^\W\d_]+){2}")
@@ -60,7 +61,7 @@ def is_prose(text: str) -> bool:
     """Tell whether a line is, or goes on, a sentence: no heading, caption, command, field or row of figures."""
     if _HEADING.match(text) or _TYPED.search(text) or "|" in text:
         return False
-    bare = _MARKS.sub("", text).rstrip()
+    bare = _MARKS.sub("", _PICTURE.sub("", text)).rstrip()
     if _FIELD.search(bare) or (bare.rstrip("*_ ").endswith(":") and len(bare) <= LONGEST_CAPTION):
         return False
     return bool(_WORDS.search(bare) or _WITHOUT_SPACES.search(bare))

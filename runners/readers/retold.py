@@ -31,7 +31,7 @@ _TOOLS = {
         "wrk2": r"\bwrk2\b",
         "ab": r"(?i:apache ?bench)|`ab`|\bab -[nckt]\b",
         "hey": r"`hey`|\[hey\]|rakyll/hey|用 ?hey\b|\bhey -[nczqm]\b",
-        "oha": r"`oha`|\boha -[nczq]\b|hatoo/oha",
+        "oha": r"`oha`|\boha (?:-[nczq]\b|https?://)|hatoo/oha",
         "bombardier": r"(?i)\bbombardier\b",
         "vegeta": r"(?i)\bvegeta\b",
         "Gatling": r"(?i)\bgatling\b",
@@ -264,6 +264,8 @@ def figure_name(text: str) -> tuple[str, float | None] | None:
         digits = (level[1] or level[2]).replace(",", ".")
         percent = float(digits) if "." in digits or len(digits) == 2 else float(f"{digits[:2]}.{digits[2:]}")
         return f"p:{round(percent / 100, 9)}", scale
+    if not rest and re.fullmatch(r"(?:response |request )?latency", name):
+        return "mean_us", scale  # wrk, bombardier and autocannon call it so
     for key, pattern in _STATISTICS:
         if pattern.match(rest):
             return ("p:0.5" if key == "median" else key), scale

@@ -54,7 +54,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*{_N}\]",
         "buckets": rf"#\[Buckets\s*=\s*{_N}, SubBuckets\s*=\s*{_N}\]",
         "rule": r"^\s*-{20,}\s*$",
-        "requests": rf"{_N} requests in {_V}, {_V} read",
+        "requests": rf"(\d{{1,3}}(?:,\d{{3}})+|\d{{1,18}}) requests in {_V}, {_V} read",  # people add commas
         "socket_errors": rf"Socket errors: connect {_N}, read {_N}, write {_N}, timeout {_N}",
         "non_2xx": rf"Non-2xx or 3xx responses: {_N}",
         "rate": rf"Requests/sec:\s*{_V}",
@@ -190,7 +190,7 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "max": lambda b, m: b.current.footer.update(max_ms=units.number(m[1]), total_count=int(m[2])),
     "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1]), sub_buckets=int(m[2])),
     "requests": lambda b, m: b.said.update(
-        requests=int(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
+        requests=int(m[1].replace(",", "")), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
     ),
     "socket_errors": lambda b, m: b.said.update(socket_errors=SocketErrors(int(m[1]), int(m[2]), int(m[3]), int(m[4]))),
     "non_2xx": lambda b, m: b.said.update(non_2xx=int(m[1])),

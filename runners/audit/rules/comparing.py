@@ -102,6 +102,7 @@ _A_LIMIT = (
 #: Words that alone say that two states are compared.
 _COMPARES_EN = re.compile(
     rf"\b(?:{_DEGREE}\b[^.|]{{0,40}}? than\b{_A_LIMIT}|outperform\w*"
+    rf"|{_TIMES}\s?as (?:many|much|fast)\b"
     rf"|{_TIMES}\s?(?:\w+ )?(?:faster|slower|higher|lower|better|worse|more (?:requests|throughput)|less (?:time"
     rf"|latency)|"
     rf"improvement|reduction|increase|decrease|speed-?up|slowdown|gain|drop|degradation|overhead)"

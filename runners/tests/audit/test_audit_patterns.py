@@ -469,6 +469,13 @@ def test_conditions_are_read_in_other_languages(said: str) -> None:
 def test_bursts_are_of_a_rate_that_was_held() -> None:
     uneven = replaced(CLOSED, ("50%   10.02ms", "50%    0.10ms"))
     assert "RAT007" not in remarks(uneven)
+    k6 = "http_req_duration..............: avg=44ms min=1ms med=1ms max=380ms p(90)=98ms p(95)=99ms\n"
+    assert "RAT007" not in remarks(f"{k6}http_reqs......................: 4000   66.6/s\n")
+
+
+def test_commas_that_an_author_put_into_a_count_are_none_of_its_end() -> None:
+    (output,) = outputs(replaced(HEALTHY, ("120000 requests in", "120,000 requests in")))
+    assert output.report.requests == 120_000
 
 
 def test_what_a_script_was_given_is_part_of_a_setting() -> None:
@@ -490,6 +497,7 @@ def test_repeats_are_a_condition_of_the_document() -> None:
     [
         ("The new version is faster than nginx at p99.", True),
         ("Throughput is 30% higher.", True),
+        ("Async handles roughly 3 times as many requests as sync.", True),
         ("The latency fell from 20 ms to 5 ms.", True),
         ("Express is 5x faster in Bun.", True),
         ("After adding the cache, throughput improved.", True),

@@ -23,6 +23,7 @@ from runners.tests.fixtures.outputs import CLOSED
         ("# a\n\n## Summary\n\n| Metric | Value |\n|---|---|\n| req/s | 100 |\n\n## Output\n", False),
         ("# Servers\n\n## a\n\nTo build a self contained one\n```\nmake\n```\n\n## b\n", False),
         ("# Servers\n\n## a\n\n-> Reads are better now\n\n## b\n", True),
+        ("# Servers\n\n## a\n\n![a picture of the heap](a.png)\n\n## b\n", False),
         ("# Servers\n\n## a\n\nPS C:\\Users\\me> run all of them\n\n## b\n", False),
         ("# Servers\n\n## a\n\nredis-benchmark -t set,get all of them -q\n\n## b\n", False),
         ("# Servers\n\n## a\n\nThe first one is ours.\n```\nmake\n```\n\n## b\n", True),

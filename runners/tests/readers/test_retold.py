@@ -240,6 +240,8 @@ def test_tables_beside_an_output_are_no_runs() -> None:
         ("p999", "p:0.999"),
         ("95th Percentile", "p:0.95"),
         ("Медиана", "p:0.5"),
+        ("Latency", "mean_us"),
+        ("Queue latency", None),
         ("http_req_duration p(90)", "p:0.9"),
         ("P95 延迟", "p:0.95"),
         ("Max response time (ms)", "max_us"),
