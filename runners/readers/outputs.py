@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -301,10 +302,15 @@ def _stated(
 
 
 def _is_wrks(report: ConsoleReport) -> bool:
-    """Tell wrk's whole summary from wrk2's, which holds its calibration, where neither command nor rate is given."""
+    """Tell wrk's whole summary from wrk2's, where neither command nor rate is given.
+
+    wrk2 prints its calibration, and of a run that is no longer no rate of a thread.
+    """
     whole = report.latency is not None and report.requests is not None and report.requests_per_s is not None
-    long = report.duration_s is not None and report.duration_s > CALIBRATION_S
-    return report.tool is None and report.command is None and whole and long and not report.calibrations
+    each = report.requests_per_thread.mean if report.requests_per_thread else None
+    sampled = each is not None and math.isfinite(each) and each > 0
+    tells = report.duration_s is not None and (report.duration_s > CALIBRATION_S or sampled)
+    return report.tool is None and report.command is None and whole and tells and not report.calibrations
 
 
 def _stated_of(column: Column | None, stated: context.Stated | None) -> context.Stated | None:
@@ -372,8 +378,11 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
 
 
 def _missing_of_retold(placed: Sequence[tuple[int, Column | None, ConsoleReport]]) -> tuple[str, ...]:
-    """An author chooses his figures: only that a document gives no percentile of any run is a lack."""
-    return () if any(report.latencies.rows for _, _, report in placed) else ("percentiles",)
+    """An author chooses his figures: only that a document gives no percentile above the median of any run is a lack."""
+    levels = {level for _, _, report in placed for level, _ in report.latencies.rows if level < 1}
+    if not levels:
+        return ("percentiles",)
+    return () if max(levels) > 0.5 else ("percentiles beyond p50",)
 
 
 def _missing_of_others(report: ConsoleReport) -> tuple[str, ...]:

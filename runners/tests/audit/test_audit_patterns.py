@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -627,6 +628,10 @@ def test_wrks_summary_alone_is_a_closed_loop_and_wrk2s_is_not() -> None:
         "  Thread Stats", "  Thread calibration: mean lat.: 5.199ms, rate sampling interval: 30ms\n  Thread Stats"
     )
     assert "RAT004" not in remarks(calibrated)
+    short = replaced(summary, ("Running 1m test", "Running 10s test"), ("in 1.00m", "in 10.00s"))
+    assert "RAT004" in remarks(short)
+    unsampled = re.sub(r"Req/Sec .*", "Req/Sec     -nan      -nan     0.00      0.00%", short)
+    assert "RAT004" not in remarks(unsampled)  # as wrk2 prints it before its calibration is over
 
 
 def test_another_tools_first_line_is_no_cut_output() -> None:

@@ -271,6 +271,7 @@ def test_a_name_is_understood_word_by_word_or_not_at_all(name: str, figure: str 
         (LIST, "SMP001"),
         (COLUMNS, "ERR004"),
         (COLUMNS, "RUN005"),
+        (ONE.replace("p(95)", "Minimum"), "RUN005"),
         (f"{COLUMNS}\nThroughput dropped by 80 % compared to Bun.\n", "CMP003"),
         (ONE.replace("| Total requests | 5456 |\n| Error rate | 1.68% |\n", ""), "SMP002"),
     ],
