@@ -20,7 +20,7 @@ LONGEST_CAPTION = 60  # characters; a longer line that ends with a colon is a se
 _HEADING = re.compile(r"^\s*#{1,6}\s+\S")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _TYPED = re.compile(
-    rf"[$\u276f\u279c] |^\s*\S*[\w\\:)]> |{TRUEPACE_PREFIX} |^RX |^TX "
+    rf"[$\u276f\u279c] |^\s*(?:PS )?\S*[\w\\:)]> |{TRUEPACE_PREFIX} |^RX |^TX "
     r"|\b(?:wrk2?|ab|hey|oha|k6|autocannon|vegeta|redis-benchmark|bombardier)\b.*\s-{1,2}[a-zA-Z]"
     r"|^\s*[\w./-]+ (?:\S+ )?-{1,2}[a-zA-Z]\S*\s.*https?://"
 )

@@ -81,8 +81,13 @@ _OF_LATENCY = re.compile(
 )
 _P = re.compile(r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?$|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|%)(?:ile)?$")
 _STATISTICS = (
-    ("median", re.compile(r"^(?:median|med|медиана|mediana|median p50|p50 median)$")),
-    ("mean_us", re.compile(r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균)$")),
+    ("median", re.compile(r"^(?:median|med|медиана|mediana(?: median)?|median p50|p50 median)$")),
+    (
+        "mean_us",
+        re.compile(
+            r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균)(?: mean| avg)?$"
+        ),
+    ),
     ("max_us", re.compile(r"^(?:max\.?|maximum|макс\w*|máxim[oa]|最大|최대)$")),
 )
 _NAMES = (

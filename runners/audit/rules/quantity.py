@@ -23,6 +23,7 @@ WHOLE_RUN = 0.9
 _LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
 FEW_REPEATS = 3
 LEAST_COLUMNS = 2  # of a table that holds an average besides
+MEDIAN = 0.5  # rests on half of the samples, however few they are
 TABLE_LINES = 8  # from the first percentile of a table to its rate
 _PERCENTILE = (
     r"(?:p\s?\d{2,3}(?:\.\d+)?\b|\d{2}(?:[.,]\d+)?(?:th|st|nd|-?й|-?го)?[ -]?(?:percentiles?|(?:пер|про)[сц]ентил\w+))"
@@ -73,10 +74,10 @@ def _no_count(output: Output) -> Iterator[Seen]:
         return
     near = (line for line in output.prose if report.retold or abs(line.number - output.line) <= TABLE_LINES)
     rates = (line for line in near if report.retold or line.text.count("|") > 1)
-    if report.requests_per_s is not None or any(_RATE_OR_COUNT.search(line.text) for line in rates):
+    if (report.retold and report.requests_per_s is not None) or any(_RATE_OR_COUNT.search(line.text) for line in rates):
         return
     highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
-    if highest is None or any(_COUNTED.search(line.text) for line in output.prose):
+    if highest is None or highest <= MEDIAN or any(_COUNTED.search(line.text) for line in output.prose):
         return
     text = (
         f"percentiles without their number of samples: whether {write.level(highest)} rests on ten responses or on one "

@@ -22,7 +22,6 @@ from runners.audit.figures import (
 )
 from runners.audit.rule import Group, Rule, Seen, each
 from runners.readers import write
-from runners.readers.other_tools import OTHER_TOOLS
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
 
@@ -93,7 +92,7 @@ def _bursts(output: Output) -> Iterator[Seen]:
     """A tenth of the requests waits ten times as long as half of them, though the rate was held."""
     median, upper, high = at(output, 0.5), at(output, 0.9), at(output, 0.99)
     base = median if median is not None else upper
-    paced = is_open_loop(output) and (output.tool not in OTHER_TOOLS or output.offered_rps is not None)
+    paced = is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
     if base is None or not base or not paced or fell_short(output) or has_queue(output):
         return
     if upper is not None and median is not None and upper >= BURST * median and upper >= BURST_US:

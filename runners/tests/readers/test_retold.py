@@ -147,7 +147,8 @@ def test_virtual_users_alone_are_those_of_k6() -> None:
 
 KEPT = """# Servers
 
-The hosts are known. They were loaded one by one.
+The hosts are known.
+They were loaded one by one.
 
 ```
 First
