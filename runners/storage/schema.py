@@ -342,7 +342,7 @@ _FILL = ("keys", "given_bytes", "live_bytes", "settled_s", "data_bytes")
 
 def record_of(document: Mapping[str, Any]) -> StepRecord:
     """Convert step.json of any version. Raises StoreError where a field has a value that it can't have."""
-    converted = _present(document) if document.get("schema") == "step/2" else _converted(document)
+    converted = dict(document) if document.get("schema") == "step/2" else _converted(document)
     converted["role"] = _ROLES.get(str(converted.get("role") or ""), converted.get("role"))
     try:
         return msgspec.convert({key: value for key, value in converted.items() if value is not None}, StepRecord)
@@ -369,22 +369,6 @@ def _converted(old: Mapping[str, Any]) -> dict[str, Any]:
     return converted
 
 
-def _present(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of step/2, of which early ones named the kind of their rounds."""
-    converted, about = dict(document), dict(document.get("interleaved") or {})
-    kind = _FAMILIES.get(about.get("family", ""))
-    if kind is not None:
-        named = [*about.get("treatments", ()), "", ""]
-        a, b = named[:2]
-        about |= {"planned": about.get("planned_rounds"), "see": about.get("smallest_difference"), "a": a, "b": b}
-        about |= {"side": about.get("arm"), "switch": about["name"], "group": about["name"]}
-        about["settings"] = about.get("treatments", ())
-        converted["role"] = _ROLES_OF_ROUNDS.get(converted.get("role", ""), converted.get("role", ""))
-        converted["interleaved"] = _interleaved(kind, about, str(converted.get("treatment", "")))
-    return converted
-
-
-_FAMILIES = {"comparison": "compare", "ablation": "ablation", "cluster": "turn"}
 #: Kinds of rounds in step/1: of two settings compared, of a switch, of a group of clusters.
 _ROUNDS = ("compare", "ablation", "turn")
 _ROLES_OF_ROUNDS = {"repeat-closed": "alone", "turn-closed": "alone", "repeat": "solo", "turn": "solo"}

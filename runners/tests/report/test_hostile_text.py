@@ -37,7 +37,7 @@ HOSTILE = {
     "ansi": f"\x1b[2J\x1b[31m{MARK}\x1b]8;;http://h.invalid\x07link\x1b]0;title\x07",
 }
 #: What a record's text is read by, and so can't be any text: names of rows, columns and files.
-KEYS = ("schema", "name", "block", "role", "specification", "workload", "engine", "treatment", "tool", "family")
+KEYS = ("schema", "name", "block", "role", "specification", "workload", "engine", "treatment", "tool")
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
