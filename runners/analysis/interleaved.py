@@ -166,7 +166,7 @@ class Comparison:
             "margin": self.margin,
             "starts": len(self.starts),
             "trusted": self.trusted,
-            "start_s": self.start_s if math.isfinite(self.start_s) else None,
+            "start_s": write.finite(self.start_s),
             "rows": [row.as_json() for row in self.rows],
             "control": [row.as_json() for row in self.control],
         }

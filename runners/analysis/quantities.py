@@ -126,7 +126,7 @@ class Row:
             "baseline": self.baseline,
             "treatment": self.treatment,
             "verdict": self.verdict.value,
-            **{name: value if math.isfinite(value := getattr(self, name)) else None for name in numbers},
+            **{name: write.finite(getattr(self, name)) for name in numbers},
             "starts": self.starts,
             "starts_needed": self.starts_needed,
         }

@@ -110,17 +110,17 @@ class Compared:
 
     def as_json(self) -> dict[str, object]:
         """The pair with its differences as plain JSON values; what is not finite becomes null."""
-
-        def finite(value: float) -> float | None:
-            return value if math.isfinite(value) else None
-
         rows = [
             {
-                "quantity": each.quantity.name, "a": finite(each.baseline_value), "b": finite(each.treatment_value),
-                "change": finite(each.ratio - 1), "low": finite(each.low - 1), "high": finite(each.high - 1),
+                "quantity": each.quantity.name,
+                "a": write.finite(each.baseline_value),
+                "b": write.finite(each.treatment_value),
+                "change": write.finite(each.ratio - 1),
+                "low": write.finite(each.low - 1),
+                "high": write.finite(each.high - 1),
             }
             for each in self.differences
-        ]  # fmt: skip
+        ]
         one, other = self.pair.names
         runs = [len(self.pair.a), len(self.pair.b)]
         return {

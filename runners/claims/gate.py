@@ -65,7 +65,7 @@ class Judgement:
     def as_json(self) -> dict[str, object]:
         """The judgement as plain JSON values; what is not finite becomes null."""
         bounds = (self.change.value, self.change.low, self.change.high)
-        value, low, high = (each if math.isfinite(each) else None for each in bounds)
+        value, low, high = map(write.finite, bounds)
         return {
             "limit": self.limit.text, "quantity": self.limit.quantity, "outcome": self.outcome.value, "change": value,
             "low": low, "high": high, "reason": self.reason, "starts_needed": self.starts_needed,

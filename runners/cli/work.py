@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -252,20 +251,16 @@ def _load_json(step: Step) -> dict[str, Any]:
         "treatment": step.subject,
         "valid": step.valid,
         "invalid_reasons": list(step.record.invalid_reasons),
-        "offered_rps": _finite(facts.offered_rps(step)),
-        "achieved_rps": _finite(facts.achieved_rps(step)),
+        "offered_rps": write.finite(facts.offered_rps(step)),
+        "achieved_rps": write.finite(facts.achieved_rps(step)),
         "response_us": {
-            write.level(level): {"value": _finite(each.value), "low": _finite(each.low), "high": _finite(each.high)}
+            write.level(level): {name: write.finite(getattr(each, name)) for name in ("value", "low", "high")}
             for level, each in quoted.items()
             if each is not None
         },
-        "server_cpu_us_a_request": _finite(cpu_us(step)),
+        "server_cpu_us_a_request": write.finite(cpu_us(step)),
         "left_out": list(step.record.server.left_out),
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def compare_folders(

@@ -8,7 +8,7 @@ in one thing or in two, a factorial design.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Interleaved
 from runners.design.setting import Setting
@@ -80,8 +80,7 @@ MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, "p99_undisturbed_us": 0.1}
 
 def sized(size: str) -> Size:
     """The lengths of a size, shorter where the loads of this experiment are."""
-    warmup_s, duration_s, floor_s, probe_s = LOADS_S[size]
-    return replace(SIZES[size], warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s)
+    return SIZES[size].lasting(*LOADS_S[size])
 
 
 def _setting(name: str, more: dict[str, str] | None = None, jvm: tuple[str, ...] = ()) -> Setting:

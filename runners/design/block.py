@@ -77,7 +77,7 @@ class FixedRate:
             Session(
                 each,
                 (Trial(f"{PROBE}-{self.workload.name}-{each.name}", PROBE, self.workload, None, shape),),
-                self._fill(),
+                self.workload.fill,
             )
             for each in self.treatments
         )
@@ -95,16 +95,13 @@ class FixedRate:
             shape = replace(clean.shape, warmup_s=0.0)
             trials = (Trial(f"{self.cold.name}-{treatment.name}", LOAD, self.cold, rate, shape), *trials)
         restart = bool(self.workload.filled_keys) and treatment.target is None  # of others, each start is an empty one
-        return Session(treatment, trials, self._fill(), restart=restart)
+        return Session(treatment, trials, self.workload.fill, restart=restart)
 
     @property
     def _idle(self) -> Workload:
         """What the server that does nothing is sent: the same, but not what only somebody else's server knows."""
         foreign = any(each.target is not None for each in self.treatments)
         return replace(GET, name=self.workload.name, filled_keys=0) if foreign else self.workload
-
-    def _fill(self) -> Workload | None:
-        return self.workload if self.workload.filled_keys else None
 
     def _shape(self, role: str, *, open_loop: bool = True) -> Shape:
         warmup_s, duration_s = self.size.times_s(role, open_loop)

@@ -121,20 +121,16 @@ class WarmServer:
     def warm_up(self, shape: Shape) -> Session:
         """The closed loop that warms the server and shows what it reaches."""
         trial = self._trial(shape)
-        return Session(self.treatment, (trial,), self._fill, warm_up=trial)
+        return Session(self.treatment, (trial,), self.workload.fill, warm_up=trial)
 
     def session(self, trial: Trial) -> Session:
         """A trial on this server when it is warm."""
-        return Session(self.treatment, (trial,), self._fill, warm_up=self._trial(trial.shape))
+        return Session(self.treatment, (trial,), self.workload.fill, warm_up=self._trial(trial.shape))
 
     def _trial(self, shape: Shape) -> Trial:
         whole_s = max(min(WARM_S, 2 * self.size.probe_s), self.size.probe_s)
         closed = Shape(shape.connections, shape.threads, whole_s, 0.0)
         return Trial(step_name(PROBE, self.name), PROBE, self.workload, None, closed)
-
-    @property
-    def _fill(self) -> Workload | None:
-        return self.workload if self.workload.filled_keys else None
 
 
 @dataclass(frozen=True, slots=True)

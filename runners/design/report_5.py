@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from runners.design.block import FEWEST_STARTS, WRITES_SLICE_S, Interleaved
 from runners.design.ladder import LadderSize
@@ -79,8 +79,7 @@ OUTAGES = {
 
 def sized(size: str) -> Size:
     """The lengths of a size, as this experiment has time for them."""
-    warmup_s, duration_s, floor_s, probe_s = LOADS_S[size]
-    return replace(SIZES[size], warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s)
+    return SIZES[size].lasting(*LOADS_S[size])
 
 
 def compared(

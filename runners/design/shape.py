@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runners.errors import PlanError
 
@@ -84,6 +84,10 @@ class Size:
     duration_s: float
     probe_s: float
     floor_s: float
+
+    def lasting(self, warmup_s: float, duration_s: float, floor_s: float, probe_s: float) -> Size:
+        """The same size with other durations, for an experiment that has more loads, or longer ones."""
+        return replace(self, warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s)
 
     def times_s(self, kind: str, open_loop: bool) -> tuple[float, float]:
         """Warm-up and measured seconds of a step of this kind (load, probe, floor, sentinel)."""

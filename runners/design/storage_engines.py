@@ -55,10 +55,7 @@ def measured(chosen: list[Setting], workload: Workload, size: str) -> list[Setti
 
 def sized(size: str) -> Size:
     """The lengths of a size, as this experiment has time for them."""
-    warmup_s, duration_s, floor_s, probe_s = LOADS_S[size]
-    return dataclasses.replace(
-        SIZES[size], warmup_s=warmup_s, duration_s=duration_s, floor_s=floor_s, probe_s=probe_s
-    )  # fmt: skip
+    return SIZES[size].lasting(*LOADS_S[size])
 
 
 def settings(names: str, size: str) -> list[Setting]:

@@ -39,6 +39,11 @@ class Workload:
     def label(self) -> str:
         return self.name.upper()
 
+    @property
+    def fill(self) -> Workload | None:
+        """What is written before it: itself, where it reads keys that have to be there."""
+        return self if self.filled_keys else None
+
     def fill_s(self, writes_rps: float = FILL_RPS) -> float:
         """About how long it takes to write the filled keys as often as they are written."""
         return (1 + self.rewrites) * self.filled_keys / writes_rps

@@ -23,6 +23,11 @@ def known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
+def finite(value: float) -> float | None:
+    """A number as JSON can hold it: null where it is not known or endless."""
+    return value if math.isfinite(value) else None
+
+
 def _digits(value: float, significant: int = 3) -> str:
     """A number with so many significant digits; the integer part is never rounded away."""
     if value == 0:
