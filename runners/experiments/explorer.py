@@ -10,7 +10,7 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from html import escape
@@ -233,19 +233,22 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
         number = str(row.experiment)
         if number not in last and (answer := _answer(RunFolder(Path(str(row.folder))))):
             last[number] = (answer, f"{row.size}, {row.day}")
-    lines = []
+    found = []
     for number, each in EXPERIMENTS.items():
         answer, when = last.get(number, ("not run yet", ""))
         link = f'<a href="{escape(each.notebook, quote=True)}">{number}</a>'
-        lines.append(
-            f"<tr><td>{link}</td><td>{escape(each.title)}</td><td>{escape(answer)}</td><td>{escape(when)}</td></tr>"
-        )
-    head = "<tr><th>notebook</th><th>experiment</th><th>last answer</th><th>run</th></tr>"
-    return _table([head, *lines])
+        found.append((link, escape(each.title), escape(answer), escape(when)))
+    return _table(("notebook", "experiment", "last answer", "run"), found)
 
 
-def _table(rows: Sequence[str]) -> HTML:
-    return HTML(f'<table style="text-align:left">{"".join(rows)}</table>')  # type: ignore[no-untyped-call]
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
+    """A table of cells in HTML, which the style of a notebook would align to the right."""
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        return f"<tr>{''.join(f'<{kind} style=text-align:left>{cell}</{kind}>' for cell in cells)}</tr>"
+
+    lines = [line("th", head), *(line("td", cells) for cells in rows)]
+    return HTML(f"<table>{''.join(lines)}</table>")  # type: ignore[no-untyped-call]
 
 
 def _answer(folder: RunFolder) -> str:
@@ -257,9 +260,9 @@ def _answer(folder: RunFolder) -> str:
 
 def machine(findings: Sequence[Finding] | None = None) -> HTML:
     """What this machine has for the experiments, and what it lacks, as a table."""
-    rows = [
-        f"<tr><td>{escape(each.line().split()[0])}</td><td>{escape(each.name)}</td>"
-        f"<td>{escape(each.found or 'not found')}</td><td>{escape(each.remedy)}</td></tr>"
-        for each in (examine() if findings is None else findings)
-    ]
-    return _table(rows)
+    examined = examine() if findings is None else findings
+    rows = (
+        tuple(map(escape, (each.line().split()[0], each.name, each.found or "not found", each.remedy)))
+        for each in examined
+    )
+    return _table(("state", "what", "found", "remedy"), rows)

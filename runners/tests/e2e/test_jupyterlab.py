@@ -163,7 +163,7 @@ def test_the_index_is_run_when_it_is_opened_and_a_button_runs_its_experiment(
     lab: str, root: Path, tmp_path: Path
 ) -> None:
     with browser(tmp_path) as page:
-        opened(page, lab, "index.ipynb", 4)
+        opened(page, lab, "index.ipynb", 6)
         for number in EXPERIMENTS:
             labels = f"{BUTTONS}.map((each) => each.textContent.trim())"
             assert page.holds(f"{labels}.includes('run {number}')", 120), page.run(
