@@ -169,7 +169,7 @@ def test_the_index_is_run_when_it_is_opened_and_a_button_runs_its_experiment(
             assert page.holds(f"{labels}.includes('run {number}')", 120), page.run(
                 f"{OUTPUTS}.map((each) => each.textContent).join('\\n').slice(-3000)"
             )
-        assert page.run(f"{OUTPUTS}.some((each) => each.querySelector('a[href*=\"01_single\"]'))"), "the answers"
+        assert page.holds(f"{OUTPUTS}.some((each) => each.querySelector('a[href*=\"01_single\"]'))", 120), "the answers"
         page.picture(root / "index.png")
         chosen(page, 0, "smoke")
         pressed(page, "run 01")
