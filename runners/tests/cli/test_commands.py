@@ -131,14 +131,19 @@ def test_a_mistake_has_no_traceback_and_the_log_has_it(tmp_path: Path) -> None:
     assert f"lab report {tmp_path}" in log and "Traceback" in log and "StoreError" in log
 
 
-def test_a_fault_of_the_lab_names_its_log(tmp_path: Path) -> None:
+def test_a_fault_of_the_lab_names_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = tmp_path / "run"
     run.mkdir()
     (run / "manifest.json").write_text("[]")  # nothing that the lab writes
-    done = lab_process(["report", str(run)], tmp_path / "state")
-    assert done.returncode == EXIT_FAULT, done.stderr
-    assert "Traceback" not in done.stderr
-    assert str(tmp_path / "state" / "performance-lab" / "errors.log") in done.stderr
+    monkeypatch.setattr(sys, "argv", ["lab", "report", str(run)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == EXIT_FAULT, said
+    assert "Traceback" not in said
+    assert str(tmp_path / "state" / "performance-lab" / "errors.log") in said
 
 
 #: What may stand where an example names a file or a folder.
