@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from runners import cli
 from runners.storage.run_folder import RunFolder
 
 LAB = [sys.executable, "-m", "runners.cli"]
@@ -26,6 +28,12 @@ def lab(*arguments: str, runs: Path, timeout_s: float = 600) -> subprocess.Compl
         env=env,
         stdin=subprocess.DEVNULL,
     )
+
+
+def report_again(run: Path) -> None:
+    """`lab report` in this process, which has imported what it needs."""
+    done = CliRunner().invoke(cli.lab, ["report", str(run)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
 
 
 @pytest.fixture(scope="session")

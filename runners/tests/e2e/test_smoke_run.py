@@ -12,7 +12,7 @@ import pytest
 
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
-from runners.tests.e2e.conftest import lab
+from runners.tests.e2e.conftest import report_again
 
 pytestmark = pytest.mark.e2e
 Smoke = tuple[RunFolder, subprocess.CompletedProcess[str]]
@@ -118,8 +118,7 @@ def test_the_report_can_be_made_again_from_the_folder_alone(smoke: Smoke, tmp_pa
     first = RunFolder(copy).report_md.read_text()
     RunFolder(copy).report_md.unlink()
     RunFolder(copy).report_html.unlink()
-    done = lab("report", str(copy), runs=tmp_path)
-    assert done.returncode == 0, done.stderr
+    report_again(copy)
     assert RunFolder(copy).report_md.read_text() == first
     assert RunFolder(copy).report_html.exists()
 
