@@ -431,6 +431,7 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (r"^\s*\* \S+: ([\d.]+) iterations/s for ", _paced),
             (r"^\s*\* \S+: (?:Up to )?\d+ looping VUs ", lambda b, m: b.said.update(closed_loop=True)),
             (r"^\s*(?:[✓✗√\u00d7] )?http_req_duration\.*\s*:\s+(avg=.*)", _trend),
+            (r"^\s*http_req_waiting\.*\s*:\s+(avg=.*)", lambda b, m: b.rows or _trend(b, m)),  # where it alone was kept
             (
                 rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?{_COUNT}",
                 lambda b, m: b.said.update(non_2xx=_count(m[1])),

@@ -235,6 +235,8 @@ def outputs_of(document: Document) -> Found:
 def _pieces_too(outputs: Sequence[Output]) -> tuple[Output, ...]:
     """Take the pieces of an example that its explanation prints again as examples too."""
     shown = {each.report.requests for each in outputs if each.example and each.report.requests}
+    if not shown:
+        return tuple(outputs)
     return tuple(replace(each, example=each.example or each.report.requests in shown) for each in outputs)
 
 

@@ -22,6 +22,13 @@ AT_BOUND = 0.98
 WHOLE_RUN = 0.9
 _LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
 FEW_REPEATS = 3
+#: What an author says of runs whose outputs he does not show.
+_REPEATED = re.compile(
+    r"(?i)\b(?:collected|taken|averaged?|mean|median|best|worst)\b.{0,12} (?:from|of|over) (?:\w+ )?"
+    r"(?:[3-9]|\d{2}|three|four|five|ten) runs\b"
+    r"|\beach .{0,40}\b(?:run|ran|repeated|executed|measured) (?:[3-9]|\d{2}|three|four|five|ten) times\b"
+    r"|(?:средн\w+|медиан\w+|лучш\w+) (?:по|из) (?:[3-9]|\d{2}|тр[её]м|тр[её]х|пяти) (?:запуск|прогон)\w*"
+)
 LEAST_COLUMNS = 2  # of a table that holds an average besides
 MEDIAN = 0.5  # rests on half of the samples, however few they are
 TABLE_LINES = 8  # from the first percentile of a table to its rate
@@ -115,7 +122,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
 
 def _no_repeats(group: Group) -> Iterator[Seen]:
     """Find reports whose author concludes from settings that were run once."""
-    if not is_report(group[0]):
+    if not is_report(group[0]) or any(_REPEATED.search(line.text) for line in group[0].prose):
         return
     settings = Counter(_settings(output) for output in group)
     least = FEW_REPEATS if next(comparing(sentences(group[0].prose)), None) else 2  # two may be before and after

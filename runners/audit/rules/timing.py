@@ -92,7 +92,7 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
     stats = output.report.latency
     if median is None and stats is not None:  # no percentiles: a mean with little spread stands for them
         mean, stdev = finite(stats.mean), finite(stats.stdev)
-        if mean is None or stdev is None or stdev > 0.25 * mean:
+        if mean is None or stdev is None or stdev > PLATEAU_WIDTH * mean:
             return
         median, upper = mean, mean
     if median is None or not low <= median <= high or (upper is not None and upper > median * (1 + width)):

@@ -639,6 +639,14 @@ def test_another_tools_first_line_is_no_cut_output() -> None:
     assert outputs(text) == ()
 
 
+def test_a_mean_near_40_ms_is_a_plateau_only_with_little_spread() -> None:
+    lines = replaced(CLOSED, ("Latency    10.00ms", "Latency    41.00ms")).splitlines()
+    bare = "".join(f"{line}\n" for line in lines[:6] + lines[11:])
+    stdev = lines[4].split()[2]
+    assert "NET001" in remarks(bare.replace(stdev, "1.10ms"))
+    assert "NET001" not in remarks(bare.replace(stdev, "8.80ms"))
+
+
 def test_a_plateau_at_40_ms_needs_a_percentile_above_it() -> None:
     k6 = "     http_req_duration..............: avg=44ms min=9ms med=41ms max=380ms p(90)={} p(95)=90ms\n"
     http = k6 + "     http_reqs......................: 4000   66.6/s\n"
@@ -661,6 +669,21 @@ def test_percentiles_of_a_stated_number_of_requests_are_counted() -> None:
     assert "SMP002" not in remarks(f"| **Total Requests** | 23,081 |\n\n{table}")
     assert "SMP002" not in remarks(f"- Всего запросов: 1,570\n\n{table}")
     assert "SMP002" not in remarks(f"| http_reqs      | 60 | 5.42 |\n\n{table}")
+
+
+@pytest.mark.parametrize(
+    ("said", "repeated"),
+    [
+        ("The results were collected from 5 runs.", True),
+        ("Figures are the median of five runs.", True),
+        ("Each server was measured 3 times.", True),
+        ("Среднее по 5 запускам.", True),
+        ("It was taken from 2 runs.", False),
+        ("Run it several times.", False),
+    ],
+)
+def test_an_author_may_say_how_often_he_ran(said: str, repeated: bool) -> None:
+    assert ("SMP004" not in remarks(f"{REPORT}{said}\n\n{HEALTHY}")) is repeated
 
 
 def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:

@@ -44,6 +44,16 @@ def test_counts_that_people_write_into_k6s_output_are_counts() -> None:
     assert output.offered_rps is None  # stages change it
 
 
+def test_k6s_waiting_is_read_where_an_author_kept_it_alone() -> None:
+    rate = "http_reqs......................: 9500 942.2/s\n"
+    waiting = "http_req_waiting...............: avg=10.26ms med=9.67ms p(90)=14.03ms p(99)=20.61ms\n"
+    (output,) = outputs_of(text_document(f"{waiting}{rate}")).outputs
+    assert output.report.latencies.at(0.5) == pytest.approx(9_670)
+    duration = waiting.replace("waiting.", "duration").replace("med=9.67ms", "med=9.99ms")
+    (whole,) = outputs_of(text_document(f"{duration}{rate}{waiting}")).outputs
+    assert whole.report.latencies.at(0.5) == pytest.approx(9_990)
+
+
 def test_go_wrk_is_named_and_not_taken_for_wrk() -> None:
     text = (
         "Running 30s test @ http://127.0.0.1:6004/a\n  100 goroutine(s) running concurrently\n"
