@@ -271,6 +271,12 @@ def _trend(block: _Block, match: re.Match[str]) -> None:
             _row(block, level, value)
 
 
+def _waiting(block: _Block, match: re.Match[str]) -> None:
+    """Take the time to the first byte where an author kept it alone: it is the whole of a short response."""
+    if not block.rows:
+        _trend(block, match)
+
+
 def _paced(block: _Block, match: re.Match[str]) -> None:
     """Take k6's line of a scenario that starts iterations at a rate."""
     block.rate_rps = float(match[1])
@@ -431,7 +437,7 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             (r"^\s*\* \S+: ([\d.]+) iterations/s for ", _paced),
             (r"^\s*\* \S+: (?:Up to )?\d+ looping VUs ", lambda b, m: b.said.update(closed_loop=True)),
             (r"^\s*(?:[✓✗√\u00d7] )?http_req_duration\.*\s*:\s+(avg=.*)", _trend),
-            (r"^\s*http_req_waiting\.*\s*:\s+(avg=.*)", lambda b, m: b.rows or _trend(b, m)),  # where it alone was kept
+            (r"^\s*http_req_waiting\.*\s*:\s+(avg=.*)", _waiting),
             (
                 rf"^\s*(?:[✓✗√\u00d7] )?http_req_failed\.*\s*:\s+\S+\s+(?:✓ )?{_COUNT}",
                 lambda b, m: b.said.update(non_2xx=_count(m[1])),
