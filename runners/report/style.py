@@ -19,7 +19,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
 from runners.analysis import facts, floors
@@ -103,7 +105,7 @@ RC: Any = {
     "ytick.color": QUIET,
     "ytick.labelcolor": INK,
 }
-PNG_DPI = 144
+PNG_DPI, POINTS_AN_INCH = 144, 72
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 P = ParamSpec("P")
@@ -125,6 +127,22 @@ def styled(make: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
+HEADING, HEADING_X = FontProperties(family=["DejaVu Sans"], size=11, weight="bold"), 0.01
+
+
+def _lines(heading: str, width_in: float) -> list[str]:
+    """Break a heading into lines that fit. matplotlib, which could, takes two dollar signs for a formula then."""
+    lines = [""]
+    for word in heading.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        points = text_to_path.get_text_width_height_descent(longer, HEADING, ismath=False)[0]
+        if lines[-1] and points > POINTS_AN_INCH * width_in:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
 class Picture(Figure):
     """A figure in the lab's look that a notebook shows without pyplot. `alt` says in words what it shows.
 
@@ -138,9 +156,14 @@ class Picture(Figure):
 
     def headed(self, heading: str, alt: str = "") -> Picture:
         """The same with its result as a heading, and in words: `alt`, or what the heading says."""
-        self.suptitle(heading, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+        lines = _lines(heading, (1 - HEADING_X) * self.get_figwidth())
+        self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
         self.alt = alt or f"{heading}."
         return self
+
+    def get_suptitle(self) -> str:
+        """The heading in one line."""
+        return " ".join(super().get_suptitle().split("\n"))
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         width, height = self.get_size_inches()

@@ -182,3 +182,14 @@ def test_two_settings_of_one_figure_have_colours_of_their_own(engines: list[str]
     assert list(colours) == list(dict.fromkeys(engines))
     assert len({*colours.values()}) == len(colours)
     assert not engines or colours[engines[0]] == style.colour_of(engines[0])
+
+
+def test_a_long_heading_with_dollar_signs_is_broken_into_lines_and_is_no_formula() -> None:
+    frame = "Pool$$Lambda.run takes 12.4 percentage points more of the cpu profile of all-new PUT than of all-old PUT"
+    heading = f"{frame}, and Pool$$Lambda.call less."
+    picture = style.styled(lambda: style.Picture(4.0, 2.0).headed(heading))()
+    drawn = style.svg(picture, "dollars")
+    texts = re.findall(r">([^<>]*(?:Lambda|percentage|less)[^<>]*)</", drawn)
+    assert len(texts) > 1 and "Pool$$Lambda.run" in drawn and "Pool$$Lambda.call" in drawn
+    assert picture.get_suptitle() == heading and picture.alt == f"{heading}."
+    assert all(len(line) < 60 for line in texts)
