@@ -25,7 +25,7 @@ from runners.readers.run import Run
 from runners.report import render
 from runners.tests.fixtures.ladder_run import make_ladder
 
-QUICK_S = 450.0
+QUICK_S = 600.0
 SHARES = (0.5, 1.0, 2.0, 1.4, 1.05, 0.95, 1.0, 1.02, 0.97, 1.03)
 
 
