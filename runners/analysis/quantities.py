@@ -19,6 +19,8 @@ RESOLUTION = 0.001  # a histogram of three digits
 LEAST_US = 0.5  # half of the smallest unit
 #: A ratio that may be five times as large as it is tells a direction at most.
 WIDEST = 4.0
+#: A bound this many times as large as the baseline is written as a factor.
+FACTOR_FROM = 9.0
 
 Floats = npt.NDArray[np.float64]
 
@@ -172,7 +174,8 @@ def changed(share: float, low: float, high: float) -> str:
     if not (write.known(low) and write.known(high)):
         return f"{signed(share)} (not bounded)"
     if high > WIDEST:
-        return f"at least {signed(low)}" if low > 0 else f"{signed(share)} ({signed(low)} to +{factor(1 + high)})"
+        nearer = f"+{factor(1 + low)}" if low > FACTOR_FROM else signed(low)
+        return f"at least {nearer}" if low > 0 else f"{signed(share)} ({signed(low)} to +{factor(1 + high)})"
     return f"{signed(share)} ({signed(low)} to {signed(high)})"
 
 
