@@ -87,7 +87,8 @@ class Comparison:
     how much a request takes longer or shorter after each target. `between_starts`: the share of the primary quantity's
     variance that lies between starts, not between requests. `values`: by quantity and treatment, baseline and control
     included, the value in each start, NaN where it was in none. `failed`: by treatment, requests that ended and those
-    of them that failed in each start, starts that were left out too. `start_s`: what one start takes.
+    of them that failed in each start, starts that were left out too. `start_s`: what one start takes. `slice_s`: how
+    long one server was loaded before another, 0 where it is not known.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Comparison:
     values: Mapping[tuple[str, str], tuple[float, ...]]
     failed: Mapping[str, tuple[tuple[int, int], ...]]
     start_s: float
+    slice_s: float = 0.0
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -257,7 +259,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         _carried_over([shared[number] for number in usable_ones if number in shared]),
         max((_utilisation(shared[n], alone[n]) for n in usable_ones if n in shared), default=math.nan),
         between_starts, tuple(step.name for step in steps if step.kind == (SOLO if form == ROUNDS else SHARED)), every,
-        _failed(list(shared.values()), compared), _start_s(steps),
+        _failed(list(shared.values()), compared), _start_s(steps), about.slice_s,
     )  # fmt: skip
 
 

@@ -53,6 +53,7 @@ def starts(block: Interleaved, say: Callable[[str], None], reached_rps: Mapping[
         rate_rps=rate.rps if rate else 0.0, rate_basis=rate.basis if rate else "",
         control=block.control_setting.name if block.control_setting else "",
         reference=block.reference.name if block.reference else "", primary=block.primary, until=block.until,
+        slice_s=block.slice_s,
     )  # fmt: skip
     measured = list[Step]()
     for start in sessions:

@@ -111,7 +111,7 @@ TEXTS = {
     ),
     SLICES: (
         "Each start has fresh servers, up at once. One of them is loaded in closed loop while the others are idle, for "
-        "a tenth of a second, then another, in a random order; a second process of the baseline is the control. CPU "
+        "{slice}, then another, in a random order; a second process of the baseline is the control. CPU "
         "time is what a server used in the slices of others too."
     ),
     ROUNDS: (
@@ -132,7 +132,8 @@ FORMS = {REQUESTS: "by request", SLICES: "by slices", ROUNDS: "by rounds"}
 
 def _text(found: Comparison) -> str:
     apart = [RESPONDING] if found.row(BACKGROUND_CPU) else []
-    return " ".join([TEXTS[found.form], *apart, INTERVALS.format(unit=found.unit)])
+    how = f"a slice of {write.latency(found.slice_s * 1e6)}" if found.slice_s else "a short slice of time"
+    return " ".join([TEXTS[found.form].format(slice=how), *apart, INTERVALS.format(unit=found.unit)])
 
 
 def interleaved_data(found: Comparison) -> pd.DataFrame:
@@ -225,14 +226,15 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     said: set[str] = set()
     for found in comparisons(run):
         if found.rows:
-            text = "" if found.form in said else _text(found)
-            said.add(found.form)
+            text = _text(found)
+            again = text in said
+            said.add(text)
             place = anchor(found.name)
             figures = (Shown(place, interleaved_picture(found), interleaved_data(found)),)
             yield Section(
                 f"{place}-section",
                 f"Treatments {FORMS[found.form]}: {found.name}",
-                text,
+                "" if again else text,
                 conclusion.about(place),
                 figures,
                 tables=(interleaved_table(found, MOST_ROWS),),

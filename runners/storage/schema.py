@@ -174,7 +174,8 @@ class InterleavedRecord(Struct, frozen=True):
 
     `control` is the second process of the baseline, `reference` the server that does nothing, and `arm` the one that
     was loaded alone. `until`: it may end at each start, once the primary quantity is decided; `planned_rounds` are then
-    the most. `cpu_groups`: "equal" where each server had a CPU group of equal weight, else why not.
+    the most. `cpu_groups`: "equal" where each server had a CPU group of equal weight, else why not. `slice_s`: how long
+    one server is loaded before another, 0 where each request may go to another, or where it was not recorded.
     """
 
     name: str = ""
@@ -190,6 +191,7 @@ class InterleavedRecord(Struct, frozen=True):
     primary: str = ""
     until: bool = False
     cpu_groups: str = ""
+    slice_s: float = 0.0
 
 
 class TargetRecord(Struct, frozen=True):

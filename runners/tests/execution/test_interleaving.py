@@ -25,6 +25,7 @@ from runners.errors import PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.experiments.e04_lsm_rate_ladder import QUESTIONS
+from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report.comparison import interleaved_sections as sections
@@ -127,6 +128,9 @@ def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(ben
     used = found.row(CPU)
     assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1)
     assert found.row("p50_us") is None and found.trusted
+    run = read_run(bench.folder)
+    (section,) = sections(run, conclude(run, {}))
+    assert f"for a slice of {write.latency(100_000.0)}, then another" in section.text
 
 
 def test_an_incomplete_design_has_the_baseline_and_its_control_in_every_start(bench: Bench) -> None:
