@@ -160,8 +160,8 @@ def python(part: Part) -> None:
 
 
 def end_to_end(part: Part) -> None:
-    """Test the lab with real servers under load; three at a time where none asserts a time, for most of them wait."""
-    _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "3", "--dist", "loadfile"))])
+    """Test the lab with real servers under load; two at a time where none asserts a time."""
+    _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "2", "--dist", "loadfile"))])
 
 
 def _pytest(part: Part, options: Sequence[str], before: Sequence[str] = ()) -> None:
