@@ -20,10 +20,10 @@ _KIND = re.compile(r"[a-z]+")
 
 
 def _errors_as_successes(output: Output) -> Iterator[Seen]:
-    errors, requests, told = output.report.non_2xx, output.report.requests, output.report.error_share
-    if told:
-        text = f"{write.percent(told)} of the responses are errors, and stand in rate and latency like the others"
-        yield Seen(output, text, {"share": round(told, 6)}, Severity.WARNING if told < FEW else None)
+    errors, requests, share = output.report.non_2xx, output.report.requests, output.report.error_share
+    if share:
+        text = f"{write.percent(share)} of the responses are errors, and stand in rate and latency like the others"
+        yield Seen(output, text, {"share": round(share, 6)}, Severity.WARNING if share < FEW else None)
     if not errors or not requests or errors > requests:
         return
     share = errors / requests
