@@ -70,7 +70,7 @@ bench-audit: $(READY)
 # at most 20 minutes; BENCH=--full for a million keys, in parts: ROWS="durable 128B 1200B larger tail open http"
 bench-store: $(READY)
 	@$(BIN)/python -m runners.bench.store $(BENCH) $(ROWS)
-# about 15 minutes; BENCH=--full for up to 20 comparisons a row (two hours), in parts: ROWS="smallest knee planted-cpu"
+# about 15 minutes; BENCH=--full for up to 20 comparisons a row (two hours), in parts: ROWS="smallest knee planted-request"
 bench-power: $(READY)
 	@$(BIN)/python -m runners.bench.power $(BENCH) $(ROWS)
 

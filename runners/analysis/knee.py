@@ -12,10 +12,16 @@ g = -l (1 - exp((x - k) / w)) below, h (1 - exp((k - x) / w)) above, as a queue'
 The server of one step is a little faster or slower than the typical one: k differs from step to step by a normal
 deviate of unknown size, integrated out by Gauss-Hermite quadrature. Noise is Student's t with 4 degrees of freedom (K.
 Lange, R. Little and J. Taylor, 1989, *Robust statistical modeling using the t distribution*, JASA 84), and a share of
-the steps, unknown too, lies anywhere above the curve: a stall of the machine makes a step slower and never faster. All
-parameters have a posterior on a grid (k fine, the others coarse); the knee is the median of that of k, its interval the
-central 98 %, which covers the truth in at least 95 of 100 simulated searches (bursts as measured, see the tests).
-scipy's curve_fit was looked at: it has no share of spoilt steps and takes the intervals for normal.
+the steps, unknown too, lies anywhere above the curve: a stall of the machine makes a step slower and never faster.
+
+**Starts.** Two starts of one server differ more than two steps do. Where the steps are of several starts, the knee of
+each start lies around the typical one by a normal deviate of unknown size, integrated out too; several servers of one
+search share that size, so that what tells of it is pooled over all of them. With one start the interval is that of this
+process alone, and a ratio is no ground for a verdict.
+
+All parameters have a posterior on a grid (k fine, the others coarse); the knee is the median of that of k, its
+interval the central 98 %, which covers the truth in at least 95 of 100 simulated searches (bursts as measured, see the
+tests). scipy's curve_fit was looked at: it has no share of spoilt steps and takes the intervals for normal.
 """
 
 from __future__ import annotations
@@ -30,6 +36,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from runners.analysis.intervals import Bounded
 from runners.design.objective import Objective
@@ -50,6 +57,8 @@ SPOILT = (0.01, 0.1, 0.3)
 NODES, _WEIGHTS = np.polynomial.hermite.hermgauss(11)
 SHARES = _WEIGHTS / _WEIGHTS.sum()
 TAIL = 0.01
+#: By how much the knees of fresh starts of one server may differ: standard deviation of the logarithm.
+SPREADS = (0.01, 0.03, 0.1)
 #: A step in which the witness saw the cores stand still for longer than this share of it says nothing on the server.
 MOST_STALLED = 0.004
 #: What the form of the curve leaves open: near saturation no queue is exactly exponential. Added to both ends.
@@ -66,7 +75,8 @@ DRAWS = 400  # quantiles of each knee that make a ratio
 class RateStep:
     """One rate step: offered rate, percentiles by level (infinite where not known), what was achieved and lost of it.
 
-    `stalled`: share of its time in which the stall witness saw a core stand still.
+    `stalled`: share of its time in which the stall witness saw a core stand still. `start`: which fresh start of its
+    server it was offered to.
     """
 
     rps: float
@@ -74,6 +84,7 @@ class RateStep:
     achieved: float = 1.0
     lost: float = 0.0
     stalled: float = 0.0
+    start: int = 1
 
     def at(self, level: float) -> float:
         """A percentile in microseconds; that of the next higher level where this one was not kept."""
@@ -101,10 +112,19 @@ class RateStep:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The posterior of the knee: `places` are logarithms of rates, `weights` their probabilities."""
+    """The posterior of the knee: `places` are logarithms of rates.
+
+    `joint` has a row for each spread of the knees of starts (SPREADS; one row where there was one start) and a column a
+    place: the probabilities of both together.
+    """
 
     places: Floats
-    weights: Floats
+    joint: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """The probability of each place."""
+        return np.asarray(self.joint.sum(axis=0))
 
     def quantile(self, share: float) -> float:
         """The rate below which the knee lies with this probability."""
@@ -196,9 +216,12 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
     if not steps:
         raise ValueError("a knee needs steps")
     rates = np.log([step.rps for step in steps])
+    starts = sorted({step.start for step in steps})
+    number = np.array([starts.index(step.start) for step in steps])
     excess = np.array([step.excess(objective) for step in steps])
     places = np.linspace(rates.min() - math.log(BEYOND), rates.max() + math.log(BEYOND), PLACES)
-    found = []
+    found = np.empty((len(FLOORS) * len(WIDTHS) * len(JITTERS) * len(SCALES) * len(SPOILT), len(starts), PLACES))
+    row = 0
     for floor, width, jitter in product(FLOORS, WIDTHS, JITTERS):
         # the server of a step is a little faster or slower than the typical one: the curve is moved along the rate
         apart = rates[None, :, None] - places[:, None, None] - jitter * math.sqrt(2) * NODES[None, None, :]
@@ -208,10 +231,43 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
         for scale in SCALES:
             density = ((_student(residual / scale) / scale) * SHARES).sum(axis=2)
             higher = (np.where(residual > 0, 1 / (FURTHEST - (below + above) + 1.0), 0.0) * SHARES).sum(axis=2)
-            found += [np.log((1 - spoilt) * density + spoilt * higher).sum(axis=1) for spoilt in SPOILT]
-    total = logsumexp(np.array(found), axis=0)
-    weights = np.exp(total - logsumexp(total))
-    return Curve(places, weights)
+            for spoilt in SPOILT:
+                logs = np.log((1 - spoilt) * density + spoilt * higher)
+                for start in range(len(starts)):
+                    found[row, start] = logs[:, number == start].sum(axis=1)
+                row += 1
+    if len(starts) == 1:
+        total = logsumexp(found[:, 0], axis=0)[None, :]
+    else:
+        total = np.array([logsumexp(_around(found, places, spread), axis=0) for spread in SPREADS])
+    return Curve(places, np.exp(total - logsumexp(total)))
+
+
+def _around(found: Floats, places: Floats, spread: float) -> Floats:
+    """Log likelihoods of the typical knee, from those of each start's own knee, which lies around it by a deviate.
+
+    Rows, starts, places to rows, places. What lies beyond the first or the last place counts as lying there.
+    """
+    edges = np.concatenate(([-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]))
+    kernel = np.diff(norm.cdf((edges[None, :] - places[:, None]) / spread), axis=1)
+    most = found.max(axis=2, keepdims=True)
+    with np.errstate(divide="ignore"):  # a place that no start's knee is near
+        return np.asarray((np.log(np.exp(found - most) @ kernel.T) + most).sum(axis=1))
+
+
+def pooled(curves: Sequence[Curve]) -> list[Curve]:
+    """Share what several servers of one search tell of the spread of starts: each posterior given that of all."""
+    shared = [each for each in curves if len(each.joint) > 1]
+    if len(shared) < 2:
+        return list(curves)
+    logs = sum(np.log(each.joint.sum(axis=1)) for each in shared)
+    spread = np.exp(logs - logsumexp(logs))
+    return [
+        Curve(each.places, each.joint / each.joint.sum(axis=1, keepdims=True) * spread[:, None])
+        if len(each.joint) > 1
+        else each
+        for each in curves
+    ]
 
 
 def _student(values: Floats) -> Floats:

@@ -68,7 +68,8 @@ def points(step: Step, objective: Objective) -> list[Point]:
     if step.record.sweep is None:
         levels = [(level, value.value) for level in LEVELS if (value := facts.at(step, level)) is not None]
         achieved, lost = facts.held_share(step), lost_share(step, objective)
-        whole = RateStep(facts.offered_rps(step), tuple(levels), achieved if write.known(achieved) else 0.0, lost)
+        achieved = achieved if write.known(achieved) else 0.0
+        whole = RateStep(facts.offered_rps(step), tuple(levels), achieved, lost, start=_start(step))
         return [Point(whole, meets(step, objective), step, facts.samples(step))]
     if step.record.invalid_reasons:
         return []
@@ -77,11 +78,16 @@ def points(step: Step, objective: Objective) -> list[Point]:
     return [_short(row, objective, step, late) for _, row in step.frames["rate_steps"].iterrows()]
 
 
+def _start(step: Step) -> int:
+    return step.record.ladder.start if step.record.ladder is not None else 1
+
+
 def _short(row: pd.Series[float], objective: Objective, step: Step, late: bool) -> Point:
     latencies = tuple((level, float(row[f"p{level * 100:g}_us".replace(".", "")])) for level in LEVELS)
     found = RateStep(
-        float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"])
-    )
+        float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
+        _start(step),
+    )  # fmt: skip
     missed = []
     for part in found.missed(objective):
         values = {"achieved": write.percent(found.achieved), "errors": write.percent(found.lost)}

@@ -2,8 +2,9 @@
 
 Sides of a comparison are two processes of one setting (what is found there is false), or a server of the generator's
 crate, or of the tests, and the same with something planted. Latency and CPU time are compared by one schedule, request
-by request, throughput by slices in random order (see docs/method.md); beside each, the same seconds are spent one after
-the other. A row makes as many comparisons as its share of the minutes has time for, and its limit follows from that.
+by request, throughput by slices in random order (see docs/method.md); beside the first of a row, the same seconds are
+spent one after the other. A row makes as many comparisons as its share of the minutes has time for, and its limit
+follows from that.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from runners.trial import machine
 from runners.trial.activity import BackgroundClock
 from runners.trial.witness import StallWitness
 
-NAMES = ("baseline", "other")
+NAMES = ("baseline", "other", "another")
 P50, P67, CPU, P99, THROUGHPUT = "p50", "p67", "CPU a request", "p99 without stalls", "throughput"
 ALL_P99, SERVICE_P50, SERVICE_P99 = "p99", "service p50", "service p99"
 #: Quantities that are percentiles of all requests: the level and the column.
@@ -55,7 +56,7 @@ PERCENTILES = {
     SERVICE_P50: (0.5, "service_us"),
     SERVICE_P99: (0.99, "service_us"),
 }
-APART = "one after the other"
+APART, MOST_APART = "one after the other", 2  # of the comparisons of a row, so many are made that way too
 MARGIN = 0.01
 FALSE_SHARE, FOUND_SHARE, SURELY = 0.05, 0.97, 0.98
 WITHIN = 20.0  # per cent of the truth, that the median estimate may be off
@@ -83,7 +84,7 @@ Side = Callable[[], AbstractContextManager[Running]]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How two sides are compared: `seconds` of load a start, at `rate_rps` for both together, or by slices."""
+    """How sides are compared: `seconds` of load a start, at `rate_rps` for all together, or `closed_s` by slices."""
 
     quantity: str
     starts: int
@@ -92,6 +93,7 @@ class Design:
     rate_rps: int = 3_000
     connections: int = 1
     slice_s: float = SLICE_S
+    closed_s: float = 0.0  # 0: as `seconds`, CLOSED_S at least
 
 
 @dataclass(slots=True)
@@ -153,7 +155,7 @@ def shared(
     seed: int,
     left_out: list[float] | None = None,
 ) -> dict[str, Start]:
-    """Load both sides, by request or one after the other; gives every quantity of the load.
+    """Load all sides, by request or one after the other; gives every quantity of the load.
 
     `left_out` takes the share of time in which the machine stood still, where that is known.
     """
@@ -178,18 +180,19 @@ def shared(
         finally:
             child.stop()
     requests = read_requests_log(log)
-    found = {name: start_of(requests.frame, NAMES, *of) for name, of in PERCENTILES.items()}
+    names = NAMES[: len(sides)]
+    found = {name: start_of(requests.frame, names, *of) for name, of in PERCENTILES.items()}
     found[CPU] = _cpu(np.array(read), requests)
     if watched[0].cpus:
         kept, share = outside(requests.frame, read_stall_log(stalls).frame(requests.start_unix_us))
-        found[P99] = start_of(kept, NAMES, 0.99)
+        found[P99] = start_of(kept, names, 0.99)
         if left_out is not None:
             left_out.append(share)
     return found
 
 
 def _named(sides: Sequence[Running]) -> list[str]:
-    return list(chain(*(("--target", f"{name}={side.target}") for name, side in zip(NAMES, sides, strict=True))))
+    return list(chain(*(("--target", f"{name}={side.target}") for name, side in zip(NAMES, sides, strict=False))))
 
 
 def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
@@ -198,7 +201,8 @@ def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
     came_s = frame["t_s"].to_numpy(float) + frame["response_us"].to_numpy(float) / 1e6
     read = read[read[:, 0] >= requests.start_unix_us / 1e6]
     edges = read[:, 0] - requests.start_unix_us / 1e6
-    counts = np.array([np.histogram(came_s[(frame["target"] == name).to_numpy()], edges)[0] for name in NAMES]).T
+    names = NAMES[: read.shape[1] - 1]
+    counts = np.array([np.histogram(came_s[(frame["target"] == name).to_numpy()], edges)[0] for name in names]).T
     used_s = np.diff(read[:, 1:], axis=0)
     total, served = used_s.sum(axis=0), counts.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,13 +211,13 @@ def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
 
 def closed(on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int) -> dict[str, Start]:
     """Load one side at a time in closed loop: slices in random order, or all of one side after the other's."""
-    report, seconds = on.folder / "closed.json", max(design.seconds, CLOSED_S)
+    report, seconds = on.folder / "closed.json", design.closed_s or max(design.seconds, CLOSED_S)
     how = f"slice={design.slice_s * 1_000:g}ms" if interleave != "none" else interleave
     flags = ["-t1", f"-c{LOOPS}", f"-d{seconds:g}s", "--warmup", "0.2s", "--seed", str(seed), "--interleave", how]
     on.run([str(TRUEPACE), *flags, "--json", str(report), *_named(sides)], seconds)
     reached = read_load_json(report).targets_frame()
     rates = dict(zip(reached["target"], reached["achieved_rps"], strict=True))
-    return {THROUGHPUT: start_from(rates, NAMES)}
+    return {THROUGHPUT: start_from(rates, NAMES[: len(sides)])}
 
 
 def closed_rps(on: Fixture, side: Running, seconds: float = LOOP_S) -> float:
@@ -222,9 +226,11 @@ def closed_rps(on: Fixture, side: Running, seconds: float = LOOP_S) -> float:
     return float(on.load([*(["-s", script] if script else []), url], seconds, LOOPS, warmup_s=0)["achieved_rps"])
 
 
-def measured(on: Fixture, sides: tuple[Side, Side], design: Design, seed: int) -> dict[str, list[dict[str, Start]]]:
-    """Measure fresh starts of both sides, by the design and in the same seconds one after the other."""
-    found: dict[str, list[dict[str, Start]]] = {"request": [], "none": []}
+def measured(
+    on: Fixture, sides: Sequence[Side], design: Design, seed: int, ways: Sequence[str] = ("request", "none")
+) -> dict[str, list[dict[str, Start]]]:
+    """Measure fresh starts of all sides, by the design and in the same seconds one after the other."""
+    found: dict[str, list[dict[str, Start]]] = {way: [] for way in ways}
     for number in range(design.starts):
         with ExitStack() as stack:
             up = [stack.enter_context(side()) for side in sides]
@@ -241,9 +247,11 @@ def measured(on: Fixture, sides: tuple[Side, Side], design: Design, seed: int) -
     return found
 
 
-def effects(starts: Sequence[Mapping[str, Start]], quantity: str) -> Effects:
-    """Compare the sides in one quantity."""
-    return compare([start[quantity] for start in starts], NAMES, "baseline", MARGIN)
+def effects(starts: Sequence[Mapping[str, Start]], quantity: str, side: int = 1) -> Effects:
+    """Compare a side with the first in one quantity."""
+    both = [0, side]
+    pairs = [Start(start[quantity].logs[both], start[quantity].left_out[:, both]) for start in starts]
+    return compare(pairs, (NAMES[0], NAMES[side]), NAMES[0], MARGIN)
 
 
 def half_width(comparison: Effects) -> float:
@@ -258,7 +266,7 @@ def _decided(comparison: Effects) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The comparisons of a row, and of each what was measured by its design."""
+    """The comparisons of a row, the first of them in the same seconds one after the other, and what was measured."""
 
     by_design: list[Effects]
     apart: list[Effects]
@@ -269,33 +277,38 @@ class Repeated:
         """What both ways found, and how wide their intervals were."""
         changes = [100 * each.effects[0].change.value for each in self.by_design]
         ways = [
-            f"{sum(map(_decided, each))} found, +-{statistics.median(map(half_width, each)):.2g} %"
+            f"{sum(map(_decided, each))} of {len(each)} found, +-{statistics.median(map(half_width, each)):.2g} %"
             for each in (self.by_design, self.apart)
         ]
         return (
-            f"of {len(changes)}: {statistics.median(changes):+.2f} % ({min(changes):+.2f} to {max(changes):+.2f}); "
+            f"{statistics.median(changes):+.2f} % ({min(changes):+.2f} to {max(changes):+.2f}); "
             f"{ways[0]}; {APART} {ways[1]}"
         )
 
 
-def repeated(on: Fixture, name: str, sides: tuple[Side, Side], design: Design, budget: Budget) -> Repeated:
-    """Repeat a comparison while there is time, a line each."""
-    kept, number = Repeated([], [], []), 0
+def repeated(
+    on: Fixture, name: str, sides: Sequence[Side], design: Design, budget: Budget, quantities: Sequence[str] = ()
+) -> list[Repeated]:
+    """Repeat a comparison while there is time, a line each; gives a result a side, each in a quantity of its own."""
+    own = quantities or (design.quantity,)
+    kept, number = [Repeated([], [], []) for _ in own], 0
     while budget.left_for(number):
         began, number = time.monotonic(), number + 1
-        found = measured(on, sides, design, number)
+        ways = ("request", "none") if number <= MOST_APART else ("request",)
+        found = measured(on, sides, design, number, ways)
         try:
-            both = [effects(found[way], design.quantity) for way in ("request", "none")]
+            compared = [[effects(found[way], of, side) for way in ways] for side, of in enumerate(own, 1)]
         except ValueError as error:  # the machine stood still for most of it
             print(f"  {name} {number}: {error}", flush=True)
             continue
-        kept.by_design.append(both[0])
-        kept.apart.append(both[1])
-        kept.starts.append(found["request"])
-        change = both[0].effects[0].change
-        print(f"  {name} {number}: {_percent(change)}, {time.monotonic() - began:.0f} s", flush=True)
-    if not kept.by_design:
-        raise ValueError(f"none of {number} comparisons has a finite {design.quantity} of both sides")
+        for each, (by_design, *apart) in zip(kept, compared, strict=True):
+            each.by_design.append(by_design)
+            each.apart.extend(apart)
+            each.starts.append(found["request"])
+        changes = ", ".join(_percent(each[0].effects[0].change) for each in compared)
+        print(f"  {name} {number}: {changes}, {time.monotonic() - began:.0f} s", flush=True)
+    if not all(each.apart for each in kept):
+        raise ValueError(f"none of {number} comparisons has a finite {' and '.join(own)} of all sides")
     return kept
 
 
@@ -310,7 +323,7 @@ def alike(on: Fixture, name: str, budget: Budget) -> Iterator[Row]:
         return engine(on, name)
 
     design = Design(P50, FEWEST_STARTS, 20 / FEWEST_STARTS if budget.full else 2.0, 1.0)
-    kept = repeated(on, f"aa-{name}", (side, side), design, budget)
+    (kept,) = repeated(on, f"aa-{name}", (side, side), design, budget)
     false = sum(map(_decided, kept.by_design))
     limit = float(binom.ppf(SURELY, len(kept.by_design), FALSE_SHARE))
     yield Row(f"power/aa-{name}/false-vs-limit", "findings", (float(false),), (limit,), "<=", 1.0, kept.note)
@@ -338,16 +351,18 @@ def _planted(budget: Budget, quantity: str, **more: float) -> Design:
     return replace(Design(quantity, 6, 10.0 if budget.full else 1.5, 0.3), **more)  # type: ignore[arg-type]
 
 
-def planted_cpu(on: Fixture, budget: Budget) -> Iterator[Row]:
-    """6 % more CPU time a request."""
-    design = _planted(budget, CPU)
+def planted_request(on: Fixture, budget: Budget) -> Iterator[Row]:
+    """6 % more CPU time a request, and 5 us more in each response, both beside one server."""
+    design = _planted(budget, CPU, rate_rps=4_500)
     with spinning(on, WORK_US) as first, spinning(on, WORK_US) as second:
         base_us = _base([shared(on, (first, second), design, "request", 1)], CPU)
     more_us = WORK_US + CPU_SHARE * base_us
-    kept = repeated(
-        on, "cpu", (lambda: spinning(on, WORK_US), lambda: spinning(on, more_us)), design, budget
-    )  # fmt: skip
-    yield from _found("planted-cpu+6%", kept, [(more_us - WORK_US) / _base(starts, CPU) for starts in kept.starts])
+    sides: list[Side] = [
+        lambda: spinning(on, WORK_US), lambda: spinning(on, more_us), lambda: spinning(on, WORK_US + P50_US)
+    ]  # fmt: skip
+    cpu, p50 = repeated(on, "cpu and p50", sides, design, budget, (CPU, P50))
+    yield from _found("planted-cpu+6%", cpu, [(more_us - WORK_US) / _base(starts, CPU) for starts in cpu.starts])
+    yield from _found("planted-p50+5us", p50, [P50_US / _base(starts, P50) for starts in p50.starts])
 
 
 def planted_throughput(on: Fixture, budget: Budget) -> Iterator[Row]:
@@ -356,26 +371,19 @@ def planted_throughput(on: Fixture, budget: Budget) -> Iterator[Row]:
         closed_rps(on, server, 0.3)
         each_us = 1e6 / statistics.median(closed_rps(on, server) for _ in range(PROBES))
     more_us = WORK_US + each_us * (1 / (1 + THROUGHPUT_SHARE) - 1)
-    sides: tuple[Side, Side] = (lambda: spinning(on, WORK_US), lambda: spinning(on, more_us))
-    kept = repeated(on, "throughput", sides, _planted(budget, THROUGHPUT), budget)
+    sides: list[Side] = [lambda: spinning(on, WORK_US), lambda: spinning(on, more_us)]
+    (kept,) = repeated(on, "throughput", sides, _planted(budget, THROUGHPUT), budget)
     yield from _found("planted-throughput-10%", kept, [THROUGHPUT_SHARE] * len(kept.starts))
-
-
-def planted_median(on: Fixture, budget: Budget) -> Iterator[Row]:
-    """5 us more in each response."""
-    sides: tuple[Side, Side] = (lambda: spinning(on, 0.0), lambda: spinning(on, P50_US))
-    kept = repeated(on, "p50", sides, _planted(budget, P50), budget)
-    yield from _found("planted-p50+5us", kept, [P50_US / _base(starts, P50) for starts in kept.starts])
 
 
 def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
     """2 ms more in 3 % of the responses: p99 then lies a third of the way down in those."""
     late = [0] * (TAIL_EACH - 1) + [TAIL_US]
     took_us: tuple[list[float], list[float]] = [], []
-    sides: tuple[Side, Side] = (lambda: delaying(on, [0], took_us[0]), lambda: delaying(on, late, took_us[1]))
+    sides: list[Side] = [lambda: delaying(on, [0], took_us[0]), lambda: delaying(on, late, took_us[1])]
     design = _planted(budget, P99, rate_rps=2_000, connections=8)
     try:
-        kept = repeated(on, "tail", sides, design, budget)
+        (kept,) = repeated(on, "tail", sides, design, budget)
     except KeyError:
         yield NoFigure("power/planted-tail/found-vs-wanted", ">=", 1.0, "the stall witness may not run here")
         return
@@ -391,8 +399,9 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
     def side() -> AbstractContextManager[Running]:
         return engine(on, "lsm")
 
-    seconds = 60.0 if budget.full else 10.0
-    found = measured(on, (side, side), Design("", FEWEST_STARTS, seconds, 3.0, slice_s=WRITES_SLICE_S), 1)
+    seconds, closed_s = (60.0, 20.0) if budget.full else (10.0, 10.0)
+    design = Design("", FEWEST_STARTS, seconds, 3.0, slice_s=WRITES_SLICE_S, closed_s=closed_s)
+    found = measured(on, (side, side), design, 1)
     for what, goals, count in (
         ("one-pair", {P50: 1.0, CPU: 1.5, P99: 10.0}, 1),
         (f"{FEWEST_STARTS}-starts", {P50: 3.0, CPU: 3.0, THROUGHPUT: 5.0}, FEWEST_STARTS),
@@ -406,25 +415,37 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row | NoFigure]:
                     apart.append(half_width(other))
             name = f"power/smallest/{what}/{quantity.replace(' ', '-')}-vs-limit"
             if widths:
-                note = f"{seconds:g} s a start; {APART} {statistics.median(apart):.2g} %"
+                length_s = closed_s if quantity == THROUGHPUT else seconds
+                note = f"{length_s:g} s a start; {APART} {statistics.median(apart):.2g} %"
                 yield Row(name, "%", tuple(widths), (limit,) * len(widths), "<=", 1.0, note)
             else:
                 yield NoFigure(name, "<=", 1.0, "no stall witness, or no block without a stall of the machine")
 
 
-#: Rows by name: the seconds of each in the default form, and what makes them. The last ones take what is left.
-ROWS: dict[str, tuple[float, Callable[[Fixture, Budget], Iterator[Row | NoFigure]]]] = {
-    "smallest": (155.0, smallest),
-    "planted-cpu": (55.0, planted_cpu),
-    "planted-throughput": (80.0, planted_throughput),
-    "planted-tail": (55.0, planted_tail),
-    "planted-p50": (55.0, planted_median),
-    "knee": (145.0, lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
-    "plants": (110.0, lambda on, _budget: plants.rows(on)),
-    "aa-noop": (85.0, lambda on, budget: alike(on, "noop", budget)),
-    "aa-lsm": (85.0, lambda on, budget: alike(on, "lsm", budget)),
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The seconds of a row in the default and in the full form, and what makes it."""
+
+    seconds: float
+    full_s: float
+    make: Callable[[Fixture, Budget], Iterator[Row | NoFigure]]
+
+    def of(self, full: bool) -> float:
+        """The seconds of one form."""
+        return self.full_s if full else self.seconds
+
+
+#: Rows by name. The last ones take what is left.
+ROWS = {
+    "smallest": Planned(155.0, 560.0, smallest),
+    "planted-request": Planned(75.0, 1_480.0, planted_request),
+    "planted-throughput": Planned(90.0, 1_480.0, planted_throughput),
+    "planted-tail": Planned(70.0, 1_480.0, planted_tail),
+    "knee": Planned(145.0, 700.0, lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
+    "plants": Planned(110.0, 160.0, lambda on, _budget: plants.rows(on)),
+    "aa-noop": Planned(85.0, 570.0, lambda on, budget: alike(on, "noop", budget)),
+    "aa-lsm": Planned(85.0, 570.0, lambda on, budget: alike(on, "lsm", budget)),
 }
-MINUTES, FULL_MINUTES = 14.5, 120.0
 
 
 def _made(
@@ -444,25 +465,22 @@ def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 20 comparisons a row, longer ones (two hours)")
-    parser.add_argument(
-        "--minutes", type=float, help=f"for all rows (default {MINUTES:g}, with --full {FULL_MINUTES:g})"
-    )
+    parser.add_argument("--minutes", type=float, help="for all rows (default 14, with --full 117)")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all)")
     given = parser.parse_args()
     if unknown := [name for name in given.rows if name not in ROWS]:
         parser.error(f"no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
     names = given.rows or list(ROWS)
-    whole_s = sum(seconds for seconds, _ in ROWS.values())
-    all_s = 60 * (given.minutes or (FULL_MINUTES if given.full else MINUTES))
+    whole_s = sum(planned.of(given.full) for planned in ROWS.values())
+    all_s = 60 * given.minutes if given.minutes else whole_s
     with fixture() as on:
         ends_s = time.monotonic() + all_s
         rows: list[Row | NoFigure] = []
         for name in names:
-            seconds, make = ROWS[name]
             left_s = ends_s - time.monotonic()
-            own_s = min(left_s, all_s * seconds / whole_s)
+            own_s = min(left_s, all_s * ROWS[name].of(given.full) / whole_s)
             budget = Budget(own_s, 20 if given.full else 5, given.full)
-            for row in _made(name, make, on, budget):
+            for row in _made(name, ROWS[name].make, on, budget):
                 print(row.line(), flush=True)
                 rows.append(row)
             print(f"  {name}: {time.monotonic() - budget.began_s:.0f} s of {budget.seconds:.0f} s", flush=True)

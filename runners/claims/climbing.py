@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from runners.analysis import facts
 from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Answer, Curve, Kind, curve, estimate, ratio, undisturbed
+from runners.analysis.knee import Answer, Curve, Kind, curve, estimate, pooled, ratio, undisturbed
 from runners.analysis.meets import Outcome, Point, points
 from runners.claims.conclusion import Check, Claims
 from runners.design.objective import Objective
@@ -105,15 +105,35 @@ class Ladder:
         return curve(undisturbed(rated)[0] or rated, self.objective)
 
     @property
+    def starts(self) -> int:
+        """Of how many fresh starts of the server the steps are."""
+        return len({step.record.ladder.start for step in self.steps if step.record.ladder is not None}) or 1
+
+    @property
     def title(self) -> str:
         connections = self.steps[0].record.connections
         return f"{facts.title(self.steps[0])} on {write.connections(connections)}"
 
 
-def between(of: Ladder, against: Ladder) -> Bounded | None:
-    """The ratio of two knees with its interval, from the posteriors of both; None where one was not searched."""
-    curves = of.curve, against.curve
+def searched_together(one: Ladder, other: Ladder) -> bool:
+    """Decide whether two knees are of one search, whose loads went to both servers in random order."""
+    return one.steps[-1].record.block == other.steps[-1].record.block
+
+
+def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
+    """The ratio of two knees with its interval, from the posteriors of both; None where one was not searched.
+
+    What the other servers of their search tell of the spread of starts is taken in.
+    """
+    curves = [_pooled(run, each) for each in (of, against)]
     return None if curves[0] is None or curves[1] is None else ratio(curves[0], curves[1])
+
+
+def _pooled(run: Run, ladder: Ladder) -> Curve | None:
+    if ladder.curve is None or ladder.starts == 1:
+        return ladder.curve
+    others = [each.curve for each in ladders(run) if each is not ladder and searched_together(each, ladder)]
+    return pooled([ladder.curve, *(each for each in others if each is not None)])[0]
 
 
 @lru_cache(maxsize=2)

@@ -9,8 +9,9 @@ from runners.analysis import comparable, facts, meets
 from runners.analysis.finding import Finding
 from runners.analysis.knee import Answer, Kind
 from runners.claims import climbing
-from runners.claims.climbing import Ladder, ladders, ranked, rate_interval
+from runners.claims.climbing import Ladder, ladders, ranked, rate_interval, searched_together
 from runners.claims.conclusion import Claims
+from runners.design.block import FEWEST_STARTS
 from runners.design.storage_engines import CEILING
 from runners.readers import write
 from runners.readers.run import Run, Step
@@ -33,11 +34,6 @@ class Knee:
         return facts.engine_name(self.ladder.steps[0].subject)
 
 
-def searched_together(one: Ladder, other: Ladder) -> bool:
-    """Decide whether two knees are of one search, whose loads went to both servers in random order."""
-    return one.steps[-1].record.block == other.steps[-1].record.block
-
-
 def anchor(workload: str) -> str:
     """Where the knees of a workload are drawn."""
     return f"knees-{workload}"
@@ -58,7 +54,7 @@ def analyse(run: Run) -> Claims | None:
     found = knees(run)
     findings = [_ranked(workload, each) for workload, each in found.items()]
     for workload, each in found.items():
-        findings += _apart(workload, each)
+        findings += _apart(run, workload, each)
     findings += _queues(overloaded(run))
     if not findings:
         return None
@@ -81,11 +77,11 @@ def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
     return Finding("E01", Severity.GOOD, write.sentence(text), evidence, names, anchor(workload))
 
 
-def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
+def _apart(run: Run, workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
     """Each setting against the first, which is the published one."""
     first, *others = found
     for other in others:
-        apart = climbing.between(other.ladder, first.ladder)
+        apart = climbing.between(run, other.ladder, first.ladder)
         if apart is None:
             continue
         low, high = apart.low - 1, apart.high - 1
@@ -100,6 +96,8 @@ def _apart(workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
             text = f"{workload.upper()}: the knee of {other.name} lies {word} that of {first.name} by "
             text += f"{write.percent(sides[0])} to {write.percent(sides[1])}"
         evidence: dict[str, write.Value] = {"low": low, "high": high, "of": other.name, "against": first.name}
+        if min(each.ladder.starts for each in (first, other)) < FEWEST_STARTS:
+            text += ", by one start of each"
         paired = searched_together(first.ladder, other.ladder)
         remedy = None if paired else "One search of each, one after the other; one search of both pairs them by slices."
         yield Finding("E02", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload), remedy)

@@ -20,7 +20,8 @@ from runners.analysis.intervals import Bounded, difference
 from runners.analysis.knee import Kind
 from runners.analysis.quantities import changed
 from runners.claims import executions, profile
-from runners.claims.climbing import Ladder, between, ladders, rate_interval
+from runners.claims.climbing import Ladder, between, ladders, rate_interval, searched_together
+from runners.design.block import FEWEST_STARTS
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
@@ -358,21 +359,24 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
 
     def answer(evidence: Evidence) -> Answer | None:
         pair = [searched(evidence.run, workload, name) for name in (of, against)]
-        if pair[0] is None or pair[1] is None or (apart := between(pair[0], pair[1])) is None:
+        if pair[0] is None or pair[1] is None or (apart := between(evidence.run, pair[0], pair[1])) is None:
             return None
         b, a = pair[0].answer, pair[1].answer
         if b is None or a is None:
             return None
         low, high = apart.low - 1, apart.high - 1
         effect = f"knee {changed(apart.value - 1, low, high)}, {rate_interval(b)} against {rate_interval(a)}"
-        verdict = verdict_of(low, high)
-        together = executions.searched_together(pair[0], pair[1])
+        starts = min(each.starts for each in pair if each is not None)
+        verdict = verdict_of(low, high) if starts >= FEWEST_STARTS else Verdict.INCONCLUSIVE
+        together = searched_together(pair[0], pair[1])
         more = "a longer search" if together else "longer searches, or one search of both"
+        if starts < FEWEST_STARTS:
+            more = f"{write.several(FEWEST_STARTS, 'start')} of each"
         needed = more if verdict == Verdict.INCONCLUSIVE else ""
         finding = next(
             (f for f in evidence.all("E02") if {f.evidence["of"], f.evidence["against"]} == {of, against}), None
         )
-        basis = f"one search of {'both' if together else 'each'}"
+        basis = f"one search of {'both' if together else 'each'}, {write.several(starts, 'start')}"
         return Answer(verdict, effect, basis, needed, finding, executions.anchor(workload))
 
     return answer

@@ -44,7 +44,8 @@ class LadderSize:
     `probe_s` are the seconds of a short step of the search, `probe_warmup_s` those before each longer step at a rate.
     `shares` are the rates, `profiled` those that are measured once more with the profiler, None: each of them. Of the
     published rates that are within reach at most `published` are offered too, those nearest to the knee, for
-    `published_s`: what is compared with a published run lasts as long as that did.
+    `published_s`: what is compared with a published run lasts as long as that did. A search of several servers divides
+    its minutes among so many `starts`.
     """
 
     knee_minutes: float
@@ -55,6 +56,7 @@ class LadderSize:
     step_s: float
     precision: float = 0.05
     published: int = 99
+    starts: int = 1
     published_s: float | None = None  # None: as the others
 
 
@@ -107,11 +109,15 @@ def seconds_of_a_batch(minutes: float, shape: Shape, low_rps: float, high_rps: f
 
 @dataclass(frozen=True, slots=True)
 class WarmServer:
-    """The one server of a search or a ladder: what is filled and sent before its first rate step."""
+    """The one server of a search or a ladder: what is filled and sent before its first rate step.
+
+    `start`: which of its fresh starts, counted from 1.
+    """
 
     treatment: Setting
     workload: Workload
     size: Size
+    start: int = 1
 
     @property
     def name(self) -> str:
@@ -130,7 +136,8 @@ class WarmServer:
     def _trial(self, shape: Shape) -> Trial:
         whole_s = max(min(WARM_S, 2 * self.size.probe_s), self.size.probe_s)
         closed = Shape(shape.connections, shape.threads, whole_s, 0.0)
-        return Trial(step_name(PROBE, self.name), PROBE, self.workload, None, closed)
+        again = (f"start-{self.start}",) if self.start > 1 else ()
+        return Trial(step_name(PROBE, self.name, *again), PROBE, self.workload, None, closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,8 @@ class KneeSearch:
     Each load goes through short steps in random order (see analysis.knee); `shape` has the connections and, as its
     duration, the seconds of one step. With `others`, loads go to all servers in random order while the others idle, so
     that the knees of all are of the same minutes; a server has `minutes` of loads. The search ends when each 95 %
-    interval is narrower than `precision`. Raises PlanError for a budget in which nothing can be found.
+    interval is narrower than `precision`. With `starts`, all servers are started anew so many times, and the minutes
+    are divided among the starts. Raises PlanError for a budget in which nothing can be found.
     """
 
     name: str
@@ -155,6 +163,7 @@ class KneeSearch:
     questions: tuple[str, ...] = ()
     others: tuple[WarmServer, ...] = ()
     seed: int = 1
+    starts: int = 1
 
     def __post_init__(self) -> None:
         if unknown := sorted({level for level, _ in self.objective.latencies} - set(LEVELS)):
@@ -168,6 +177,14 @@ class KneeSearch:
         """All servers, the first one first."""
         return (self.server, *self.others)
 
+    def started(self, start: int) -> tuple[WarmServer, ...]:
+        """A fresh start of all servers, counted from 1."""
+        return tuple(replace(each, start=start) for each in self.servers)
+
+    def until_s(self, start: int) -> float:
+        """The seconds of loads on one server that may be over when a start ends; the first has one load more."""
+        return self.batch_s + (self.minutes * 60 - self.batch_s) * start / self.starts
+
     @property
     def workload(self) -> Workload:
         """What every step sends."""
@@ -180,7 +197,7 @@ class KneeSearch:
 
     def warm_up(self, server: WarmServer) -> Session:
         """The closed loop on a server; the others' are beside the first."""
-        return replace(server.warm_up(self.shape), beside=server != self.server)
+        return replace(server.warm_up(self.shape), beside=server.name != self.server.name)
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
         """The load of that number, with its rates in an order that the seed and the number give."""
@@ -193,12 +210,12 @@ class KneeSearch:
         shape = replace(self.shape, duration_s=sweep.length_s, warmup_s=0.0)
         name = step_name(RATE_STEP, server.name, f"{index:03d}")
         session = server.session(Trial(name, RATE_STEP, server.workload, rate, shape, sweep=sweep))
-        return replace(session, beside=server != self.server)
+        return replace(session, beside=server.name != self.server.name)
 
     @property
     def planned_s(self) -> float:
         """The seconds of the warm-ups and of the whole budget, which is the most that a search takes."""
-        return planned_s(tuple(map(self.warm_up, self.servers))) + len(self.servers) * self.minutes * 60
+        return self.starts * planned_s(tuple(map(self.warm_up, self.servers))) + len(self.servers) * self.minutes * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +317,7 @@ class AroundTheKnee:
 
     def of(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
         """A ladder around the knee of a server; a size without shares has the search alone."""
-        search = self._search(name, title, server)
+        search = self._search(name, title, 1, server)
         return search if search and not self.size.shares else self._rates(name, title, server, search=search)
 
     def of_each(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
@@ -308,7 +325,7 @@ class AroundTheKnee:
 
         A size without a search has rates at shares of what a closed loop reached.
         """
-        search = self._search(name, title, *servers)
+        search = self._search(name, title, self.size.starts, *servers)
         ladders = [
             self._rates(
                 step_name(name, "rates", server.treatment.name),
@@ -320,12 +337,12 @@ class AroundTheKnee:
         ]
         return (*((search,) if search else ()), *ladders)
 
-    def _search(self, name: str, title: str, server: WarmServer, *others: WarmServer) -> KneeSearch | None:
+    def _search(self, name: str, title: str, starts: int, server: WarmServer, *others: WarmServer) -> KneeSearch | None:
         if not self.size.knee_minutes:
             return None
         return KneeSearch(
             name, title, server, self.objective, self.size.knee_minutes, Shape(self.connections, 1, self.size.probe_s),
-            precision=self.size.precision, questions=self.questions, others=others,
+            precision=self.size.precision, questions=self.questions, others=others, starts=starts,
         )  # fmt: skip
 
     def _rates(

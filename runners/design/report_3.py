@@ -21,8 +21,8 @@ POOL = "pool"
 OVERLOAD_SHARES = (0.8, 1.5)
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": LadderSize(0.5, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1),
-    "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0),
+    "quick": LadderSize(0.38, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1, starts=3),
+    "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0, starts=3),
 }
 
 

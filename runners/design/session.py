@@ -15,7 +15,7 @@ from runners.design.shape import AROUND_A_LOAD_S, Rate, Shape
 from runners.design.workload import Workload
 
 #: Seconds around a rate step on a server that is up, and around one whose profile is read.
-AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.6, 1.5
+AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.25, 1.5
 PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
 #: Roles of the trials of a fault injection, by what happens.
 STALL, OUTAGE = "stall", "outage"
@@ -26,11 +26,11 @@ RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
 SHARED, ALONE, SOLO = "shared", "alone", "solo"
 #: Seconds to start a server, and around a short closed loop on one that is up.
-START_S, AROUND_A_LOOP_S = 1.0, 1.0
+START_S, AROUND_A_LOOP_S = 1.0, 0.4
 #: Seconds around a trial of a role, where it is on a server that is up already.
 _AROUND_S = {
     RATE_STEP: AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
-    FILL: 0.5,
+    FILL: 0.5, PROBE: 1.5,
 }  # fmt: skip
 WRK2_CALIBRATION_S = 10.0  # before it records anything
 #: Planned for loads that end after a number of requests.

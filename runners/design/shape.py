@@ -21,8 +21,6 @@ SENTINEL_WARMUP_S = 1.0
 SENTINEL_S = 3.0
 #: Above it a stall of milliseconds becomes a queue that empties slowly, and the tail is that of the stalls.
 STABLE_SHARE = 0.50
-#: The published rate must leave this much of the probed capacity free; at capacity itself a queue never empties.
-CARRIED_SHARE = 0.90
 ROUND_TO_RPS = 100
 
 
@@ -61,13 +59,14 @@ def choose_rate(
 ) -> Rate:
     """One rate for all engines, so that they can be compared.
 
-    `capacity_rps` maps an engine to what a closed loop reached. The weakest engine sets the rate, `share` of its own.
+    `capacity_rps` maps an engine to what a closed loop reached. The weakest engine sets the rate: the published one
+    where it is at most `share` of its own, else that share.
     """
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])
     capacity = capacity_rps[weakest]
-    if published_rps is not None and published_rps <= CARRIED_SHARE * capacity:
+    if published_rps is not None and published_rps <= share * capacity:
         return Rate(published_rps, "published")
     rps = max(1.0, share * capacity)
     rounded = rps // ROUND_TO_RPS * ROUND_TO_RPS if rps >= ROUND_TO_RPS else rps // 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 FILL_VALUE_BYTES = 120
 #: Writes a second that a plan expects of a store, as long as the run has not seen what it takes. For the progress only.
-FILL_RPS = 20_000.0
+FILL_RPS = 35_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 
 

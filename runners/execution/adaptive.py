@@ -7,8 +7,8 @@ steps alone, so that a block whose first steps are read back from the run folder
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
 
 from runners.analysis import facts
 from runners.analysis import knee as knees
@@ -52,11 +52,15 @@ Say = Callable[[str], None]
 
 
 def search(block: KneeSearch, say: Say) -> Requests:
-    """Ask for the closed loop on each server, then for the loads of the search."""
-    closed = {}
-    for server in block.servers:
-        (closed[server],) = yield Request(block.warm_up(server))
-    yield from _search(block, closed, say)
+    """Ask for the closed loop on each server, then for the loads of the search, in each start of all servers."""
+    sought: list[_Sought] = []
+    for start in range(1, block.starts + 1):
+        closed_rps = []
+        for server in block.started(start):
+            (closed,) = yield Request(block.warm_up(server))
+            closed_rps.append(facts.achieved_rps(closed))
+        sought = sought or [_Sought(each, block, rps) for each, rps in zip(block.servers, closed_rps, strict=True)]
+        yield from _search(block, sought, start, say)
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
@@ -73,7 +77,11 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     rates, base_rps = list(block.rates), max(block.rates, default=0.0)
     if block.shares:
         if closed is not None:
-            knee = (yield from _search(block.search, {block.server: closed}, say))[0] if block.search else None
+            knee = None
+            if block.search:
+                sought = _Sought(block.server, block.search, facts.achieved_rps(closed))
+                yield from _search(block.search, [sought], 1, say)
+                knee = sought.answer or knees.estimate((), block.search.objective)
             base = _base(knee, closed)
         assert base is not None
         base_rps = base.rps
@@ -96,22 +104,31 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
 
 @dataclass(slots=True)
 class _Sought:
-    """One server of a search: what was measured on it, and the rates of its next load; none once it is known."""
+    """One server of a search, in all its starts: what was measured on it, and the rates of its next load."""
 
     server: WarmServer
+    block: KneeSearch
     closed_rps: float
-    rates: list[float]
+    rates: list[float] = field(default_factory=list)
     loads: list[Step] = field(default_factory=list)
     steps: list[RateStep] = field(default_factory=list)
     answer: Answer | None = None
 
-    def next_load_fits(self, block: KneeSearch) -> bool:
-        """Whether its knee is not known yet, and the budget has time for one more load."""
-        known = self.answer is not None and self.answer.precise
-        return not known and _spent_s(self.loads) + block.batch_s <= block.minutes * 60
+    def __post_init__(self) -> None:
+        block = self.block
+        first = knees.first_rates(self.closed_rps, BATCH)
+        self.rates = [min(max(rps, block.low_rps), block.high_rps) for rps in first]
 
-    def take(self, block: KneeSearch, load: Step) -> None:
+    def next_load_fits(self, start: int) -> bool:
+        """Whether a start has had no load, or its knee is not known yet and the budget has time for one more."""
+        if not self.loads or _start_of(self.loads[-1]) != start:
+            return True
+        known = self.answer is not None and self.answer.precise
+        return not known and _spent_s(self.loads) + self.block.batch_s <= self.block.until_s(start)
+
+    def take(self, load: Step) -> None:
         """Take in a load, estimate the knee, and choose the next rates by it."""
+        block = self.block
         self.loads.append(load)
         self.steps += [each.rate_step for each in points(load, block.objective)]
         if not self.steps:
@@ -121,31 +138,27 @@ class _Sought:
         self.answer = knees.estimate(self.steps, block.objective, block.precision, limits)
 
 
-def _search(
-    block: KneeSearch, closed: Mapping[WarmServer, Step], say: Say
-) -> Generator[Request, list[Step], list[Answer]]:
+def _start_of(load: Step) -> int:
+    return load.record.ladder.start if load.record.ladder is not None else 1
+
+
+def _search(block: KneeSearch, sought: Sequence[_Sought], start: int, say: Say) -> Requests:
     """Ask for loads on each server in random order, round by round, until each knee is known or the budget spent."""
     record = SearchRecord(
         start_rps=0.0, low_rps=block.low_rps, high_rps=block.high_rps, precision=block.precision
     )  # fmt: skip
-    chance = random.Random(block.seed)  # noqa: S311 - an order, no secret
-    sought = []
-    for server, step in closed.items():
-        reached_rps = facts.achieved_rps(step)
-        rates = [min(max(rps, block.low_rps), block.high_rps) for rps in knees.first_rates(reached_rps, BATCH)]
-        sought.append(_Sought(server, reached_rps, rates))
-    while under_way := [each for each in sought if each.next_load_fits(block)]:
+    chance = random.Random(f"{block.seed} {start}")  # noqa: S311 - an order, no secret
+    while under_way := [each for each in sought if each.next_load_fits(start)]:
         for each in chance.sample(under_way, len(under_way)):
             about = LadderRecord(
-                name=each.server.name, objective=block.objective.text, search=record, minutes=block.minutes
+                name=each.server.name, objective=block.objective.text, search=record, minutes=block.minutes, start=start
             )  # fmt: skip
-            index = len(each.loads) + 1
-            (load,) = yield Request(block.session(each.server, index, each.rates, each.closed_rps), about)
-            each.take(block, load)
+            index, server = len(each.loads) + 1, replace(each.server, start=start)
+            (load,) = yield Request(block.session(server, index, each.rates, each.closed_rps), about)
+            each.take(load)
             found = each.answer
             text = rate_interval(found) if found is not None and found.kind == Kind.FOUND else "no knee yet"
             say(f"  load {index} of {each.server.name}: {text}")
-    return [each.answer or knees.estimate((), block.objective) for each in sought]
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions
 from runners.claims.climbing import ladders, rate_interval
-from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding, of_rule
+from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding, of_rule, verdict_of
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate
@@ -84,12 +84,14 @@ def published_rates(evidence: Evidence) -> Answer | None:
         if ladder.base is None or found is None or not write.known(found.high_rps) or not rates:
             continue
         figure = figure or ladder.anchor
-        enough.append(found.low_rps >= max(rates))
+        enough.append(verdict_of(found.low_rps - max(rates), found.high_rps - max(rates)))
         parts.append(f"{ladder.steps[0].workload.upper()} up to {rate_interval(found)} of {write.rate(max(rates))}")
     if not parts:
         return None
-    verdict = Verdict.YES if all(enough) else Verdict.NO
-    return Answer(verdict, write.listed(parts), "one search each; another machine", "", evidence.first("R02"), figure)
+    verdict = next((each for each in (Verdict.NO, Verdict.INCONCLUSIVE) if each in enough), Verdict.YES)
+    needed = "longer searches" if verdict == Verdict.INCONCLUSIVE else ""
+    basis = "one search each; another machine"
+    return Answer(verdict, write.listed(parts), basis, needed, evidence.first("R02"), figure)
 
 
 @of_rule("M09")

@@ -13,7 +13,6 @@ from runners.design.block import Block, FixedRate
 from runners.design.ladder import AroundTheKnee, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
-from runners.design.shape import SIZES
 from runners.readers import write
 
 LSM, ROCKSDB, LEVELDB, NOOP = "lsm", "rocksdb", "leveldb", "noop"
@@ -29,7 +28,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         (storage_engines.get(size), ("get", "written", "room", "memory")),
     ):
         measured = storage_engines.measured(chosen, workload, size)
-        servers = [WarmServer(setting, workload, SIZES[size]) for setting in measured]
+        servers = [WarmServer(setting, workload, storage_engines.sized(size)) for setting in measured]
         title = f"{workload.label}: the knees of all stores, by slices in random order"
         knees = AroundTheKnee(storage_engines.LADDERS[size], objective, connections, questions=keys)
         found += knees.of_each(workload.name, title, servers)

@@ -159,11 +159,12 @@ class LadderBase(Struct, frozen=True):
 
 
 class LadderRecord(Struct, frozen=True):
-    """The ladder or the search that a rate step belongs to."""
+    """The ladder or the search that a rate step belongs to. `start`: which fresh start of its server, from 1."""
 
     name: str
     objective: str = ""
     minutes: float | None = None
+    start: int = 1
     search: SearchRecord | None = None
     base: LadderBase | None = None
     published: tuple[str, ...] = ()

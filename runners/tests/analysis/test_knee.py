@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Curve, Kind, RateStep, curve, estimate, next_rates, ratio, undisturbed
+from runners.analysis.knee import Curve, Kind, RateStep, curve, estimate, next_rates, pooled, ratio, undisturbed
 from runners.design.objective import Objective
-from runners.tests.fixtures.queue_model import simulated_search, simulated_step, true_knee_rps
+from runners.tests.fixtures.queue_model import simulated_search, simulated_step, started_search, true_knee_rps
 
 OBJECTIVE = Objective()
 
@@ -44,6 +44,28 @@ def test_without_the_machine_s_stalls_the_interval_holds_the_knee_and_is_narrow(
     wanted = int(binom.ppf(0.002, count, 0.95))
     assert held(true_knee_rps(OBJECTIVE), found) >= wanted, "at 95 % fewer come by chance in one of 500"
     assert np.median([each.high / each.low - 1 for each in found]) <= 0.2
+
+
+@pytest.mark.parametrize(
+    ("between", "count"),
+    [(0.04, 3), *(pytest.param(between, 60, marks=pytest.mark.long) for between in (0.0, 0.02, 0.05, 0.1))],
+)
+def test_with_three_starts_the_interval_holds_the_typical_knee_and_that_of_two_settings_their_ratio(
+    between: float, count: int
+) -> None:
+    curves = [curve(started_search(seed, 0.4, between, OBJECTIVE), OBJECTIVE) for seed in range(2 * count)]
+    wanted = int(binom.ppf(0.002, count, 0.95))
+    assert held(true_knee_rps(OBJECTIVE), [each.knee for each in curves[:count]]) >= wanted
+    ratios = [ratio(*pooled((of, against))) for of, against in zip(curves[::2], curves[1::2], strict=True)]
+    assert held(1.0, ratios) >= wanted and np.median([each.high / each.low - 1 for each in ratios]) <= 0.4 + 5 * between
+
+
+def test_several_servers_tell_together_how_far_starts_lie_apart() -> None:
+    alike = [curve(started_search(seed, 0.0, 0.0, OBJECTIVE), OBJECTIVE) for seed in (1, 2, 3)]
+    narrow = pooled(alike)
+    assert all(own.joint.sum() == pytest.approx(1.0) for own in narrow)
+    assert narrow[0].joint.sum(axis=1)[0] > alike[0].joint.sum(axis=1)[0], "three say more surely that it is little"
+    assert pooled(alike[:1]) == alike[:1]
 
 
 def step(rps: float, p99_us: float, achieved: float = 1.0, stalled: float = 0.0, lost: float = 0.0) -> RateStep:
@@ -97,6 +119,6 @@ def test_a_server_whose_every_step_misses_has_no_knee_among_them_and_is_asked_fu
 
 def test_the_ratio_of_a_knee_to_itself_holds_one_and_to_a_faster_server_s_holds_that() -> None:
     found = search(1, 0.4)
-    same, faster = ratio(found, found), ratio(Curve(found.places + math.log(1.5), found.weights), found)
+    same, faster = ratio(found, found), ratio(Curve(found.places + math.log(1.5), found.joint), found)
     assert same.low < 1 < same.high and faster.value == pytest.approx(1.5, rel=0.01)
     assert faster.low / same.low == pytest.approx(1.5) and faster.low > 1.2

@@ -118,16 +118,36 @@ def test_the_plan_of_report_3_names_outputs_that_are_there_and_overloads() -> No
 @pytest.mark.parametrize(
     ("blocks", "basis", "needed"),
     [
-        (("put", "put"), "one search of both", "a longer search"),
-        (("put", "put-again"), "one search of each", "longer searches, or one search of both"),
+        (("put", "put"), "one search of both, 3 starts", "a longer search"),
+        (("put", "put-again"), "one search of each, 3 starts", "longer searches, or one search of both"),
     ],
 )
 def test_only_knees_of_two_searches_are_advised_to_be_searched_together(
     blocks: tuple[str, str], basis: str, needed: str, tmp_path: Path
 ) -> None:
     run = _run(tmp_path, {"blocking-one": 1_000.0, "blocking-many": 1_004.0})
-    of_subject = dict(zip(("blocking-one", "blocking-many"), blocks, strict=True))
-    steps = [replace(step, record=structs.replace(step.record, block=of_subject[step.subject])) for step in run.steps]
-    answer = knees_apart("put", "blocking-many", "blocking-one")(Evidence(replace(run, steps=tuple(steps)), ()))
+    run = _started(run, FEWEST_STARTS, dict(zip(("blocking-one", "blocking-many"), blocks, strict=True)))
+    answer = knees_apart("put", "blocking-many", "blocking-one")(Evidence(run, ()))
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE
     assert (answer.confidence, answer.needed) == (basis, needed)
+
+
+@pytest.mark.parametrize(
+    ("starts", "verdict"), [(1, Verdict.INCONCLUSIVE), (2, Verdict.INCONCLUSIVE), (3, Verdict.YES)]
+)
+def test_a_verdict_from_knees_takes_three_starts_of_each(starts: int, verdict: Verdict, tmp_path: Path) -> None:
+    run = _started(_run(tmp_path, {"blocking-one": 1_000.0, "selector": 2_000.0}), starts, {})
+    answer = knees_apart("put", "selector", "blocking-one")(Evidence(run, ()))
+    assert answer is not None and answer.verdict == verdict
+    assert (answer.needed == "3 starts of each") == (starts < FEWEST_STARTS)
+
+
+def _started(run: Run, starts: int, blocks: Mapping[str, str]) -> Run:
+    """The run as if its rate steps were of so many starts, one step after the other, and of these blocks."""
+    steps = []
+    for number, step in enumerate(run.steps):
+        record = structs.replace(step.record, block=blocks.get(step.subject, step.record.block))
+        if record.ladder is not None:
+            record = structs.replace(record, ladder=structs.replace(record.ladder, start=1 + number % starts))
+        steps.append(replace(step, record=record))
+    return replace(run, steps=tuple(steps))

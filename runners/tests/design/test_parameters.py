@@ -14,7 +14,7 @@ from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Ex
 from runners.design.parameter import validate
 from runners.design.report_2 import LOOP_SIZES, STAGES
 from runners.design.setting import Setting
-from runners.design.shape import CARRIED_SHARE, SIZES, STABLE_SHARE, choose_rate
+from runners.design.shape import SIZES, STABLE_SHARE, choose_rate
 from runners.errors import PlanError
 from runners.experiments.registry import BLOCKS, QUESTIONS, blocks_of, planned_s, questions_of
 from runners.readers.published import published_of
@@ -165,9 +165,8 @@ def test_the_rerun_line_names_only_what_differs() -> None:
 )
 def test_the_chosen_rate_is_one_that_every_engine_carries(published: float | None, capacity: dict[str, float]) -> None:
     rate = choose_rate(published, capacity)
-    assert 0 < rate.rps <= CARRIED_SHARE * min(capacity.values()) or rate.rps == 1
+    assert 0 < rate.rps <= max(1.0, STABLE_SHARE * min(capacity.values()))
     if rate.rps != published:
-        assert rate.rps <= max(1.0, STABLE_SHARE * min(capacity.values()))
         assert min(capacity, key=lambda engine: capacity[engine]) in rate.basis
 
 

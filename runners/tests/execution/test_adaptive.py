@@ -12,11 +12,12 @@ import pytest
 from runners.analysis.meets import Outcome
 from runners.claims.climbing import Ladder as Measured
 from runners.claims.climbing import between, ladder_of, ladders
+from runners.design.block import FEWEST_STARTS
 from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer
 from runners.design.objective import Objective
 from runners.design.parameter import validate
-from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
+from runners.design.session import AROUND_A_PROFILE_S, AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import Setting
 from runners.design.shape import SIZES, Shape
 from runners.design.workload import GET, PUT, Workload
@@ -212,8 +213,29 @@ def test_several_servers_of_one_search_are_up_at_once_and_loaded_in_random_order
     names = [step.subject for step in steps if step.kind == RATE_STEP]
     assert {frozenset(names[at : at + 2]) for at in range(0, len(names), 2)} == {frozenset({"lsm", "memory"})}
     assert len({tuple(names[at : at + 2]) for at in range(0, len(names), 2)}) == 2, "not always in one order"
-    apart = between(*(measured(steps, f"put-{name}") for name in ("memory", "lsm")))
+    apart = between(read_run(bench.folder), *(measured(steps, f"put-{name}") for name in ("memory", "lsm")))
     assert apart is not None and apart.low <= 1.5 <= apart.high and apart.high / apart.low < 1.3
+
+
+@pytest.mark.parametrize("count", [0, 5, 8])
+def test_a_search_starts_all_servers_anew_and_goes_on_where_it_was_killed(bench: Bench, count: int) -> None:
+    bench.machine.servers["memory"] = Server(1.5 * KNEE_RPS)
+    other = dataclasses.replace(server(), treatment=Setting.of("memory"))
+    block = dataclasses.replace(search(1.0), others=(other,), starts=FEWEST_STARTS)
+    if count:
+        bench.cut(block, count)
+    steps = bench.session().run(block)
+    assert [step.name for step in steps if "probe" in step.name] == [
+        f"probe-put-{name}{again}" for again in ("", "-start-2", "-start-3") for name in ("lsm", "memory")
+    ]
+    if not count:
+        assert len(bench.machine.launched) == 2 * FEWEST_STARTS
+    run = read_run(bench.folder)
+    memory, lsm = (measured(steps, f"put-{name}") for name in ("memory", "lsm"))
+    assert memory.starts == lsm.starts == FEWEST_STARTS
+    assert len({point.rate_step.start for point in lsm.points}) == FEWEST_STARTS
+    apart = between(run, memory, lsm)
+    assert apart is not None and apart.low <= 1.5 <= apart.high and apart.high / apart.low < 1.4
 
 
 def test_a_ladder_measures_only_the_rates_that_are_missing(bench: Bench) -> None:
@@ -351,7 +373,8 @@ def test_the_planned_time_of_a_ladder_is_the_sum_over_its_parts(size: str) -> No
     one_more = alike(lambda block: dataclasses.replace(block, shares=(*plan.shares, *(1.25, 1.26, 1.27)))) - alike()
     profiled = 3 if plan.profiled is None else 0
     own_s = plan.step_s + plan.probe_warmup_s
-    assert one_more == pytest.approx(4 * (own_s + 0.6) + profiled * (own_s + 1.5)), count
+    plain_s, profiled_s = own_s + AROUND_A_RATE_STEP_S, own_s + AROUND_A_PROFILE_S
+    assert one_more == pytest.approx(4 * plain_s + profiled * profiled_s), count
 
 
 def test_experiment_04_is_planned_from_its_blocks_and_fits_its_quick_size() -> None:
