@@ -1,9 +1,10 @@
 """Reads the end summaries of other load tools out of any text around them, as outputs like wrk's.
 
-They are ab, autocannon, bombardier, Gatling, hey, JMeter, k6, memtier_benchmark, oha, redis-benchmark and vegeta. What
-such a summary cannot show is missing in the report: none of them corrects a closed loop's latency; ab, autocannon,
-Gatling and JMeter print whole milliseconds, and JMeter's summary has no percentile at all. Nothing in an input is an
-error; a part that is cut leaves its fields None.
+They are ab, Artillery, autocannon, bombardier, Gatling, go-wrk, hey, JMeter, k6, Locust, memtier_benchmark, oha,
+redis-benchmark, rewrk, siege and vegeta. What such a summary cannot show is missing in the report: none of them
+corrects a closed loop's latency; ab, autocannon, Gatling, JMeter and Locust print whole milliseconds; the summaries of
+JMeter and siege have no percentile at all, and what rewrk calls one is the mean of the responses beyond it. Nothing in
+an input is an error; a part that is cut leaves its fields None.
 """
 
 from __future__ import annotations
@@ -22,12 +23,28 @@ from runners.readers.wrk_console import LONGEST_LINE, clean
 LONGEST_BLOCK = 1_000  # lines; the longest summary, memtier's with the histograms of several operations, has hundreds
 #: Tools whose connections wait for a response before they send again.
 CLOSED_LOOPS = frozenset(
-    {"wrk", "ab", "autocannon", "bombardier", "hey", "oha", "JMeter", "redis-benchmark", "memtier_benchmark"}
+    {
+        "wrk",
+        "ab",
+        "autocannon",
+        "bombardier",
+        "go-wrk",
+        "hey",
+        "JMeter",
+        "Locust",
+        "memtier_benchmark",
+        "oha",
+        "redis-benchmark",
+        "rewrk",
+        "siege",
+    }
 )
-OTHER_TOOLS = CLOSED_LOOPS - {"wrk"} | {"Gatling", "HdrHistogram", "k6", "vegeta"}
-WHOLE_MILLISECONDS = frozenset({"ab", "autocannon", "Gatling", "JMeter"})
+OTHER_TOOLS = CLOSED_LOOPS - {"wrk"} | {"Artillery", "Gatling", "HdrHistogram", "k6", "vegeta"}
+WHOLE_MILLISECONDS = frozenset({"ab", "autocannon", "Gatling", "JMeter", "Locust"})
 #: Tools whose rate is the mean of those of short intervals, not requests by duration.
-MEAN_OF_INTERVALS = frozenset({"autocannon", "bombardier"})
+MEAN_OF_INTERVALS = frozenset({"Artillery", "autocannon", "bombardier"})
+#: After how many seconds a tool gives up on a response, unless it is asked otherwise.
+TIMEOUTS_S = {"wrk": 2.0, "Artillery": 10.0, "autocannon": 10.0, "bombardier": 2.0, "hey": 20.0, "k6": 60.0}
 #: What the tools print before and after their summaries; nobody's prose.
 CHATTER = re.compile(
     r"^\s*(?:Creating summariser <|Created the tree successfully|Starting (?:the|standalone) test|Waiting for possible "
@@ -42,6 +59,7 @@ _COUNT = rf"({_THOUSANDS}|\d{{1,18}})"
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
 _GO_US = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
 _TIME = rf"{_F}\s*(secs?|ms|us|µs|μs|ns|m|h)(?!\w)"
+_SHORT = r"(\d[\d.]*[nuµμm]?s)"
 _STARTS = {
     "hey": re.compile(r"^\s*Summary:\s*$"),
     "ab": re.compile(
@@ -63,17 +81,24 @@ _STARTS = {
     "redis-benchmark": re.compile(
         r"^\s*====== (\S.*?) ======\s*$|^[A-Z]\S*(?: \(.*\))?: [\d.]+ requests per second(?:, p50=|\s*$)"
     ),
+    "Artillery": re.compile(r"^\s*Summary report @ \d"),
+    "go-wrk": re.compile(
+        r"^[\s*-]*(?:\d{1,9} goroutine\(s\) running concurrently|\d{1,18} requests in \S*\d\.\d{4,}m?s, )"
+    ),
+    "Locust": re.compile(r"^\s*(?:Type\s+)?Name\s+# reqs\s+# fails"),
+    "rewrk": re.compile(r"^\s*Benchmarking \d{1,9} connections @ \S+ for \d"),
+    "siege": re.compile(r"^\s*Transactions:\s+\d{1,18} hits"),
 }
+_ANY_START = re.compile("|".join(start.pattern for start in _STARTS.values()))
 #: Lines of which a summary holds several; the first one begins it.
-_REPEATED = frozenset({"ab", "autocannon", "k6", "JMeter", "memtier_benchmark"})
+_REPEATED = frozenset({"ab", "autocannon", "go-wrk", "k6", "JMeter", "Locust", "memtier_benchmark"})
+#: Summaries that an empty line ends; what follows may be another tool's with lines like theirs.
+_UNBROKEN = frozenset({"go-wrk", "siege"})
 
 
 #: What is known to be a load tool's, and is not read; each by a line that no other tool prints.
 _NOT_READ = {
-    "Locust": re.compile(r"^Type\s+Name\s+# reqs\s+# fails"),
-    "Artillery": re.compile(r"^http\.response_time:\s*$"),
-    "siege": re.compile(r"^Transaction rate:\s+[\d.]+ trans/sec"),
-    "go-wrk": re.compile(r"^\s*\d+ goroutine\(s\) running concurrently"),
+    "fortio": re.compile(r"^Aggregated Function Time : count \d"),
     "ab -g": re.compile(r"^starttime\tseconds\tctime\tdtime\tttime\twait"),
 }
 
@@ -85,18 +110,6 @@ def not_read(lines: Sequence[Line]) -> Iterator[Problem]:
         for name in [name for name, mark in left.items() if len(line.text) <= LONGEST_LINE and mark.match(line.text)]:
             del left[name]
             yield Problem(line.number, f"an output of {name}, which is not read: no finding is about it")
-
-
-def without_go_wrk(lines: Sequence[Line]) -> list[Line]:
-    """Empty the outputs of go-wrk, which begin and end as wrk's do and mean other things."""
-    left = list(lines)
-    for index, line in enumerate(lines):
-        if len(line.text) <= LONGEST_LINE and _NOT_READ["go-wrk"].match(line.text):
-            position = max(0, index - 1)
-            while position < len(lines) and (position <= index or lines[position].text.strip()):
-                left[position] = replace(left[position], text="")
-                position += 1
-    return left
 
 
 def go_time_us(text: str) -> float | None:
@@ -129,6 +142,7 @@ class _Block:
     rate_rps: float | None = None
     name: str | None = None  # of a tool that prints another one's layout
     listing: bool = True  # whether lines of percentiles count: redis-benchmark prints their inverse below them
+    levels: tuple[str, ...] = ()  # of Locust's table of percentiles, by column
     heads: tuple[str, ...] = ()  # of memtier's table
     section: str = ""  # of memtier, where it ran several times: best run, worst run, all runs
     histograms: dict[str, dict[float, float]] = field(default_factory=dict)  # of memtier, by command
@@ -140,13 +154,13 @@ class _Block:
         said.setdefault("non_2xx", bad or None)
         if self.codes:
             said.setdefault("requests", sum(self.codes.values()) + self.failed)
+        said.setdefault("duration_s", said.get("elapsed_s"))
         rows = sorted(dict(self.rows).items())
         asked = "vegeta attack" if self.tool == "vegeta" else self.tool
         command = CommandLine(asked, self.tool, rate_rps=self.rate_rps) if self.rate_rps else None
         return ConsoleReport(
             tool=self.name or self.tool,
             command=command,
-            duration_s=said.get("elapsed_s"),
             latency=ThreadStats(self.mean_us, self.stdev_us, self.max_us, None) if self.mean_us is not None else None,
             latencies=Latencies(None, tuple(rows)),
             first_line=self.first_line,
@@ -281,6 +295,62 @@ def _paced(block: _Block, match: re.Match[str]) -> None:
     """Take k6's line of a scenario that starts iterations at a rate."""
     block.rate_rps = float(match[1])
     block.said["closed_loop"] = False
+
+
+def _benchmarking(block: _Block, match: re.Match[str]) -> None:
+    """Take rewrk's first line: connections, and for how long."""
+    block.said["connections"] = int(match[1])
+    block.said["duration_s"] = int(match[2]) * _GO_US[match[3][0]] / 1e6
+
+
+def _rewrks_latencies(block: _Block, match: re.Match[str]) -> None:
+    """Take rewrk's mean, standard deviation, minimum and maximum."""
+    block.mean_us, block.stdev_us, block.max_us = (go_time_us(match[at]) for at in (1, 2, 4))
+
+
+def _aggregated(block: _Block, match: re.Match[str]) -> None:
+    """Take Locust's row of all requests: their number and failures, mean, minimum, maximum and median, rate."""
+    block.said.update(requests=int(match[1]), non_2xx=int(match[2]) or None, requests_per_s=float(match[6]))
+    block.mean_us, block.max_us = float(match[3]) * 1e3, float(match[4]) * 1e3
+    block.rows = [(0.5, float(match[5]) * 1e3)]
+    block.levels = ()
+
+
+def _levels(block: _Block, match: re.Match[str]) -> None:
+    block.levels = tuple(re.findall(rf"{_F}%", match[0]))
+
+
+def _aggregated_percentiles(block: _Block, match: re.Match[str]) -> None:
+    """Take Locust's percentiles of all requests, below their heads; the number of requests stands last."""
+    for level, value in zip(block.levels, match[1].split(), strict=False):
+        _row(block, level, float(value) * 1e3)
+
+
+def _artillery(block: _Block, match: re.Match[str]) -> None:
+    """Take a figure of Artillery's response times, in milliseconds; other sections have the same names."""
+    if not block.listing:
+        return
+    name, value_us = match[1], float(match[2]) * 1e3
+    if name == "mean":
+        block.mean_us = value_us
+    elif name == "max":
+        block.max_us = value_us
+        _row(block, "100", value_us)
+    elif name != "min":
+        _row(block, "50" if name == "median" else name[1:] if len(name) == 3 else f"{name[1:3]}.{name[3:]}", value_us)
+
+
+def _availability(block: _Block, match: re.Match[str]) -> None:
+    """Take the share of siege's requests that did not fail."""
+    block.said["error_share"] = round(1 - float(match[1]) / 100, 9) or None
+
+
+def _longest(block: _Block, match: re.Match[str]) -> None:
+    block.max_us = float(match[1]) * (1e3 if match[2] == "ms" else 1e6)
+
+
+def _sieges_mean(block: _Block, match: re.Match[str]) -> None:
+    block.mean_us = float(match[1]) * (1e3 if match[2] == "ms" else 1e6)
 
 
 def _gatling(block: _Block, match: re.Match[str]) -> None:
@@ -491,6 +561,70 @@ _TAKERS: dict[str, tuple[tuple[re.Pattern[str], _Taker], ...]] = {
             ),
             (r"^\s*(?:\d+\.\d{3}\s+){5}\d+\.\d{3}\s*$", _summary_of),
         ),
+        "Artillery": (
+            (rf"^\s*http\.requests:[ .]*\s{_N}\s*$", lambda b, m: b.said.update(requests=int(m[1]))),
+            (rf"^\s*Requests completed:\s+{_N}", lambda b, m: b.said.update(requests=int(m[1]))),
+            (rf"^\s*http\.request_rate:[ .]*\s{_F}/sec", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
+            (rf"^\s*(?:Mean response/sec|RPS sent):\s+{_F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
+            (
+                r"^\s*(?:http\.response_time|Response time \(msec\)|Request latency):\s*$",
+                lambda b, m: setattr(b, "listing", True),
+            ),
+            (rf"^\s+(min|max|mean|median|p\d{{2,3}}):[ .]*\s{_F}\s*$", _artillery),
+            (rf"^\s*(?:http\.codes\.)?(\d{{3}}):[ .]*\s{_N}\s*$", lambda b, m: b.codes.update({int(m[1]): int(m[2])})),
+            (
+                rf"^\s*(?:errors\.\S+|E[A-Z]{{4,}}):[ .]*\s{_N}\s*$",
+                lambda b, m: setattr(b, "failed", b.failed + int(m[1])),
+            ),
+            (r"^\s*(?:http|vusers|plugins|errors)\.\S+:[ .]*\s\S+\s*$", lambda b, m: None),
+            (
+                r"^\s*(?:(?:http|vusers|plugins)\.\S+|Scenarios? [a-z]+|Codes|Errors):",
+                lambda b, m: setattr(b, "listing", False),
+            ),
+        ),
+        "go-wrk": (
+            (rf"^[\s*-]*{_N} goroutine", lambda b, m: b.said.update(connections=int(m[1]))),
+            (
+                rf"^[\s*-]*{_N} requests in (\S+), ",
+                lambda b, m: b.said.update(requests=int(m[1]), elapsed_s=(go_time_us(m[2]) or 0) / 1e6 or None),
+            ),
+            (rf"^[\s*-]*Requests/sec:\s+{_F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
+            (r"^[\s*-]*Avg Req Time:\s+(\S+)", lambda b, m: setattr(b, "mean_us", go_time_us(m[1]))),
+            (r"^[\s*-]*Slowest Request:\s+(\S+)", lambda b, m: setattr(b, "max_us", go_time_us(m[1]))),
+            (rf"^[\s*-]*Number of Errors:\s+{_N}", lambda b, m: setattr(b, "failed", int(m[1]))),
+            (rf"^[\s*-]*{_F}%:\s+(\S+)\s*$", lambda b, m: _row(b, m[1], go_time_us(m[2]))),
+            (r"^[\s*-]*(?:Transfer/sec|Overall \S+|Fastest Request|stddev):", lambda b, m: None),
+        ),
+        "Locust": (
+            (
+                rf"^\s*(?:None\s+)?Aggregated\s+{_N}\s+{_N}\([\d.]+%\)\s+\|\s+{_N}\s+\d+\s+{_N}\s+{_N}\s+\|\s+{_F}",
+                _aggregated,
+            ),
+            (r"^\s*(?:Type\s+)?Name\s+(?:[\d.]+%\s+)+# reqs", _levels),
+            (r"^\s*(?:None\s+)?Aggregated\s+((?:\d+\s+){2,}\d+)\s*$", _aggregated_percentiles),
+            (r"^\s*(?:(?:Type\s+)?Name\s+#|Response time percentiles \(|-{8}\|)", lambda b, m: None),
+        ),
+        "rewrk": (
+            (rf"^\s*Benchmarking {_N} connections @ \S+ for {_N} (second|minute|hour)", _benchmarking),
+            (rf"^\s*{_SHORT}\s+{_SHORT}\s+{_SHORT}\s+{_SHORT}\s*$", _rewrks_latencies),
+            (
+                rf"^\s*Total:\s*{_N}\s+Req/Sec:\s*{_F}",
+                lambda b, m: b.said.update(requests=int(m[1]), requests_per_s=float(m[2])),
+            ),
+            (r"^\s*(?:Latencies:|Avg\s+Stdev|Requests:|Transfer:|Total:|\+ -{10}|\|\s+[\d.]+%\s)", lambda b, m: None),
+        ),
+        "siege": (
+            (rf"^\s*Transactions:\s+{_N} hits", lambda b, m: b.said.update(requests=int(m[1]))),
+            (rf"^\s*Availability:\s+{_F} %", _availability),
+            (rf"^\s*Elapsed time:\s+{_F} secs", lambda b, m: b.said.update(elapsed_s=float(m[1]) or None)),
+            (rf"^\s*Response time:\s+{_F} (secs|ms)", _sieges_mean),
+            (rf"^\s*Transaction rate:\s+{_F} trans/sec", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
+            (rf"^\s*Longest transaction:\s+{_F}(?:\s+(secs|ms))?", _longest),
+            (
+                r"^\s*(?:Data transferred|Throughput|Concurrency|(?:Successful|Failed|Shortest) transactions?):",
+                lambda b, m: None,
+            ),
+        ),
         "vegeta": (
             (rf"^\s*Requests\s+\[total, rate[^\]]*\]\s+{_N},\s+{_F}", _requests),
             (
@@ -513,9 +647,12 @@ def find_others(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport
         text = clean(line.text)
         if len(text) > LONGEST_LINE:
             continue
-        tool = next((name for name, start in _STARTS.items() if start.match(text)), None)
+        tool = None
+        if _ANY_START.match(text):
+            tool = next(name for name, start in _STARTS.items() if start.match(text))
         anew = tool is not None and not (block and _goes_on(block, tool))
-        if block and (anew or index - begin > LONGEST_BLOCK or text.lstrip().startswith(("```", "~~~"))):
+        ended = text.lstrip().startswith(("```", "~~~")) or (block and block.tool in _UNBROKEN and not text.strip())
+        if block and (anew or ended or index - begin > LONGEST_BLOCK):
             yield from _closed(block, begin, end)
             block = None
         if anew and tool:
@@ -535,7 +672,8 @@ def _goes_on(block: _Block, tool: str) -> bool:
     """Tell whether a line that could begin a summary belongs to the one that is open."""
     if block.tool == "redis-benchmark" and tool == "hey":  # both print a line `Summary:`
         return True
-    return block.tool == tool and tool in _REPEATED and not (tool == "ab" and "elapsed_s" in block.said)
+    whole = tool in ("ab", "go-wrk") and "elapsed_s" in block.said
+    return block.tool == tool and tool in _REPEATED and not whole
 
 
 def _closed(block: _Block, begin: int, end: int) -> Iterator[tuple[int, int, ConsoleReport]]:

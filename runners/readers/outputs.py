@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,9 +17,9 @@ from runners.readers.command_line import TOOLS, CommandLine, find_command, parse
 from runners.readers.console_report import ConsoleReport, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
 from runners.readers.examples import begins, is_example
-from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, not_read, without_go_wrk
+from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
-from runners.readers.retold import retold
+from runners.readers.retold import by_rate, retold
 from runners.readers.tool_files import FileOutputs, read_tool_file
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
@@ -27,6 +28,8 @@ from runners.storage.schema import read_record
 LONGEST_CONSOLE, LONGEST_CAPTION = 400, 12  # lines
 CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
+BAR_SHIFT = 3  # characters by which the bar between two consoles may move from line to line
+_TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.*\bRunning \S+ test @ ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,23 +179,26 @@ def outputs_of(document: Document) -> Found:
     if (whole := read_tool_file(document)) is not None:
         return _of_file(document, whole)
     others = list(find_others(document.lines))
-    lines_left = without_go_wrk(document.lines)
+    lines_left = list(document.lines)
     for begin, last, _ in others:
         lines_left[begin : last + 1] = [replace(line, text="") for line in lines_left[begin : last + 1]]
+    lines_left, beside_them = _apart(lines_left)
     columns, rest, problems = tables(lines_left)
     placed: list[tuple[int, Column | None, ConsoleReport]] = [(begin, None, report) for begin, _, report in others]
     start = 0
     for lines in _cells(rest):
         at = {line.number: index for index, line in reversed(list(enumerate(lines, start=start)))}
         start += len(lines)
-        for report in find_in_lines((line.number, line.text) for line in lines):
-            placed.append((at[report.first_line], None, report))
+        right = [line for line in beside_them if line.cell == lines[0].cell]
+        for side in (lines, right):
+            for report in find_in_lines((line.number, line.text) for line in side):
+                placed.append((at[report.first_line], None, report))
     if not placed and (own := retold(document.lines)):
         columns, problems = own, []
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(document.lines)))}
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda each: (each[0], each[1].index if each[1] else 0))
-    placed = _one_tool(_rejoined(placed))
+    placed = _k6s_loops(_one_tool(_rejoined(placed)), document.lines)
     trails, blocks = (context.headings(document.lines), begins(document.lines)) if placed else ([], [])
     outputs = []
     prose = _prose(document.lines, [report for _, _, report in placed if not report.retold])
@@ -230,6 +236,27 @@ def outputs_of(document: Document) -> Found:
         outputs.append(output)
         end = max(end, where[output.cell, report.last_line] + 1)
     return Found(document.path, _pieces_too(outputs), (*document.problems, *problems, *not_read(document.lines)))
+
+
+def _apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    """Take two consoles apart that stand beside each other with a bar between them; the left one stays in its place."""
+    left, right = list(lines), []
+    bar = -1
+    for index, line in enumerate(lines):
+        if len(line.text) > LONGEST_LINE:
+            bar = -1
+            continue
+        if two := _TWO_CONSOLES.match(line.text):
+            bar = two.start("bar")
+        if bar < 0:
+            continue
+        cuts = [at for at, sign in enumerate(line.text) if sign in "|\u2502" and abs(at - bar) <= BAR_SHIFT]
+        if not cuts:
+            bar = -1
+            continue
+        left[index], rest = replace(line, text=line.text[: cuts[0]]), line.text[cuts[0] + 1 :]
+        right.append(replace(line, text=rest))
+    return left, right
 
 
 def _pieces_too(outputs: Sequence[Output]) -> tuple[Output, ...]:
@@ -287,6 +314,24 @@ def _one_tool(
         return replace(report, tool="wrk2") if same else report
 
     return [(position, column, named(report)) for position, column, report in placed]
+
+
+def _k6s_loops(
+    placed: list[tuple[int, Column | None, ConsoleReport]], lines: Sequence[Line]
+) -> list[tuple[int, Column | None, ConsoleReport]]:
+    """Take runs of k6 whose scenarios are not shown as closed loops, as its VUs are unless a document gives a rate."""
+    unknown = any(report.tool == "k6" and report.closed_loop is None for _, _, report in placed)
+    if not unknown or by_rate(lines):
+        return placed
+
+    def waits(report: ConsoleReport) -> bool:
+        dropped = bool(report.extra)  # iterations that were due at a rate
+        return report.tool == "k6" and report.closed_loop is None and not dropped
+
+    return [
+        (position, column, replace(report, closed_loop=True) if waits(report) else report)
+        for position, column, report in placed
+    ]
 
 
 def _stated(

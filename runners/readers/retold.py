@@ -4,10 +4,13 @@
     | Error rate   | 1.68 %   |     | 100         | 35864 | 2 ms   | 5 ms   |     Avg latency: 151.49 ms
     | p(95)        | 11.84 s  |     | 500         | 28588 | 17 ms  | 32 ms  |
 
-They are read where a document names one load tool and holds no output of any, and so are the lines `Requests/sec:` that
-an author kept of each output of wrk or wrk2, with the command above them. Each column (or row, where the figures'
-names are the head) is a run; small tables that follow one another and state other figures are of one run. A figure
-counts only if its name is understood word by word and its value is exact: no `<`, no `~`, no target.
+They are read where a document names one load tool, or calls one alone of those that it names, and holds no output of
+any, and so are the lines `Requests/sec:` that an author kept of each output of wrk or wrk2, with the command above
+them. Each column (or row, where the figures' names are the head) is a run; small tables that follow one another and
+state other figures are of one run. A figure counts only if its name is understood word by word and its value is exact:
+no `<`, no `~`, no target. A rate alone is a run where the document calls the tool: in a table of several, or in a list
+of them behind names, `- Express: 12,345 req/s`. The one command of wrk or wrk2 that a document has is that of its runs,
+unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ _TOOLS = {
     for name, pattern in {
         "k6": r"(?i)\bk6\b|\bhttp_req_duration\b|\b\d+ ?VUs?\b|\bVUs?:? \d",
         "autocannon": r"(?i)\bautocannon\b",
-        "wrk": r"\bwrk\b",
+        "wrk": r"(?<![\w-])wrk\b",
         "wrk2": r"\bwrk2\b",
         "ab": r"(?i:apache ?bench)|`ab`|\bab -[nckt]\b",
         "hey": r"`hey`|\[hey\]|rakyll/hey|用 ?hey\b|\bhey -[nczqm]\b",
@@ -39,12 +42,21 @@ _TOOLS = {
         "NBomber": r"(?i)\bnbomber\b",
         "Locust": r"(?i)\blocust\b",
         "Artillery": r"(?i)\bartillery\b",
-        "another": r"(?i)\b(?:siege|tsung|yandex[.-]tank|memtier|redis-benchmark|pgbench)\b",
+        "siege": r"(?i)\bsiege\b",
+        "rewrk": r"\brewrk\b",
+        "go-wrk": r"\bgo-wrk\b",
+        "another": r"(?i)\b(?:tsung|yandex[.-]tank|memtier|redis-benchmark|pgbench)\b",
     }.items()
 }
+#: A command that runs a tool, by which the one that made the figures is known where a document names several.
+_CALLED = re.compile(
+    r"(?<![\w/.-])(?P<tool>wrk2?|ab|hey|oha|bombardier|autocannon|siege|rewrk|go-wrk|k6|vegeta|locust|artillery|jmeter)"
+    r"\s+(?:run\b|attack\b|quick\b|-{1,2}[a-zA-Z]|https?://)"
+)
+_NAME = {name.lower(): name for name in _TOOLS}
 _BY_RATE = re.compile(
-    r"(?i)arrival[- ]rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
-    r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d+ ?)?(?:rps|rate|req/s)\b"
+    r"(?i)arrival[- ]?rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
+    r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d[\d,.]*k? ?)?(?:[rt]ps|rate|req/s)\b"
 )
 
 _UNITS_US = {
@@ -66,9 +78,13 @@ _UNITS_US = {
 }
 _TIME_UNIT = "|".join(sorted(_UNITS_US, key=len, reverse=True))
 _RATE_UNIT = r"(?:req(?:uest)?s?|запрос\w*)\s?(?:/|per |в )\s?(?:s(?:ec(?:ond)?)?|с\w*)|rps|qps|tps|r/s|/s"
+_COUNTED = r"(?:[개건회次个件回]|шт\.?)"  # of what a language counts by a word of its own
+_MINUTES = re.compile(
+    r"^(?P<minutes>\d{1,3})\s?(?:m|min|мин|分钟?|분)\.?\s?(?P<seconds>\d{1,2}(?:\.\d+)?)\s?(?:s|sec|с|сек|秒|초)(?!\w)[^\d|]*$"
+)
 _VALUE = re.compile(
     r"^(?P<number>\d{1,3}(?:[, '\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?P<kilo>k(?![a-z]))?"
-    rf"\s?(?P<unit>%|{_RATE_UNIT}|{_TIME_UNIT})?(?P<rest>\s*\([^()]*\)|\s+\D*)?$",
+    rf"\s?(?P<unit>%|{_RATE_UNIT}|{_TIME_UNIT})?{_COUNTED}?(?P<rest>\s*\([^()]*\)|\s+\D*)?$",
     re.IGNORECASE,
 )
 _UNIT_IN_NAME = re.compile(rf"[(\[,]\s*({_TIME_UNIT})\s*[)\]]?\s*$")
@@ -115,7 +131,17 @@ _NAMES = (
             r"|% error(?:es|s)?"
             r"|error ?%|non-2xx\b.*|ошиб(?:ки|ок)|(?:процент|доля) ошибок|错误率|失败率|(?:http ?)?(?:失敗"
             r"|エラー)率|에러율|오류율|실패율"
+            r"|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|неудачн\w+(?: запрос\w+)?|fallos|errores|erros"
             r"|(?:tasa|taxa) de (?:error(?:es)?|erros?|fallos))$"
+        ),
+    ),
+    (
+        "success",
+        re.compile(
+            r"^(?:success(?:ful|es)?(?:\s(?:requests|rate|ratio|responses))?|success ?%"
+            r"|успешност\w|успешны[хе](?: запрос\w+)?"
+            r"|(?:процент|доля) успешных(?: запрос\w+)?|(?:请求)?成功[率数]?|成功リクエスト数|성공(?:률|율)?(?: ?요청)?"
+            r"|(?:tasa|taxa) de (?:éxito|sucesso))$"
         ),
     ),
     ("timeouts", re.compile(r"^(?:time-?outs?|таймаут\w*)$")),
@@ -142,10 +168,23 @@ _A_RUN = re.compile(r"(?i)^(?:run|iteration|attempt|trial|round|прогон|з�
 #: What an author kept of an output, behind the name of what it is of.
 _KEPT = re.compile(r"^\s*(?P<label>[^|:]{0,48}?)\s*Requests/sec:\s+(?P<rate>\d{1,9}(?:\.\d{1,4})?)(?![\d.])")
 _COMMAND = re.compile(r"(?<![\w-])(?P<command>(?:[\w.]+/)*wrk2?(?:\s+-{1,2}[a-zA-Z][^\s`]*(?:\s+\d\w*)?)+[^`]*)")
+_LISTED = re.compile(
+    r"^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:=\u2013\u2014-]+"
+    rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d{{1,9}}(?:\.\d{{1,4}})?)\s?(?:{_RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
+    re.IGNORECASE,
+)
+#: Figures in one line, behind what they are of: `- GET /a: p50 4ms, p99 7ms`.
+_INLINE = re.compile(
+    r"(?<![\w.])(?P<name>p\d{2}(?:\.\d{1,2})?|avg|average|mean|median|max|среднее|медиана|максимум|平均|最大|평균|최대)"
+    rf"(?:\s?[:=]\s?|\s)(?P<value>\d[\d.,]{{0,12}}\s?(?:{_TIME_UNIT}))(?![^\W\d_])",
+    re.IGNORECASE,
+)
 LEAST_KEPT = 2  # one may be quoted for any reason
+LEAST_LISTED = 3  # names with a rate
 NEAR_LINES = 30  # tables further apart are of two runs
 LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
+ROUNDED_SHARE = 0.001  # of failures, where an author gives the share of successes alone
 
 
 @dataclass(slots=True)
@@ -159,24 +198,29 @@ class _Run:
     figures: dict[str, float] = field(default_factory=dict)
     single: bool = False  # whether its table or list holds this run alone
 
-    @property
-    def is_run(self) -> bool:
+    def is_run(self, bare: bool) -> bool:
+        """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""
         latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in self.figures)
-        return latencies >= LEAST_LATENCY_FIGURES and len(self.figures) >= LEAST_FIGURES
+        enough = latencies >= LEAST_LATENCY_FIGURES and len(self.figures) >= LEAST_FIGURES
+        return enough or (bare and not self.single and "rate" in self.figures)
 
-    def report(self, tool: str, closed: bool | None) -> ConsoleReport:
+    def report(self, tool: str, closed: bool | None, command: CommandLine | None) -> ConsoleReport:
         said = self.figures
         rows = tuple(sorted((float(name[2:]), value) for name, value in said.items() if name.startswith("p:")))
         requests = round(said["requests"]) if "requests" in said else None
         errors = round(said["errors"]) if "errors" in said else None
         share = said.get("error_share")
+        if errors is None and share is None:
+            share = self._failed_share()
         if share is not None and requests:
             errors = round(share * requests)
         mean, largest = said.get("mean_us"), said.get("max_us")
         timed_out = round(said.get("timeouts", 0))
+        connections = round(said["connections"]) if "connections" in said else None
         return ConsoleReport(
             tool=tool,
-            connections=round(said["connections"]) if "connections" in said else None,
+            command=command if command and connections in (None, command.connections) else None,
+            connections=connections,
             latency=None if mean is None and largest is None else ThreadStats(mean, None, largest, None),
             latencies=Latencies(None, rows),
             requests=requests,
@@ -190,11 +234,29 @@ class _Run:
             last_line=self.last_line,
         )
 
+    def _failed_share(self) -> float | None:
+        """Give what is left of all requests beside those that are stated to have succeeded."""
+        said = self.figures
+        if "success_share" in said:
+            share = 1 - said["success_share"]
+            return share if share >= ROUNDED_SHARE else None
+        if said.get("requests") and "success" in said:
+            return max(0.0, 1 - said["success"] / said["requests"])
+        return None
+
+
+def _called(text: str) -> set[str]:
+    """Find the load tools that a text calls by a command."""
+    return {_NAME[match["tool"]] for match in _CALLED.finditer(text)}
+
 
 def named_tool(lines: Sequence[Line]) -> str | None:
-    """Name the one load tool that a document speaks of; None where it speaks of none or of several."""
-    text = "\n".join(line.text for line in lines if len(line.text) <= LONGEST_LINE)
+    """Name the one load tool that a document speaks of, or of several the one that it calls; None where none is."""
+    text = _text(lines)
     found = [name for name, pattern in _TOOLS.items() if pattern.search(text)]
+    if len(found) > 1:
+        called = _called(text)
+        found = [name for name in found if name in called]
     return found[0] if len(found) == 1 and found[0] != "another" else None
 
 
@@ -205,10 +267,39 @@ def retold(lines: Sequence[Line]) -> list[Column]:
         return [Column(report, label, index, len(kept), cell) for index, (report, label, cell) in enumerate(kept)]
     if tool is None:
         return []
-    by_rate = any(_BY_RATE.search(line.text) for line in lines)
-    closed = None if by_rate or tool in ("Artillery", "Gatling", "NBomber", "vegeta", "wrk2") else True
-    runs = _once([run for run in _joined(_runs(lines)) if run.is_run])
-    return [Column(run.report(tool, closed), run.label, index, len(runs), run.cell) for index, run in enumerate(runs)]
+    bare = tool in _called(_text(lines))
+    closed = None if by_rate(lines) or tool in ("Artillery", "Gatling", "NBomber", "vegeta", "wrk2") else True
+    runs = _once([run for run in _joined(_runs(lines, bare)) if run.is_run(bare)])
+    runs = runs or (_listed(lines) if bare else [])
+    asked = {command.text: command for line in lines if (command := _command(line.text))}
+    only = next(iter(asked.values())) if len(asked) == 1 and tool in ("wrk", "wrk2") else None
+    reports = [(run, run.report(tool, closed, only)) for run in runs]
+    return [Column(report, run.label, index, len(runs), run.cell) for index, (run, report) in enumerate(reports)]
+
+
+def by_rate(lines: Sequence[Line]) -> bool:
+    """Tell whether a document says that requests are sent at a rate, whenever the responses come."""
+    return any(len(line.text) <= LONGEST_LINE and _BY_RATE.search(line.text) for line in lines)
+
+
+def _text(lines: Sequence[Line]) -> str:
+    return "\n".join(line.text for line in lines if len(line.text) <= LONGEST_LINE)
+
+
+def _listed(lines: Sequence[Line]) -> list[_Run]:
+    """Read the rates that an author lists one below the other, each behind the name of what it is of."""
+    found: list[_Run] = []
+    together: list[_Run] = []
+    for line in (*lines, Line(-1, "")):
+        match = _LISTED.match(line.text) if len(line.text) <= LONGEST_LINE else None
+        if match and not _NO_MEASUREMENT.search(line.text):
+            rate = {"rate": float(match["rate"].replace(",", ""))}
+            together.append(_Run(match["label"].strip("*_` :"), line.number, line.number, line.cell, rate))
+            continue
+        if len({run.label for run in together}) == len(together) >= LEAST_LISTED:
+            found += together
+        together = []
+    return found
 
 
 def _kept(lines: Sequence[Line], tool: str | None) -> list[tuple[ConsoleReport, str, int | None]]:
@@ -284,11 +375,14 @@ def _plain(text: str) -> str:
 
 def _value(text: str, name: str, scale_us: float | None) -> tuple[str, float] | None:
     """Read a value of a figure: its final name and number; None where it is none or not exact."""
-    match = _VALUE.match(re.sub(r"[*`]|\s#\s.*$|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip())
+    bare = re.sub(r"[*`]|\s#\s.*$|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip()
+    of_time = name.startswith("p:") or name.endswith("_us")
+    if of_time and (both := _MINUTES.match(bare)):
+        return name, (float(both["minutes"]) * 60 + float(both["seconds"])) * 1e6
+    match = _VALUE.match(bare)
     if match is None:
         return None
     digits, unit = match["number"], (match["unit"] or "").lower()
-    of_time = name.startswith("p:") or name.endswith("_us")
     if of_time and re.fullmatch(r"\d{1,3},\d{3}", digits):
         return None  # thousands or a decimal comma
     plain = re.sub(r"[ '\u00a0\u202f]|,(?=\d{3}(?:\D|$))", "", digits).replace(",", ".")
@@ -296,6 +390,8 @@ def _value(text: str, name: str, scale_us: float | None) -> tuple[str, float] | 
     if of_time:
         scale = _UNITS_US.get(unit, scale_us if not unit else None)
         return (name, number * scale) if scale else None
+    if unit == "%" and name == "success":
+        return ("success_share", number / 100) if number <= 100 else None
     if unit == "%":
         return ("error_share", number / 100) if name == "errors" and number <= 100 else None
     is_rate = bool(unit) and unit not in _UNITS_US
@@ -308,7 +404,7 @@ def _has_words(rest: str | None) -> bool:
     return bool(rest) and re.search(r"[^\W\d_]", re.sub(r"\([^()]*\)", "", rest or "")) is not None
 
 
-def _runs(lines: Sequence[Line]) -> Iterator[_Run]:
+def _runs(lines: Sequence[Line], bare: bool) -> Iterator[_Run]:
     heading = caption = ""
     position = 0
     while position < len(lines):
@@ -320,8 +416,13 @@ def _runs(lines: Sequence[Line]) -> Iterator[_Run]:
             end += 1
         if end - position > 1:
             if not _NO_MEASUREMENT.search(heading):
-                yield from _table(lines[position:end], caption)
+                yield from _table(lines[position:end], caption, bare)
             position = end
+            continue
+        if (inline := _inline(lines[position])) is not None:
+            if not _NO_MEASUREMENT.search(heading):
+                yield inline
+            position += 1
             continue
         while end < len(lines) and len(lines[end].text) <= LONGEST_LINE and _ITEM.match(lines[end].text):
             end += 1
@@ -333,23 +434,40 @@ def _runs(lines: Sequence[Line]) -> Iterator[_Run]:
         position = max(end, position + 1)
 
 
+def _inline(line: Line) -> _Run | None:
+    """Read the figures of a line that gives several of one run; None where it gives fewer, or what it aims at."""
+    if len(line.text) > LONGEST_LINE or _NO_MEASUREMENT.search(line.text):
+        return None
+    found = list(_INLINE.finditer(line.text))
+    label = line.text[: found[0].start()].strip("-*+_` :|(") if found else ""
+    run = _Run(label, line.number, line.number, line.cell, single=True)
+    for match in found:
+        named = figure_name(match["name"])
+        if named and (read := _value(match["value"], *named)):
+            run.figures.setdefault(*read)
+    return run if len(run.figures) >= LEAST_FIGURES and len(run.figures) == len(found) else None
+
+
 def _is_row(text: str) -> bool:
     return text.count("|") >= 2 or ("|" in text and _RULE.match(text) is not None)
 
 
-def _table(lines: Sequence[Line], caption: str) -> Iterator[_Run]:
+def _table(lines: Sequence[Line], caption: str, bare: bool) -> Iterator[_Run]:
     rows = [(line, [cell.strip() for cell in clean(line.text).strip().strip("|").split("|")]) for line in lines]
     rows = [(line, cells) for line, cells in rows if not _RULE.match("|".join(cells))]
     if len(rows) < LEAST_FIGURES:
         return
     (first, head), *body = rows
     across = {index: named for index, cell in enumerate(head) if (named := figure_name(cell))}
-    if len(across) >= LEAST_FIGURES:
+    rate_alone = bare and len(body) >= LEAST_FIGURES and any(name == "rate" for name, _ in across.values())
+    if len(across) >= LEAST_FIGURES or rate_alone:
         for line, cells in body:
-            name = _plain(cells[0])
+            names = (cell for index, cell in enumerate(cells) if index not in across and re.search(r"[^\W\d_]", cell))
+            title = next(names, cells[0])  # behind a place in a ranking
+            name = _plain(title)
             if _OTHER_METRIC.match(name) or _NO_MEASUREMENT.search(name):
                 continue
-            label = "" if _A_RUN.match(name) and 0 not in across else f"{cells[0]} ({caption})"
+            label = "" if _A_RUN.match(name) and 0 not in across else f"{title} ({caption})"
             run = _Run(label, line.number, line.number, line.cell)
             for index, (name, scale) in across.items():
                 if index < len(cells) and (read := _value(cells[index], name, scale)):
@@ -382,6 +500,8 @@ def _list(lines: Sequence[Line]) -> Iterator[_Run]:
         named = figure_name(item["name"]) if item else None
         if item and named and (read := _value(item["value"], *named)):
             run.figures.setdefault(*read)
+        elif (inline := _inline(line)) and not run.figures.keys() & inline.figures.keys():
+            run.figures |= inline.figures
     if run.figures:
         yield run
 

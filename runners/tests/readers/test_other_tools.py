@@ -54,14 +54,181 @@ def test_k6s_waiting_is_read_where_an_author_kept_it_alone() -> None:
     assert whole.report.latencies.at(0.5) == pytest.approx(9_990)
 
 
-def test_go_wrk_is_named_and_not_taken_for_wrk() -> None:
-    text = (
-        "Running 30s test @ http://127.0.0.1:6004/a\n  100 goroutine(s) running concurrently\n"
-        "780392 requests in 29.96s, 84.10MB read\nRequests/sec:\t\t26041.76\nAvg Req Time:\t\t3.8ms\n50%:\t\t\t0s\n"
+def test_k6_without_its_scenarios_is_a_closed_loop_unless_a_rate_is_spoken_of() -> None:
+    lines = (
+        "http_req_duration..............: avg=10.26ms med=9.67ms p(90)=14.03ms p(99)=20.61ms\n"
+        "http_reqs......................: 9500 942.2/s\n"
     )
-    found = outputs_of(text_document(f"{text}\n{HEALTHY}"))
-    assert [output.tool for output in found.outputs] == ["wrk2"]
-    assert "go-wrk" in found.problems[0].text
+    for text, closed in [(lines, True), (f"executor: 'constant-arrival-rate'\n{lines}", None)]:
+        (output,) = outputs_of(text_document(text)).outputs
+        assert output.report.closed_loop is closed
+    (dropped,) = outputs_of(text_document(f"{lines}dropped_iterations.............: 5 0.5/s\n")).outputs
+    assert dropped.report.closed_loop is None
+
+
+GO_WRK = """Running 5s test @ http://127.0.0.1:8080/a
+  40 goroutine(s) running concurrently
+20000 requests in 4.95s, 2.10MB read
+Requests/sec:\t\t4040.40
+Transfer/sec:\t\t434.00KB
+Fastest Request:\t110.5µs
+Avg Req Time:\t\t9.9ms
+Slowest Request:\t71.25ms
+Number of Errors:\t8
+50%:\t\t\t8.5ms
+99%:\t\t\t31.5ms
+stddev:\t\t\t4.5ms
+"""
+REWRK = """Beginning round 1...
+Benchmarking 64 connections @ http://127.0.0.1:8080 for 10 second(s)
+  Latencies:
+    Avg      Stdev    Min      Max
+    2.50ms   1.25ms   0.05ms   40.50ms
+  Requests:
+    Total: 255000  Req/Sec: 25502.50
+  Transfer:
+    Total: 30.00 MB Transfer Rate: 3.00 MB/Sec
++ --------------- + --------------- +
+|   Percentile    |   Avg Latency   |
++ --------------- + --------------- +
+|       99%       |     9.50ms      |
++ --------------- + --------------- +
+"""
+SIEGE = """Transactions:\t\t       2850 hits
+Availability:\t\t      95.00 %
+Elapsed time:\t\t       30.00 secs
+Data transferred:\t       12.50 MB
+Response time:\t\t        0.25 secs
+Transaction rate:\t       95.00 trans/sec
+Throughput:\t\t        0.42 MB/sec
+Concurrency:\t\t       23.75
+Successful transactions:        2850
+Failed transactions:\t         150
+Longest transaction:\t        6.50
+Shortest transaction:\t        0.01
+"""
+LOCUST = """Type     Name    # reqs      # fails |    Avg     Min     Max    Med |   req/s  failures/s
+--------|------|-------|-------------|-------|-------|-------|-------|--------|-----------
+GET      /a          400     4(1.00%) |     25       3     350     18 |   40.00        0.40
+         Aggregated  400     4(1.00%) |     25       3     350     18 |   40.00        0.40
+
+Type     Name    # reqs      # fails |    Avg     Min     Max    Med |   req/s  failures/s
+--------|------|-------|-------------|-------|-------|-------|-------|--------|-----------
+GET      /a          800     8(1.00%) |     30       3     450     20 |   40.00        0.40
+         Aggregated  800     8(1.00%) |     30       3     450     20 |   40.00        0.40
+
+Response time percentiles (approximated)
+Type     Name      50%    66%    90%    95%    99%  99.9%   100% # reqs
+--------|------|------|------|------|------|------|------|------|------
+GET      /a         20     25     60     90    210    450    450    800
+         Aggregated 20     25     60     90    210    450    450    800
+"""
+ARTILLERY = """All VUs finished. Total time: 31 seconds
+
+--------------------------------
+Summary report @ 12:00:00(+0000)
+--------------------------------
+
+errors.ETIMEDOUT: ........................................................... 50
+http.codes.200: ............................................................. 900
+http.codes.503: ............................................................. 50
+http.request_rate: .......................................................... 32/sec
+http.requests: .............................................................. 1000
+http.response_time:
+  min: ...................................................................... 2
+  max: ...................................................................... 950
+  mean: ..................................................................... 45.5
+  median: ................................................................... 30.5
+  p95: ...................................................................... 150.5
+  p99: ...................................................................... 600.5
+http.response_time.2xx:
+  min: ...................................................................... 2
+  median: ................................................................... 99
+vusers.session_length:
+  min: ...................................................................... 3
+  median: ................................................................... 88
+"""
+ARTILLERY_1 = """All virtual users finished
+Summary report @ 12:00:00(+0000) 2020-01-01
+  Scenarios launched:  1000
+  Scenarios completed: 950
+  Requests completed:  950
+  Mean response/sec: 32
+  Response time (msec):
+    min: 2
+    max: 950
+    median: 30.5
+    p95: 150.5
+    p99: 600.5
+  Scenario counts:
+    0: 1000 (100%)
+  Codes:
+    200: 900
+    503: 50
+  Errors:
+    ETIMEDOUT: 50
+"""
+
+
+def one_of(text: str) -> Output:
+    (output,) = outputs_of(text_document(f"# Load\n\n```\n{text}```\n\nThat was all.\n")).outputs
+    return output
+
+
+def test_go_wrk_is_read_and_not_taken_for_wrk() -> None:
+    output = one_of(GO_WRK)
+    report = output.report
+    assert (output.tool, output.connections, report.requests, report.non_2xx) == ("go-wrk", 40, 20_000, 8)
+    assert (report.requests_per_s, output.duration_s, report.max_us) == (4040.4, 4.95, 71_250)
+    assert report.latencies.rows == ((0.5, 8_500.0), (0.99, 31_500.0))
+    found = outputs_of(text_document(f"{GO_WRK}\n{HEALTHY}"))
+    assert [each.tool for each in found.outputs] == ["go-wrk", "wrk2"]
+
+
+def test_lists_of_go_wrks_lines_are_its_outputs() -> None:
+    lines = "".join(f"- {line}\n" for line in GO_WRK.replace("4.95s", "4.950123456s").splitlines()[2:])
+    first, second = outputs_of(text_document(f"## One\n\n{lines}\n## Two\n\n{lines}")).outputs
+    assert (first.tool, first.report.requests, second.report.non_2xx) == ("go-wrk", 20_000, 8)
+    assert first.report.latency is not None
+    assert first.report.latency.mean == 9_900
+
+
+def test_what_rewrk_calls_a_percentile_is_none() -> None:
+    output = one_of(REWRK)
+    report = output.report
+    assert (output.tool, output.connections, output.duration_s) == ("rewrk", 64, 10)
+    assert (report.requests, report.requests_per_s, report.max_us) == (255_000, 25_502.5, 40_500)
+    assert report.latencies.rows == ()
+    assert {remark.code for remark in examine([output])} >= {"RAT004", "RUN005"}
+
+
+def test_siege_is_read_with_the_share_that_failed() -> None:
+    output = one_of(SIEGE)
+    report = output.report
+    assert (output.tool, report.requests, report.error_share, output.duration_s) == ("siege", 2_850, 0.05, 30)
+    assert (report.requests_per_s, report.max_us) == (95.0, 6.5e6)
+    assert report.latency is not None
+    assert report.latency.mean == 250_000
+    assert {remark.code for remark in examine([output])} >= {"RAT004", "ERR001", "RUN005"}
+    assert one_of(SIEGE.replace("0.25 secs", "250.00 ms")).report.latency == report.latency
+
+
+def test_the_last_table_of_locust_stands() -> None:
+    output = one_of(LOCUST)
+    report = output.report
+    assert (output.tool, report.requests, report.non_2xx, report.requests_per_s) == ("Locust", 800, 8, 40)
+    assert report.latencies.rows[0] == (0.5, 20_000)
+    assert (report.latencies.at(0.999), report.max_us) == (450_000, 450_000)
+
+
+@pytest.mark.parametrize("text", [ARTILLERY, ARTILLERY_1], ids=["2", "1"])
+def test_artillery_is_read_by_its_summary(text: str) -> None:
+    output = one_of(text)
+    report = output.report
+    assert (output.tool, report.requests_per_s, report.max_us) == ("Artillery", 32, 950_000)
+    assert (report.non_2xx, report.requests) == (100, 1_000 if text == ARTILLERY else 950)
+    assert report.latencies.rows == ((0.5, 30_500.0), (0.95, 150_500.0), (0.99, 600_500.0), (1.0, 950_000.0))
+    assert "RAT004" not in {remark.code for remark in examine([output])}
 
 
 def test_hey_is_read() -> None:
@@ -133,9 +300,7 @@ def test_oha_is_named_by_its_success_rate() -> None:
 @pytest.mark.parametrize(
     ("line", "tool"),
     [
-        ("Type     Name    # reqs      # fails |    Avg     Min     Max    Med", "Locust"),
-        ("http.response_time:", "Artillery"),
-        ("Transaction rate:      1234.56 trans/sec", "siege"),
+        ("Aggregated Function Time : count 400 avg 0.0015 +/- 0.0004 min 0.001 max 0.003 sum 0.6", "fortio"),
         ("starttime\tseconds\tctime\tdtime\tttime\twait", "ab -g"),
     ],
 )

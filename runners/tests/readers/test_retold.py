@@ -135,6 +135,34 @@ def test_figures_are_understood_in_other_languages() -> None:
     assert second.report.error_share == 0.0025
 
 
+def test_counts_and_times_are_read_as_languages_write_them() -> None:
+    korean = "# 결과\n\nk6 로 측정했다.\n\n- 총 요청: 12,500개\n- 실패: 15개 (0.12%)\n- P95: 1분 5초\n"
+    (output,) = outputs(korean)
+    assert (output.report.requests, output.report.non_2xx) == (12_500, 15)
+    assert output.report.latencies.rows == ((0.95, 65e6),)
+    table = "| Metric | Before | After |\n|---|---|---|\n| p95 | 3m 48s | 4.16s |\n| Max | 1分50秒 | 6s |\n"
+    before, after = outputs(f"Loaded by k6.\n\n{table}")
+    assert (before.report.latencies.at(0.95), before.report.max_us) == (228e6, 110e6)
+    assert (after.report.latencies.at(0.95), after.report.max_us) == (4.16e6, 6e6)
+
+
+@pytest.mark.parametrize(
+    ("said", "share"),
+    [
+        ("| Success rate | 97.5% |", 0.025),
+        ("| Success rate | 99.95% |", None),  # rounded, and hardly any
+        ("| Success rate | 97.5% |\n| Error rate | 1.5% |", 0.015),
+        ("| 성공률 | 90% |", 0.1),
+        ("| Check success | 90% |", None),
+    ],
+)
+def test_who_gives_the_share_of_successes_gives_that_of_errors(said: str, share: float | None) -> None:
+    (output,) = outputs(f"Loaded by k6.\n\n| Metric | Value |\n|---|---|\n| p95 | 40 ms |\n| RPS | 90 |\n{said}\n")
+    assert output.report.error_share == (None if share is None else pytest.approx(share))
+    counted = f"Loaded by k6.\n\n| Metric | Value |\n|---|---|\n| p95 | 40 ms |\n| Requests | 2,000 |\n{said}\n"
+    assert outputs(counted)[0].report.non_2xx == (None if share is None else round(2_000 * share))
+
+
 def test_errors_that_are_a_share_are_errors_and_none_is_none() -> None:
     assert "ERR001" in codes(KOREAN)
     assert "ERR001" not in codes(KOREAN.replace("15.5%", "0.00%"))
@@ -176,6 +204,71 @@ def test_rates_without_a_command_are_of_the_documents_only_one() -> None:
     assert (one.tool, one.label, one.threads, two.label) == ("wrk", "one", 12, "two")
     assert outputs(text.replace("two   Requests/sec: 9.5", "")) == ()
     assert outputs(text.replace("wrk", "a script")) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "levels"),
+    [
+        ("- GET /a: p50 4ms, p99 7.5ms (max: 13ms)", {0.5: 4_000, 0.99: 7_500}),
+        ("It came to p50=4ms and p99=7.5ms.", {0.5: 4_000, 0.99: 7_500}),
+        ("- GET /a: P95 280ms", None),  # one figure may be of anything
+        ("The target is p50 4ms, p99 7.5ms.", None),
+        ("p99 went from p99 9ms to p99 7.5ms.", None),  # which is which is not said
+    ],
+)
+def test_figures_of_one_line_are_a_run(line: str, levels: dict[float, float] | None) -> None:
+    found = outputs(f"# Load\n\nBy k6.\n\n{line}\n")
+    assert [dict(output.report.latencies.rows) for output in found] == ([] if levels is None else [levels])
+
+
+def test_figures_of_one_line_in_a_list_are_of_its_run() -> None:
+    (output,) = outputs("# Load\n\nBy k6.\n\n- Requests: 2,000\n- Latency: p50 4ms, p99 7ms\n- Error rate: 1%\n")
+    assert (output.report.requests, output.report.non_2xx) == (2_000, 20)
+    assert output.report.latencies.rows == ((0.5, 4_000.0), (0.99, 7_000.0))
+
+
+RATES = """# Frameworks
+
+Loaded by `wrk -t12 -c100 -d30s http://host/`.
+
+| Place | Framework | Requests/sec | Memory |
+|---|---|---|---|
+| 1. | One | 51,234.5 | 8 MB |
+| 2. | Two | 40k | 9 MB |
+"""
+
+
+def test_rates_alone_are_runs_of_the_command_that_the_document_holds() -> None:
+    one, two = outputs(RATES)
+    assert [one.report.requests_per_s, two.report.requests_per_s] == [51_234.5, 40_000]
+    assert (one.label.partition(" (")[0], one.threads, one.connections, one.duration_s) == ("One", 12, 100, 30)
+    assert {"RUN002", "RUN005"} <= codes(RATES)
+    assert outputs(RATES.replace(" -t12 -c100 -d30s http://host/", "")) == ()
+    assert len(outputs(RATES.replace("| 2. | Two | 40k | 9 MB |\n", ""))) == 0
+
+
+def test_a_list_of_names_with_rates_is_one_of_runs() -> None:
+    said = "# Frameworks\n\nEach by `wrk -t2 -c4 http://host/`:\n\n"
+    listed = "- [One](https://one) - 12,345.5 req/sec\n- Two: 9000 req/s\n- **Three** 800 req/s (slow)\n"
+    first, second, third = outputs(f"{said}{listed}")
+    assert [each.report.requests_per_s for each in (first, second, third)] == [12_345.5, 9_000, 800]
+    assert (second.label, third.label) == ("Two", "Three")
+    assert outputs(f"{said}{listed}".replace("wrk -t2 -c4 http://host/", "wrk")) == ()
+    assert outputs(f"{said}{listed.replace('Two', 'Target')}") == ()
+
+
+def test_a_command_is_not_that_of_a_run_at_another_number_of_connections() -> None:
+    text = ROWS.replace("autocannon", "wrk").replace("Alles", "`wrk -t8 -c100 -d5s http://host/`. Alles")
+    first, second = outputs(text)
+    assert (first.threads, second.threads) == (8, None)
+
+
+def test_of_several_tools_the_one_that_is_called_made_the_figures() -> None:
+    named = ONE.replace("with k6", "with k6, as one could with wrk or hey,")
+    assert outputs(named) == ()
+    (output,) = outputs(f"{named}\n```\nk6 run load.js\n```\n")
+    assert output.tool == "k6"
+    assert outputs(f"{named}\n```\nk6 run load.js\nwrk -t2 -c4 http://host/\n```\n") == ()
 
 
 def test_a_unit_in_the_head_of_a_column_is_that_of_its_figures() -> None:
@@ -252,7 +345,6 @@ def test_tables_beside_an_output_are_no_runs() -> None:
         ("VUs", "connections"),
         ("p(95) < 300", None),
         ("Redis GET P95", None),
-        ("Success rate", None),
         ("Requests/sec per core", None),
         ("Min latency", None),
     ],
