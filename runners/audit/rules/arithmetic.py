@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from runners.audit.figures import achieved_rps, dead_connections, fell_short, finite
@@ -18,6 +18,8 @@ from runners.readers.severity import Severity
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
 BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
 INVENTED = 0.03
+OF_THE_MEAN = 0.1  # by which percentiles of a sketch, or of part of the responses, may miss the mean
+WHOLE_US = 1_000.0  # and by what whole milliseconds round
 
 
 def _printed_precision_s(elapsed_s: float, tool: str | None) -> float:
@@ -106,7 +108,39 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
             f"the mean of {write.latency(stats.mean)} lies above the maximum",
             {"mean_us": stats.mean, "max_us": most},
         )
+    yield from _impossible_mean(output)
+    if report.requests_per_s == 0 and highest:
+        yield f"responses took up to {write.latency(highest)} at a rate of 0/s", {"requests_per_s": 0}
     yield from _missing_from_histogram(output)
+
+
+def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
+    """Bound the mean of a distribution by its percentiles (0..1, microseconds) and its maximum, where it is known.
+
+    The responses between two percentiles took at least what the lower one says, and at most what the upper one does.
+    """
+    least = most = 0.0
+    level, below = 0.0, 0.0
+    for next_level, value in sorted(rows):
+        least += (next_level - level) * below
+        most += (next_level - level) * value
+        level, below = next_level, value
+    beyond = 1 - level
+    return least + beyond * below, most + beyond * largest_us if largest_us is not None else math.inf
+
+
+def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
+    report = output.report
+    rows, mean = report.latencies.rows, finite(report.latency.mean) if report.latency else None
+    if mean is None or not rows or not all(math.isfinite(value) for _, value in rows):
+        return
+    least, most = mean_bounds_us(rows, finite(report.max_us))
+    if mean > most * (1 + OF_THE_MEAN) + WHOLE_US or mean < least * (1 - OF_THE_MEAN) - WHOLE_US:
+        bound = f"at most {write.latency(most)}" if mean > most else f"at least {write.latency(least)}"
+        yield (
+            f"a mean of {write.latency(mean)} is impossible by its percentiles, which allow {bound}",
+            {"mean_us": mean, "least_us": round(least, 1), "most_us": round(most, 1) if math.isfinite(most) else None},
+        )
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:

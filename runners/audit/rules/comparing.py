@@ -131,7 +131,7 @@ _STATE_EN = re.compile(
     re.IGNORECASE,
 )
 #: What is hoped for, advised or known of old was not measured here.
-_NOT_MEASURED = re.compile(
+NOT_MEASURED = re.compile(
     r"\b(?:should|could|would|may|might|can (?:be|further|also|help|improve|reduce)|will|recommend\w*"
     r"|consider(?:ing)?"
     r"|expect(?:ed|s)? (?:to|an?|that|improvement|gain)|(?<![-=])[<>≤≥] ?\d|aims?"
@@ -170,8 +170,19 @@ _CHANGE_HEAD = re.compile(
     r"|\|[*\s]*(?:变化|提升|改善率?|変化率?|差异|변화율?|개선율?|증감률?|향상률?|차이)[^|]{0,12}(?:\||$)",
     re.IGNORECASE,
 )
-_WITH_OR_WITHOUT = re.compile(
-    r"\b(?:(?P<without>without|no|без)|(?P<with>with|со?))[ -](?:the |a )?(?P<what>[^\W\d]{4,})", re.I
+#: With or without something, and what: its first letters, since words are inflected.
+_WITH_OR_WITHOUT = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?:(?P<without>without|no|без|sin|sem|ohne|sans)|(?P<with>with|со?|con|com|mit|avec))[ -](?:the |a )?"
+        r"(?P<what>[^\W\d]{3})[^\W\d]",
+        r"(?:(?P<without>[无無]|没有|[不未](?:使用|加|带|开启?|用))|(?P<with>(?<![没沒])有|添加|增加|加入|引入|(?<![不未])使用"
+        r"|(?<![不未])开启))\s?(?P<what>[\u4e00-\u9fff]{2}|[a-z]{3})",
+        r"(?P<what>[\uac00-\ud7af]{2}|[a-z]{3})[\uac00-\ud7af\w]*?\s?"
+        r"(?:(?P<without>미적용|미사용|없음|없이|비활성화)|(?P<with>적용|사용|있음|활성화))",
+        r"(?P<what>[\u3040-\u30ff\u4e00-\u9fff]{2}|[a-z]{3})[\u3040-\u30ff\u4e00-\u9fff\w]*?(?:(?P<without>なし|無し|無効)"
+        r"|(?P<with>あり|有り|有効))",
+    )
 )
 
 
@@ -276,9 +287,9 @@ def _completes(text: str, sides: dict[str, set[str]]) -> bool:
         return False
     side = context.change((text,))
     named = {"": {side}} if side else {}
-    for match in _WITH_OR_WITHOUT.finditer(text):
-        what = match["what"].lower().replace("э", "е")[:3]
-        named[what] = {"before" if match["without"] else "after"}
+    for match in (found for pattern in _WITH_OR_WITHOUT for found in pattern.finditer(text)):
+        what = match["what"].lower().replace("э", "е")
+        named.setdefault(what, set()).add("before" if match["without"] else "after")
     complete = False
     for what, found in named.items():
         known = sides.setdefault(what, set())
@@ -298,7 +309,7 @@ def _elsewhere(text: str) -> str | None:
 
 def _in_english(text: str) -> str | None:
     """Give the words by which an English sentence compares two states; None where it does not."""
-    if _NOT_MEASURED.search(text) or not _FIGURES_EN.search(text):
+    if NOT_MEASURED.search(text) or not _FIGURES_EN.search(text):
         return None
     strong = _COMPARES_EN.search(text)
     if strong and (_TIMES_EN.search(text) or not _WITH_LOAD.search(text)):

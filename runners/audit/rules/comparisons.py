@@ -12,6 +12,7 @@ from runners.audit.reports import is_report
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules.comparing import comparing, opposed
 from runners.audit.rules.sentences import sentences
+from runners.audit.rules.subjects import ranked, subjects
 from runners.readers import context, write
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
@@ -82,6 +83,8 @@ def _in_words(group: Group) -> Iterator[Seen]:
         return
     prose, report = sentences(first.prose), is_report(first)
     said = next(comparing(prose) if report else opposed(prose), None)
+    if said is None and report:
+        said = next(ranked(prose, subjects(group)), None)
     label, settings = "", Counter[tuple[object, ...]]()
     for output in group:
         above = [line.text for line in output.text_above if not report and line.text.rstrip("* ").endswith(":")]

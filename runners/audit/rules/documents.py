@@ -22,7 +22,8 @@ from runners.audit.rules.sentences import (
     quotes,
     sentences,
 )
-from runners.audit.rules.tables import Change, changes, read
+from runners.audit.rules.subjects import overturned, subjects, verdicts
+from runners.audit.rules.tables import Change, changes, figure, read
 from runners.audit.rules.timing import at_timer
 from runners.readers import context, write
 from runners.readers.documents import Line
@@ -40,6 +41,8 @@ EXACT = 0.003
 ROUNDED = 0.05  # no text rounds a figure by more
 FAR_OFF = 2.0
 OTHER_MEAN = 1.3  # a mean that a text rounds is nearer to the output's
+COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
+MISCOPIED = 0.01
 JUST_ABOVE_LINES = 6
 REACH_LINES = 20  # a conclusion stands below the runs that it is of
 LESS_DONE = 0.9
@@ -143,6 +146,27 @@ def _misquoted(group: Group) -> Iterator[Seen]:
             )
             evidence: dict[str, write.Value] = {"quoted_us": quote.value_us, "printed_us": printed_us}
             yield Seen(output, text, {**evidence, "said_at_line": quote.line})
+    for line, rate, output, printed in _miscopied(group):
+        text = (
+            f"line {line} gives {write.rate(rate)}, beside rates that are copied: the output has {write.rate(printed)}"
+        )
+        yield Seen(output, text, {"quoted_rps": rate, "printed_rps": printed, "said_at_line": line})
+
+
+def _miscopied(group: Group) -> Iterator[tuple[int, float, Output, float]]:
+    """Find a rate in a table that no output has, where all others of its column are copied from all other outputs."""
+    printed = [(output, rate) for output in group if not output.report.retold and (rate := achieved_rps(output))]
+    for table in read(group[0].prose) if len(printed) > 1 else ():
+        for index, head in enumerate(table.head):
+            figures = [(line, figure(row[index], head)) for line, row in table.rows if index < len(row)]
+            cells = [(line, found[0], found[2] + COPIED) for line, found in figures if found and not found[1]]
+            left = [cell for cell in cells if not any(_near(rate, cell[1], cell[2]) for _, rate in printed)]
+            others = [each for each in printed if not any(_near(each[1], value, slack) for _, value, slack in cells)]
+            if len(left) == len(others) == 1 and len(cells) == len(printed):
+                line, value, _ = left[0]
+                output, rate = others[0]
+                if not _near(rate, value, MISCOPIED):
+                    yield line, value, output, rate
 
 
 def _contradicted(group: Sequence[Output], quote: Quote, level: float) -> tuple[Output, float] | None:
@@ -207,6 +231,9 @@ def _overturned(group: Group) -> Iterator[Seen]:
     yield from _compared_with_errors(group, said)
     for line, text in (*_against_tables(group, said, compared), *_against_itself(said)):
         yield Seen(group[0], f"line {line} {text}", {"said_at_line": line})
+    for verdict in verdicts(said, subjects(group)):
+        if against := overturned(verdict):
+            yield Seen(verdict.first.runs[0], f"line {verdict.line} {against}", {"said_at_line": verdict.line})
     for sentence in explained_by_jit(said):
         near = [output for output in group if 0 < sentence.line - output.report.last_line <= REACH_LINES][-1:]
         for output in near:

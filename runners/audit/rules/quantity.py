@@ -14,11 +14,12 @@ from runners.audit.rules.sentences import quotes, sentences
 from runners.audit.rules.tables import averaged, is_average, is_mean, read
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND, beyond
+from runners.readers.other_tools import TIMEOUTS_S
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
 
-WRK_TIMEOUT_S = 2.0  # wrk's default; a request that takes longer is counted as a time-out and not recorded
-AT_BOUND = 0.98
+AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up
+JUST_OVER = 1.001  # by which a timer may be late
 WHOLE_RUN = 0.9
 _LEVEL = re.compile(r"(?<![\d.,])(?:[pP]\s?)?(99[.,]\d{1,3})(?![\d.,]*\d)")
 FEW_REPEATS = 3
@@ -26,8 +27,17 @@ FEW_REPEATS = 3
 _REPEATED = re.compile(
     r"(?i)\b(?:collected|taken|averaged?|mean|median|best|worst)\b.{0,12} (?:from|of|over) (?:\w+ )?"
     r"(?:[3-9]|\d{2}|three|four|five|ten) runs\b"
-    r"|\beach .{0,40}\b(?:run|ran|repeated|executed|measured) (?:[3-9]|\d{2}|three|four|five|ten) times\b"
+    r"|\b(?:each .{0,40}\b(?:run|ran|executed|measured)|repeated|ran each \w+)"
+    r" (?:[3-9]|\d{2}|three|four|five|ten) times\b"
+    r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:runs|rounds|repetitions|trials) (?:each|per|of each|for each)\b"
     r"|(?:средн\w+|медиан\w+|лучш\w+) (?:по|из) (?:[3-9]|\d{2}|тр[её]м|тр[её]х|пяти) (?:запуск|прогон)\w*"
+    r"|(?:测试|测量|运行|执行|重复|压测|跑)了?\s?(?:[3-9三四五六七八九十]|\d{2})\s?[次遍轮]"
+    r"|(?<![\d.])(?:[3-9三五十]|\d{2})\s?次(?:测试|运行)?的?(?:平均|中位)"
+    r"|(?<![\d.])(?:[3-9]|\d{2})\s?(?:회|번)\s?(?:반복|실행|측정|수행|테스트|평균|중앙값)"
+    r"|(?<![\d.])(?:[3-9]|\d{2})\s?回\s?(?:実行|測定|計測|繰り返|の平均|の中央値)"
+    r"|\b(?:repetid|ejecut|executad|corrid|rodad|medid)\w* (?:[3-9]|\d{2}|tres|cinco|três) ve[cz]es\b"
+    r"|\b(?:promedio|mediana|média|media) de (?:[3-9]|\d{2}|tres|cinco|três)"
+    r" (?:ejecuciones|execuções|corridas|rodadas)\b"
 )
 LEAST_COLUMNS = 2  # of a table that holds an average besides
 MEDIAN = 0.5  # rests on half of the samples, however few they are
@@ -102,22 +112,27 @@ def _at_bound(output: Output) -> Iterator[Seen]:
         )
         yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
         return
-    if largest is None or largest <= 0 or fell_short(output) or has_queue(output):
+    highest = max((value for _, value in output.report.latencies.rows), default=None)
+    longest = largest if largest is not None else highest
+    if longest is None or longest <= 0 or fell_short(output) or has_queue(output):
         return  # of a queue the length says all
     asked = output.command.timeout_s if output.command else None
-    timeout_s = asked or WRK_TIMEOUT_S
-    if output.tool == "wrk" and AT_BOUND * timeout_s <= largest / 1e6 <= timeout_s:
+    timeout_s = asked or TIMEOUTS_S.get(output.tool or "")
+    if timeout_s and output.tool in TIMEOUTS_S and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:
+        named = "the maximum" if largest is not None else "a percentile"
         text = (
-            f"the maximum of {write.latency(largest)} lies at wrk's time-out of {write.seconds(timeout_s)}: what took "
-            "longer is not in it"
+            f"{named} of {write.latency(longest)} lies at {output.tool}'s time-out of {write.seconds(timeout_s)}: what "
+            "took longer is not in it"
         )
-        yield Seen(output, text, {"max_us": largest, "timeout_s": timeout_s})
-    elif output.tool != "ab" and output.duration_s and largest / 1e6 >= WHOLE_RUN * output.duration_s:
+        yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s})
+        return
+    run_s = output.duration_s if output.tool != "ab" else None  # which runs until all its requests are done
+    if run_s and largest and largest / 1e6 >= WHOLE_RUN * run_s:
         text = (
-            f"the maximum of {write.latency(largest)} is as long as the run of {write.seconds(output.duration_s)}: "
-            "longer waits could not be seen"
+            f"the maximum of {write.latency(largest)} is as long as the run of {write.seconds(run_s)}: longer waits "
+            "could not be seen"
         )
-        yield Seen(output, text, {"max_us": largest, "duration_s": output.duration_s})
+        yield Seen(output, text, {"max_us": largest, "duration_s": run_s})
 
 
 def _no_repeats(group: Group) -> Iterator[Seen]:

@@ -6,11 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runners.audit.audit import audit, examine
 from runners.audit.listing import as_text
 from runners.audit.rule import Remark
+from runners.audit.rules.arithmetic import mean_bounds_us
 from runners.readers.documents import text_document
+from runners.readers.levels import rank
 from runners.readers.outputs import Output, find_in, outputs_of
 from runners.readers.severity import Severity
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
@@ -677,9 +681,15 @@ def test_percentiles_of_a_stated_number_of_requests_are_counted() -> None:
         ("The results were collected from 5 runs.", True),
         ("Figures are the median of five runs.", True),
         ("Each server was measured 3 times.", True),
+        ("We did 5 runs per server.", True),
         ("Среднее по 5 запускам.", True),
+        ("每个接口测试了3次。", True),
+        ("각 서버를 5회 측정했다.", True),
+        ("各サーバーを5回測定した。", True),
+        ("Cada prueba fue ejecutada 5 veces.", True),
         ("It was taken from 2 runs.", False),
         ("Run it several times.", False),
+        ("压测2次。", False),
     ],
 )
 def test_an_author_may_say_how_often_he_ran(said: str, repeated: bool) -> None:
@@ -708,4 +718,151 @@ def test_labels_of_two_states_compare_where_nothing_else_is_said() -> None:
     assert "CMP003" not in remarks(f"With index:\n\n{CLOSED}\nWith index:\n\n{SLOW}")
 
 
+@pytest.mark.parametrize(
+    ("without", "having"),
+    [
+        ("无内存池结果", "添加内存池结果"),
+        ("캐시 미적용", "캐시 적용"),
+        ("インデックスなし", "インデックスあり"),
+        ("Sin índice", "Con índice"),
+        ("Без кэша", "С кэшем"),
+    ],
+)
+def test_headings_of_what_a_system_is_with_and_without_compare(without: str, having: str) -> None:
+    assert "CMP003" in remarks(f"### {without}\n\n{CLOSED}\n### {having}\n\n{SLOW}")
+    assert "CMP003" not in remarks(f"### {having}\n\n{CLOSED}\n### {having}\n\n{SLOW}")
+
+
 SLOW = replaced(CLOSED, ("50%   10.02ms", "50%   10.12ms"))
+
+
+@pytest.mark.parametrize(
+    ("text", "at_bound"),
+    [
+        (
+            "Loaded by Artillery.\n\n| Metric | Value |\n|---|---|\n| Median | 4,316.6 ms |\n| P95 | 9,999.2 ms |\n",
+            True,
+        ),
+        (
+            "Loaded by Artillery.\n\n| Metric | Value |\n|---|---|\n| Median | 4,316.6 ms |\n| P95 | 9,599.2 ms |\n",
+            False,
+        ),
+        ("Loaded by k6.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 60.00 s |\n", True),
+        ("Loaded by k6.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 20.00 s |\n", False),
+        ("Loaded by Locust.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 10.00 s |\n", False),
+    ],
+)
+def test_a_latency_at_the_time_out_of_its_tool_is_at_a_bound(text: str, at_bound: bool) -> None:
+    assert ("SMP003" in remarks(text)) is at_bound
+
+
+GO_WRK = (
+    "  50 goroutine(s) running concurrently\n64782 requests in 29.98s, 8.83MB read\nRequests/sec:\t\t2160.84\n"
+    "Avg Req Time:\t\t{}\nSlowest Request:\t356.5ms\n50%:\t\t\t5.6ms\n99%:\t\t\t10.8ms\n99.9%:\t\t\t10.9ms\n"
+)
+
+
+def test_a_mean_that_its_percentiles_do_not_allow_is_a_contradiction() -> None:
+    assert "is impossible" in remarks(GO_WRK.format("23.14ms"))["SUM003"].seen.text
+    assert "SUM003" not in remarks(GO_WRK.format("7.14ms"))
+    assert "at least" in remarks(GO_WRK.format("0.50ms"))["SUM003"].seen.text
+
+
+@given(st.lists(st.floats(1.0, 1e8), min_size=1, max_size=200), st.sets(st.integers(1, 999), max_size=8))
+def test_the_mean_of_any_samples_lies_within_the_bounds_of_their_percentiles(
+    samples: list[float], levels: set[int]
+) -> None:
+    ordered = sorted(samples)
+    count = len(ordered)
+    rows = [(level / 1000, ordered[rank(count, level / 1000) - 1]) for level in sorted(levels)]
+    least, most = mean_bounds_us(rows, ordered[-1])
+    slack = (len(rows) + 1) / count * ordered[-1]  # a percentile is that of a whole sample
+    assert least - slack <= sum(ordered) / count <= most + slack
+
+
+def test_a_rate_of_nothing_beside_latencies_is_a_contradiction() -> None:
+    table = "Medido con JMeter.\n\n| Stack | P95 (ms) | Throughput (req/s) |\n|---|---|---|\n| one | 131 | {} |\n"
+    assert "0/s" in remarks(table.format("0.0"))["SUM003"].seen.text
+    assert "SUM003" not in remarks(table.format("30.0"))
+
+
+def of_two(first: str, second: str, said: str) -> dict[str, Remark]:
+    """Two servers measured alike, and what their author says of them."""
+    return remarks(f"{REPORT}## Alpha\n\n{first}\n## Beta\n\n{second}\n## Conclusion\n\n{said}\n")
+
+
+FASTER = replaced(
+    CLOSED,
+    ("Latency    10.00ms", "Latency     5.00ms"),
+    ("10.02ms", " 5.01ms"),
+    ("10.20ms", " 5.10ms"),
+    ("11.58ms", " 5.79ms"),
+    ("24.10ms", "12.05ms"),
+    ("48.51ms", "24.25ms"),
+    ("12000 requests", "24000 requests"),
+    ("Requests/sec:    200.00", "Requests/sec:    400.00"),
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "compares"),
+    [
+        ("Beta wins in every case.", True),
+        ("Beta has the highest throughput of all.", True),
+        ("Beta показала лучшие результаты.", True),
+        ("Beta 性能最高。", True),
+        ("Alpha 400, Beta 200: 2x.", True),
+        ("Beta should be the fastest.", False),
+        ("Is Beta the fastest?", False),
+        ("Gamma wins in every case.", False),
+        ("Beta is written in another language.", False),
+    ],
+)
+def test_a_sentence_that_ranks_what_the_document_sets_beside_each_other_compares(said: str, compares: bool) -> None:
+    assert ("CMP003" in of_two(CLOSED, FASTER, said)) is compares
+
+
+@pytest.mark.parametrize(
+    ("said", "overturned"),
+    [
+        ("Alpha is faster than Beta.", True),
+        ("Beta is slower than Alpha.", True),
+        ("Beta is faster than Alpha.", False),
+        ("Beta is 2x faster than Alpha.", False),
+        ("Beta is 1.5 to 2 times faster than Alpha.", False),
+        ("Beta is 5x faster than Alpha.", True),
+        ("Beta is 100 times faster than Alpha.", True),
+        ("Alpha is as fast as Beta.", True),
+        ("Alpha is not faster than Beta.", False),
+        ("Alpha uses the CPU better than Beta.", False),
+        ("Alpha should be faster than Beta.", False),
+        ("Alpha is faster than Gamma.", False),
+    ],
+)
+def test_a_sentence_on_two_things_is_held_against_their_runs(said: str, overturned: bool) -> None:
+    assert ("DOC004" in of_two(CLOSED, FASTER, said)) is overturned
+
+
+def test_two_things_that_are_as_fast_may_be_called_so() -> None:
+    assert "DOC004" not in of_two(CLOSED, CLOSED, "Alpha is as fast as Beta.")
+
+
+def test_runs_at_other_loads_overturn_nothing() -> None:
+    other = FASTER.replace("-t2 -c2", "-t2 -c8").replace("2 threads and 2", "2 threads and 8")
+    assert "DOC004" not in of_two(CLOSED, other, "Alpha is faster than Beta.")
+
+
+def test_a_rate_that_a_table_copies_wrongly_is_named() -> None:
+    table = "| Server | Requests/sec |\n|---|---|\n| Alpha | 200.00 |\n| Beta | {} |\n"
+    assert "the output has" in of_two(CLOSED, FASTER, table.format("500.00"))["DOC002"].seen.text
+    assert "DOC002" not in of_two(CLOSED, FASTER, table.format("400"))
+    assert "DOC002" not in of_two(CLOSED, FASTER, table.format("500.00").replace("200.00", "210.00"))
+
+
+def test_consoles_beside_each_other_are_two() -> None:
+    width = max(len(line) for line in CLOSED.splitlines())
+    both = zip(CLOSED.splitlines()[1:], FASTER.splitlines()[1:], strict=True)
+    text = "".join(f"{left:{width}} | {right}\n" for left, right in both)
+    first, second = outputs(f"# Two\n\n```\n{text}```\n")
+    assert [first.report.requests_per_s, second.report.requests_per_s] == [200, 400]
+    assert [first.report.latencies.at(0.99), second.report.latencies.at(0.99)] == [24_100, 12_050]
