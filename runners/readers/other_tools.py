@@ -92,6 +92,8 @@ _STARTS = {
 _ANY_START = re.compile("|".join(start.pattern for start in _STARTS.values()))
 #: Lines of which a summary holds several; the first one begins it.
 _REPEATED = frozenset({"ab", "autocannon", "go-wrk", "k6", "JMeter", "Locust", "memtier_benchmark"})
+#: Tools whose first line says nothing yet.
+_ALIKE = frozenset({"Artillery", "go-wrk", "Locust", "rewrk"})
 #: Summaries that an empty line ends; what follows may be another tool's with lines like theirs.
 _UNBROKEN = frozenset({"go-wrk", "siege"})
 
@@ -676,10 +678,17 @@ def _goes_on(block: _Block, tool: str) -> bool:
     return block.tool == tool and tool in _REPEATED and not whole
 
 
+def _is_whole(block: _Block) -> bool:
+    """Tell whether more came of a summary than the line that begins it, which other programs may print too."""
+    if block.tool in ("autocannon", "k6"):
+        return bool(block.rows)
+    return block.tool not in _ALIKE or bool({"requests", "requests_per_s"} & block.said.keys())
+
+
 def _closed(block: _Block, begin: int, end: int) -> Iterator[tuple[int, int, ConsoleReport]]:
     if block.operations:
         yield from ((begin, end, _with_histogram(report, block)) for report in block.operations)
-    elif block.said and (block.tool not in ("autocannon", "k6") or block.rows):
+    elif block.said and _is_whole(block):
         report = block.finish()
         if report.tool == "vegeta" and report.requests and report.elapsed_s:  # its throughput leaves errors out
             report = replace(report, requests_per_s=report.requests / report.elapsed_s)

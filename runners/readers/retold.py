@@ -154,9 +154,15 @@ _NAMES = (
     ),
 )
 _NO_MEASUREMENT = re.compile(
-    r"(?i)\b(?:target|goal|slo|sla|threshold|expected|estimated|projected|objective|limit|change|improvement"
-    r"|delta|diff"
-    r"|цел[ьи]|порог\w*|ожида\w+|изменени\w+|прирост\w*|example|theoretical)\b|目标"
+    r"(?i)\b(?:targets?|goals?|slos?|slas?|thresholds?|expected|estimated|projected|objectives?|limits?|criteria"
+    r"|requirements?|budgets?|change|improvement|delta|diff|example|theoretical"
+    r"|цел[ьи]|порог\w*|ожида\w+|критери\w+|требовани\w+|изменени\w+|прирост\w*|crit[eé]rios?|metas?)\b"
+    r"|目标|指标要求|标准|基準|목표|기준"
+)
+#: Headings and captions of what is to be run; a rate alone in a table below them is the one to be offered.
+_PLANNED = re.compile(
+    r"(?i)\b(?:scenarios?|config\w*|parameters?|phases?|stages?|plans?|setup|settings|profiles?|options|workloads?"
+    r"|сценари\w+|параметр\w*|профил\w+|escenarios?|cenários?|configura\w+)\b|配置|场景|参数|시나리오|설정|設定|シナリオ"
 )
 _OTHER_METRIC = re.compile(
     r"^(?:http_req_(?!duration)\w+|iteration_duration|data_\w+|group_duration|vus\w*|checks\w*)$"
@@ -416,7 +422,7 @@ def _runs(lines: Sequence[Line], bare: bool) -> Iterator[_Run]:
             end += 1
         if end - position > 1:
             if not _NO_MEASUREMENT.search(heading):
-                yield from _table(lines[position:end], caption, bare)
+                yield from _table(lines[position:end], caption, bare and not _PLANNED.search(f"{heading} {caption}"))
             position = end
             continue
         if (inline := _inline(lines[position])) is not None:

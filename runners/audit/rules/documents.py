@@ -55,7 +55,8 @@ MOST_COMPARED = 60
 #: What a reader needs to know of a run, and the words by which a document says it.
 _SAID = r"[\s:=|*]{1,6}"
 _CONDITIONS = {
-    "processor and cores": r"\bcores?\b|\bCPUs?\W{0,3}[:=|]|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
+    "processor and cores": r"\bcores\b|(?:\d|\b(?:single|dual|quad|one|two|four|eight))[ -]?(?:\w+[ -])?cores?\b"
+    r"|\bCPUs?\W{0,3}[:=|]|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
     r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核",
     "memory": r"\bRAM\b|ОЗУ|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"

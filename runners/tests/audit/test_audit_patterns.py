@@ -442,6 +442,21 @@ def test_each_condition_that_is_not_stated_is_named(left_out: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "cores"),
+    [
+        ("a 12-Core processor", True),
+        ("one core of a virtual machine", True),
+        ("8 physical cores", True),
+        ("ASP.NET Core 3.1", False),
+        ("the core of the server", False),
+    ],
+)
+def test_not_every_core_is_a_processors(said: str, cores: bool) -> None:
+    text = f"# Report\n\nThe server was loaded for long.\nIt had 16 GB RAM, a warm-up and {said}.\n\n{HEALTHY}"
+    assert ("RUN006" not in remarks(text)) is cores
+
+
+@pytest.mark.parametrize(
     ("stated", "severity"),
     [
         ((), Severity.WARNING),

@@ -185,6 +185,13 @@ def test_go_wrk_is_read_and_not_taken_for_wrk() -> None:
     assert [each.tool for each in found.outputs] == ["go-wrk", "wrk2"]
 
 
+def test_another_programs_goroutines_are_no_go_wrk() -> None:
+    text = GO_WRK.replace("20000 requests in 4.95s, 2.10MB read", "20000 requests in 4.95sec").replace(
+        "/sec:", "/s(TPS):"
+    )
+    assert outputs_of(text_document(text)).outputs == ()
+
+
 def test_lists_of_go_wrks_lines_are_its_outputs() -> None:
     lines = "".join(f"- {line}\n" for line in GO_WRK.replace("4.95s", "4.950123456s").splitlines()[2:])
     first, second = outputs_of(text_document(f"## One\n\n{lines}\n## Two\n\n{lines}")).outputs
