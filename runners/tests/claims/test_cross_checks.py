@@ -19,10 +19,10 @@ from runners.readers import write
 from runners.readers.columns import frame
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
-from runners.storage.run_folder import REFERENCE, RunFolder
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.history import history
 from runners.tests.fixtures.ladder_run import make_ladder
+from runners.tests.fixtures.references import reference
 from runners.tests.report import steps
 
 
@@ -82,7 +82,7 @@ def test_rate_steps_that_contradict_the_knee_are_named(tmp_path: Path) -> None:
 
 
 def test_the_profilers_own_share_above_a_twentieth_is_said_beside_shares() -> None:
-    run = read_run(RunFolder.open(REFERENCE / "03"))
+    run = reference("03")
     step = next(s for s in run.steps if s.name.endswith("-8670"))
     assert "31.6\u00a0%" in profile.beside(step)
     assert all("the profiler's own frames" in finding.sentence for finding in profile.where(step))
@@ -111,7 +111,7 @@ def test_a_drift_of_more_than_fivefold_is_a_factor() -> None:
 
 
 def test_a_store_that_costs_nothing_saves_storage_and_log() -> None:
-    run = read_run(RunFolder.open(REFERENCE / "01"))
+    run = reference("01")
     step = next(s for s in run.steps if s.name == "put-rocksdb-profiled")
     whole, parts = profile.store_share(step), [profile.share(step, "cpu", name) for name in ("storage", "log")]
     assert whole is not None and parts[0] is not None and parts[1] is not None
@@ -120,7 +120,7 @@ def test_a_store_that_costs_nothing_saves_storage_and_log() -> None:
 
 def test_frames_are_counted_between_treatments_of_one_engine_alone() -> None:
     """Two stores share no code: that all their frames differ says nothing. Of one engine they are counted."""
-    run = read_run(RunFolder.open(REFERENCE / "01"))
+    run = reference("01")
     alike = [
         dataclasses.replace(step, record=msgspec.structs.replace(step.record, engine="lsm", treatment=step.subject))
         for step in run.steps
