@@ -144,7 +144,9 @@ def test_the_share_of_a_tail_that_would_matter_is_that_of_the_table() -> None:
     [
         ({"profiler change": -0.05}, Verdict.INCONCLUSIVE),  # the lab's own, not a request's
         ({"profiler change": -0.05, "storage change": 0.01}, Verdict.INCONCLUSIVE),  # less than matters
-        ({"polling change": -0.03}, Verdict.YES),
+        ({"polling change": -0.03, "at most": 0.04}, Verdict.YES),
+        ({"storage change": 0.01, "at most": 0.015}, Verdict.NO),  # no room for more
+        ({"at most": 0.03}, Verdict.INCONCLUSIVE),
         ({}, Verdict.INCONCLUSIVE),
     ],
 )
@@ -154,4 +156,4 @@ def test_the_work_of_a_request_changes_where_a_share_of_its_own_moves(
     found = Finding("R01", Severity.NOTE, "LSM PUT, CPU samples.", {**evidence}, ("a",))
     run = reference("09")
     answer = changes_with_rate(Evidence(run, (found,)))
-    assert answer is not None and answer.verdict == verdict and bool(answer.needed) == (verdict != Verdict.YES)
+    assert answer is not None and answer.verdict == verdict and bool(answer.needed) == (verdict == Verdict.INCONCLUSIVE)
