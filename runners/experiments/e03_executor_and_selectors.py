@@ -64,7 +64,7 @@ def handed_over(quantity: str) -> Answering:
 
 def longer_queue(evidence: Evidence) -> Answer | None:
     """Does a longer queue refuse less of what does not fit?"""
-    pairs = executions.overloaded(evidence.run)
+    pairs = sorted(executions.overloaded(evidence.run), key=lambda pair: executions.queue_length(pair[1]))
     if len(pairs) < 2:
         return None
     parts = []

@@ -83,11 +83,17 @@ def test_rate_steps_that_contradict_the_knee_are_named(tmp_path: Path) -> None:
 
 def test_the_profilers_own_share_above_a_twentieth_is_said_beside_shares() -> None:
     run = reference("03")
-    step = next(s for s in run.steps if s.name.endswith("-8670"))
-    assert "31.6\u00a0%" in profile.beside(step)
-    assert all("the profiler's own frames" in finding.sentence for finding in profile.where(step))
-    assert check(run, "profiler's own share").ok is False
-    assert "14\u202f757/s of 89\u202f000/s" in check(run, "profiled loads").text
+    profiled = [step for step in run.steps if step.profiled]
+    own = {step.name: found.value for step in profiled if (found := profile.share(step, "cpu", profile.PROFILER))}
+    most = max(profiled, key=lambda step: own[step.name])
+    assert own[most.name] > profile.MUCH and write.percent(own[most.name]) in profile.beside(most)
+    assert all("the profiler's own frames" in finding.sentence for finding in profile.where(most))
+    found = check(run, "profiler's own share")
+    assert found.ok is False and write.percent(own[most.name]) in found.text
+    short = next(step for step in profiled if facts.achieved_rps(step) < 0.99 * facts.offered_rps(step))
+    rates = f"{write.rate(facts.achieved_rps(short))} of {write.rate(facts.offered_rps(short))}"
+    found = check(run, "profiled loads")
+    assert found.ok is False and rates in found.text
 
 
 def test_a_percentile_above_what_the_generator_kept_up_to_is_no_headline_and_not_compared(run: Run) -> None:
@@ -115,7 +121,7 @@ def test_a_store_that_costs_nothing_saves_storage_and_log() -> None:
     step = next(s for s in run.steps if s.name == "put-rocksdb-profiled")
     whole, parts = profile.store_share(step), [profile.share(step, "cpu", name) for name in ("storage", "log")]
     assert whole is not None and parts[0] is not None and parts[1] is not None
-    assert whole.value >= parts[0].value + parts[1].value and whole.value == pytest.approx(0.244, abs=0.001)
+    assert whole.value >= parts[0].value + parts[1].value > max(each.value for each in parts if each is not None)
 
 
 def test_frames_are_counted_between_treatments_of_one_engine_alone() -> None:

@@ -106,10 +106,11 @@ def test_a_reference_answers_the_questions_of_its_experiment(number: str) -> Non
 
 
 def test_failures_of_a_dead_node_count_the_seconds_wholly_without_it() -> None:
-    """22.9 % counted the seconds in which the node died or was back but unused; 34.2 % fail without it."""
+    """A third of the keys fails; with the seconds in which the node died or was back but unused it would be less."""
     _, conclusion, _ = concluded("05")
     found = {each.question.key: each.answer for each in conclusion.answers}
-    assert found["sharded-death"].effect.startswith("34.2\u00a0%") and "34.2\u00a0%" in conclusion.answer
+    share = found["sharded-death"].effect.partition(" of ")[0]
+    assert 30 < float(share.removesuffix("\u00a0%")) < 37 and share in conclusion.answer
     assert found["copies-death"].verdict == Verdict.NO
 
 
