@@ -84,7 +84,7 @@ def test_rate_steps_that_contradict_the_knee_are_named(tmp_path: Path) -> None:
 def test_the_profilers_own_share_above_a_twentieth_is_said_beside_shares() -> None:
     run = reference("03")
     profiled = [step for step in run.steps if step.profiled]
-    own = {step.name: found.value for step in profiled if (found := profile.share(step, "cpu", profile.PROFILER))}
+    own = {step.name: part.value for step in profiled if (part := profile.share(step, "cpu", profile.PROFILER))}
     most = max(profiled, key=lambda step: own[step.name])
     assert own[most.name] > profile.MUCH and write.percent(own[most.name]) in profile.beside(most)
     assert all("the profiler's own frames" in finding.sentence for finding in profile.where(most))
