@@ -40,6 +40,8 @@ LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants 
 LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a time or a count of something
 BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
 _CALL = re.compile(r"(?P<call>[\w./-]+\.(?:sh|bat|ps1|py|bash))\s+(?P<first>\d{1,9})\s+(?P<second>\d{1,9})(?!\w)")
+_CHARACTER = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
+_BESIDE_CHARACTERS = re.compile(rf"(?<={_CHARACTER})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?={_CHARACTER})")
 _HEADING = re.compile(r"^\s*(#{1,6})\s+(.*?)\s*#*\s*$")
 _BEFORE = re.compile(
     r"\b(?:before|baseline|old|до|vorher|avant|antes)\b|(?:优化|改造|改进|修改)\w{0,6}(?:之|以)?前"
@@ -70,6 +72,11 @@ class Stated:
     rates_rps: tuple[float, ...]
     words: str
     line: int
+
+
+def spaced(text: str) -> str:
+    """Set names and numbers apart from the characters around them, in languages that write no spaces."""
+    return _BESIDE_CHARACTERS.sub(" ", text)
 
 
 def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:

@@ -26,7 +26,7 @@ from runners.readers.percentile_tables import Column
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
 _TOOLS = {
-    name: re.compile(pattern)
+    name: re.compile(pattern, re.ASCII)  # a name may stand between characters of a language without spaces
     for name, pattern in {
         "k6": r"(?i)\bk6\b|\bhttp_req_duration\b|\b\d+ ?VUs?\b|\bVUs?:? \d",
         "autocannon": r"(?i)\bautocannon\b",
@@ -51,7 +51,8 @@ _TOOLS = {
 #: A command that runs a tool, by which the one that made the figures is known where a document names several.
 _CALLED = re.compile(
     r"(?<![\w/.-])(?P<tool>wrk2?|ab|hey|oha|bombardier|autocannon|siege|rewrk|go-wrk|k6|vegeta|locust|artillery|jmeter)"
-    r"\s+(?:run\b|attack\b|quick\b|-{1,2}[a-zA-Z]|https?://)"
+    r"\s+(?:run\b|attack\b|quick\b|-{1,2}[a-zA-Z]|https?://)",
+    re.ASCII,
 )
 _NAME = {name.lower(): name for name in _TOOLS}
 _BY_RATE = re.compile(
@@ -87,7 +88,7 @@ _VALUE = re.compile(
     rf"\s?(?P<unit>%|{_RATE_UNIT}|{_TIME_UNIT})?{_COUNTED}?(?P<rest>\s*\([^()]*\)|\s+\D*)?$",
     re.IGNORECASE,
 )
-_UNIT_IN_NAME = re.compile(rf"[(\[,]\s*({_TIME_UNIT})\s*[)\]]?\s*$")
+_UNIT_IN_NAME = re.compile(rf"[(\[,\uff08]\s*({_TIME_UNIT})\s*[)\]\uff09]?\s*$|[\s_](ms|us|µs|мс)$")
 _OF_LATENCY = re.compile(
     r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|задержк\w*|врем\w+"
     r"|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta|respuesta|overall|total"
@@ -115,7 +116,7 @@ _NAMES = (
             r"|^(?:http )?request rate$|^(?:初당 )?처리량$|^平均 ?(?:qps|rps|tps)$"
         ),
     ),
-    ("throughput", re.compile(r"^(?:throughput|пропускная способность|吞吐量)(?:\s?\((?:rps|qps|req/s)\))?$")),
+    ("throughput", re.compile(r"^(?:throughput|пропускная способность|吞吐量?)(?:\s?\((?:rps|qps|req/s)\))?$")),
     (
         "requests",
         re.compile(
@@ -162,6 +163,7 @@ _NO_MEASUREMENT = re.compile(
 #: Headings and captions of what is to be run; a rate alone in a table below them is the one to be offered.
 _PLANNED = re.compile(
     r"(?i)\b(?:scenarios?|config\w*|parameters?|phases?|stages?|plans?|setup|settings|profiles?|options|workloads?"
+    r"|rate[- ]limit\w*|quotas?|tiers?|pricing"
     r"|сценари\w+|параметр\w*|профил\w+|escenarios?|cenários?|configura\w+)\b|配置|场景|参数|시나리오|설정|設定|シナリオ"
 )
 _OTHER_METRIC = re.compile(
@@ -176,7 +178,7 @@ _KEPT = re.compile(r"^\s*(?P<label>[^|:]{0,48}?)\s*Requests/sec:\s+(?P<rate>\d{1
 _COMMAND = re.compile(r"(?<![\w-])(?P<command>(?:[\w.]+/)*wrk2?(?:\s+-{1,2}[a-zA-Z][^\s`]*(?:\s+\d\w*)?)+[^`]*)")
 _LISTED = re.compile(
     r"^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:=\u2013\u2014-]+"
-    rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d{{1,9}}(?:\.\d{{1,4}})?)\s?(?:{_RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
+    rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{_RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
     re.IGNORECASE,
 )
 #: Figures in one line, behind what they are of: `- GET /a: p50 4ms, p99 7ms`.
@@ -186,7 +188,7 @@ _INLINE = re.compile(
     re.IGNORECASE,
 )
 LEAST_KEPT = 2  # one may be quoted for any reason
-LEAST_LISTED = 3  # names with a rate
+LEAST_LISTED = 2  # names with a rate, one below the other
 NEAR_LINES = 30  # tables further apart are of two runs
 LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
@@ -299,7 +301,7 @@ def _listed(lines: Sequence[Line]) -> list[_Run]:
     for line in (*lines, Line(-1, "")):
         match = _LISTED.match(line.text) if len(line.text) <= LONGEST_LINE else None
         if match and not _NO_MEASUREMENT.search(line.text):
-            rate = {"rate": float(match["rate"].replace(",", ""))}
+            rate = {"rate": float(match["rate"].replace(",", "")) * (1000 if match["kilo"] else 1)}
             together.append(_Run(match["label"].strip("*_` :"), line.number, line.number, line.cell, rate))
             continue
         if len({run.label for run in together}) == len(together) >= LEAST_LISTED:
@@ -355,7 +357,7 @@ def figure_name(text: str) -> tuple[str, float | None] | None:
     """Understand what a figure is called, and the microseconds of the unit that its name holds."""
     name = _plain(text)
     unit = _UNIT_IN_NAME.search(name)
-    scale = _UNITS_US[unit[1]] if unit else None
+    scale = _UNITS_US[unit[1] or unit[2]] if unit else None
     name = (name[: unit.start()] if unit else name).strip(" :")
     name = _ASIDE.sub("", name).strip(" :")
     for key, pattern in _NAMES:
@@ -371,7 +373,7 @@ def figure_name(text: str) -> tuple[str, float | None] | None:
     for key, pattern in _STATISTICS:
         if pattern.match(rest):
             return ("p:0.5" if key == "median" else key), scale
-    return None
+    return next(filter(None, map(figure_name, name.split(" / "))), None) if " / " in name else None
 
 
 def _plain(text: str) -> str:
@@ -459,7 +461,10 @@ def _is_row(text: str) -> bool:
 
 
 def _table(lines: Sequence[Line], caption: str, bare: bool) -> Iterator[_Run]:
-    rows = [(line, [cell.strip() for cell in clean(line.text).strip().strip("|").split("|")]) for line in lines]
+    bars = [
+        (line, clean(line.text).strip().removeprefix("|").removesuffix("|")) for line in lines
+    ]  # a cell may be empty
+    rows = [(line, [cell.strip() for cell in text.split("|")]) for line, text in bars]
     rows = [(line, cells) for line, cells in rows if not _RULE.match("|".join(cells))]
     if len(rows) < LEAST_FIGURES:
         return
@@ -489,7 +494,7 @@ def _table(lines: Sequence[Line], caption: str, bare: bool) -> Iterator[_Run]:
         unit = _UNIT_IN_NAME.search(title)
         run = _Run(label, first.number, lines[-1].number, first.cell)
         for _, cells, (name, scale) in down:
-            in_head = scale or (_UNITS_US[unit[1]] if unit else None)
+            in_head = scale or (_UNITS_US[unit[1] or unit[2]] if unit else None)
             if index < len(cells) and (read := _value(cells[index], name, in_head)):
                 run.figures.setdefault(*read)
         if run.figures:

@@ -88,7 +88,7 @@ def _conditions(group: Group) -> Iterator[Seen]:
     if not is_report(first) or first.entry:
         return  # an index beside the file is ours, and says it elsewhere
     urls = "\n".join(filter(None, (output.report.url for output in group)))
-    text = "\n".join(line.text for line in first.prose) + f"\n{urls}"
+    text = context.spaced("\n".join(line.text for line in first.prose)) + f"\n{urls}"
     wanted = [*_CONDITIONS, *(_OF_THE_JVM if _JVM.search(text) else ())]
     missing = [name for name in wanted if not _STATED[name].search(text)]
     if missing:

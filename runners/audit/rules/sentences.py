@@ -153,7 +153,7 @@ def sentences(prose: Sequence[Line]) -> list[Sentence]:
     for line in prose:
         if len(line.text) > context.LONGEST_LINE:
             continue  # nobody wrote that as prose
-        text = context.ADDRESS.sub("", line.text).strip().rstrip("\\").strip()
+        text = context.spaced(context.ADDRESS.sub("", line.text)).strip().rstrip("\\").strip()
         if part and (_ALONE.match(line.text) or line.number > last + 1 or part.lstrip().startswith(("#", "|"))):
             found.append(Sentence(begin, part.strip()))
             part = ""

@@ -124,7 +124,11 @@ def read(prose: Sequence[Line]) -> Iterator[Table]:
             rows.append(line)
         if rows and (after.text.count("|") < 2 or after.number > line.number + 1):
             found = [
-                (row.number, tuple(cell.strip() for cell in row.text.strip().strip("|").split("|"))) for row in rows
+                (
+                    row.number,
+                    tuple(cell.strip() for cell in row.text.strip().removeprefix("|").removesuffix("|").split("|")),
+                )
+                for row in rows
             ]
             found = [row for row in found if not _RULE.match("|".join(row[1]))]
             if len(found) > 1:

@@ -476,6 +476,7 @@ def test_who_states_most_conditions_is_not_blamed_for_the_rest(stated: tuple[str
     "said",
     [
         "服务器 8核，内存: 16G，压测前先预热，压测机和服务器是同一台机器。",
+        "使用M1芯片16GB内存压测，预热后在localhost运行。",
         "서버는 4코어, 메모리 8GB, 예열 후 로컬에서 측정했다.",
         "サーバーは 2コア、メモリ 4GB。ウォームアップの後、同じマシンで測った。",
         "El servidor tiene 4 núcleos, memoria: 8 GB; calentamiento previo, en la misma máquina.",

@@ -113,6 +113,14 @@ def test_each_row_is_a_run_where_the_figures_are_the_head() -> None:
     assert "500" in second.label
 
 
+def test_a_row_that_begins_with_an_empty_cell_keeps_its_columns() -> None:
+    table = "| Query | Server | Requests/sec | Latency (ms) |\n|---|---|---|---|\n|| [One] | `2,092.70` | `4.5` |\n"
+    (output,) = outputs(f"# Servers\n\nLoaded by wrk.\n\n{table}")
+    assert (output.label.partition(" (")[0], output.report.requests_per_s) == ("[One]", 2_092.7)
+    assert output.report.latency is not None
+    assert output.report.latency.mean == 4_500
+
+
 def test_each_column_is_a_run_and_a_change_is_none() -> None:
     first, second = outputs(COLUMNS)
     assert [first.report.requests_per_s, second.report.requests_per_s] == [36_387, 6_985]
@@ -166,6 +174,11 @@ def test_who_gives_the_share_of_successes_gives_that_of_errors(said: str, share:
 def test_errors_that_are_a_share_are_errors_and_none_is_none() -> None:
     assert "ERR001" in codes(KOREAN)
     assert "ERR001" not in codes(KOREAN.replace("15.5%", "0.00%"))
+
+
+def test_a_tool_is_named_between_characters_without_spaces() -> None:
+    (output,) = outputs(f"# 压测\n\n使用wrk压测接口\n\n{ONE.partition('once.')[2]}")
+    assert output.tool == "wrk"
 
 
 def test_virtual_users_alone_are_those_of_k6() -> None:
@@ -246,11 +259,12 @@ def test_rates_alone_are_runs_of_the_command_that_the_document_holds() -> None:
     assert outputs(RATES.replace(" -t12 -c100 -d30s http://host/", "")) == ()
     assert outputs(RATES.replace("| 2. | Two | 40k | 9 MB |\n", "")) == ()
     assert outputs(RATES.replace("# Frameworks", "# Scenarios")) == ()
+    assert outputs(RATES.replace("# Frameworks", "# Rate limiting")) == ()
 
 
 def test_a_list_of_names_with_rates_is_one_of_runs() -> None:
     said = "# Frameworks\n\nEach by `wrk -t2 -c4 http://host/`:\n\n"
-    listed = "- [One](https://one) - 12,345.5 req/sec\n- Two: 9000 req/s\n- **Three** 800 req/s (slow)\n"
+    listed = "- [One](https://one) - 12,345.5 req/sec\n- Two: 9000 req/s\n- **Three** 0.8k req/s (slow)\n"
     first, second, third = outputs(f"{said}{listed}")
     assert [each.report.requests_per_s for each in (first, second, third)] == [12_345.5, 9_000, 800]
     assert (second.label, third.label) == ("Two", "Three")
@@ -343,6 +357,11 @@ def test_tables_beside_an_output_are_no_runs() -> None:
         ("**Requests/sec**", "rate"),
         ("Запросов в секунду", "rate"),
         ("Процент ошибок", "errors"),
+        ("p(95) ms", "p:0.95"),
+        ("p50_ms", "p:0.5"),
+        ("99%ile\uff08ms\uff09", "p:0.99"),
+        ("RPS / пропускная способность", "rate"),
+        ("Success rate", "success"),
         ("VUs", "connections"),
         ("p(95) < 300", None),
         ("Redis GET P95", None),
