@@ -115,6 +115,11 @@ def overloaded(run: Run) -> list[tuple[Step, Step]]:
     return pairs
 
 
+def queue_length(step: Step) -> int:
+    """The length of a pool's queue, by which its setting ends."""
+    return int(step.subject.rpartition("-")[2])
+
+
 def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
     for low, high in pairs:
         refused = meets.refused_share(high)

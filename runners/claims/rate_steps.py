@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from runners.analysis import facts, tail_attribution
 from runners.analysis.finding import Anchor, Finding
+from runners.analysis.intervals import difference
 from runners.claims import profile
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Claims
@@ -75,18 +76,25 @@ def analyse(run: Run) -> Claims | None:
 
 
 def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
-    """Find categories whose share differs between the lowest and highest profiled rate by more than their intervals."""
+    """Find categories whose share differs between the lowest and highest profiled rate by more than their intervals.
+
+    Beside these, `at most` is the largest change that the interval of any category leaves room for, the profiler's own
+    share aside.
+    """
     first = ladder.steps[0]
     steps = profiled_rate_steps(run, first.workload, first.subject)
     steps = [step for step in steps if not profile.shares_of(step, event).empty]
     if len(steps) < 2:
         return
     low, high = steps[0], steps[-1]
-    moved = []
+    moved, most = [], 0.0
     for category in profile.shares_of(low, event)["category"]:
         a, b = profile.share(low, event, str(category)), profile.share(high, event, str(category))
         if a and b and a.apart_from(b):
             moved.append((abs(a.value - b.value), str(category), a, b))
+        if a and b and category != profile.PROFILER:
+            change = difference(b, a)
+            most = max(most, change.high, -change.low)
     moved.sort(key=lambda each: (-each[0], each[1]))
     rates = f"from {write.rate(facts.offered_rps(low))} to {write.rate(facts.offered_rps(high))}"
     what = profile.EVENT_NAMES.get(event, event)
@@ -100,6 +108,7 @@ def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
     if not parts:
         text = f"{name}, {what}: no category's share changes {rates} by more than its interval"
     evidence: dict[str, write.Value] = {"low_rps": facts.offered_rps(low), "high_rps": facts.offered_rps(high)}
+    evidence["at most"] = most
     evidence |= {f"{category} change": b.value - a.value for _, category, a, b in moved}
     place = anchor(first.workload, event)
     yield Finding("R01", Severity.NOTE, write.sentence(text), evidence, (low.name, high.name), place)

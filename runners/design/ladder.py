@@ -44,8 +44,8 @@ class LadderSize:
     `probe_s` are the seconds of a short step of the search, `probe_warmup_s` those before each longer step at a rate.
     `shares` are the rates, `profiled` those that are measured once more with the profiler, None: each of them. Of the
     published rates that are within reach at most `published` are offered too, those nearest to the knee, for
-    `published_s`: what is compared with a published run lasts as long as that did. A search of several servers divides
-    its minutes among so many `starts`.
+    `published_s`: what is compared with a published run lasts as long as that did. Those with the profiler last
+    `profiled_s`. A search of several servers divides its minutes among so many `starts`.
     """
 
     knee_minutes: float
@@ -57,6 +57,7 @@ class LadderSize:
     precision: float = 0.05
     published: int = 99
     starts: int = 1
+    profiled_s: float | None = None  # None: as the others
     published_s: float | None = None  # None: as the others
 
 
@@ -67,7 +68,7 @@ def most_again(steps: int) -> int:
 
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
-    "quick": LadderSize(0.4, 0.5, 0.5, (0.4, 0.8, 1.2), None, 2.2, precision=0.15, published=1),
+    "quick": LadderSize(0.4, 0.5, 0.5, (0.4, 0.8, 1.2), (0.4, 0.8), 2.2, precision=0.15, published=1, profiled_s=11.0),
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
 }
 
@@ -244,6 +245,7 @@ class Ladder:
     published_s: float | None = None
     profile: tuple[str, ...] = ()
     profiled: tuple[float, ...] | None = ()
+    profiled_s: float | None = None
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -271,7 +273,8 @@ class Ladder:
         """The rate step at this rate once more, with the profiler."""
         name = step_name(PROFILED_RATE_STEP, self.ladder, f"{rps:.0f}")
         rate = Rate(rps, "a rate step of a ladder, once more with the profiler")
-        trial = Trial(name, PROFILED_RATE_STEP, self.workload, rate, self.shape, self.profile)
+        shape = replace(self.shape, duration_s=self.profiled_s or self.shape.duration_s)
+        trial = Trial(name, PROFILED_RATE_STEP, self.workload, rate, shape, self.profile)
         return self.server.session(trial)
 
     @property
@@ -354,5 +357,5 @@ class AroundTheKnee:
             name, title, server, Shape(self.connections, 1, size.step_s, size.probe_warmup_s), search=search,
             shares=size.shares, like=like, objective=self.objective, published=self.published,
             most_published=size.published, published_s=size.published_s, profile=self.profile, profiled=size.profiled,
-            questions=self.questions,
+            profiled_s=size.profiled_s, questions=self.questions,
         )  # fmt: skip

@@ -53,13 +53,11 @@ Say = Callable[[str], None]
 
 def search(block: KneeSearch, say: Say) -> Requests:
     """Ask for the closed loop on each server, then for the loads of the search, in each start of all servers."""
-    sought: list[_Sought] = []
+    sought = [_Sought(each, block) for each in block.servers]
     for start in range(1, block.starts + 1):
-        closed_rps = []
-        for server in block.started(start):
+        for each, server in zip(sought, block.started(start), strict=True):
             (closed,) = yield Request(block.warm_up(server))
-            closed_rps.append(facts.achieved_rps(closed))
-        sought = sought or [_Sought(each, block, rps) for each, rps in zip(block.servers, closed_rps, strict=True)]
+            each.begin(facts.achieved_rps(closed))
         yield from _search(block, sought, start, say)
 
 
@@ -79,7 +77,8 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
         if closed is not None:
             knee = None
             if block.search:
-                sought = _Sought(block.server, block.search, facts.achieved_rps(closed))
+                sought = _Sought(block.server, block.search)
+                sought.begin(facts.achieved_rps(closed))
                 yield from _search(block.search, [sought], 1, say)
                 knee = sought.answer or knees.estimate((), block.search.objective)
             base = _base(knee, closed)
@@ -104,20 +103,25 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
 
 @dataclass(slots=True)
 class _Sought:
-    """One server of a search, in all its starts: what was measured on it, and the rates of its next load."""
+    """One server of a search, in all its starts: what was measured on it, and the rates of its next load.
+
+    `closed_rps`: what its last start reached in a closed loop.
+    """
 
     server: WarmServer
     block: KneeSearch
-    closed_rps: float
+    closed_rps: float = 0.0
     rates: list[float] = field(default_factory=list)
     loads: list[Step] = field(default_factory=list)
     steps: list[RateStep] = field(default_factory=list)
     answer: Answer | None = None
 
-    def __post_init__(self) -> None:
-        block = self.block
-        first = knees.first_rates(self.closed_rps, BATCH)
-        self.rates = [min(max(rps, block.low_rps), block.high_rps) for rps in first]
+    def begin(self, closed_rps: float) -> None:
+        """Begin a start. It goes on with the rates of the one before, unless this one reaches far more or far less."""
+        self.closed_rps = closed_rps
+        first = knees.first_rates(closed_rps, BATCH)
+        if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
+            self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
     def next_load_fits(self, start: int) -> bool:
         """Whether a start has had no load, or its knee is not known yet and the budget has time for one more."""

@@ -63,8 +63,8 @@ def handed_over(quantity: str) -> Answering:
 
 
 def longer_queue(evidence: Evidence) -> Answer | None:
-    """Does a longer queue answer more of what does not fit?"""
-    pairs = executions.overloaded(evidence.run)
+    """Does a longer queue refuse less of what does not fit?"""
+    pairs = sorted(executions.overloaded(evidence.run), key=lambda pair: executions.queue_length(pair[1]))
     if len(pairs) < 2:
         return None
     parts = []
@@ -74,7 +74,7 @@ def longer_queue(evidence: Evidence) -> Answer | None:
             f"{facts.engine_name(high.subject)}: {write.percent(refused)} refused, p99 {facts.latency_text(high, 0.99)}"
         )
     shares = [meets.refused_share(high) for _, high in pairs]
-    verdict = Verdict.YES if shares[-1] < shares[0] and not facts.fell_short(pairs[-1][1]) else Verdict.NO
+    verdict = Verdict.YES if shares[-1] < shares[0] else Verdict.NO
     return Answer(verdict, write.listed(parts), "one load each", finding=evidence.first("E03"))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.analysis.finding import Finding
-from runners.claims import interleaved, questions
+from runners.claims import interleaved, profile, questions
 from runners.claims.climbing import ladders, rate_interval
 from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding, of_rule, verdict_of
 from runners.claims.rate_steps import taken_at
@@ -30,12 +30,12 @@ SHARE_MARGIN = 0.02
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The load of a server that was just started, the same on the warm one, then a ladder around each load's knee."""
     size = SIZES[str(asked["size"])]
-    connections, profile = int(asked["connections"]), listed(asked["profile"])
+    connections, events = int(asked["connections"]), listed(asked["profile"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
 
     def ladder(name: str, title: str, workload: Workload, setting: Setting) -> Block:
         return AroundTheKnee(
-            LADDERS[size.name], objective, connections, with_rates(workload.published_rates), profile,
+            LADDERS[size.name], objective, connections, with_rates(workload.published_rates), events,
             ("rates", "shares", "45k", "beyond"),
         ).of(name, f"{title}: the knee, and rates around it", WarmServer(setting, workload, size))  # fmt: skip
 
@@ -48,7 +48,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             size,
             rate_rps=float(asked["rate_rps"]),
             connections=connections,
-            profile=profile,
+            profile=events,
             cold=cold,
             questions=("flush-tail", "compaction-tail", "cold"),
         )
@@ -110,7 +110,10 @@ def cold_start(finding: Finding) -> Answer:
 
 
 def changes_with_rate(evidence: Evidence) -> Answer | None:
-    """Does the work of a request change with the rate? The profiler's own share does, and is no work of a request."""
+    """Does the work of a request change with the rate? The profiler's own share does, and is no work of a request.
+
+    No where the intervals leave no category room for a change that matters.
+    """
     found = [f for f in evidence.all("R01") if "CPU" in f.sentence]
     if not found:
         return None
@@ -118,10 +121,13 @@ def changes_with_rate(evidence: Evidence) -> Answer | None:
         (abs(number(f, name)), f)
         for f in found
         for name in f.evidence
-        if name.endswith(" change") and not name.startswith("profiler")
+        if name.endswith(" change") and not name.startswith(profile.PROFILER)
     ]
     basis = f"{len(found)} ladders, profiled at each rate"
     most, finding = max(changes, key=lambda each: each[0], default=(0.0, found[0]))
+    if (bound := max(number(f, "at most") for f in found)) < SHARE_MARGIN:
+        text = f"no category of a request's work changes by more than {write.percent(bound)} of the samples"
+        return Answer(Verdict.NO, text, basis, "", finding)
     if most < SHARE_MARGIN:
         text = "no category of a request's work is seen to change by more than "
         text += f"{write.percent(SHARE_MARGIN)} of the samples"

@@ -18,7 +18,8 @@ from runners.design.campaign import read_campaign
 from runners.design.target import read_target
 from runners.errors import PlanError
 from runners.tests.cli.test_commands import RUN
-from runners.tests.cli.test_commands import folder as folder  # the fixture
+from runners.tests.cli.test_commands import folder as folder  # a fixture
+from runners.tests.cli.test_commands import named as named  # what it needs
 from runners.toolchain.tools import ROOT
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "runners" / "docs").glob("[a-z]*.md")))

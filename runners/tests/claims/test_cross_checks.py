@@ -19,10 +19,10 @@ from runners.readers import write
 from runners.readers.columns import frame
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
-from runners.storage.run_folder import REFERENCE, RunFolder
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.history import history
 from runners.tests.fixtures.ladder_run import make_ladder
+from runners.tests.fixtures.references import reference
 from runners.tests.report import steps
 
 
@@ -82,12 +82,18 @@ def test_rate_steps_that_contradict_the_knee_are_named(tmp_path: Path) -> None:
 
 
 def test_the_profilers_own_share_above_a_twentieth_is_said_beside_shares() -> None:
-    run = read_run(RunFolder.open(REFERENCE / "03"))
-    step = next(s for s in run.steps if s.name.endswith("-8670"))
-    assert "31.6\u00a0%" in profile.beside(step)
-    assert all("the profiler's own frames" in finding.sentence for finding in profile.where(step))
-    assert check(run, "profiler's own share").ok is False
-    assert "14\u202f757/s of 89\u202f000/s" in check(run, "profiled loads").text
+    run = reference("03")
+    profiled = [step for step in run.steps if step.profiled]
+    own = {step.name: part.value for step in profiled if (part := profile.share(step, "cpu", profile.PROFILER))}
+    most = max(profiled, key=lambda step: own[step.name])
+    assert own[most.name] > profile.MUCH and write.percent(own[most.name]) in profile.beside(most)
+    assert all("the profiler's own frames" in finding.sentence for finding in profile.where(most))
+    found = check(run, "profiler's own share")
+    assert found.ok is False and write.percent(own[most.name]) in found.text
+    short = next(step for step in profiled if facts.achieved_rps(step) < 0.99 * facts.offered_rps(step))
+    rates = f"{write.rate(facts.achieved_rps(short))} of {write.rate(facts.offered_rps(short))}"
+    found = check(run, "profiled loads")
+    assert found.ok is False and rates in found.text
 
 
 def test_a_percentile_above_what_the_generator_kept_up_to_is_no_headline_and_not_compared(run: Run) -> None:
@@ -111,16 +117,16 @@ def test_a_drift_of_more_than_fivefold_is_a_factor() -> None:
 
 
 def test_a_store_that_costs_nothing_saves_storage_and_log() -> None:
-    run = read_run(RunFolder.open(REFERENCE / "01"))
+    run = reference("01")
     step = next(s for s in run.steps if s.name == "put-rocksdb-profiled")
     whole, parts = profile.store_share(step), [profile.share(step, "cpu", name) for name in ("storage", "log")]
     assert whole is not None and parts[0] is not None and parts[1] is not None
-    assert whole.value >= parts[0].value + parts[1].value and whole.value == pytest.approx(0.244, abs=0.001)
+    assert whole.value >= parts[0].value + parts[1].value > max(each.value for each in parts if each is not None)
 
 
 def test_frames_are_counted_between_treatments_of_one_engine_alone() -> None:
     """Two stores share no code: that all their frames differ says nothing. Of one engine they are counted."""
-    run = read_run(RunFolder.open(REFERENCE / "01"))
+    run = reference("01")
     alike = [
         dataclasses.replace(step, record=msgspec.structs.replace(step.record, engine="lsm", treatment=step.subject))
         for step in run.steps

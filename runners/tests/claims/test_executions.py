@@ -18,6 +18,7 @@ from runners.design.ladder import seconds_of_a_batch
 from runners.design.parameter import validate
 from runners.design.report_3 import EXECUTIONS, LADDERS, OVERLOAD_SHARES, get, put, queues
 from runners.design.shape import SIZES, Shape
+from runners.experiments.e03_executor_and_selectors import longer_queue
 from runners.experiments.registry import blocks_of, planned_s
 from runners.readers.published import names
 from runners.readers.reading import read_run
@@ -90,6 +91,18 @@ def test_a_queue_that_is_offered_too_much_tells_its_refusals(tmp_path: Path) -> 
     )
     (queue,) = (finding for finding in conclude(read_run(folder), {}).findings if finding.code == "E03")
     assert queue.evidence["refused"] == 0.2 and "20.0\u00a0% are refusals" in queue.sentence
+
+
+def test_a_longer_queue_refuses_less_though_it_answers_no_more(tmp_path: Path) -> None:
+    folder = None
+    for name, refused in zip((each.name for each in queues("quick")), (600, 0, 0), strict=True):
+        folder = make_ladder(
+            tmp_path, (800.0, 1_500.0), searched=False, name=f"put-{name}", subject=name, knee_rps=1_000.0,
+            refused=refused, into=folder,
+        )  # fmt: skip
+    assert folder is not None
+    answer = longer_queue(Evidence(read_run(folder), ()))
+    assert answer is not None and answer.verdict == Verdict.YES and "20.0\u00a0% refused" in answer.effect
 
 
 def test_both_reports_show_the_knees_side_by_side(tmp_path: Path) -> None:

@@ -27,16 +27,16 @@ def steps() -> list[Step]:
 def test_every_store_fills_about_as_fast_as_it_took_the_load_before(steps: list[Step]) -> None:
     loads = [step for step in steps if step.kind != FILL]
     fills = {step.subject: achieved_rps(step) for step in steps if step.kind == FILL}
-    assert set(fills) == set(STORES)
-    for name, took_rps in fills.items():
-        expected_rps = writes_rps(loads, name, STORES[name].engine)
+    stores = set(fills) & set(STORES)
+    assert len(stores) >= 2
+    for name in stores:
+        took_rps, expected_rps = fills[name], writes_rps(loads, name, STORES[name].engine)
         assert expected_rps is not None and 0.2 < took_rps / expected_rps < 2, name
-    assert any(not 0.5 < took_rps / FILL_RPS < 2 for took_rps in fills.values()), "the plan would do as well"
 
 
-def test_a_fill_that_was_slower_than_the_load_is_what_the_next_one_is_expected_to_be(steps: list[Step]) -> None:
-    filled = {step.subject: achieved_rps(step) for step in steps if step.kind == FILL}
-    assert writes_rps(steps, "lsm", "lsm") == filled["lsm"]
+def test_the_slowest_that_a_store_took_writes_is_what_its_next_fill_is_expected_to_be(steps: list[Step]) -> None:
+    took = [achieved_rps(step) for step in steps if step.subject == "lsm"]
+    assert len(took) > 2 and writes_rps(steps, "lsm", "lsm") == min(took) < max(took)
 
 
 def test_another_setting_of_an_engine_is_expected_to_fill_alike(steps: list[Step]) -> None:

@@ -48,25 +48,37 @@ def examples(command: click.Command) -> list[list[str]]:
 ALL = [(name, words) for name, command in lab.commands.items() for words in examples(command)]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what the examples name, which is the current one."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the examples name."""
+    root = tmp_path_factory.mktemp("named")
     for name in ("target.yaml", "a.yaml", "b.yaml"):
-        command = ["init", "--output", name, "--command", "", "--url", "http://127.0.0.1:1", "--path", "/"]
+        command = ["init", "--output", str(root / name), "--command", "", "--url", "http://127.0.0.1:1", "--path", "/"]
         assert CliRunner().invoke(lab, command).exit_code == 0
-    Path("campaign.yaml").write_text("runs:\n  one: {measure: '01', settings: {size: smoke}}\n", encoding="utf-8")
+    campaign = "runs:\n  one: {measure: '01', settings: {size: smoke}}\n"
+    (root / "campaign.yaml").write_text(campaign, encoding="utf-8")
     published = next(ROOT.glob("data/published/report-1/*.txt"))
+    (root / "docs").mkdir()
     for name in ("before.txt", "after.txt", "report.md", "docs/load.txt"):
-        Path(name).parent.mkdir(exist_ok=True)
-        shutil.copy(published, name)
+        shutil.copy(published, root / name)
     for run in (RUN, RUN.replace("smoke", "quick"), "data/runs/01-20260102T000000Z-quick-0a1b"):
-        shutil.copytree(REFERENCE / "01", run)
+        shutil.copytree(REFERENCE / "01", root / run)
+    return root
+
+
+@pytest.fixture
+def folder(named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that folder, which is the current one."""
+    shutil.copytree(named, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize(("name", "words"), ALL, ids=[shlex.join(words) for _, words in ALL])
-def test_an_example_of_a_help_can_be_read(name: str, words: list[str], folder: Path) -> None:
+def test_an_example_of_a_help_can_be_read(
+    name: str, words: list[str], named: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(named)
     assert words[:2] == ["lab", name]
     with CliRunner().isolation(input="\n\n\n"):  # the answers to what `lab init` asks
         lab.commands[name].make_context(name, words[2:])

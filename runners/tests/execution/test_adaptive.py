@@ -238,6 +238,22 @@ def test_a_search_starts_all_servers_anew_and_goes_on_where_it_was_killed(bench:
     assert apart is not None and apart.low <= 1.5 <= apart.high and apart.high / apart.low < 1.4
 
 
+def test_a_start_that_reaches_far_less_is_offered_less_and_rests_at_less(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(setting: Setting, keep_data: bool = False, beside: bool = False) -> RunningServer:
+        if bench.machine.launched:
+            bench.machine.servers["lsm"] = Server(KNEE_RPS / 10)
+        return bench.machine.launch(setting)
+
+    monkeypatch.setattr(bench, "launch", launch)
+    steps = bench.session().run(dataclasses.replace(search(0.4, precision=0.3), starts=2))
+    by_start = {step.record.ladder.start: step.record.sweep for step in steps if step.record.ladder}
+    before, after = by_start[1], by_start[2]
+    assert before is not None and after is not None
+    assert max(after.rates) < min(before.rates) and after.rest_rps == pytest.approx(before.rest_rps / 10, rel=0.1)
+
+
 def test_a_ladder_measures_only_the_rates_that_are_missing(bench: Bench) -> None:
     bench.session().run(given(500, 1_000, workload=GET))
     assert bench.machine.filled == [("lsm", GET.filled_keys)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -77,9 +78,12 @@ def _order(**of: Any) -> Any:
 
 def listening(pid: int) -> set[str]:
     """The addresses at which a process and all that it started listen."""
-    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    found = (each for process in processes for each in process.net_connections("tcp"))
-    return {str(each.laddr.ip) for each in found if each.status == psutil.CONN_LISTEN}
+    found = set()
+    for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+            tcp = process.net_connections("tcp")
+            found |= {str(each.laddr.ip) for each in tcp if each.status == psutil.CONN_LISTEN}
+    return found
 
 
 def test_nothing_listens_beyond_the_loopback(fleet: Fleet) -> None:
@@ -144,7 +148,6 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
 
 
 def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "CONNECT_S", 5.0)
     with workers.local(1, tls, processes=False) as fleet:
         (host,) = fleet.hosts()
         assert host.address.startswith("tls://127.0.0.1:")
@@ -158,6 +161,7 @@ def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeyp
         other = Security.temporary()
         stranger = Path(tls.ca).parent / "stranger.pem"
         stranger.write_text(other.tls_client_cert + other.tls_client_key)
+        monkeypatch.setattr(workers, "CONNECT_S", 5.0)  # it is refused, however long it tries
         with pytest.raises(PlanError, match="does not answer"):
             workers.connected(scheduler, Tls(stranger, stranger, stranger))
 

@@ -31,7 +31,6 @@ child.wait()
 """
 LAB = """
 import sys, time
-from runners.tests.waiting import LIMIT_S, alive, gone, until
 from runners.process.supervisor import start
 child = start([sys.executable, "-c", "import time; time.sleep(120)"])
 print(child.pid, flush=True)
@@ -59,7 +58,7 @@ def test_a_child_is_stopped_and_its_exit_code_given() -> None:
 
 def test_the_exit_code_of_a_child_that_ends_by_itself() -> None:
     child = start([sys.executable, "-c", "raise SystemExit(7)"])
-    assert child.wait(10) == 7
+    assert child.wait(LIMIT_S) == 7
     assert child.wait_up_to(0)
 
 
@@ -164,7 +163,8 @@ def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     noted = tmp_path / "pid"
     with pytest.raises(subprocess.TimeoutExpired):
         finished([sys.executable, "-c", NOTING, str(noted)], timeout_s=2.0)
-    assert not noted.exists() or gone(int(noted.read_text()))
+    pid = noted.read_text() if noted.exists() else ""  # on a busy machine it was ended before it noted anything
+    assert not pid or gone(int(pid))
 
 
 def test_what_the_lab_waits_for_ends_with_it(tmp_path: Path) -> None:

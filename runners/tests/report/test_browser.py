@@ -5,11 +5,8 @@ Skipped without Chromium.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -20,6 +17,7 @@ from runners.readers.reading import read_step
 from runners.report import flamegraph
 from runners.storage.run_folder import RunFolder
 from runners.tests.chromium import CHROMIUM, FLAGS, NO_NAMES, Page, axe_source, browser, grave_findings
+from runners.tests.waiting import LIMIT_S
 
 OWN = re.compile(r"^https?://([\w-]+\.)*(google|googleapis|gvt1|gstatic)\.com[:/]")  # what the browser asks by itself
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
@@ -33,12 +31,12 @@ def visit(page: Path, scratch: Path, place: str = "") -> tuple[str, list[str]]:
         *FLAGS,
         NO_NAMES,
         f"--user-data-dir={scratch / 'profile'}",
-        "--timeout=4000",
+        f"--timeout={LIMIT_S * 1000:.0f}",
         f"--log-net-log={log}",
         "--dump-dom",
         page.as_uri() + place,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=2 * LIMIT_S, check=False)
     asked = set(re.findall(r'"url":"((?:https?|wss?|ftp):[^"]+)"', log.read_text(encoding="utf-8", errors="replace")))
     return done.stdout, sorted(url for url in asked if not OWN.match(url))
 
@@ -58,49 +56,30 @@ def test_the_report_asks_nothing_of_the_network(report: RunFolder, tmp_path: Pat
     assert re.search(rf'<details class="graph" id="{closed[-1]}" open', shown)
 
 
-def title_of(page: Path, scratch: Path, wanted: str) -> str:
-    """The title of a page once it matches `wanted`, or after twenty seconds, asked through the DevTools protocol."""
-    command = [str(CHROMIUM), *FLAGS, NO_NAMES, f"--user-data-dir={scratch / 'profile'}", "--remote-debugging-port=0"]
-    errors = scratch / "stderr.txt"
-    with errors.open("w", encoding="utf-8") as out:
-        browser = subprocess.Popen([*command, "--remote-allow-origins=*", page.as_uri()], stderr=out)
-    try:
-        title, until = "", time.monotonic() + 20
-        while not re.fullmatch(wanted, title) and time.monotonic() < until:
-            time.sleep(0.2)
-            found = re.search(r"listening on ws://([\d.:]+)/", errors.read_text(encoding="utf-8"))
-            if found:
-                with urllib.request.urlopen(f"http://{found[1]}/json", timeout=5) as answer:
-                    targets = [target for target in json.load(answer) if target["url"] == page.as_uri()]
-                title = targets[0]["title"] if targets else ""
-        return title
-    finally:
-        browser.terminate()
-        browser.wait(timeout=20)
-
-
 TRY = """
-<script>setTimeout(function () {
+<script>(function search() {
+  if (document.documentElement.dataset.drawn !== 'yes') { setTimeout(search, 20); return }
   var field = document.getElementById('q');
   field.value = 'read|write'; field.dispatchEvent(new Event('input'));
   var boxes = Array.from(document.querySelectorAll('#graph div'));
   var found = boxes.filter(function (box) { return box.className === 'found' });
   var matched = document.getElementById('about').textContent;
   found[0].click();
-  parent.postMessage([document.documentElement.dataset.drawn, matched, found.length < boxes.length,
-    found[0].style.width].join(' '), '*');
-}, 1500)</script></body>"""
+  parent.postMessage([matched, found.length < boxes.length, found[0].style.width].join(' '), '*');
+})()</script></body>"""
 
 
 def test_a_flame_graph_draws_searches_and_zooms_in_its_sandbox(report: RunFolder, tmp_path: Path) -> None:
     step = next(step for step in report.steps() if step.name == "put-rocksdb-profiled")
     frame = str(flamegraph(read_step(step), "cpu").iframe()).replace(escape("</body>"), escape(TRY))
-    page = tmp_path / "frame.html"
-    hear = "addEventListener('message', function (told) { document.title = 'told ' + told.data })"
+    path = tmp_path / "frame.html"
+    hear = "addEventListener('message', function (heard) { document.title = 'heard ' + heard.data })"
     html = f"<!DOCTYPE html><title>x</title><script>{hear}</script>{frame}"
-    page.write_text(html, encoding="utf-8")
-    wanted = r"told yes matched \d+\.\d+ % true 100%"
-    assert re.fullmatch(wanted, title_of(page, tmp_path, wanted))
+    path.write_text(html, encoding="utf-8")
+    with browser(tmp_path) as page:
+        page.open(path.as_uri())
+        assert page.holds("document.title.startsWith('heard')")
+        assert re.fullmatch(r"heard matched \d+\.\d+ % true 100%", page.run("document.title"))
 
 
 FOCUSED = "(document.activeElement.row || []).join()"

@@ -9,14 +9,11 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from runners.experiments.registry import questions_of
 from runners.report import style
 from runners.report.document import document
-from runners.report.references import concluded
-from runners.storage.run_folder import REFERENCE, RunFolder, runs
+from runners.tests.fixtures.references import KEPT, concluded
 from runners.tests.tiers import in_short
 
-KEPT = [folder.name for folder in runs(REFERENCE)]
 #: Boxes of letters have some room around what is printed.
 ROOM_PX = 2.0
 
@@ -47,7 +44,7 @@ def beyond_the_ends(figure: Figure) -> Iterator[Text]:
 
 @pytest.mark.parametrize("number", in_short(KEPT, ("03",)))
 def test_no_label_of_a_reports_figures_is_printed_over_another(number: str) -> None:
-    page = document(*concluded(RunFolder.open(REFERENCE / number), questions_of(number)))
+    page = document(*concluded(number))
     assert page.figures
     found = [f"{shown.anchor}: {pair}" for shown in page.figures for pair in overprinted(shown.picture)]
     assert found == []

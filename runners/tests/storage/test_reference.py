@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runners.audit.registry import PAGES
-from runners.experiments.registry import questions_of
+from runners.report import render
 from runners.report.references import (
     ANSWERED,
     AUDITED,
@@ -24,14 +25,14 @@ from runners.report.references import (
     with_findings,
     write_report,
 )
-from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, runs
+from runners.storage.run_folder import REFERENCE, RunFolder, StoreError
 from runners.tests.fixtures.first_screen import NUMBER, PICTURE, held_by, shown_of
 from runners.tests.fixtures.golden import Numbers, differences, numbers, read_golden
 from runners.tests.fixtures.ladder_run import make_ladder
+from runners.tests.fixtures.references import KEPT, concluded
 from runners.tests.tiers import in_short
 from runners.toolchain.tools import ROOT, shown
 
-KEPT = [folder.name for folder in runs(REFERENCE)]
 #: How the files of figures that have latency on an axis begin.
 OF_LATENCY = ("spectrum", "timeline", "cost", "ladder", "causes", "outages", "delay-curves")
 #: Experiment 00 is about floors, 09 about differences, 03 about knees.
@@ -98,7 +99,7 @@ ANALYSED = in_short(KEPT, ("00", "01", "05", "09"))
 
 @pytest.mark.parametrize("number", ANALYSED)
 def test_a_reference_analysed_again_gives_the_same_numbers(number: str) -> None:
-    assert differences(read_golden()[number], numbers(RunFolder.open(REFERENCE / number))) == []
+    assert differences(read_golden()[number], numbers(*concluded(number)[:2])) == []
 
 
 def test_every_reference_has_golden_numbers() -> None:
@@ -126,15 +127,16 @@ SOON_MADE = in_short(KEPT, TOLD_IN_FULL)
 
 @pytest.mark.parametrize("number", SOON_MADE)
 def test_a_reference_report_can_be_made_again_from_what_is_committed(number: str, tmp_path: Path) -> None:
+    run, conclusion, published = concluded(number)
     copy = RunFolder(tmp_path / number)
-    shutil.copytree(REFERENCE / number, copy.path)
+    shutil.copytree(run.folder.path, copy.path)
     before = copy.report_md.read_text(encoding="utf-8")
-    write_report(copy, questions_of(number))
-    assert copy.report_md.read_text(encoding="utf-8") == before
+    render(dataclasses.replace(run, folder=copy), conclusion, published)
+    assert copy.report_html.exists() and copy.report_md.read_text(encoding="utf-8") == before
 
 
 def test_no_path_of_a_machine_is_in_a_reference_result() -> None:
-    assert runs(REFERENCE)
+    assert KEPT
     home = str(Path.home())
     for path in REFERENCE.rglob("*"):
         if path.is_file():

@@ -15,6 +15,7 @@ import pytest
 
 from runners.design.target import foreign
 from runners.errors import ToolError
+from runners.process.supervisor import in_a_row
 from runners.toolchain import workshop
 from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import PACKAGE, ROOT, TRUEPACE
@@ -149,7 +150,7 @@ def test_a_wheel_measures_from_an_empty_folder(tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
     (folder / "server.py").write_text(SERVER, encoding="utf-8")
-    for name, port in (("a", 18_611), ("b", 18_612)):
+    for port, name in enumerate("ab", in_a_row(2)):
         command = f"{python} server.py {port}"
         written = lab(environment, folder, "init", "--output", f"{name}.yaml", "--name", name, "--command", command,
                       "--url", f"http://127.0.0.1:{port}", "--path", "/x")  # fmt: skip

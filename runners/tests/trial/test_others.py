@@ -22,9 +22,10 @@ WATCHED_S = 1.0
 def running(folder: Path, name: str, code: str) -> Iterator[int]:
     """A process that the kernel knows by a name of its own: other tests run beside this one in the same program."""
     (program := folder / name).symlink_to(sys.executable)
-    with subprocess.Popen([program, "-I", "-S", "-c", code]) as process:
+    command = [str(program), "-I", "-S", "-c", f"print(flush=True)\n{code}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
-            time.sleep(0.3)  # until it runs what it is to run
+            assert process.stdout is not None and process.stdout.readline()
             yield process.pid
         finally:
             process.kill()
