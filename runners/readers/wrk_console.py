@@ -31,6 +31,7 @@ TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
+_ITEM = re.compile(r"^\s*[*+-]\s+(.*)$")
 _WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # the rest of a command that a terminal broke in a number
 _V = r"([+-]?[\w.μµ]+)"
 _N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
@@ -256,6 +257,8 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     for number, raw in lines:
         line = clean(raw)
         recognised = _recognise(line) if len(line) <= LONGEST_LINE else None
+        if recognised is None and builder is not None and (item := _ITEM.match(line[:LONGEST_LINE])):
+            recognised = _recognise(item[1])  # a line of the output that somebody made an item of a list
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""

@@ -15,6 +15,7 @@ from runners.audit.rules.sentences import (
     Claim,
     Quote,
     Sentence,
+    called_even,
     claims,
     explained_by_jit,
     gains,
@@ -23,7 +24,7 @@ from runners.audit.rules.sentences import (
     sentences,
 )
 from runners.audit.rules.subjects import overturned, subjects, verdicts
-from runners.audit.rules.tables import Change, changes, figure, read
+from runners.audit.rules.tables import Change, changes, figure, level_of, read
 from runners.audit.rules.timing import at_timer
 from runners.readers import context, write
 from runners.readers.documents import Line
@@ -43,6 +44,7 @@ FAR_OFF = 2.0
 OTHER_MEAN = 1.3  # a mean that a text rounds is nearer to the output's
 COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
 MISCOPIED = 0.01
+UNEVEN = 1.0  # standard deviations of a latency by its mean; an exponential distribution has one
 JUST_ABOVE_LINES = 6
 REACH_LINES = 20  # a conclusion stands below the runs that it is of
 LESS_DONE = 0.9
@@ -147,11 +149,45 @@ def _misquoted(group: Group) -> Iterator[Seen]:
             )
             evidence: dict[str, write.Value] = {"quoted_us": quote.value_us, "printed_us": printed_us}
             yield Seen(output, text, {**evidence, "said_at_line": quote.line})
+    for line, level, output, mean_us in _means_as_percentiles(group):
+        text = f"line {line} gives {write.latency(mean_us)} as {write.level(level)}, which is the mean of the output"
+        yield Seen(output, text, {"quoted_us": mean_us, "said_at_line": line})
     for line, rate, output, printed in _miscopied(group):
         text = (
             f"line {line} gives {write.rate(rate)}, beside rates that are copied: the output has {write.rate(printed)}"
         )
         yield Seen(output, text, {"quoted_rps": rate, "printed_rps": printed, "said_at_line": line})
+
+
+def _means_as_percentiles(group: Group) -> Iterator[tuple[int, float, Output, float]]:
+    """Find a row or column of a table that is named as a percentile, and whose figures are the means of outputs."""
+    means = [(output, stats.mean) for output in group if not output.report.retold and (stats := output.report.latency)]
+    known = [(output, mean) for output, mean in means if mean]
+    for table in read(group[0].prose) if len(known) > 1 else ():
+        rows = [(row[0], [(line, cell) for cell in row[1:]]) for line, row in table.rows]
+        columns = [
+            (head, [(line, row[index]) for line, row in table.rows if index < len(row)])
+            for index, head in enumerate(table.head)
+            if index
+        ]
+        for name, cells in (*rows, *columns):
+            level = level_of(name)
+            exact = [
+                (line, cell)
+                for line, cell in cells
+                if not cell.lstrip("*` ").startswith(("<", ">", "\u2264", "\u2265"))
+            ]
+            figures = [(line, found) for line, cell in exact if (found := figure(cell, name)) and found[1]]
+            if level is None or any(_near(at(output, level), each[0]) for output in group for _, each in figures):
+                continue
+            copied = [
+                (line, level, output, mean)
+                for line, (value, _, slack) in figures
+                for output, mean in known
+                if _near(mean, value, slack + COPIED)
+            ]
+            if len(copied) == len(figures) > 1:
+                yield copied[0]
 
 
 def _miscopied(group: Group) -> Iterator[tuple[int, float, Output, float]]:
@@ -235,12 +271,25 @@ def _overturned(group: Group) -> Iterator[Seen]:
     for verdict in verdicts(said, subjects(group)):
         if against := overturned(verdict):
             yield Seen(verdict.first.runs[0], f"line {verdict.line} {against}", {"said_at_line": verdict.line})
+    for line, words in called_even(said):
+        if uneven := _all_uneven(group):
+            stats = uneven.report.latency
+            spread = f"{write.latency(stats.stdev)} about a mean of {write.latency(stats.mean)}" if stats else ""
+            text = f"line {line} calls response times even ({words!r}): their standard deviation is {spread}"
+            yield Seen(uneven, text, {"said_at_line": line})
     for sentence in explained_by_jit(said):
         near = [output for output in group if 0 < sentence.line - output.report.last_line <= REACH_LINES][-1:]
         for output in near:
             if at_timer(output):
                 text = f"line {sentence.line} explains by the compiler what is the generator's timer"
                 yield Seen(output, text, {"said_at_line": sentence.line, "p50_us": at(output, 0.5)})
+
+
+def _all_uneven(group: Group) -> Output | None:
+    """Give the last output where the latency of each that says so is spread by more than its own mean; else None."""
+    known = [(output, stats.stdev, stats.mean) for output in group if (stats := output.report.latency)]
+    told = [(output, stdev / mean) for output, stdev, mean in known if stdev and mean]
+    return told[-1][0] if told and all(spread > UNEVEN for _, spread in told) else None
 
 
 def _against_tables(

@@ -80,6 +80,13 @@ _AT_LEVEL = re.compile(
     r"(?<![\d.,])(?P<beyond>>\s?)?(?P<level>\d{2}(?:[.,]\d{1,3})?)\s?%|\bp(?P<short>\d{2,3})\b", re.I
 )
 _JIT = re.compile(r"\b(?:JIT\w*|C2|прогре\w+|warm-?up|компиляц\w+)\b", re.I)
+_EVEN = re.compile(
+    r"\b(?:(?:consistent|stable|predictable|uniform) (?:\w+ ){0,2}(?:latenc\w+|response times?|performance)"
+    r"|(?:minimal|low|little|small) (?:latency )?(?:varia\w+|jitter)(?: in (?:latenc\w+|response times?))?"
+    r"|(?:latenc\w+|response times?) (?:\w+ ){0,2}(?:stable|consistent|predictable|uniform)"
+    r"|стабильн\w+ (?:задержк\w+|врем\w+ ответа)|(?:задержк\w+|время ответа) стабильн\w+)\b",
+    re.IGNORECASE,
+)
 _SHAPE = re.compile(
     r"\b(?:плато|plateau|ступеньк\w+|медиан\w+|median|p50|50 ?%|latency|задержк\w+|обгоня\w+|быстрее|faster)", re.I
 )
@@ -245,6 +252,15 @@ def claims(said: Sequence[Sentence]) -> Iterator[Claim]:
             digits = levels[0]["level"] or levels[0]["short"]
             level = _decimal(digits) / 10 ** len(digits) if levels[0]["short"] else _decimal(digits) / 100
         yield Claim(sentence.line, faster is not None, level)
+
+
+def called_even(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
+    """Find the sentences that call response times even, by line and by the words that say so."""
+    for sentence in said:
+        if (found := _EVEN.search(sentence.text)) and not (
+            _NOT.search(sentence.text) or _HOPED_FOR.search(sentence.text)
+        ):
+            yield sentence.line, found[0]
 
 
 def explained_by_jit(said: Sequence[Sentence]) -> Iterator[Sentence]:

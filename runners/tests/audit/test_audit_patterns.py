@@ -882,3 +882,37 @@ def test_consoles_beside_each_other_are_two() -> None:
     first, second = outputs(f"# Two\n\n```\n{text}```\n")
     assert [first.report.requests_per_s, second.report.requests_per_s] == [200, 400]
     assert [first.report.latencies.at(0.99), second.report.latencies.at(0.99)] == [24_100, 12_050]
+
+
+@pytest.mark.parametrize(
+    ("row", "misquoted"),
+    [
+        ("| p95 | 10.00 ms | 5.00 ms |", True),
+        ("| Mean | 10.00 ms | 5.00 ms |", False),
+        ("| p95 | 10.00 ms | 6.00 ms |", False),
+        ("| p50 | 10.02 ms | 5.00 ms |", False),
+    ],
+)
+def test_means_that_a_table_calls_a_percentile_are_named(row: str, misquoted: bool) -> None:
+    found = of_two(CLOSED, FASTER, f"| | Alpha | Beta |\n|---|---|---|\n{row}\n")
+    assert ("DOC002" in found) is misquoted
+
+
+@pytest.mark.parametrize(
+    ("said", "stdev", "overturned"),
+    [
+        ("Stable performance: minimal variance in response times.", "12.13ms", True),
+        ("Stable performance: minimal variance in response times.", " 2.13ms", False),
+        ("The response times are consistent.", "12.13ms", True),
+        ("The response times are not consistent.", "12.13ms", False),
+        ("The server runs the stable release.", "12.13ms", False),
+    ],
+)
+def test_who_calls_response_times_even_is_held_against_their_spread(said: str, stdev: str, overturned: bool) -> None:
+    spread = replaced(CLOSED, (" 2.13ms", stdev))
+    assert ("DOC004" in remarks(f"{REPORT}{spread}\n## Conclusion\n\n{said}\n")) is overturned
+
+
+def test_an_output_whose_lines_are_items_of_a_list_is_read() -> None:
+    (output,) = outputs("".join(f"  * {line.strip()}\n" for line in CLOSED.splitlines()[1:]))
+    assert (output.tool, output.report.latencies.at(0.99), output.report.requests_per_s) == ("wrk", 24_100, 200)
