@@ -9,7 +9,8 @@ any, and so are the lines `Requests/sec:` that an author kept of each output of 
 them. Each column (or row, where the figures' names are the head) is a run; small tables that follow one another and
 state other figures are of one run. A figure counts only if its name is understood word by word and its value is exact:
 no `<`, no `~`, no target. A rate alone is a run where the document calls the tool: in a table of several, or in a list
-of them behind names, `- Express: 12,345 req/s`. The one command of wrk or wrk2 that a document has is that of its runs,
+of them behind names, `- Express: 12,345 req/s`; and so is each of a table that its heading says to be of rates, by what
+its columns and rows name. The one command of wrk or wrk2 that a document has is that of its runs,
 unless they say otherwise.
 """
 
@@ -160,6 +161,12 @@ _NO_MEASUREMENT = re.compile(
     r"|цел[ьи]|порог\w*|ожида\w+|критери\w+|требовани\w+|изменени\w+|прирост\w*|crit[eé]rios?|metas?)\b"
     r"|目标|指标要求|标准|基準|목표|기준"
 )
+#: A heading or caption of a table of rates, and columns that hold what is reckoned from others.
+_OF_RATES = re.compile(
+    r"(?i)\brequests?(?: per |\s?/\s?)s|\breq/s|\b[rq]ps\b|\bthroughput\b(?!.{0,20}\b[KMG]i?B)"
+    r"|吞吐|QPS|пропускн\w+|запрос\w* в сек"
+)
+_NO_RUN = re.compile(r"(?i)\bvs\b|ratio|\brel(?:ative)?\b|winner|speed-?up|memory|cpu|[%\u00d7]")
 #: Headings and captions of what is to be run; a rate alone in a table below them is the one to be offered.
 _PLANNED = re.compile(
     r"(?i)\b(?:scenarios?|config\w*|parameters?|phases?|stages?|plans?|setup|settings|profiles?|options|workloads?"
@@ -205,12 +212,13 @@ class _Run:
     cell: int | None
     figures: dict[str, float] = field(default_factory=dict)
     single: bool = False  # whether its table or list holds this run alone
+    of_rates: bool = False  # whether its table is said to be of rates alone
 
     def is_run(self, bare: bool) -> bool:
         """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""
         latencies = sum(name.startswith("p:") or name in ("mean_us", "max_us") for name in self.figures)
         enough = latencies >= LEAST_LATENCY_FIGURES and len(self.figures) >= LEAST_FIGURES
-        return enough or (bare and not self.single and "rate" in self.figures)
+        return enough or ((bare or self.of_rates) and not self.single and "rate" in self.figures)
 
     def report(self, tool: str, closed: bool | None, command: CommandLine | None) -> ConsoleReport:
         said = self.figures
@@ -424,7 +432,8 @@ def _runs(lines: Sequence[Line], bare: bool) -> Iterator[_Run]:
             end += 1
         if end - position > 1:
             if not _NO_MEASUREMENT.search(heading):
-                yield from _table(lines[position:end], caption, bare and not _PLANNED.search(f"{heading} {caption}"))
+                planned = _PLANNED.search(f"{heading} {caption}") is not None
+                yield from _table(lines[position:end], heading, caption, bare and not planned)
             position = end
             continue
         if (inline := _inline(lines[position])) is not None:
@@ -460,7 +469,7 @@ def _is_row(text: str) -> bool:
     return text.count("|") >= 2 or ("|" in text and _RULE.match(text) is not None)
 
 
-def _table(lines: Sequence[Line], caption: str, bare: bool) -> Iterator[_Run]:
+def _table(lines: Sequence[Line], heading: str, caption: str, bare: bool) -> Iterator[_Run]:
     bars = [
         (line, clean(line.text).strip().removeprefix("|").removesuffix("|")) for line in lines
     ]  # a cell may be empty
@@ -486,6 +495,9 @@ def _table(lines: Sequence[Line], caption: str, bare: bool) -> Iterator[_Run]:
             yield run
         return
     down = [(line, cells, named) for line, cells in body if (named := figure_name(cells[0]))]
+    if not down and not across and _OF_RATES.search(f"{heading} {caption}"):
+        yield from _matrix(head, body)
+        return
     titles = [index for index, title in enumerate(head) if index and not _NO_MEASUREMENT.search(title)]
     runs = []
     for index in titles:
@@ -502,6 +514,21 @@ def _table(lines: Sequence[Line], caption: str, bare: bool) -> Iterator[_Run]:
     for run in runs:
         run.single = len(runs) == 1
         yield run
+
+
+def _matrix(head: Sequence[str], body: Sequence[tuple[Line, list[str]]]) -> Iterator[_Run]:
+    """Read a table of nothing but rates: of what the columns name, in what the rows name."""
+    columns = [
+        index
+        for index, title in enumerate(head)
+        if index and not (_NO_RUN.search(title) or _NO_MEASUREMENT.search(title))
+    ]
+    for line, cells in body:
+        rates = [(index, _value(cells[index], "rate", None)) for index in columns if index < len(cells)]
+        if len(rates) >= LEAST_FIGURES and all(read for _, read in rates) and re.search(r"[^\W\d_]", cells[0]):
+            for index, read in rates:
+                label = f"{head[index]} ({cells[0]})"
+                yield _Run(label, line.number, line.number, line.cell, dict([read] if read else []), of_rates=True)
 
 
 def _list(lines: Sequence[Line]) -> Iterator[_Run]:

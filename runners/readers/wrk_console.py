@@ -58,7 +58,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
         "requests": rf"(\d{{1,3}}(?:,\d{{3}})+|\d{{1,18}}) requests in {_V}, {_V} read",  # people add commas
         "socket_errors": rf"Socket errors: connect {_N}, read {_N}, write {_N}, timeout {_N}",
         "non_2xx": rf"Non-2xx or 3xx responses: {_N}",
-        "rate": rf"Requests/sec:\s*{_V}",
+        "rate": rf"Req(?:uests)?/sec:\s*{_V}",
         "transfer": rf"Transfer/sec:\s*{_V}",
         "extra": rf"^\s*{TRUEPACE_PREFIX}\s?(.*)$",
     }.items()

@@ -262,6 +262,16 @@ def test_rates_alone_are_runs_of_the_command_that_the_document_holds() -> None:
     assert outputs(RATES.replace("# Frameworks", "# Rate limiting")) == ()
 
 
+def test_a_table_of_nothing_but_rates_is_one_of_runs() -> None:
+    table = "| Scenario | One | Two | One vs Two |\n|---|---|---|---|\n| JSON | 51,897 | 22,775 | 2.28x |\n"
+    first, second = outputs(f"# Servers\n\nBy autocannon.\n\n## Throughput by scenario\n\n{table}")
+    assert [each.label for each in (first, second)] == ["One (JSON)", "Two (JSON)"]
+    assert [each.report.requests_per_s for each in (first, second)] == [51_897, 22_775]
+    assert outputs(f"# Servers\n\nBy autocannon.\n\n## Lines of code\n\n{table}") == ()
+    assert outputs(f"# Servers\n\nBy a script.\n\n## Throughput by scenario\n\n{table}") == ()
+    assert outputs(f"# Servers\n\nBy autocannon.\n\n## Throughput\n\n{table.replace('22,775', '~22k')}") == ()
+
+
 def test_a_list_of_names_with_rates_is_one_of_runs() -> None:
     said = "# Frameworks\n\nEach by `wrk -t2 -c4 http://host/`:\n\n"
     listed = "- [One](https://one) - 12,345.5 req/sec\n- Two: 9000 req/s\n- **Three** 0.8k req/s (slow)\n"
