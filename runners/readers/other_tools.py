@@ -149,6 +149,7 @@ class _Block:
     section: str = ""  # of memtier, where it ran several times: best run, worst run, all runs
     histograms: dict[str, dict[float, float]] = field(default_factory=dict)  # of memtier, by command
     operations: list[ConsoleReport] = field(default_factory=list)  # of a tool that reports several at once
+    totals: list[ConsoleReport] = field(default_factory=list)  # of them all, where their own rows were cut
 
     def finish(self) -> ConsoleReport:
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed
@@ -392,7 +393,9 @@ def _jmeter(block: _Block, match: re.Match[str]) -> None:
 
 
 def _heads(block: _Block, match: re.Match[str]) -> None:
-    block.heads = tuple(match[0].replace(" Latency", "").split())
+    block.heads = tuple(
+        re.sub(r"(?<=\S) Latency", "", match[0]).split()
+    )  # older versions print the mean as Latency alone
 
 
 def _operation(block: _Block, match: re.Match[str]) -> None:
@@ -406,10 +409,11 @@ def _operation(block: _Block, match: re.Match[str]) -> None:
     )
     rate, mean = numbers.get("Ops/sec"), numbers.get("Avg.", numbers.get("Latency"))
     block.said.setdefault("requests", None)
-    if not rate or named.get("Type") == "Totals":
+    if not rate:
         return
     threads, each = block.said.get("threads"), block.said.get("connections")
-    block.operations.append(
+    of = block.totals if named.get("Type") == "Totals" else block.operations
+    of.append(
         ConsoleReport(
             tool="memtier_benchmark",
             threads=threads,
@@ -686,8 +690,8 @@ def _is_whole(block: _Block) -> bool:
 
 
 def _closed(block: _Block, begin: int, end: int) -> Iterator[tuple[int, int, ConsoleReport]]:
-    if block.operations:
-        yield from ((begin, end, _with_histogram(report, block)) for report in block.operations)
+    if operations := block.operations or block.totals:
+        yield from ((begin, end, _with_histogram(report, block)) for report in operations)
     elif block.said and _is_whole(block):
         report = block.finish()
         if report.tool == "vegeta" and report.requests and report.elapsed_s:  # its throughput leaves errors out

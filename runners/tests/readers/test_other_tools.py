@@ -365,3 +365,14 @@ def test_a_list_that_an_author_made_of_abs_lines_is_read() -> None:
     (output,) = outputs_of(text_document(listed)).outputs
     assert output.report.latencies == read("ab-2.4.71").report.latencies
     assert output.report.non_2xx == read("ab-2.4.71").report.non_2xx
+
+
+def test_memtiers_totals_stand_for_rows_that_were_cut() -> None:
+    head = "Type         Ops/sec     Hits/sec   Misses/sec      Latency       KB/sec\n"
+    sets = "Sets        20000.50          ---          ---      1.25000      1500.50\n"
+    totals = "Totals      40000.50         0.00     20000.00      1.50000      3000.50\n"
+    first, second = outputs_of(text_document(f"```\n{head}{totals}{totals}```\n")).outputs
+    assert (first.tool, first.report.requests_per_s) == ("memtier_benchmark", 40_000.5)
+    (cut,) = outputs_of(text_document(f"```\n{head}{sets}{totals}```\n")).outputs
+    assert cut.report.operation == "Sets"
+    assert second.report.latency is not None
