@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 from dataclasses import dataclass
+from functools import lru_cache
 
 from runners.readers import units
 from runners.storage.step_folder import EITHER_NAME, present_name
@@ -74,6 +75,7 @@ def find_command(line: str) -> CommandLine | None:
     return None
 
 
+@lru_cache(maxsize=256)  # each rule of the audit asks again
 def parse_command(text: str) -> CommandLine:
     """Read the flags of a command; unknown ones are passed over."""
     try:

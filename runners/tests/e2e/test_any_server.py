@@ -168,7 +168,7 @@ def _filled(tool: Tool, url: str, workload: Workload, folder: Path) -> None:
     assert run_load(Truepace(tool.path, tool.version), load, files).exit_code == 0
 
 
-@pytest.mark.parametrize("keys", [1000, 900])
+@pytest.mark.parametrize("keys", [pytest.param(1000, marks=pytest.mark.long), 900])
 def test_a_load_finds_the_keys_that_its_target_was_filled_with(keys: int, tmp_path: Path) -> None:
     needs("uvicorn")
     path = _copied("uvicorn", tmp_path / "it")

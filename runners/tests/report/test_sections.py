@@ -31,7 +31,7 @@ def _ladder(run: Run, _: Conclusion) -> Section:
 
 def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(document, "BUILDERS", (_ladder, lambda run, conclusion: None))
-    run = read_run(make_run(tmp_path))
+    run = read_run(make_run(tmp_path, engines=("rocksdb",), duration_s=2))
     render(run, conclude(run, {}), {})
     html, text = run.folder.report_html.read_text(), run.folder.report_md.read_text()
     for report in (html, text):
