@@ -228,9 +228,9 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
         below = floor * np.expm1(np.minimum(apart, 0) / width)
         above = FURTHEST * -np.expm1(-np.maximum(apart, 0) / width)
         residual = excess[None, :, None] - (below + above)
+        higher = np.where(residual > 0, 1 / (FURTHEST - (below + above) + 1.0), 0.0) @ SHARES
         for scale in SCALES:
-            density = ((_student(residual / scale) / scale) * SHARES).sum(axis=2)
-            higher = (np.where(residual > 0, 1 / (FURTHEST - (below + above) + 1.0), 0.0) * SHARES).sum(axis=2)
+            density = _student(residual / scale) @ SHARES / scale
             for spoilt in SPOILT:
                 logs = np.log((1 - spoilt) * density + spoilt * higher)
                 for start in range(len(starts)):
