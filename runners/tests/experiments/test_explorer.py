@@ -13,7 +13,6 @@ from runners.execution.doctor import Finding
 from runners.experiments import explorer
 from runners.experiments.explorer import Explorer, Index
 from runners.tests.fixtures.fake_run import make_run
-from runners.tests.report.conftest import rendered
 from runners.tests.waiting import until
 from runners.toolchain.tools import NOTEBOOKS
 
@@ -22,7 +21,7 @@ from runners.toolchain.tools import NOTEBOOKS
 def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     """A folder with two complete runs of two engines."""
     root = tmp_path_factory.mktemp("runs")
-    for run in (make_run(root, duration_s=2), rendered(make_run(root, duration_s=2))):
+    for run in (make_run(root, duration_s=2), make_run(root, duration_s=2)):
         run.conclusions.write_text(json.dumps({"answer": "LSM <i>holds</i> it."}), encoding="utf-8")
     return (root,)
 
