@@ -23,6 +23,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runners.process.cpu_placement import usable_cpus
 from runners.tests.tiers import LONG, ONLY_LONG
 from runners.toolchain.build import build_server, build_truepace, mark_server_built, source_hash
 from runners.toolchain.tools import CARGO_PROFILE, LOADGEN_CRATE, ROOT, SERVER_JAVA, require_jdk, require_tool
@@ -157,7 +158,8 @@ def rust(part: Part) -> None:
 def python(part: Part) -> None:
     """Test what computes: the package and the order of its rooms."""
     nice = shutil.which("nice")
-    beside = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal")
+    cores = len(usable_cpus()) or os.cpu_count() or 1
+    beside = ("-n", str(cores + 1), "--dist", "worksteal")
     # takes each process a second to import, and is for tests with servers
     options = ["-m", "not e2e", "-p", "no:schemathesis"]
     if LONG:
