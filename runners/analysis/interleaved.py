@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,7 +88,8 @@ class Comparison:
     variance that lies between starts, not between requests. `values`: by quantity and treatment, baseline and control
     included, the value in each start, NaN where it was in none. `failed`: by treatment, requests that ended and those
     of them that failed in each start, starts that were left out too. `start_s`: what one start takes. `slice_s`: how
-    long one server was loaded before another, 0 where it is not known.
+    long one server was loaded before another, 0 where it is not known. `label`: what its sentences begin with, its load
+    where the run compares under several.
     """
 
     name: str
@@ -114,6 +115,7 @@ class Comparison:
     failed: Mapping[str, tuple[tuple[int, int], ...]]
     start_s: float
     slice_s: float = 0.0
+    label: str = ""
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -181,7 +183,10 @@ def comparisons(run: Run) -> list[Comparison]:
         about = step.record.interleaved
         if step.kind in (SHARED, ALONE, SOLO) and about is not None:
             blocks.setdefault(about.name, []).append(step)
-    return [comparison(steps) for steps in blocks.values() if any(step.kind in (SHARED, SOLO) for step in steps)]
+    measured = [steps for steps in blocks.values() if any(step.kind in (SHARED, SOLO) for step in steps)]
+    loads = [steps[-1].workload.upper() for steps in measured]
+    labels = [f"{load}: " if len(set(loads)) > 1 else "" for load in loads]
+    return [replace(comparison(steps), label=label) for steps, label in zip(measured, labels, strict=True)]
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:

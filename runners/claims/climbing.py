@@ -414,23 +414,23 @@ def together(found: Sequence[Ladder]) -> str:
     return write.sentence(f"On {over} {facts.engine_name(subject)} {kept} {write.listed(parts)}")
 
 
-def ranked(workload: str, found: Sequence[Ladder]) -> str:
+def ranked(run: Run, workload: str, found: Sequence[Ladder]) -> str:
     """Who is ahead, who inconclusive against it, and by how much the others are behind, in one sentence.
 
-    `found` are the searches of all settings under one load; empty where none of them has a knee. Behind is whose
-    interval ends before that of the first begins; how far is said by the two ends that are nearest and furthest.
+    `found` are the searches of all settings under one load; empty where none of them has a knee. Behind is whose ratio
+    to the first lies below one with its whole interval.
     """
     answered = [(each, answer) for each in found if (answer := each.answer) is not None]
     known = [(each, answer) for each, answer in answered if answer.kind == Kind.FOUND]
     if not known:
         return ""
     (best, first), *others = sorted(known, key=lambda pair: -pair[1].rps)
-    near = [_name(each) for each, answer in others if answer.high_rps >= first.low_rps]
+    ratios = [(each, between(run, each, best)) for each, _ in others]
+    near = [_name(each) for each, apart in ratios if apart is None or not apart.high < 1]
     behind = [
-        f"{_name(each)} carries {write.percent(1 - answer.high_rps / first.low_rps)} to "
-        f"{write.percent(1 - answer.low_rps / first.high_rps)} less"
-        for each, answer in others
-        if answer.high_rps < first.low_rps
+        f"{_name(each)} carries {write.percent(1 - apart.high)} to {write.percent(1 - apart.low)} less"
+        for each, apart in ratios
+        if apart is not None and apart.high < 1
     ]
     above = [_name(each) for each, answer in answered if answer.kind == Kind.ABOVE]
     verb = "carries" if not others else "is ahead of the others with" if above else "is ahead with"

@@ -64,7 +64,7 @@ def analyse(run: Run) -> Claims | None:
 def _in_short(run: Run, workload: str) -> str:
     """Who is ahead under one workload. A server that stores nothing is no store, so it is not in the race."""
     searched = [each for each in ladders(run) if each.search is not None and each.steps[0].workload == workload]
-    return ranked(workload, [each for each in searched if each.steps[0].subject != CEILING])
+    return ranked(run, workload, [each for each in searched if each.steps[0].subject != CEILING])
 
 
 def _ranked(workload: str, found: Sequence[Knee]) -> Finding:

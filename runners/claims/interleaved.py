@@ -69,9 +69,14 @@ def headline(found: Comparison) -> str:
     """The primary quantity of each treatment, in a sentence each."""
     rows = [row for row in found.rows if row.quantity.name == found.primary]
     if rows:
-        return " ".join(write.sentence(row.sentence(found.margin, found.unit)) for row in rows)
+        return " ".join(_said(row, found) for row in rows)
     why = found.left_out[0][1] if found.left_out else "no start tells it of all"
-    return write.sentence(f"{facts.engine_name(found.baseline)} could not be compared with any other: {why}")
+    name = facts.engine_name(found.baseline)
+    return write.sentence(f"{found.label}{name} could not be compared with any other: {why}")
+
+
+def _said(row: Row, found: Comparison) -> str:
+    return write.sentence(found.label + row.sentence(found.margin, found.unit))
 
 
 def _findings(found: Comparison) -> Iterator[Finding]:
@@ -81,11 +86,10 @@ def _findings(found: Comparison) -> Iterator[Finding]:
     for row in found.rows:
         code = "C01" if row.decided else "C02"
         severity = Severity.NOTE if row.verdict == Verdict.INCONCLUSIVE else Severity.GOOD
-        text = write.sentence(row.sentence(found.margin, found.unit))
-        yield Finding(code, severity, text, _evidence(row, found), found.steps, place, _remedy(row, found))
+        yield Finding(code, severity, _said(row, found), _evidence(row, found), found.steps, place, _remedy(row, found))
     for row in found.control:
         if row.quantity.name == found.primary and row.decided:
-            text = f"A second process of {facts.engine_name(row.baseline)} differs from the first: "
+            text = f"{found.label}a second process of {facts.engine_name(row.baseline)} differs from the first: "
             text += replace(row, treatment="the second").sentence(found.margin, found.unit)
             remedy = "Measure again; where it stays, differences of this size are not the treatments'."
             yield Finding("C04", Severity.WARNING, write.sentence(text), {}, found.steps, place, remedy)
