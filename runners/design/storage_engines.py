@@ -36,7 +36,7 @@ LADDERS = {
     "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0, starts=3),
 }
 #: Of the loads at one rate, in seconds: warm-up and length, their floor, and a closed loop before.
-LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.7), "quick": (0.5, 2.0, 2.5, 0.75), "full": (15.0, 120.0, 60.0, 15.0)}
+LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.7), "quick": (0.5, 2.0, 3.1, 0.7), "full": (15.0, 120.0, 60.0, 15.0)}
 #: Of these two by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
 COMPARED = {"smoke": ("get",), "quick": ("put", "get"), "full": ("put", "get")}
 STARTS = {"smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.3, 2.0, 0.4), "full": Starts(6, 2.0, 15.0, 5.0)}
