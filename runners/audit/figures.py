@@ -147,4 +147,7 @@ def dead_connections(output: Output) -> int:
 
 
 def has_latency(output: Output) -> bool:
-    return bool(output.report.latencies.rows or output.report.latencies.spectrum) or output.report.latency is not None
+    """Tell whether an output gives any latency; where no request had a response, some tools print 0 for each."""
+    latencies, stats = output.report.latencies, output.report.latency
+    printed = any(value for _, value in latencies.rows) or bool(latencies.spectrum)
+    return printed or (stats is not None and (not latencies.rows or bool(stats.mean)))

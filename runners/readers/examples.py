@@ -35,11 +35,11 @@ _INTRODUCED = re.compile(
     r"|样例|範例)(?:输出|结果|輸出|結果)"
     r"|(?:出力|実行|結果)(?:結果)?(?:の)?例(?!外)|結果の(?:見方|読み方)|(?:출력|결과|실행) ?(?:결과 )?예시?\b"
     r"|예시 ?(?:출력|결과)"
-    r"|^\W*(?:例子?|示例|예시?|пример|example|ejemplo|exemplo|beispiel|contoh)\W*$",
+    r"|\bexamples? of running\b|^\W*(?:例子?|示例|예시?|примеры?|examples?|ejemplos?|exemplos?|beispiele?|contoh)\W*$",
     re.IGNORECASE,
 )
 _REMARK = re.compile(
-    r"\S\s*(?:<-{1,2}|←|⇐)\s*[^\W\d_]|\S\s+(?://|#)\s+[^\W\d_]"
+    r"\S\s*(?:<-{1,2}|←|⇐)\s*[^\W\d_]|\S\s+(?://|#)\s+(?!reqs|fails)[^\W\d_]"
     r"|\S\s*[（(][^()（）]*[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af][^()（）]*[)）]\s*$"
 )
 _REMARK_ALONE = re.compile(r"^\s*(?:[（(][^()（）]*[^\W\d_][^()（）]*[)）]\s*)+$")

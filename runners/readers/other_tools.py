@@ -9,6 +9,7 @@ an input is an error; a part that is cut leaves its fields None.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,7 @@ CHATTER = re.compile(
     r"^\s*(?:Creating summariser <|Created the tree successfully|Starting (?:the|standalone) test|Waiting for possible "
     r"Shutdown|Tidying up \.|\.\.\. end of run|Simulation \S+ (?:started|completed)|Parsing log file|Generating reports"
     r"|(?:INFO|WARN|ERRO)\[\d+\]|running \(\d|(?:execution|script|output|scenarios): |default\s+[✓✗]|[/\\|_‾() ]+$"
+    r"|\[\d{4}-\d\d-\d\d [\d:,.]+\] \S+/(?:DEBUG|INFO|WARNING|ERROR)/locust"
     r"|Reports generated, please open|Please open the following file|Json file closed)"
 )
 _N = r"(\d{1,18})"
@@ -157,6 +159,8 @@ class _Block:
         said.setdefault("non_2xx", bad or None)
         if self.codes:
             said.setdefault("requests", sum(self.codes.values()) + self.failed)
+        if self.tool == "Artillery" and self.codes:  # its older versions count completed requests alone
+            said["requests"] = max(said["requests"], sum(self.codes.values()) + self.failed)
         said.setdefault("duration_s", said.get("elapsed_s"))
         rows = sorted(dict(self.rows).items())
         asked = "vegeta attack" if self.tool == "vegeta" else self.tool
@@ -324,9 +328,9 @@ def _levels(block: _Block, match: re.Match[str]) -> None:
 
 
 def _aggregated_percentiles(block: _Block, match: re.Match[str]) -> None:
-    """Take Locust's percentiles of all requests, below their heads; the number of requests stands last."""
+    """Take Locust's percentiles of all requests, below their heads; it rounds them, but not the maximum above them."""
     for level, value in zip(block.levels, match[1].split(), strict=False):
-        _row(block, level, float(value) * 1e3)
+        _row(block, level, min(float(value) * 1e3, block.max_us or math.inf))
 
 
 def _artillery(block: _Block, match: re.Match[str]) -> None:

@@ -440,7 +440,7 @@ def _missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
         lacks.append("percentiles")
     elif max(levels) < LEAST_HIGHEST:
         lacks.append(f"percentiles beyond p{max(levels) * 100:g}")
-    if report.requests is None:
+    if report.requests is None and report.requests_per_s is None:  # by the rate a reader can reckon it
         lacks.append("the number of requests")
     return (*lacks, *(line for line in report.extra if line.startswith("the unit of")))
 

@@ -162,6 +162,13 @@ _HEADING = re.compile(
     r"|\bcomparison (?:of|with|to|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)",
     re.IGNORECASE,
 )
+#: A heading that sets figures against what was aimed at, or loads against each other, compares no states.
+_OF_NO_STATES = re.compile(
+    r"\b(?:targets?|goals?|expected|actual)\b|목표"
+    r"|(?:VUs?|users?|connections?|concurrency|load)(?: levels?)? comparison"
+    r"|(?:VU|부하|동시 ?사용자)s?\s?별|不同并发|各并发",
+    re.IGNORECASE,
+)
 #: A head of a table that gives the change between two states.
 _CHANGE_HEAD = re.compile(
     r"\|[*\s]*(?:improvement|change|speed-?up|Δ|delta|diff(?:erence)?|gain|reduction|прирост|изменени[ея]"
@@ -252,7 +259,7 @@ def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     sides: dict[str, set[str]] = {}
     for sentence in said:
         text = sentence.text
-        if _HEADING.search(text) or (text.count("|") > 1 and (_CHANGE_HEAD.search(text) or _two_states(text))):
+        if _is_heading(text) or (text.count("|") > 1 and (_CHANGE_HEAD.search(text) or _two_states(text))):
             yield sentence.line, text.strip("#| ")
         elif _completes(text, sides):
             yield sentence.line, text.strip("#*:- ")
@@ -270,8 +277,13 @@ def opposed(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     """Find the labels that name the other side of a change that one above them names, and headings that name both."""
     sides: dict[str, set[str]] = {}
     for each in said:
-        if _HEADING.search(each.text) or _completes(each.text, sides):
+        if _is_heading(each.text) or _completes(each.text, sides):
             yield each.line, each.text.strip("#*:- ")
+
+
+def _is_heading(text: str) -> bool:
+    """Tell whether a heading says that what stands below it compares states."""
+    return _HEADING.search(text) is not None and not _OF_NO_STATES.search(text)
 
 
 def _two_states(row: str) -> bool:

@@ -14,7 +14,7 @@ from runners.audit.rules.sentences import quotes, sentences
 from runners.audit.rules.tables import averaged, is_average, is_mean, read
 from runners.readers import write
 from runners.readers.levels import ENOUGH_BEYOND, beyond
-from runners.readers.other_tools import TIMEOUTS_S
+from runners.readers.other_tools import OTHER_TOOLS, TIMEOUTS_S
 from runners.readers.outputs import Output
 from runners.readers.severity import Severity
 
@@ -88,6 +88,8 @@ def _quoted(text: str) -> set[float]:
 def _no_count(output: Output) -> Iterator[Seen]:
     report = output.report
     if not report.latencies.rows or report.latencies.count is not None or report.requests is not None:
+        return
+    if output.tool in OTHER_TOOLS and report.requests_per_s is not None:
         return
     near = (line for line in output.prose if report.retold or abs(line.number - output.line) <= TABLE_LINES)
     rates = (line for line in near if report.retold or line.text.count("|") > 1)

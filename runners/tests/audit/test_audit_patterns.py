@@ -721,6 +721,8 @@ def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:
 def test_a_heading_of_two_things_compares_where_nothing_else_is_said() -> None:
     assert "CMP003" in remarks(f"# one vs another\n\n{CLOSED}\n{SLOW}")
     assert "CMP003" not in remarks(f"# one and another\n\n{CLOSED}\n{SLOW}")
+    assert "CMP003" not in remarks(f"# Target vs actual\n\n{CLOSED}\n{SLOW}")
+    assert "CMP003" not in remarks(f"# VU별 성능 비교\n\n{CLOSED}\n{SLOW}")
 
 
 def test_a_rate_in_a_table_of_percentiles_counts_its_samples() -> None:

@@ -81,7 +81,7 @@ def test_memtier_is_read_by_operation_with_its_distribution() -> None:
     assert [sets.report.max_us, gets.report.max_us] == pytest.approx([575, 2_943])
     assert sets.report.latency is not None
     assert sets.report.latency.mean == pytest.approx(223.8)
-    assert codes("memtier-2.2.0.txt") == {"RAT004", "RUN005", "SMP002"}
+    assert codes("memtier-2.2.0.txt") == {"RAT004"}  # by the rate the number of requests can be reckoned
 
 
 def test_the_json_of_memtier_has_counts_and_the_rate_that_all_connections_were_limited_to() -> None:
