@@ -61,7 +61,8 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "docs").mkdir()
     for name in ("before.txt", "after.txt", "report.md", "docs/load.txt"):
         shutil.copy(published, root / name)
-    for run in (RUN, RUN.replace("smoke", "quick"), "data/runs/01-20260102T000000Z-quick-0a1b"):
+    shutil.copytree(REFERENCE / "09", root / RUN)  # its report is made soonest
+    for run in (RUN.replace("smoke", "quick"), "data/runs/01-20260102T000000Z-quick-0a1b"):
         shutil.copytree(REFERENCE / "01", root / run)
     return root
 
