@@ -68,7 +68,7 @@ def most_again(steps: int) -> int:
 
 LADDERS = {
     "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
-    "quick": LadderSize(0.4, 0.5, 0.5, (0.4, 0.8, 1.2), (0.4, 0.8), 2.2, precision=0.15, published=1, profiled_s=11.0),
+    "quick": LadderSize(0.4, 0.5, 0.5, (0.3, 0.6, 1.2), (0.3, 0.6), 2.2, precision=0.15, published=1, profiled_s=11.0),
     "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
 }
 

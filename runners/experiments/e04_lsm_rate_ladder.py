@@ -49,6 +49,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             rate_rps=float(asked["rate_rps"]),
             connections=connections,
             profile=events,
+            share=report_4.SHARE,
             cold=cold,
             questions=("flush-tail", "compaction-tail", "cold"),
         )
