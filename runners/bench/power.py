@@ -465,7 +465,8 @@ def main() -> int:
     """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 20 comparisons a row, longer ones (two hours)")
-    parser.add_argument("--minutes", type=float, help="for all rows (default 14, with --full 117)")
+    minutes = [f"{sum(planned.of(full) for planned in ROWS.values()) / 60:.0f}" for full in (False, True)]
+    parser.add_argument("--minutes", type=float, help="for all rows (default {}, with --full {})".format(*minutes))
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (default: all)")
     given = parser.parse_args()
     if unknown := [name for name in given.rows if name not in ROWS]:

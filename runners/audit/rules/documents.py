@@ -288,8 +288,8 @@ def _overturned(group: Group) -> Iterator[Seen]:
 def _all_uneven(group: Group) -> Output | None:
     """Give the last output where the latency of each that says so is spread by more than its own mean; else None."""
     known = [(output, stats.stdev, stats.mean) for output in group if (stats := output.report.latency)]
-    told = [(output, stdev / mean) for output, stdev, mean in known if stdev and mean]
-    return told[-1][0] if told and all(spread > UNEVEN for _, spread in told) else None
+    spreads = [(output, stdev / mean) for output, stdev, mean in known if stdev and mean]
+    return spreads[-1][0] if spreads and all(spread > UNEVEN for _, spread in spreads) else None
 
 
 def _against_tables(
