@@ -14,8 +14,7 @@ from runners.cli import lab
 from runners.errors import PlanError
 from runners.readers.documents import text_document
 from runners.readers.outputs import Output, outputs_of
-from runners.tests.fixtures.outputs import CLOSED, HEALTHY
-from runners.tests.readers.test_other_tools import TOOLS
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS
 
 
 def outputs(*texts: str) -> list[Output]:

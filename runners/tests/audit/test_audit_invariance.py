@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from runners.audit.audit import audit
 from runners.readers.outputs import find_outputs
-from runners.tests.fixtures.outputs import CLOSED, HEALTHY
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS
 
-TOOLS = Path(__file__).resolve().parents[1] / "data" / "tools"
 SAID = (
     "The server was loaded twice, once before and once after the cache was added to it. Nothing else ran there.\n\n"
     "After adding the cache, throughput improved. The 99th percentile was 20.10 ms.\n\n"

@@ -11,7 +11,7 @@ from runners.audit.registry import PAGES, RULES, UnknownRuleError, chosen, page
 from runners.readers.documents import text_document
 from runners.readers.outputs import find_in, outputs_of
 from runners.readers.severity import Severity
-from runners.tests.fixtures.outputs import CLOSED, HEALTHY
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY, replaced
 
 QUIET = {"RUN004"}  # wrk2 leaves its warm-up out
 OF_CLOSED = {"RAT004"}
@@ -25,13 +25,6 @@ OF_A_REPORT = {"SMP004"}
 
 def codes(text: str) -> set[str]:
     return {remark.code for remark in examine(outputs_of(text_document(text)).outputs)}
-
-
-def replaced(text: str, *pairs: tuple[str, str]) -> str:
-    for old, new in pairs:
-        assert old in text, old
-        text = text.replace(old, new)
-    return text
 
 
 def test_a_healthy_output_has_only_what_every_single_output_has() -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from runners.audit.audit import audit, examine
 from runners.readers.documents import text_document
-from runners.readers.other_tools import go_time_us
 from runners.readers.outputs import Output, find_outputs, outputs_of
-from runners.tests.fixtures.outputs import HEALTHY
-
-TOOLS = Path(__file__).resolve().parents[1] / "data" / "tools"
+from runners.readers.tool_summary import go_time_us
+from runners.tests.fixtures.outputs import HEALTHY, TOOLS
 
 
 def read(name: str) -> Output:

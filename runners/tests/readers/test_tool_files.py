@@ -13,7 +13,7 @@ from runners.audit.audit import audit
 from runners.readers.documents import text_document
 from runners.readers.outputs import Found, Output, find_outputs, outputs_of
 from runners.readers.tool_files import of_samples
-from runners.tests.readers.test_other_tools import TOOLS
+from runners.tests.fixtures.outputs import TOOLS
 
 HDR_LOG = TOOLS.parent / "loadgen" / "load.hlog"
 

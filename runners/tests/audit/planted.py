@@ -1,0 +1,26 @@
+"""Documents around the outputs that faults are planted in, and what the audit remarks on them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runners.audit.audit import examine
+from runners.audit.rule import Remark
+from runners.readers.documents import text_document
+from runners.readers.outputs import Output, outputs_of
+
+#: Enough text to be a report.
+REPORT = "# Отчёт\n\nСервер был нагружен долго.\nПамять была почти свободна.\n\n"
+
+
+def outputs(text: str, path: str = "-") -> tuple[Output, ...]:
+    return outputs_of(text_document(text, Path(path))).outputs
+
+
+def remarks(text: str, path: str = "-") -> dict[str, Remark]:
+    return {remark.code: remark for remark in examine(outputs(text, path))}
+
+
+def of_two(first: str, second: str, said: str) -> dict[str, Remark]:
+    """Two servers measured alike, and what their author says of them."""
+    return remarks(f"{REPORT}## Alpha\n\n{first}\n## Beta\n\n{second}\n## Conclusion\n\n{said}\n")

@@ -1,0 +1,202 @@
+"""What published documents conclude and quote, held against their own figures: each pattern in small, read right."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.audit.rule import Remark
+from runners.tests.audit.planted import REPORT, of_two, remarks
+from runners.tests.fixtures.outputs import CLOSED, FASTER, HEALTHY, SLOWER, replaced
+
+HALF_DONE = replaced(HEALTHY, ("2000.00\n", "1400.00\n"), ("120000 requests", "84000 requests"))
+TABLE = "| Metric | Before | After | Change |\n|---|---|---|---|\n"
+AT_TIMER = (
+    "$ wrk2 -t1 -c8 -d60 -R2000 -s put.lua -L http://localhost:8080\n 50.000%  650us\n 75.000%  960us\n"
+    " 90.000%  1.14ms\n"
+)
+
+
+def compared(before: str, after: str, said: str) -> dict[str, Remark]:
+    """Remarks on two outputs that are named as old and new, with a sentence below them."""
+    return remarks(f"{REPORT}Старая реализация\n\n{before}\nНовая реализация\n\n{after}\n{said}\n")
+
+
+@pytest.mark.parametrize(
+    ("after", "said", "overturned"),
+    [
+        (SLOWER, "На 99 % новая реализация в 10 раз обгоняет старую.", "20.1 ms to 35.1 ms"),
+        (SLOWER, "The new version is faster at p99.", "20.1 ms to 35.1 ms"),
+        (SLOWER, "На 99 % новая реализация медленнее.", None),
+        (SLOWER, "На 50 % новая реализация быстрее.", "runs of one setting differ as much"),
+        (SLOWER, "The new version is faster.", None),  # at which percentile is not said, and one of three is slower
+        (HALF_DONE, "Новая реализация быстрее старой.", "1 400/s where the old one achieved 2 000/s"),
+        (SLOWER, "Старая реализация быстрее новой.", None),  # true
+        (SLOWER, "По профилям на 99 % новая реализация лучше: меньше сэмплов.", None),
+    ],
+)
+def test_a_conclusion_is_held_against_the_pair_above_it(after: str, said: str, overturned: str | None) -> None:
+    found = compared(HEALTHY, after, said).get("DOC004")
+    assert (found is not None) is (overturned is not None)
+    assert found is None or (overturned or "") in found.seen.text.replace("\u202f", " ").replace("\u00a0", " ")
+
+
+def test_a_sentence_on_a_change_is_held_against_the_pair_of_outputs() -> None:
+    assert "says that p99 fell" in compared(HEALTHY, SLOWER, "На p99 задержка снизилась.")["DOC004"].seen.text
+    assert "DOC004" not in compared(HEALTHY, SLOWER, "На p99 задержка выросла.")
+
+
+@pytest.mark.parametrize(
+    ("said", "overturned"),
+    [
+        ("Сервер выдерживает 2600 RPS.", True),
+        ("The server sustains 2600 requests per second.", True),
+        ("Сервер не выдерживает 2600 RPS.", False),
+        ("The server barely handles 2600 requests per second.", False),
+        ("Сервер выдерживает 9000 RPS.", False),  # no run at that rate is here
+    ],
+)
+def test_a_rate_that_was_missed_is_not_held_because_a_text_says_so(said: str, overturned: bool) -> None:
+    missed = replaced(HEALTHY, ("-R2000", "-R2600"))
+    assert ("DOC004" in remarks(f"{REPORT}{missed}\n{said}\n")) is overturned
+    assert "DOC004" not in remarks(f"{REPORT}{HEALTHY}\nСервер выдерживает 2000 RPS.\n")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "На 50% она быстрее, возможно из-за того, что JIT обработал больше кода.",
+        "The median is better because of the JIT.",
+    ],
+)
+def test_a_plateau_of_the_timer_is_not_the_compilers(said: str) -> None:
+    text = REPORT
+    assert "DOC004" in remarks(f"{text}{AT_TIMER}\n{said}\n")
+    assert "DOC004" not in remarks(f"{text}{HEALTHY}\n{said}\n")  # its median is far above the timer
+
+
+def test_errors_are_not_compared_with_successes() -> None:
+    failed = replaced(HEALTHY, ("Requests/sec:", "  Non-2xx or 3xx responses: 119000\nRequests/sec:"))
+    said = "По сравнению с прошлой версией задержка выросла."
+    assert "errors for 119" in compared(failed, HEALTHY, said)["DOC004"].seen.text
+    assert "DOC004" not in compared(failed, failed, said)
+
+
+@pytest.mark.parametrize(
+    ("said", "overturned"),
+    [
+        (f"{TABLE}| p99 | 40 ms | 30 ms | -50 % |", "says -50 % of p99"),
+        (f"{TABLE}| p99 | 40 ms | 30 ms | -25 % |", None),
+        (f"{TABLE}| p99 | 40 ms | 30 ms | 33 % faster |", None),
+        (f"{TABLE}| Throughput | 900 req/s | 1,200 req/s | +33% |", None),
+        (f"{TABLE}| Throughput | 1,200 req/s | 900 req/s | +25% |", "says 25 % of Throughput"),
+        (f"{TABLE}| p99 latency | 40 ms | 60 ms | |\n\nThe p99 latency improved.", "says that p99 fell"),
+        (f"{TABLE}| p99 latency | 40 ms | 20 ms | |\n\nThe p99 latency improved.", None),
+        (f"{TABLE}| Throughput | 900/s | 500/s | |\n\nThroughput increased.", "says that the rate rose"),
+        (f"{TABLE}| Throughput | 900/s | 500/s | |\n\nThroughput should have increased.", None),
+        ("The server sustains 2600 RPS.\n\nIt does not sustain 2600 RPS.", "line 9 that they are not"),
+        ("Сервер держит 9000 RPS.\n\nСервер не держит 9000 RPS.", "line 9 that they are not"),
+        ("For GET it sustains 2600 RPS.\n\nFor PUT it does not sustain 2600 RPS.", None),
+        ("p99 latency dropped by 75 %.\n\nIn all, p99 latency dropped by 50 %.", "says 50 % of p99, line 7 75 %"),
+        ("p99 latency dropped by 75 %.\n\nIn all, p99 latency dropped by 74 %.", None),
+        ("p99 latency of GET dropped by 75 %.\n\nOf PUT p99 latency dropped by 50 %.", None),
+    ],
+)
+def test_a_text_is_held_against_its_own_tables_and_against_itself(said: str, overturned: str | None) -> None:
+    found = remarks(f"{REPORT}\n{said}\n\n{HEALTHY}").get("DOC004")
+    assert (found is not None) is (overturned is not None)
+    assert found is None or (overturned or "") in found.seen.text
+
+
+@pytest.mark.parametrize(
+    ("said", "overturned"),
+    [
+        ("Alpha is faster than Beta.", True),
+        ("Beta is slower than Alpha.", True),
+        ("Beta is faster than Alpha.", False),
+        ("Beta is 2x faster than Alpha.", False),
+        ("Beta is 1.5 to 2 times faster than Alpha.", False),
+        ("Beta is 5x faster than Alpha.", True),
+        ("Beta is 100 times faster than Alpha.", True),
+        ("Alpha is as fast as Beta.", True),
+        ("Alpha is not faster than Beta.", False),
+        ("Alpha uses the CPU better than Beta.", False),
+        ("Alpha should be faster than Beta.", False),
+        ("Alpha is faster than Gamma.", False),
+    ],
+)
+def test_a_sentence_on_two_things_is_held_against_their_runs(said: str, overturned: bool) -> None:
+    assert ("DOC004" in of_two(CLOSED, FASTER, said)) is overturned
+
+
+def test_two_things_that_are_as_fast_may_be_called_so() -> None:
+    assert "DOC004" not in of_two(CLOSED, CLOSED, "Alpha is as fast as Beta.")
+
+
+def test_runs_at_other_loads_overturn_nothing() -> None:
+    other = FASTER.replace("-t2 -c2", "-t2 -c8").replace("2 threads and 2", "2 threads and 8")
+    assert "DOC004" not in of_two(CLOSED, other, "Alpha is faster than Beta.")
+
+
+@pytest.mark.parametrize(
+    ("said", "stdev", "overturned"),
+    [
+        ("Stable performance: minimal variance in response times.", "12.13ms", True),
+        ("Stable performance: minimal variance in response times.", " 2.13ms", False),
+        ("The response times are consistent.", "12.13ms", True),
+        ("The response times are not consistent.", "12.13ms", False),
+        ("The server runs the stable release.", "12.13ms", False),
+    ],
+)
+def test_who_calls_response_times_even_is_held_against_their_spread(said: str, stdev: str, overturned: bool) -> None:
+    spread = replaced(CLOSED, (" 2.13ms", stdev))
+    assert ("DOC004" in remarks(f"{REPORT}{spread}\n## Conclusion\n\n{said}\n")) is overturned
+
+
+@pytest.mark.parametrize(
+    ("said", "misquoted"),
+    [
+        ("Средняя latency 13.24ms.", True),
+        ("Average latency was 5.92 ms.", False),
+        ("Average latency is 6 ms.", False),
+        ("При rate=2000 сервер захлебнулся и среднее latency 13.24ms.", True),
+        ("При rate=9000 среднее latency 13.24ms.", False),  # of a run that is not here
+        ("1% реквестов больше 2s.", True),
+        ("1% занимает больше 20ms.", False),
+        ("99 персентиль 40.2ms.", True),  # the figure of p99.9
+        ("99 персентиль 21ms.", False),
+    ],
+)
+def test_a_quote_is_held_against_the_output_above_it(said: str, misquoted: bool) -> None:
+    text = f"{REPORT}{HEALTHY}\n{said}\n"
+    assert ("DOC002" in remarks(text)) is misquoted
+
+
+def test_a_figure_with_the_wrong_unit_is_named() -> None:
+    said = "# Отчёт\n\nНагрузка ровная.\n\nНе более 99.9% запросов занимают 40.20 секунд.\n\n"
+    assert "40.2" in remarks(said + HEALTHY)["DOC002"].seen.text
+
+
+def test_a_percentile_in_words_is_a_quote_too() -> None:
+    said = "# Отчёт\n\nНагрузка ровная.\n\nЗдесь 99.9 персентиль 9.30ms.\n\n"
+    assert "DOC002" in remarks(said + HEALTHY)
+
+
+def test_a_rate_that_a_table_copies_wrongly_is_named() -> None:
+    table = "| Server | Requests/sec |\n|---|---|\n| Alpha | 200.00 |\n| Beta | {} |\n"
+    assert "the output has" in of_two(CLOSED, FASTER, table.format("500.00"))["DOC002"].seen.text
+    assert "DOC002" not in of_two(CLOSED, FASTER, table.format("400"))
+    assert "DOC002" not in of_two(CLOSED, FASTER, table.format("500.00").replace("200.00", "210.00"))
+
+
+@pytest.mark.parametrize(
+    ("row", "misquoted"),
+    [
+        ("| p95 | 10.00 ms | 5.00 ms |", True),
+        ("| Mean | 10.00 ms | 5.00 ms |", False),
+        ("| p95 | 10.00 ms | 6.00 ms |", False),
+        ("| p50 | 10.02 ms | 5.00 ms |", False),
+    ],
+)
+def test_means_that_a_table_calls_a_percentile_are_named(row: str, misquoted: bool) -> None:
+    found = of_two(CLOSED, FASTER, f"| | Alpha | Beta |\n|---|---|---|\n{row}\n")
+    assert ("DOC002" in found) is misquoted

@@ -1,0 +1,141 @@
+"""Conditions that a published document states, and how often it repeats a run: each pattern in small, read right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.audit.audit import audit
+from runners.audit.listing import as_text
+from runners.readers.documents import text_document
+from runners.readers.outputs import find_in, outputs_of
+from runners.readers.severity import Severity
+from runners.tests.audit.planted import REPORT, remarks
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY, SLOWER, replaced
+
+
+def test_where_the_generator_ran_is_a_condition() -> None:
+    far = replaced(HEALTHY, ("http://localhost:8080", "http://10.0.0.7:8080"))
+    said = "# Report\n\nIt had 8 cores and 16 GB RAM.\nA minute of warm-up went before.\nNothing else ran there.\n\n"
+    assert "where the generator ran" in remarks(said + far)["RUN006"].seen.text
+    assert remarks(said + far)["RUN006"].severity == Severity.NOTE
+    assert "RUN006" not in remarks(said + HEALTHY)
+    assert "RUN006" not in remarks(f"{said}The generator had a separate host.\n\n{far}")
+
+
+CONDITIONS = {
+    "processor and cores": "It had 8 cores.",
+    "memory": "It had 16 GB RAM.",
+    "warm-up": "A minute of warm-up went before.",
+    "heap": "It ran with -Xmx128m.",
+    "JDK": "It ran on OpenJDK 25.",
+}
+
+
+@pytest.mark.parametrize("left_out", CONDITIONS)
+def test_each_condition_that_is_not_stated_is_named(left_out: str) -> None:
+    said = "".join(f"{text}\n" for name, text in CONDITIONS.items() if name != left_out)
+    report = f"# Report\n\nThe JVM was loaded for long.\n{said}\n{HEALTHY}"
+    assert remarks(report)["RUN006"].seen.text == f"nowhere is said: {left_out}"
+
+
+@pytest.mark.parametrize(
+    ("said", "cores"),
+    [
+        ("a 12-Core processor", True),
+        ("one core of a virtual machine", True),
+        ("8 physical cores", True),
+        ("ASP.NET Core 3.1", False),
+        ("the core of the server", False),
+    ],
+)
+def test_not_every_core_is_a_processors(said: str, cores: bool) -> None:
+    text = f"# Report\n\nThe server was loaded for long.\nIt had 16 GB RAM, a warm-up and {said}.\n\n{HEALTHY}"
+    assert ("RUN006" not in remarks(text)) is cores
+
+
+@pytest.mark.parametrize(
+    ("stated", "severity"),
+    [
+        ((), Severity.WARNING),
+        (("warm-up",), Severity.WARNING),  # nothing of the machine
+        (("processor and cores", "heap", "JDK"), Severity.NOTE),
+        (("memory",), Severity.WARNING),  # four are not stated
+        (("processor and cores", "memory", "warm-up"), Severity.NOTE),
+    ],
+)
+def test_who_states_most_conditions_is_not_blamed_for_the_rest(stated: tuple[str, ...], severity: Severity) -> None:
+    said = "".join(f"{CONDITIONS[name]}\n" for name in stated)
+    report = f"# Report\n\nThe JVM was loaded for long.\nIt did well.\n{said}\n{HEALTHY}"
+    assert remarks(report)["RUN006"].severity == severity
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "服务器 8核，内存: 16G，压测前先预热，压测机和服务器是同一台机器。",
+        "使用M1芯片16GB内存压测，预热后在localhost运行。",
+        "서버는 4코어, 메모리 8GB, 예열 후 로컬에서 측정했다.",
+        "サーバーは 2コア、メモリ 4GB。ウォームアップの後、同じマシンで測った。",
+        "El servidor tiene 4 núcleos, memoria: 8 GB; calentamiento previo, en la misma máquina.",
+    ],
+)
+def test_conditions_are_read_in_other_languages(said: str) -> None:
+    far = replaced(HEALTHY, ("http://localhost:8080", "http://10.0.0.7:8080"))
+    assert "RUN006" not in remarks(f"# Report\n\n{said}\n{said}\n\n{far}")
+
+
+def test_a_bare_record_of_the_console_is_not_called_unrepeated() -> None:
+    assert "SMP004" not in remarks(HEALTHY)
+
+
+def test_a_document_whose_repeats_lie_beside_it_is_not_called_unrepeated(tmp_path: Path) -> None:
+    (tmp_path / "report.md").write_text(f"{REPORT}{HEALTHY}", encoding="utf-8")
+    beside = tmp_path / "second.txt"
+    other = SLOWER.replace("-c8", "-c9").replace("8 connections", "9 connections")
+    for text, repeated in ((HEALTHY, False), (SLOWER, True), (other, False)):
+        beside.write_text(text, encoding="utf-8")  # the same output again is no repeat
+        codes = {remark.code for remark in audit(find_in(tmp_path)).remarks}
+        assert ("SMP004" not in codes) is repeated
+
+
+def test_what_a_script_was_given_is_part_of_a_setting() -> None:
+    first = f"$ wrk -t2 -c2 -d1m -s a.lua http://localhost:8080 -- /one\n{CLOSED.partition(chr(10))[2]}"
+    other = first.replace("/one", "/two")
+    assert "SMP004" not in remarks(f"{REPORT}{first}\n{first}")
+    assert "SMP004" in remarks(f"{REPORT}{first}\n{other}")
+
+
+@pytest.mark.parametrize(
+    ("said", "repeated"),
+    [
+        ("The results were collected from 5 runs.", True),
+        ("Figures are the median of five runs.", True),
+        ("Each server was measured 3 times.", True),
+        ("We did 5 runs per server.", True),
+        ("Среднее по 5 запускам.", True),
+        ("每个接口测试了3次。", True),
+        ("각 서버를 5회 측정했다.", True),
+        ("各サーバーを5回測定した。", True),
+        ("Cada prueba fue ejecutada 5 veces.", True),
+        ("It was taken from 2 runs.", False),
+        ("Run it several times.", False),
+        ("压测2次。", False),
+    ],
+)
+def test_an_author_may_say_how_often_he_ran(said: str, repeated: bool) -> None:
+    assert ("SMP004" not in remarks(f"{REPORT}{said}\n\n{HEALTHY}")) is repeated
+
+
+def test_two_runs_of_a_setting_that_are_compared_are_before_and_after() -> None:
+    said = "Новая версия быстрее.\n"
+    assert "SMP004" not in remarks(f"{REPORT}{HEALTHY}\n{HEALTHY}")
+    assert "SMP004" in remarks(f"{REPORT}{HEALTHY}\n{HEALTHY}\n{said}")
+
+
+def test_repeats_are_a_condition_of_the_document() -> None:
+    text = as_text(audit([outputs_of(text_document(REPORT + HEALTHY, Path("report.md")))]))
+    (line,) = [line for line in text.splitlines() if line.startswith("report.md") and "warning" in line]
+    assert ": conditions warning: " in line
+    assert line.endswith("[RUN006, SMP004]") or line.endswith("[SMP004, RUN006]")

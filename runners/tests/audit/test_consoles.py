@@ -1,0 +1,126 @@
+"""Which lines are one output, and which of its figures contradict each other, in consoles that people published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.audit.audit import audit
+from runners.audit.rules.arithmetic import mean_bounds_us
+from runners.readers.levels import rank
+from runners.readers.outputs import find_in
+from runners.tests.audit.planted import outputs, remarks
+from runners.tests.fixtures.outputs import CLOSED, FASTER, HEALTHY, replaced
+
+
+def test_a_caption_between_two_pieces_does_not_make_them_one_output() -> None:
+    table = "  Latency     2.37ms    1.12ms   7.68ms   68.17%\n"
+    text = f"{table}\nThen for a minute:\n\n 50.000%   20.00ms\n 99.000%   90.00ms\n"
+    assert len(outputs(text)) == 2
+    assert "SUM003" not in remarks(text)
+
+
+CAPTIONS = ["```\n\nПерцентили:\n\n```\n", "#### Percentiles\n"]
+
+
+@pytest.mark.parametrize("caption", CAPTIONS)
+@pytest.mark.parametrize("line", ["  Latency Distribution", "  Detailed Percentile", "-" * 58 + "\n"])
+def test_a_console_that_a_caption_splits_is_one_output(caption: str, line: str) -> None:
+    (output,) = outputs(replaced(HEALTHY, (line, f"{caption}{line}")))
+    assert output.missing == ()
+    assert "RUN005" not in remarks(replaced(HEALTHY, (line, f"{caption}{line}")))
+
+
+def test_pieces_whose_figures_disagree_are_two_outputs() -> None:
+    other = replaced(
+        HEALTHY, ("  Latency Distribution", f"{CAPTIONS[0]}  Latency Distribution"), ("61.30ms", "91.30ms")
+    )
+    assert len(outputs(other)) == 2
+
+
+def test_consoles_beside_each_other_are_two() -> None:
+    width = max(len(line) for line in CLOSED.splitlines())
+    both = zip(CLOSED.splitlines()[1:], FASTER.splitlines()[1:], strict=True)
+    text = "".join(f"{left:{width}} | {right}\n" for left, right in both)
+    first, second = outputs(f"# Two\n\n```\n{text}```\n")
+    assert [first.report.requests_per_s, second.report.requests_per_s] == [200, 400]
+    assert [first.report.latencies.at(0.99), second.report.latencies.at(0.99)] == [24_100, 12_050]
+
+
+def test_an_output_whose_lines_are_items_of_a_list_is_read() -> None:
+    (output,) = outputs("".join(f"  * {line.strip()}\n" for line in CLOSED.splitlines()[1:]))
+    assert (output.tool, output.report.latencies.at(0.99), output.report.requests_per_s) == ("wrk", 24_100, 200)
+
+
+def test_commas_that_an_author_put_into_a_count_are_none_of_its_end() -> None:
+    (output,) = outputs(replaced(HEALTHY, ("120000 requests in", "120,000 requests in")))
+    assert output.report.requests == 120_000
+
+
+@pytest.mark.parametrize("line", ["***", "99%", "[Mean = 5.9, StdDeviation = 3.4]", "Req/Sec 4.25k 0.00 4.25k"])
+def test_formatting_between_the_lines_is_no_diagnostic(line: str) -> None:
+    assert "RUN003" not in remarks(HEALTHY.replace("  Detailed", f"{line}\n  Detailed"))
+
+
+def test_another_tools_first_line_is_no_cut_output() -> None:
+    text = "Running 10s test @ http://localhost:3000\n100 connections\n\n| Stat | Avg |\n"
+    assert outputs(text) == ()
+
+
+@pytest.mark.parametrize(("first", "code"), [(9, "SMP002"), (1, "RUN005")])
+def test_an_excerpt_is_not_blamed_where_the_whole_output_lies_beside_it(first: int, code: str, tmp_path: Path) -> None:
+    excerpt = "".join(f"{line}\n" for line in HEALTHY.splitlines()[first:13])  # bare percentiles, or all but the end
+    (tmp_path / "report.md").write_text(f"# Load\n\n{excerpt}", encoding="utf-8")
+    assert code in {remark.code for remark in audit(find_in(tmp_path)).remarks}
+    (tmp_path / "whole.txt").write_text(HEALTHY, encoding="utf-8")
+    assert code not in {remark.code for remark in audit(find_in(tmp_path)).remarks}
+
+
+SPECTRUM_OF_MANY = HEALTHY.replace(
+    "      61.311     1.000000        99920          inf\n",
+    "      50.000     1.000000        99919   2097152.00\n      61.311     1.000000        99920          inf\n",
+)
+
+
+def test_a_row_printed_as_one_is_not_the_maximum() -> None:
+    assert "1.000000        99919" in SPECTRUM_OF_MANY
+    assert "SUM003" not in remarks(SPECTRUM_OF_MANY)
+
+
+def test_a_third_column_of_another_percentile_is_not_a_maximum() -> None:
+    text = HEALTHY.replace("Stdev     Max   +/-", "Stdev     99%   +/-").replace("61.30ms", "20.10ms")
+    assert outputs(text)[0].report.latency is not None
+    assert "SUM003" not in remarks(text)
+
+
+GO_WRK = (
+    "  50 goroutine(s) running concurrently\n64782 requests in 29.98s, 8.83MB read\nRequests/sec:\t\t2160.84\n"
+    "Avg Req Time:\t\t{}\nSlowest Request:\t356.5ms\n50%:\t\t\t5.6ms\n99%:\t\t\t10.8ms\n99.9%:\t\t\t10.9ms\n"
+)
+
+
+def test_a_mean_that_its_percentiles_do_not_allow_is_a_contradiction() -> None:
+    assert "is impossible" in remarks(GO_WRK.format("23.14ms"))["SUM003"].seen.text
+    assert "SUM003" not in remarks(GO_WRK.format("7.14ms"))
+    assert "at least" in remarks(GO_WRK.format("0.50ms"))["SUM003"].seen.text
+
+
+@given(st.lists(st.floats(1.0, 1e8), min_size=1, max_size=200), st.sets(st.integers(1, 999), max_size=8))
+def test_the_mean_of_any_samples_lies_within_the_bounds_of_their_percentiles(
+    samples: list[float], levels: set[int]
+) -> None:
+    ordered = sorted(samples)
+    count = len(ordered)
+    rows = [(level / 1000, ordered[rank(count, level / 1000) - 1]) for level in sorted(levels)]
+    least, most = mean_bounds_us(rows, ordered[-1])
+    slack = (len(rows) + 1) / count * ordered[-1]  # a percentile is that of a whole sample
+    assert least - slack <= sum(ordered) / count <= most + slack
+
+
+def test_a_rate_of_nothing_beside_latencies_is_a_contradiction() -> None:
+    table = "Medido con JMeter.\n\n| Stack | P95 (ms) | Throughput (req/s) |\n|---|---|---|\n| one | 131 | {} |\n"
+    assert "0/s" in remarks(table.format("0.0"))["SUM003"].seen.text
+    assert "SUM003" not in remarks(table.format("30.0"))

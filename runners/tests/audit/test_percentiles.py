@@ -1,0 +1,126 @@
+"""Percentiles, their samples and the timers behind them in published documents: each pattern in small, read right."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.readers.severity import Severity
+from runners.tests.audit.planted import REPORT, remarks
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS, replaced
+
+
+def test_a_run_that_is_too_short_has_no_warm_up_to_be_left_out() -> None:
+    found = remarks(HEALTHY.replace("-d60", "-d10").replace("Running 1m", "Running 10s"))
+    assert "RUN001" in found
+    assert "RUN004" not in found
+
+
+def test_a_percentile_of_few_samples_matters_where_somebody_quotes_it() -> None:
+    few = HEALTHY.replace("100.000%   61.31ms", " 99.990%   55.20ms\n100.000%   61.31ms")
+    assert remarks(few)["SMP001"].severity is Severity.NOTE
+    assert remarks(f"{few}\n\nThe 99.99% of 55.20 ms is fine.\n")["SMP001"].severity is Severity.WARNING
+
+
+def test_percentiles_of_a_stated_number_of_requests_are_counted() -> None:
+    table = " 50.000%   5.00ms\n 90.000%   9.00ms\n 99.000%  19.00ms\n"
+    assert "SMP002" in remarks(table)
+    assert "SMP002" not in remarks(f"| **Total Requests** | 23,081 |\n\n{table}")
+    assert "SMP002" not in remarks(f"- Всего запросов: 1,570\n\n{table}")
+    assert "SMP002" not in remarks(f"| http_reqs      | 60 | 5.42 |\n\n{table}")
+
+
+def test_a_rate_in_a_table_of_percentiles_counts_its_samples() -> None:
+    table = "| | one | two |\n|---|---|---|\n| 50% | 5.00ms | 6.00ms |\n| 99% | 19.00ms | 20.00ms |\n"
+    assert "SMP002" in remarks(table)
+    assert "SMP002" not in remarks(f"{table}| Req/sec | 1900.5 | 3630.5 |\n")
+
+
+def test_three_points_on_a_line_are_mostly_the_timer() -> None:
+    three = " 50.000%  650us\n 75.000%  960us\n 90.000%  1.14ms\n"
+    assert "mostly the generator's timer" in remarks(three)["TIM001"].seen.text
+
+
+def test_a_median_at_the_timer_is_beside_the_point_where_the_tail_is_far_away() -> None:
+    text = " 50.000%  1.60ms\n 75.000%  6.00ms\n 90.000%  29.90ms\n"
+    assert "TIM002" not in remarks(text)
+    assert "RAT007" in remarks(text)
+
+
+def test_a_mean_near_40_ms_is_a_plateau_only_with_little_spread() -> None:
+    lines = replaced(CLOSED, ("Latency    10.00ms", "Latency    41.00ms")).splitlines()
+    bare = "".join(f"{line}\n" for line in lines[:6] + lines[11:])
+    stdev = lines[4].split()[2]
+    assert "NET001" in remarks(bare.replace(stdev, "1.10ms"))
+    assert "NET001" not in remarks(bare.replace(stdev, "8.80ms"))
+
+
+def test_a_plateau_at_40_ms_needs_a_percentile_above_it() -> None:
+    k6 = "     http_req_duration..............: avg=44ms min=9ms med=41ms max=380ms p(90)={} p(95)=90ms\n"
+    http = k6 + "     http_reqs......................: 4000   66.6/s\n"
+    assert "NET001" not in remarks(http.format("58ms"))
+    assert "NET001" in remarks(http.format("43ms"))
+
+
+def test_of_a_queue_nothing_is_said_about_the_maximum() -> None:
+    assert "SMP003" in remarks(CLOSED.replace("48.51ms", " 1.98s "))
+    text = (
+        "$ wrk2 -t1 -c8 -d60 -R100000 -s put.lua -L http://localhost:8080\nRunning 1m test @ http://localhost:8080\n"
+        "  1 threads and 8 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+        "    Latency    33.70s    16.00s    59.90s    60.00%\n    Req/Sec    40.00     1.00    41.00     70.00%\n"
+        "  9600 requests in 1.00m, 7.53MB read\nRequests/sec:    160.00\nTransfer/sec:    128.52KB\n"
+    )
+    assert {"RAT001", "RAT002"} <= set(remarks(text))
+    assert "SMP003" not in remarks(text)
+
+
+def test_a_run_of_so_many_requests_waits_for_the_last() -> None:
+    text = (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8")
+    waited = replaced(text, ("100%     24", "100%    950"))
+    assert "SMP003" not in remarks(waited)
+
+
+@pytest.mark.parametrize(
+    ("text", "at_bound"),
+    [
+        (
+            "Loaded by Artillery.\n\n| Metric | Value |\n|---|---|\n| Median | 4,316.6 ms |\n| P95 | 9,999.2 ms |\n",
+            True,
+        ),
+        (
+            "Loaded by Artillery.\n\n| Metric | Value |\n|---|---|\n| Median | 4,316.6 ms |\n| P95 | 9,599.2 ms |\n",
+            False,
+        ),
+        ("Loaded by k6.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 60.00 s |\n", True),
+        ("Loaded by k6.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 20.00 s |\n", False),
+        ("Loaded by Locust.\n\n| Metric | Value |\n|---|---|\n| Median | 450 ms |\n| Max | 10.00 s |\n", False),
+    ],
+)
+def test_a_latency_at_the_time_out_of_its_tool_is_at_a_bound(text: str, at_bound: bool) -> None:
+    assert ("SMP003" in remarks(text)) is at_bound
+
+
+def runs_of(*levels: str) -> str:
+    """Runs of one setting with these values of p99."""
+    return "\n".join(replaced(CLOSED, ("99%   24.10ms", f"99%   {level}")) for level in levels)
+
+
+@pytest.mark.parametrize(
+    ("text", "averaged"),
+    [
+        ("The average p99 was 25 ms.", True),
+        ("p99 (averaged over five runs)", True),
+        ("avg(histogram_quantile(0.99, rate(latency_bucket[1m])))", True),
+        ("Средний 99-й перцентиль 25 мс.", True),
+        ("Усреднённые перцентили приведены ниже.", True),
+        ("Average latency, p99 and maximum are below.", False),
+        ("avg=1.2ms p(95)=3.4ms", False),
+        ("| run | p99 |\n|---|---|\n| 1 | 20 ms |\n| 2 | 30 ms |\n| Average | 25 ms |", True),
+        ("| run | p99 |\n|---|---|\n| 1 | 20 ms |\n| 2 | 30 ms |\n| Average | 28 ms |", False),  # of all responses
+        ("| | run 1 | run 2 | Mean |\n|---|---|---|---|\n| p99 | 20 ms | 30 ms | 25 ms |", True),
+        ("| run | p50 | p99 |\n|---|---|---|\n| 1 | 5ms | 20ms |\n| 2 | 7ms | 30ms |\n| Mean | 6ms | 25ms |", True),
+        (f"{runs_of('24.10ms', '30.10ms', '36.40ms')}\n99th percentile 30.2ms.", True),
+        (f"{runs_of('24.10ms', '30.10ms', '36.40ms')}\n99th percentile 30.1ms.", False),  # the median run's
+    ],
+)
+def test_an_average_of_percentiles_is_named(text: str, averaged: bool) -> None:
+    assert ("SMP005" in remarks(f"{REPORT}{text}\n\n{HEALTHY}")) is averaged

@@ -1,0 +1,152 @@
+"""Rates, connections and errors as published documents have them: each pattern in small, and the right reading."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from runners.audit.audit import audit
+from runners.audit.listing import as_text
+from runners.readers.documents import text_document
+from runners.readers.outputs import outputs_of
+from runners.tests.audit.planted import outputs, remarks
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY, replaced
+
+BARE = HEALTHY.partition("\n")[2]  # no command above it
+FELL_SHORT = replaced(HEALTHY, ("-R2000", "-R2600"))
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "rate"),
+    [
+        (f"## R 3000, eight connections\n{BARE}", "-", 3_000),
+        (f"## PUT at 4'000 RPS\n{BARE}", "-", 4_000),
+        (f"rate = 3000\n{BARE}", "-", 3_000),
+        (f"-Rate 5000 for PUT\n{BARE}", "-", 5_000),
+        (BARE, "get18000.txt", 18_000),
+        (BARE, "t4_c500_R22000.txt", 22_000),
+        (BARE, "put-3500rps(3-3).txt", 3_500),
+        (BARE, "wrk-get-64-connections.txt", None),
+        (BARE, "put_1000.txt", None),  # it achieved twice as many
+        (f"# 9000 RPS\n\n## Later\n{BARE}", "-", 9_000),
+        (f"5000 RPS went well.\n\n## Another section\n{BARE}", "-", None),
+        (f"![](https://host/images/15000 rps.png)\n{BARE}", "-", None),
+        (
+            "The rate was found by going from a low one upwards in steps of 10 000 RPS until the latency of the server "
+            f"grew.\n{BARE}",
+            "-",
+            None,
+        ),
+    ],
+)
+def test_the_offered_rate_is_read_where_it_stands_and_nowhere_else(text: str, path: str, rate: float | None) -> None:
+    (output,) = outputs(text, path)
+    assert output.offered_rps == rate
+
+
+def test_a_heading_goes_before_a_sentence_that_names_another_rate() -> None:
+    text = f"### PUT 2500 RPS\nWith some 15000 RPS responses take much longer.\n{BARE}"
+    assert outputs(text)[0].offered_rps == 2_500
+
+
+def test_a_rate_that_a_terminal_wrapped_is_read_whole() -> None:
+    (output,) = outputs("$ wrk2 -t1 -c8 -d60 -s put.lua -L http://localhost:8080 -R 20\n00\n" + BARE)
+    assert output.offered_rps == 2_000
+    assert "RAT001" not in remarks("$ wrk2 -t1 -c8 -d60 -s put.lua -L http://localhost:8080 -R 20\n00\n" + BARE)
+
+
+@pytest.mark.parametrize(
+    ("said", "rate"), [("Both at 2000 RPS:", 2_000), ("From 2000 to 4000 RPS, 2000, 4000 RPS:", None)]
+)
+def test_columns_of_before_and_after_have_one_rate_or_none(said: str, rate: float | None) -> None:
+    table = (
+        f"{said}\n\n| | before | after |\n|---|---|---|\n| 50.000% | 5.00ms | 4.00ms |\n| 90.000% | 9.00ms | 9.01ms |\n"
+        "| 99.000% | 19.00ms | 19.01ms |\n| 100.000% | 29.00ms | 29.01ms |\n"
+    )
+    assert [output.offered_rps for output in outputs(table)] == [rate, rate]
+
+
+@pytest.mark.parametrize(
+    ("said", "other"),
+    [("R = 3000:", True), ("При rate = 3000", True), ("rate 2000", False), ("We later tried 3000 RPS too.", False)],
+)
+def test_a_rate_in_the_text_that_is_not_the_commands_is_named(said: str, other: bool) -> None:
+    assert ("DOC001" in remarks(f"{said}\n\n{HEALTHY}")) is other
+
+
+def test_connections_that_open_late_explain_a_small_shortfall() -> None:
+    text = HEALTHY.replace("-R2000", "-R2030").replace("-c8", "-c64").replace("8 connections", "64 connections")
+    assert {"RAT001", "RAT006"} & set(remarks(text)) == set()
+    assert "RAT006" in remarks(HEALTHY.replace("-R2000", "-R2600"))
+
+
+def test_connections_that_never_opened_leave_the_latency_to_the_others() -> None:
+    errors = "  Socket errors: connect 11, read 0, write 0, timeout 22649\nRequests/sec"
+    text = HEALTHY.replace("-c8", "-c1024").replace("8 connections", "1024 connections")
+    found = remarks(text.replace("Requests/sec", errors))
+    assert "latency is of 243 of 1\u202f024 connections" in found["RAT006"].seen.text
+    assert "SUM003" not in found
+
+
+def test_dead_connections_are_counted_by_the_checks_of_two_seconds() -> None:
+    errors = "  Socket errors: connect 0, read 0, write 0, timeout 46079\nRequests/sec"
+    text = HEALTHY.replace("-d60", "-d120").replace("Running 1m", "Running 2m").replace("in 1.00m", "in 2.00m")
+    text = text.replace("120000 requests", "240000 requests").replace("Requests/sec", errors)
+    text = text.replace("-c8", "-c1024").replace("8 connections", "1024 connections")
+    assert "about 781 connections of 1\u202f024" in remarks(text)["ERR004"].seen.text
+
+
+def test_a_rate_that_was_held_has_no_growing_queue() -> None:
+    slow = BARE.replace(" 90.000%    9.30ms", " 90.000%    1.78s ").replace("100.000%   61.31ms", "100.000%   2.33s ")
+    text = "$ wrk2 -t1 -c8 -d60 -R2000 -s put.lua -L http://localhost:8080\n" + slow
+    found = remarks(text)
+    assert "RAT002" not in found
+    assert "RAT007" in found
+
+
+def test_a_server_that_was_always_too_slow_did_not_collapse() -> None:
+    slow = HEALTHY.replace("-R2000", "-R2600")
+    assert "RAT009" not in remarks(slow)
+
+
+def test_a_median_that_falls_from_output_to_output_is_seen() -> None:
+    fast = HEALTHY.replace("-R2000", "-R4000").replace("2000.00", "4000.00").replace("120000 r", "240000 r")
+    fast = fast.replace(" 50.000%    5.00ms", " 50.000%    4.00ms")
+    assert "RAT005" in remarks(f"{HEALTHY}\n{fast}")
+    assert "RAT005" not in remarks(f"{HEALTHY}\n{fast.replace('put.lua', 'get.lua')}")
+
+
+def test_bursts_are_of_a_rate_that_was_held() -> None:
+    uneven = replaced(CLOSED, ("50%   10.02ms", "50%    0.10ms"))
+    assert "RAT007" not in remarks(uneven)
+    k6 = "http_req_duration..............: avg=44ms min=1ms med=1ms max=380ms p(90)=98ms p(95)=99ms\n"
+    assert "RAT007" not in remarks(f"{k6}http_reqs......................: 4000   66.6/s\n")
+
+
+def test_each_document_has_its_highest_rate_held_and_what_was_taken_above_it() -> None:
+    short = HEALTHY.replace("-R2000", "-R2600")
+    text = as_text(audit([outputs_of(text_document(f"{HEALTHY}\n{short}", Path("report.md")))]))
+    assert "highest rate held: put 2 000/s; above it: the latency of 1 run, report.md:" in text
+
+
+def test_the_highest_rate_held_stands_in_the_line_on_load() -> None:
+    text = as_text(audit([outputs_of(text_document(f"{HEALTHY}\n{FELL_SHORT}", Path("report.md")))]))
+    (line,) = [line for line in text.splitlines() if "highest rate held" in line]
+    assert ": load error: " in line
+    assert "; highest rate held: put" in line
+
+
+def test_wrks_summary_alone_is_a_closed_loop_and_wrk2s_is_not() -> None:
+    summary = "".join(f"{line}\n" for line in CLOSED.splitlines()[1:6] + CLOSED.splitlines()[11:])
+    assert "RAT004" in remarks(summary)
+    assert "RAT004" not in remarks(f"Rate: 200 RPS\n\n{summary}")
+    calibrated = summary.replace(
+        "  Thread Stats", "  Thread calibration: mean lat.: 5.199ms, rate sampling interval: 30ms\n  Thread Stats"
+    )
+    assert "RAT004" not in remarks(calibrated)
+    short = replaced(summary, ("Running 1m test", "Running 10s test"), ("in 1.00m", "in 10.00s"))
+    assert "RAT004" in remarks(short)
+    unsampled = re.sub(r"Req/Sec .*", "Req/Sec     -nan      -nan     0.00      0.00%", short)
+    assert "RAT004" not in remarks(unsampled)  # as wrk2 prints it before its calibration is over
