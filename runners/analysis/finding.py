@@ -43,8 +43,8 @@ class Anchor:
 class Finding:
     """One conclusion: the rule that made it, a sentence, the numbers in it, and where they come from.
 
-    `code` names the rule (see rules.py), `steps` the measured steps or published outputs, `figure` the place in the
-    report that shows it (see Anchor), `remedy` what to do about it, if anything.
+    `code` names the rule (see claims.conclusion), `steps` the measured steps or published outputs, `figure` the place
+    in the report that shows it (see Anchor), `remedy` what to do about it, if anything.
     """
 
     code: str

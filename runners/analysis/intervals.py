@@ -1,6 +1,6 @@
 """Bound a count, a difference or a percentile by its 95 % interval, each with its source and what it assumes.
 
-A percentile has that of the independent requests that a step's requests are worth. Requests close to each other share
+A percentile has that of the effective number of independent requests in a step. Requests close to each other share
 their fate: one stall holds up hundreds. Order-statistic bounds count each request as if it were alone,
 and are then far too narrow. Here the intervals of the log are joined to batches of 1, 2, 4, …
 intervals (batch means: C. Alexopoulos and A. Seila, 1998, *Output data analysis*, in Handbook of Simulation), the share
@@ -14,13 +14,14 @@ B. Graubard, 1998, *Confidence intervals for proportions with small expected num
 survey data*, Survey Methodology 24), with the degrees of freedom that the residuals' kurtosis leaves (B. O'Neill, 2014,
 *Some useful moment results in sampling problems*, The American Statistician 68).
 
-`worth` is the number of requests over that effect. A value lies within the bounds of a percentile unless the exact
-binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on that share,
-exclude what the percentile asks (inverted tests: C. Francisco and W. Fuller, 1991, *Quantile estimation with a complex
-survey design*, Annals of Statistics 19). The dependence is taken at each value that is tried, not at the percentile:
-the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at it. A side
-is open where even the slowest request is not excluded. scipy's `binomtest` takes whole trials only, and an effective
-number of requests is none, so the bounds come from the regularised incomplete beta function that it uses itself.
+`effective_samples` is the number of requests over that effect. A value lies within the bounds of a percentile unless
+the exact binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on
+that share, exclude what the percentile asks (inverted tests: C. Francisco and W. Fuller, 1991, *Quantile estimation
+with a complex survey design*, Annals of Statistics 19). The dependence is taken at each value that is tried, not at the
+percentile: the few stalls beyond a percentile may be all of its uncertainty, and are hardly seen among the requests at
+it. A side is open where even the slowest request is not excluded. scipy's `binomtest` takes whole trials only, and an
+effective number of requests is none, so the bounds come from the regularised incomplete beta function that it uses
+itself.
 
 What it assumes: what happens in the run is typical, and dependence is short against a fifth of it. One run can't
 tell of an event that it did not see.
@@ -201,7 +202,7 @@ def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
     return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.counts.sum(axis=1))
 
 
-def worth(blocks: Blocks, level: float) -> float:
+def effective_samples(blocks: Blocks, level: float) -> float:
     """How many independent requests would tell as much on this percentile; NaN when there are too few stretches."""
     return _beyond(blocks, min(blocks.index(level), len(blocks.values_us) - 2))[1]  # beyond the slowest is nothing
 

@@ -1,15 +1,15 @@
-"""Stretches of time in which answers were slow, from response times by tenths of a second.
+"""Stretches of time in which responses were slow, from response times by tenths of a second.
 
 A slice stands out when its p99 exceeds the median of all slices' p99 by five robust standard deviations (the median
 absolute deviation times 1.4826; F. R. Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median: the threshold
-comes from the step's own quiet time. Slices with fewer than a hundred answers are widened until their p99 is one.
+comes from the step's own quiet time. Slices with fewer than a hundred responses are widened until their p99 is one.
 
-An answer that took v and came in a slice was due up to v before it, so a spike reaches from the earliest due time
+A response that took v and came in a slice was due up to v before it, so a spike reaches from the earliest due time
 of its slow responses to the end of the slice in which the last of them came. That is the stall and the draining of the
 queue behind it: response times count from the intended start, so after a stall they fall in a straight line to the
 usual, and all of them belong to the stall. Stretches that touch are one spike.
 
-The *excess* is what slow responses took above the threshold, summed up: it weighs an answer by how late it was.
+The *excess* is what slow responses took above the threshold, summed up: it weighs a response by how late it was.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Grid:
 
 
 def tenths(slices: pd.DataFrame) -> Grid | None:
-    """The `slices` frame as a grid of tenths of a second, however few answers they hold; None without any."""
+    """The `slices` frame as a grid of tenths of a second, however few responses they hold; None without any."""
     if slices.empty:
         return None
     index = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)

@@ -1,9 +1,9 @@
 """Closed loops as experiment 02 measures them: what each reached, and what the kernel and the script make of it.
 
-In closed loop a connection sends its next request when the last one was answered. So its rate is one over its latency,
-and its latency is that of a server which is never asked for more than it gives: no latency under load.
+In closed loop a connection sends its next request when the last one has its response. So its rate is one over its
+latency, and its latency is that of a server which is never asked for more than it gives: no latency under load.
 
-The arithmetic of the wait. A server that writes head and body of an answer apart has the second write held back by
+The arithmetic of the wait. A server that writes head and body of a response apart has the second write held back by
 Nagle's algorithm (J. Nagle, 1984, RFC 896) until the first is acknowledged. The client has nothing to send before it
 has the body, so it acknowledges when its delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN, include/net/tcp.h,
 HZ/25). Linux timers are rounded up to the next tick of 1/HZ (kernel/time/timer.c), and a closed loop sets each one just
@@ -27,7 +27,7 @@ REPORT = "report-2"
 #: Where in the report the evidence stands.
 CURVES, RATES, COUNTERS, ERRORS, TABLE = "delay-curves", "delay-rates", "delay-counters", "delay-errors", "delay-table"
 DELAYED_ACK_US = 40_000.0
-#: A median from here on waits for the timer; an answer of a JVM on this path takes a hundredth of it.
+#: A median from here on waits for the timer; a response of a JVM on this path takes a hundredth of it.
 WAITS_FROM_US = 0.9 * DELAYED_ACK_US
 
 
@@ -72,7 +72,7 @@ class Loop:
 
     @property
     def waits(self) -> bool:
-        """Whether half of its answers waited for the delayed acknowledgement."""
+        """Whether half of its responses waited for the delayed acknowledgement."""
         return self.median_us >= WAITS_FROM_US
 
     @property
@@ -145,7 +145,7 @@ def expected_us(hz: float) -> float:
 
 
 def times_as_many(slow: Loop, fast: Loop) -> float:
-    """Requests a second of one over those of the other."""
+    """Requests per second of one over those of the other."""
     return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
 
 

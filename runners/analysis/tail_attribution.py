@@ -1,9 +1,9 @@
 """Which causes made a tail: overlap in time, held against what chance overlaps.
 
 **Credit.** A spike is credited to a cause by the capacity of those of its events that touch the spike (a
-twentieth of a second of tolerance at its beginning), as a share of its slowest answer: events of 40 ms can't have made
-an answer wait for 100 ms, but may have made 40 % of it. Less than a quarter is no credit. Stops come first; what they
-leave is shared out among the other causes by their capacity.
+twentieth of a second of tolerance at its beginning), as a share of its slowest response: events of 40 ms can't have
+made a response wait for 100 ms, but may have made 40 % of it. Less than a quarter is no credit. Stops come first; what
+they leave is shared out among the other causes by their capacity.
 
 **Chance.** A cause that is active half of the time overlaps half of all spikes without making any. So its events
 are shifted around the whole window by many evenly spaced offsets, which keeps their number, lengths and order and

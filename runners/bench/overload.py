@@ -93,9 +93,9 @@ def described(result: Result) -> str:
 
 
 def find_knee(load: Load, say: Say) -> Knee:
-    """The highest rate of the ladder that is carried, below one that was seen not to be.
+    """The highest rate of the ladder that is sustained, below one that was seen not to be.
 
-    A late generator sends in bursts, which makes a rate harder to carry, never easier. So what is carried counts in
+    A late generator sends in bursts, which makes a rate harder to sustain, never easier. So what is sustained counts in
     any case; what is not, only if the generator kept up.
     """
     probes = [load(FILLING, None) for _ in range(TRIES)]
@@ -111,7 +111,7 @@ def find_knee(load: Load, say: Say) -> Knee:
         if meets(result):
             if too_much:
                 return Knee(capacity, rate)
-            return Knee(capacity, None, f"{rate}/s was carried, and no higher rate was seen to be too much")
+            return Knee(capacity, None, f"{rate}/s was sustained, and no higher rate was seen to be too much")
         too_much = too_much or kept_up(result)
     lowest, highest = int(capacity * LADDER[-1]), int(capacity * LADDER[0])
     return Knee(capacity, None, f"of no rate from {lowest}/s to {highest}/s {MIN_ACHIEVED:.0%} was served")

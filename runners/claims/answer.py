@@ -158,7 +158,7 @@ def one_spike(step: Step, level: float = 0.99) -> Finding | None:
         "without_us": seen.without_us,
         "t_s": seen.t_s,
         "samples": facts.samples(step),
-        "effective_samples": intervals.worth(blocks, level) if blocks is not None else None,
+        "effective_samples": intervals.effective_samples(blocks, level) if blocks is not None else None,
     }
     remedy = "Measure longer, or repeat: one run can't tell how often this happens."
     return Finding(

@@ -38,7 +38,7 @@ def analyse(run: Run) -> Claims | None:
             *flag, *_executor(found), *errors(found), *published_errors(),
             *coin(found), *published_coin(),
         ),
-        next_steps=tuple(_next(run, found)),
+        next_steps=tuple(_next(found)),
         checks=tuple(checks(run, found)),
     )  # fmt: skip
 
@@ -256,7 +256,7 @@ def _old_jdk(run: Run) -> Iterator[Finding]:
         )
 
 
-def _next(run: Run, found: Sequence[Loop]) -> Iterator[Finding]:
+def _next(found: Sequence[Loop]) -> Iterator[Finding]:
     if any(loop.waits for loop in found):
         text = (
             f"On JDK 17 start any program on com.sun.net.httpserver with {FLAG}, or write head and body at once; on "

@@ -131,7 +131,7 @@ def analyse(run: Run) -> Claims | None:
         return None
     findings = [*_ceiling(found), *_amplification(found), *_reading(found), *_memory(found)]
     verdicts = list(_verdicts(found))
-    return Claims(findings=(*verdicts, *findings), next_steps=tuple(_next(run, found)))
+    return Claims(findings=(*verdicts, *findings), next_steps=tuple(_next(found)))
 
 
 def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:
@@ -236,7 +236,7 @@ def _verdicts(found: Sequence[Store]) -> Iterator[Finding]:
         yield Finding("G07", Severity.NOTE, write.sentence(text), evidence, (), TABLE)
 
 
-def _next(run: Run, found: Sequence[Store]) -> Iterator[Finding]:
+def _next(found: Sequence[Store]) -> Iterator[Finding]:
     """Knees whose difference is inconclusive are worth interleaved rounds."""
     against = reference(found)
     for store in found:

@@ -34,7 +34,7 @@ from runners.errors import PlanError
 _FAULTY = {STALL: "frozen server", OUTAGE: "a node killed"}
 #: Of the server's core, all rates of a shared schedule together take no more.
 MOST_UTILISATION = 0.5
-#: Nor more requests a second: at higher rates the servers disturb each other.
+#: Nor more requests per second: at higher rates the servers disturb each other.
 MOST_SHARED_RPS = 8_000.0
 FEWEST_STARTS = 3  # of each treatment, for any verdict
 MOST_AT_ONCE = 2  # compared with a baseline where the servers share a machine with much else
@@ -50,7 +50,7 @@ REFERENCE_TARGET = Setting("noop", "noop")
 class FixedRate:
     """Load several treatments at one rate: the instrument floor first, then each clean and once more profiled.
 
-    `rate_rps` 0: the published rate if the weakest treatment carries it, else `share` of what it reaches in a closed
+    `rate_rps` 0: the published rate if the weakest treatment achieves it, else `share` of what it reaches in a closed
     loop, which a probe of each measures. A rate that is given needs no probe. `cold`: what each new server is sent
     before, without a warm-up. `questions` are the keys of those that the block helps to answer.
     """

@@ -23,8 +23,8 @@ _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 class Objective:
     """Upper limits of response-time percentiles in microseconds, and of what may be lost.
 
-    `achieved` is the least share of the offered rate that must be answered, `errors` the largest share of the requests
-    that may fail, be answered with another status than 2xx or 3xx, or have no answer at all.
+    `achieved` is the least share of the offered rate that must be achieved, `errors` the largest share of the requests
+    that may fail, have another status than 2xx or 3xx, or have no response at all.
     """
 
     latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)

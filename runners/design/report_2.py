@@ -14,7 +14,7 @@ from runners.design.workload import SCRIPTS, Workload
 #: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
 OLD_JDK = 17
-#: A store is filled over many connections at once: each answer takes 44 ms there. The JDK's server closes idle ones
+#: A store is filled over many connections at once: each response takes 44 ms there. The JDK's server closes idle ones
 #: beyond 200 (sun.net.httpserver.maxIdleConnections).
 FILL_CONNECTIONS = 100
 FILL_BOUND_S = 60.0
@@ -91,7 +91,7 @@ FLAG = Stage(
     profiled=MIXED,
 )
 NEW_JDK = Stage("jdk25", "JDK 25, cached pool", _stage_setting("jdk25", 0, POOL), (MIXED, GET, PUT), profiled=MIXED)
-#: Controls: the cure taken away from the new JDK, and an answer that is one write on the old one.
+#: Controls: the cure taken away from the new JDK, and a response that is one write on the old one.
 DELAYED = Stage(
     "delayed", "JDK 25, cached pool, delay", _stage_setting("delayed", 0, POOL, DELAY), (GET, PUT), few=True
 )

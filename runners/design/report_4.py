@@ -50,7 +50,7 @@ def get(size: str) -> Workload:
 
 
 def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
-    """The first requests of a new server and those of a warm one by one schedule, at a rate that both carry."""
+    """The first requests of a new server and those of a warm one by one schedule, at a rate that both achieve."""
     plan, cold = STARTS[size.name], replace(warm, name=f"{warm.name}-{COLD}")
     return Interleaved(
         COMPARED, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold), warm.name,

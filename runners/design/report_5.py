@@ -65,11 +65,11 @@ OUTAGE_SHARE = 0.5
 OLD, NEW = "all-old", "all-new"
 #: The report's state before, each of its three changes alone, and its state after.
 CHANGES = (OLD, "fewer-threads", "no-lock", "murmur3", NEW)
-#: How many of three replicas must have answered, and whether a thread of the node waits for each.
+#: How many of three replicas must have responded, and whether a thread of the node waits for each.
 REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
 COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), "full": ("2of3", "3of3")}
 SHARDED = "sharded"
-#: What loses a node: keys on one node each, then copies of which two or all must answer. Each node is a process.
+#: What loses a node: keys on one node each, then copies of which two or all must respond. Each node is a process.
 OUTAGES = {
     "smoke": (SHARDED,),
     "quick": (SHARDED, "async-2of3"),

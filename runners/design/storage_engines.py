@@ -26,7 +26,7 @@ STORES = {
 }
 #: What the others are held against: the store of report 1, as published.
 REFERENCE = "rocksdb"
-#: What a store could carry if storing took no time.
+#: What a store could achieve if storing took no time.
 CEILING = "noop"
 #: Two stores whose profiles are set against each other, at one rate.
 PROFILED = (STORES["rocksdb"], STORES["lsm"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILL_VALUE_BYTES = 120
-#: Writes a second that a plan expects of a store, as long as the run has not seen what it takes. For the progress only.
+#: Writes per second that a plan expects of a store until the run has seen what it takes. For the progress only.
 FILL_RPS = 35_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 

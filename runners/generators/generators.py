@@ -16,8 +16,8 @@ from runners.toolchain.workshop import Workshop
 #: wrk2 leaves its first ten seconds (and 5 ms a connection) out of the histogram, not out of its request count.
 WRK2_CALIBRATION_S = 10.0
 WRK2_CALIBRATION_A_CONNECTION_S = 0.005
-#: Far above what a connection carries, so that each waits for its answers as in a closed loop. Of such a run only the
-#: achieved rate means anything.
+#: Far above what a connection achieves, so that each waits for its responses as in a closed loop. Of such a run only
+#: the achieved rate means anything.
 WRK2_CLOSED_LOOP_RPS = 1_000_000.0
 _OURS = "use the lab's own generator"
 

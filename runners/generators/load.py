@@ -144,7 +144,7 @@ def run_load(
 ) -> LoadOutcome:
     """Run the generator to its end.
 
-    `tick(generator_pid, elapsed_s)` is called once a second; when it answers False the load is stopped early, and
+    `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early, and
     the generator still writes what it has. Raises MeasureError when the generator refuses its script or its flags.
     """
     command = pinned(generator.command(spec, files), cpus, taskset)

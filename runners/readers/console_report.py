@@ -36,7 +36,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class ThreadStats:
-    """A row of the table "Thread Stats": microseconds for Latency, requests a second for Req/Sec."""
+    """A row of the table "Thread Stats": microseconds for Latency, requests per second for Req/Sec."""
 
     mean: float | None
     stdev: float | None

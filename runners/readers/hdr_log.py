@@ -22,7 +22,7 @@ from runners.readers.samples import Samples
 from runners.storage.step_folder import EITHER_NAME
 
 UNTAGGED = "response"
-CENSORED = "censored"  # requests without an answer, with the time that they had waited for one
+CENSORED = "censored"  # requests without a response, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
 _UNIT = re.compile(r"#\[.*values in (nanoseconds|microseconds)")
 _NS_IN_US = 1000.0
@@ -57,7 +57,7 @@ class HdrLog:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of latency in the log; requests without an answer are none."""
+        """Kinds of latency in the log; requests without a response are none."""
         return tuple(dict.fromkeys(each.kind for each in self.intervals if each.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
@@ -95,7 +95,7 @@ class HdrLog:
         )
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Response times by interval, value by value; requests without an answer count with the time they waited."""
+        """Response times by interval, value by value; requests without a response count with the time they waited."""
         parts = [each for each in self.intervals if each.kind in (UNTAGGED, CENSORED) and each.samples.total]
         if not parts:
             return frame("histograms")

@@ -19,12 +19,13 @@ class Step:
 
     - ``summary``: one row; `offered_rps` (NaN in closed loop), `achieved_rps`, `elapsed_s`, `scheduled`, `sent`,
       `completed`, `censored`, `unsent`, `non_2xx`, `connect_errors`, `read_errors`, `write_errors`, `timeouts`,
-      `parse_errors`, `bytes_read`, `kept_up` (bool, may be NA), `lag_p99_us`, `generator_cpu_s`,
-      `receive_clock` (whose clock said when an answer came: `kernel` or `user`; may be NA), `held` (sends that the
-      generator held back so that they left with the next) and `coalesce_us` (for how long at most); both may be NaN.
+      `parse_errors`, `bytes_read`, `kept_up` (bool, may be NA), `kept_up_to` (percentile up to which it did),
+      `lag_max_us`, `lag_p99_us`, `generator_cpu_s`, `receive_clock` (whose clock said when a response came: `kernel` or
+      `user`; may be NA), `held` (sends that the generator held back so that they left with the next) and `coalesce_us`
+      (for how long at most); both may be NaN.
     - ``spectrum``: `kind` (response | service), `value_us`, `percentile` (0..1), `total_count`.
     - ``percentiles``: `kind`, `percentile` (0.5 ... 1.0), `value_us`, `low_us`, `high_us` (95 % order-statistic
-      bounds where the log allows, else NaN), `samples_beyond`, `at_least` (True where requests without an answer
+      bounds where the log allows, else NaN), `samples_beyond`, `at_least` (True where requests without a response
       make the value a lower bound; NA where the output does not tell), `most_us` (what it would be had they waited for
       ever: the value itself where they do not matter, NaN where that has no end or is not known).
     - ``intervals``: one row a second and kind; `t_s`, `kind`, `count`, `p50_us`, `p90_us`, `p99_us`, `p999_us`,
@@ -34,8 +35,8 @@ class Step:
     - ``frames``: `event`, `frame`, `samples` (stacks that hold the frame), `share`, `self_share`, `low`, `high`.
     - ``stacks``: `event`, `stack` (frames joined by ';', root first), `count` (samples; bytes for alloc, ns for lock).
     - ``pauses``: `t_s`, `duration_ms`, `kind` (gc | safepoint), `cause`.
-    - ``slices``: response times by tenths of a second of their answers: `t_s` (start), `us` (middle of a bin 6 % wide),
-      `count`; a tenth without answers is one row with `count` 0.
+    - ``slices``: response times by tenths of a second in which they came: `t_s` (start), `us` (middle of a bin 6 %
+      wide), `count`; a tenth without responses is one row with `count` 0.
     - ``events``: what the JVM's flight recorder saw: `t_s`, `duration_ms`, `kind` (flush, compaction, log sync, stall,
       compilation, file force, file write, file read, allocation stall), `what` (a name), `bytes`.
     - ``activity``: about ten samples a second: `t_s` (start), `length_s`, `kind` (steal, foreign, disk, io stall,
@@ -55,7 +56,7 @@ class Step:
       `samples`, `weight` (bytes for alloc, ns for lock).
     - ``telemetry``: `t_s`, `server_cpu_s`, `generator_cpu_s` (counters as read), `server_rss_bytes`, `steal_share`,
       `machine_busy_share` (of all cores), `server_cpu_cores`, `generator_cpu_cores`, `foreign_cpu_cores` (in use).
-    - ``status``: `code`, `count` (answers by HTTP status; empty where the generator does not tell).
+    - ``status``: `code`, `count` (responses by HTTP status; empty where the generator does not tell).
 
     `record` is step.json; `unreadable` names each raw file which could not be read, and why.
     """
@@ -80,7 +81,7 @@ class Step:
 
     @property
     def saturated(self) -> bool:
-        """Whether the server carried less than was offered."""
+        """Whether the server achieved less than was offered."""
         return self.record.saturated
 
     @property

@@ -95,7 +95,7 @@ class Samples:
     def percentiles(self, kind: str, waiting: Samples | None = None) -> pd.DataFrame:
         """The `percentiles` frame of one kind.
 
-        `waiting` are requests without an answer, with the time that they had waited (right-censored). They count with
+        `waiting` are requests without a response, with the time that they had waited (right-censored). They count with
         that time; a percentile that would be another with them at infinity is marked as a lower bound.
         """
         if waiting is not None and waiting.total:

@@ -52,7 +52,7 @@ def read_tool_file(document: Document) -> FileOutputs | None:
     return _table(document, reader) if reader else None
 
 
-def _spanning(document: Document, reports: Sequence[ConsoleReport]) -> FileOutputs:
+def _spanning(reports: Sequence[ConsoleReport]) -> FileOutputs:
     return FileOutputs(tuple(reports)) if reports else FileOutputs()
 
 
@@ -123,7 +123,7 @@ def _json(document: Document) -> FileOutputs | None:
     if not isinstance(content, dict):
         return None
     reports = next((read(content) for there, read in _SUMMARIES if all(name in content for name in there)), None)
-    return None if reports is None else _spanning(document, reports)
+    return None if reports is None else _spanning(reports)
 
 
 def _JSON_MARK(text: str) -> bool:  # noqa: N802
@@ -298,7 +298,7 @@ def _table(document: Document, read: Callable[[list[dict[str, str]]], list[Conso
     lines = [line.text.lstrip("\ufeff") for line in document.lines if line.text.strip()]
     try:
         rows = [{k: v for k, v in row.items() if k is not None and v is not None} for row in csv.DictReader(lines)]
-        return _spanning(document, read(rows))
+        return _spanning(read(rows))
     except csv.Error as error:
         return FileOutputs(problem=Problem(1, f"a load tool's CSV that is damaged ({error}): not read"))
 
@@ -414,7 +414,7 @@ def _hdr_log(document: Document) -> FileOutputs:
         log = read_hdr_log(document.path)
     except ReadError as error:
         return FileOutputs(problem=Problem(0, f"an HdrHistogram log that can't be read: {error.cause}"))
-    return _spanning(document, list(_tags(log)))
+    return _spanning(list(_tags(log)))
 
 
 def _tags(log: Any) -> Iterator[ConsoleReport]:

@@ -144,7 +144,7 @@ def seconds(value: float | None) -> str:
 
 
 def several(number: float | None, one: str, rest: str = "") -> str:
-    """1 answer with an error, 12 answers with an error: `one` takes an s unless there is one, `rest` stays."""
+    """1 response with an error, 12 responses with an error: `one` takes an s unless there is one, `rest` stays."""
     counted = count(number)
     return f"{counted} {one}{'' if counted == '1' else 's'}{rest}"
 

@@ -138,7 +138,7 @@ def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
 
 
 def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
-    """A mark where a step's answers end: the rest had none when the run ended, so they took longer than shown."""
+    """A mark where a step's responses end: the rest had none when the run ended, so they took longer than shown."""
     row, colours = 0, style.colours_of(step.subject for step in steps)
     for step in steps:
         censored, scheduled = facts.number(step, "censored"), facts.number(step, "scheduled")

@@ -29,7 +29,7 @@ def count(number: Any) -> str:
 
 
 def rate(rps: Any) -> str:
-    """Requests a second: "12 600/s"."""
+    """Requests per second: "12 600/s"."""
     return _known(write.rate(value(rps)))
 
 

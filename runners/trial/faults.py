@@ -127,9 +127,9 @@ MOST_BYTES = 4 << 20  # a head that is longer has shown what it is there for
 
 
 def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[str, int]]:
-    """PUT the same key so often, on one connection; of each answer its number, the bytes and the fields of its head.
+    """PUT the same key so often, on one connection; of each response its number, the bytes and the fields of its head.
 
-    Fewer when the connection ends or an answer is absurdly long; that is a finding and no error.
+    Fewer when the connection ends or a response is absurdly long; that is a finding and no error.
     """
     return list(_heads(server, count, body))
 

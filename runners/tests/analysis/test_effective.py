@@ -59,9 +59,9 @@ def test_dependent_requests_are_worth_fewer() -> None:
     random = np.random.default_rng(3)
     alone = blocks(process(random, 30, spread=0.0))
     alike = blocks(process(random, 30, memory=0.9, spread=0.3))
-    assert intervals.worth(alone, 0.5) > 0.25 * alone.total
-    assert intervals.worth(alike, 0.5) < 0.02 * alike.total
-    assert intervals.worth(alike, 0.5) <= alike.total
+    assert intervals.effective_samples(alone, 0.5) > 0.25 * alone.total
+    assert intervals.effective_samples(alike, 0.5) < 0.02 * alike.total
+    assert intervals.effective_samples(alike, 0.5) <= alike.total
 
 
 def test_one_spike_is_named_and_its_interval_is_wide() -> None:

@@ -1,4 +1,4 @@
-"""At twice the knee a bounded queue serves whom it lets in and refuses the others: all get an answer."""
+"""At twice the knee a bounded queue serves whom it lets in and refuses the others: all get a response."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def silent(_line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheduled", "served", "refused", "carried"),
+    ("scheduled", "served", "refused", "sustained"),
     [
         (100, 100, 0, True),
         (100, 99, 1, True),
@@ -69,17 +69,17 @@ def silent(_line: str) -> None:
     ],
 )
 def test_a_rate_is_carried_if_all_but_one_in_a_hundred_is_served(
-    scheduled: int, served: int, refused: int, carried: bool
+    scheduled: int, served: int, refused: int, sustained: bool
 ) -> None:
-    assert overload.meets(result(scheduled, served, refused)) is carried
+    assert overload.meets(result(scheduled, served, refused)) is sustained
 
 
 @given(st.floats(0.31, 1.18), st.floats(0, 0.005))
 def test_the_knee_is_the_highest_rate_of_the_ladder_that_is_carried(limit: float, refuses: float) -> None:
     pool = Pool(limit * CAPACITY_RPS, refuses)
     rates = [int(share * CAPACITY_RPS) for share in overload.LADDER]
-    carried = [rate for rate in rates if overload.meets(pool(overload.CONNECTIONS, rate))]
-    assert overload.find_knee(pool, silent) == overload.Knee(CAPACITY_RPS, max(carried))
+    sustained = [rate for rate in rates if overload.meets(pool(overload.CONNECTIONS, rate))]
+    assert overload.find_knee(pool, silent) == overload.Knee(CAPACITY_RPS, max(sustained))
 
 
 def test_a_server_that_serves_too_little_of_every_rate_has_no_knee_and_no_figure() -> None:
@@ -97,7 +97,7 @@ def test_a_server_that_serves_too_little_of_every_rate_has_no_knee_and_no_figure
 def test_a_rate_is_no_knee_unless_a_higher_one_was_too_much() -> None:
     knee = overload.find_knee(Pool(10 * CAPACITY_RPS), silent)
     assert knee.rate_rps is None
-    assert "1200/s was carried" in knee.why
+    assert "1200/s was sustained" in knee.why
 
 
 def test_what_a_late_generator_spoils_is_offered_again_and_never_counts_as_too_much() -> None:

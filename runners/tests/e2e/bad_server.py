@@ -29,7 +29,7 @@ def _half_and_silence(stream: socket.socket) -> None:
     time.sleep(SILENCE_S)
 
 
-#: What is done in place of an answer; the connection is closed after it.
+#: What is done in place of a response; the connection is closed after it.
 SPOILT: dict[str, Callable[[socket.socket], None]] = {
     "garbage": lambda stream: stream.sendall(b"\x00\xffno answer at all\r\n\r\n"),
     "half-a-head": lambda stream: stream.sendall(b"HTTP/1.1 20"),

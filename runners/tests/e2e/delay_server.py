@@ -2,8 +2,8 @@
 
 `python delay_server.py 20000,20000,40000` takes the cycle in microseconds and prints its port. Each `GET /delayed` is
 kept: from the moment when the kernel had the request (its own stamp on the bytes, so a server that wakes up late counts
-that as its own time) to the one before the answer is handed to the kernel. `GET /recorded` answers with what was kept,
-a JSON list of microseconds. One thread, so that no answer waits for a lock; without the kernel's stamps (they are
+that as its own time) to the one before the response is handed to the kernel. `GET /recorded` gives what was kept,
+a JSON list of microseconds. One thread, so that no response waits for a lock; without the kernel's stamps (they are
 Linux's) the time starts when the request is read.
 """
 
@@ -103,7 +103,7 @@ class DelayServer:
 
 
 if __name__ == "__main__":
-    gc.disable()  # nothing here is cyclic, and no collection shall hold an answer up
+    gc.disable()  # nothing here is cyclic, and no collection shall hold a response up
     server = DelayServer([int(delay) for delay in sys.argv[1].split(",")])
     print(server.listening.getsockname()[1], flush=True)
     server.serve()

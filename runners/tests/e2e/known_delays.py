@@ -1,6 +1,6 @@
 """The proof that a generator reads delays as they are: its percentiles beside those of the server's own clock.
 
-The server says of every answer how long it took, up to the moment of its send, so that a server that is late is no
+The server says of every response how long it took, up to the moment of its send, so that a server that is late is no
 error of the generator. What is left between the two is the generator and the machine that wakes it up. How late this
 machine wakes who sleeps is measured beside the load, by a witness: only a reading that is too long, and by no more than
 that, may be the machine's doing. It never passes; it is measured again.
@@ -22,7 +22,7 @@ LEVELS = (0.5, 0.75, 0.9, 0.99)
 #: How many of fifty requests wait how long. Each level of LEVELS lies well inside a group of equal delays, not at its
 #: end, where a few late wake-ups would make it; a hundredth of the shortest is ten times a usual wake-up.
 GROUPS_US = {100_000: 13, 150_000: 22, 200_000: 6, 250_000: 7, 300_000: 2}
-#: Where one connection has to carry them all, they are shorter, so that there are more of them.
+#: Where one connection has to serve them all, they are shorter, so that there are more of them.
 ALONE = 0.3
 #: The witness's level that is held against the generator: one late response in a hundred is enough to be suspected.
 SUSPECT = 0.99
@@ -58,7 +58,7 @@ class KnownDelays:
         for level, read_us in self.read_us.items():
             true_us = percentile_us(self.took_us, level)
             slack_us = max(LEAST_US, SHARE * true_us)
-            # wrk2 is late by its ticks, at the send and at the answer, and by no more
+            # wrk2 is late by its ticks, at the send and at the response, and by no more
             most_us = slack_us + (2 * TICK_US if self.generator == "wrk2" else 0.0)
             off_us = read_us - true_us
             what = f"{self.generator} read {read_us:.0f} us at {level:g} where the server took {true_us:.0f} us"

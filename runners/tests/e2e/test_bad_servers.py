@@ -1,4 +1,4 @@
-"""Every generator that is found, before servers that spoil answers: none crashes or hangs, and who counts what.
+"""Every generator that is found, before servers that spoil responses: none crashes or hangs, and who counts what.
 
 What is true of a generator that others use is stated as it is.
 """

@@ -80,7 +80,7 @@ def found(shop: Workshop, name: str) -> Generator:
 
 
 def capacity_rps(shop: Workshop, server: RunningServer) -> float:
-    """What one connection carries when each request follows the answer to the last."""
+    """What one connection achieves when each request follows the response to the last."""
     assert shop.truepace is not None
     command = [str(shop.truepace.path), "-t1", "-c1", "-d1s", f"{server.url}/v0/entity?id=1"]
     console = read_console(subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout)
@@ -130,7 +130,7 @@ def test_a_freeze_in_the_middle_is_in_the_distribution_within_a_millisecond(
             p99 = facts.at(step, 0.99)
             assert p99 is not None and p99.value > freeze.length_s * 1e6 / 4
         if name in EXACT:
-            # While the backlog is answered, one after the other, what falls due waits for it too: each answer takes
+            # While the backlog is answered, one after the other, what falls due waits for it too: each response takes
             # what one takes in a closed loop of our own, or what this generator's took at the rate; a server that was
             # just thawed answers somewhat slower than either.
             median = facts.at(step, 0.5)

@@ -69,7 +69,7 @@ def test_each_step_says_how_it_was_measured(smoke: Smoke) -> None:
             assert "<html" in step.folder.flamegraph("cpu").read_text().lower()
 
 
-#: Answers that were under way when the window ended are waited for, at most for the generator's time-out.
+#: Responses that were under way when the window ended are waited for, at most for the generator's time-out.
 DRAIN_S = 2.0
 
 

@@ -76,4 +76,4 @@ def test_the_notice_and_the_short_reason_agree_for_any_course(shares: list[float
     assert head.startswith(f"put-lsm: {short}") if short else head == ""
     assert not more or more == [""]
     if short == "held up":
-        assert sorted(shares)[len(shares) // 2] > 0.9  # at least half of its seconds carried the rate
+        assert sorted(shares)[len(shares) // 2] > 0.9  # at least half of its seconds achieved the rate
