@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from runners.analysis import causes, machine_stalls
-from runners.analysis.machine_stalls import PERIOD_S, outside, undisturbed, windows
+from runners.analysis.machine_stalls import BURST_S, PERIOD_S, SHORT_MS, outside, undisturbed, windows
 from runners.readers.columns import frame
 from runners.readers.run import Step
 from runners.tests.fixtures.history import Span, history
@@ -45,6 +45,14 @@ def test_stalls_of_all_cores_are_joined_with_their_drain() -> None:
     assert second == pytest.approx([1.999, 2.003])
     with pytest.raises(ValueError, match="not at 1"):
         windows(both, utilisation=1)
+
+
+def test_short_stalls_alone_may_be_the_kernel_s_work_for_a_server_and_are_no_windows() -> None:
+    short_s, long_s = 0.9 * SHORT_MS / 1000, 1.1 * SHORT_MS / 1000
+    alone = [(at, short_s) for at in (1.0, 1.001, 1.002, 2.0 - 1.1 * BURST_S, 2.0 + 1.1 * BURST_S)]
+    both = pd.concat([seen([*alone, (2.0 + 0.9 * BURST_S, short_s)]), seen([(2.0, long_s)], cpu=1)])
+    assert windows(both)[:, 0] == pytest.approx([2.0 - PERIOD_S, 2.0 + 0.9 * BURST_S - PERIOD_S])
+    assert not len(windows(seen(alone)))
 
 
 def test_a_stall_that_finds_a_queue_adds_to_it() -> None:
