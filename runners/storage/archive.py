@@ -21,10 +21,15 @@ from runners.storage.step_folder import StepFolder, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 CONSOLE, CONSOLE_COLUMN = "console", "text"
-#: Columns that rise within a step: stored as differences they take a third. Only where all values are whole numbers.
+#: Columns that rise within a step: stored as differences of whole numbers they take a sixth. Latencies are whole
+#: nanoseconds, and stay microseconds as decimal numbers with so many digits.
 RISING = {"histograms": ("value_us", "count")}
+DIGITS, LATENCIES = 3, ("value_us",)
+#: Floating-point columns that rise evenly: stored byte by byte they take a twentieth.
+EVEN = {"requests": ("t_s",)}
 #: One page and one dictionary a column: the stacks of a profile repeat each other over all steps.
 WHOLE_BYTES = 1 << 28
 COMPRESSION_LEVEL = 19
@@ -142,8 +147,11 @@ def _by_step(path: Path, name: str) -> dict[str, pd.DataFrame]:
 
     if not path.exists():
         return {}
-    frame = pq.ParquetFile(path).read(use_threads=False).to_pandas()
-    frame = frame.astype({column: "float64" for column in RISING.get(name, ()) if column != "count"})
+    table = pq.ParquetFile(path).read(use_threads=False)
+    for column in RISING.get(name, ()):
+        if column in LATENCIES:
+            table = table.set_column(table.schema.get_field_index(column), column, _floats(table[column]))
+    frame = table.to_pandas()
     return {
         str(step): part.drop(columns="step").reset_index(drop=True) for step, part in frame.groupby("step", sort=False)
     }
@@ -153,15 +161,41 @@ def _write(path: Path, name: str, frame: pd.DataFrame) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rising = [column for column in RISING.get(name, ()) if (frame[column] % 1 == 0).all()]
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    encodings = dict.fromkeys(EVEN.get(name, ()), "BYTE_STREAM_SPLIT")
+    for column in RISING.get(name, ()):
+        whole = _decimals(table[column]) if column in LATENCIES else table[column]
+        if whole is not None:
+            table = table.set_column(table.schema.get_field_index(column), column, whole)
+            encodings[column] = "DELTA_BINARY_PACKED"
     pq.write_table(
-        pa.Table.from_pandas(frame.astype(dict.fromkeys(rising, "int64")), preserve_index=False),
+        table,
         path,
         compression="zstd",
         compression_level=COMPRESSION_LEVEL,
-        use_dictionary=[column for column in frame.columns if column not in rising],
-        column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
+        use_dictionary=[column for column in frame.columns if column not in encodings],
+        column_encoding=encodings,
+        store_decimal_as_integer=True,
         dictionary_pagesize_limit=WHOLE_BYTES,
         data_page_size=WHOLE_BYTES,
         row_group_size=WHOLE_BYTES,
     )
+
+
+def _decimals(latencies: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Latencies (microseconds) as decimal numbers; None where these are not equal to them."""
+    import pyarrow as pa
+
+    decimals = latencies.cast(pa.float64()).cast(pa.decimal128(18, DIGITS), safe=False)
+    return decimals if _floats(decimals).equals(latencies.cast(pa.float64())) else None
+
+
+def _floats(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers as floating-point ones; a decimal as the nearest, which its quotient is and Arrow's cast is not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_decimal(numbers.type):
+        return numbers.cast(pa.float64())
+    whole = pc.multiply(numbers, pa.scalar(10**DIGITS)).cast(pa.int64())
+    return pc.divide(whole.cast(pa.float64()), pa.scalar(10.0**DIGITS))

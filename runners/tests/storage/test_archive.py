@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from runners.audit.audit import audit
+from runners.readers.columns import frame
 from runners.readers.history import open_history
 from runners.readers.outputs import find_in
 from runners.readers.reading import archived_content, read_run, store_frames
 from runners.report.references import concluded, keep_reference, write_report
 from runners.report.report import KEPT_FIGURES
-from runners.storage.archive import steps_jsonl, write_archive
+from runners.storage.archive import Archive, Content, steps_jsonl, write_archive
 from runners.storage.run_folder import RunFolder, StoreError
 from runners.tests.fixtures.fake_run import make_run
 
@@ -42,8 +46,27 @@ def test_steps_frames_and_consoles_are_the_same(pair: tuple[RunFolder, RunFolder
         assert (after.record, after.unreadable) == (before.record, before.unreadable)
         assert after.folder.console_text() == before.folder.console_text()
         assert after.frames.keys() == before.frames.keys()
-        for name, frame in before.frames.items():
-            assert_frame_equal(after.frames[name], frame)
+        for name, rows in before.frames.items():
+            assert_frame_equal(after.frames[name], rows)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(0, 10**14).map(lambda ns: ns / 1000),
+            st.floats(0, 1e12, allow_nan=False),
+        ),
+        min_size=1,
+    )
+)
+def test_latencies_come_back_as_they_were_in_whole_nanoseconds_or_not(values_us: list[float]) -> None:
+    written = frame("histograms", [{"t_s": 0.0, "kind": "response", "value_us": v, "count": 1} for v in values_us])
+    with TemporaryDirectory() as folder:
+        kept = Content({"name": "put", "started_unix_us": 0}, {"histograms": written}, None)
+        write_archive(Path(folder) / "run", [kept])
+        archive = Archive.at(Path(folder) / "run")
+        assert archive is not None
+        assert_frame_equal(archive.frames("histograms")["put"], written, check_exact=True)
 
 
 def test_few_files_are_left(pair: tuple[RunFolder, RunFolder]) -> None:
