@@ -116,7 +116,8 @@ def has_queue(output: Output) -> bool:
 
 def never_offered(output: Output) -> bool:
     """Tell whether the rate was missed with no queue to show for it."""
-    return fell_short(output) and largest_us(output) is not None and not has_queue(output)
+    known = largest_us(output) is not None and lost_s(output) is not None
+    return known and fell_short(output) and not has_queue(output)
 
 
 def warm_up_s(output: Output) -> float:

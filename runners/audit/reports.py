@@ -2,7 +2,8 @@
 
 Headings, captions, command lines and the fields that a tool prints say nothing by themselves; a report holds at least
 one sentence besides, or a table that sets runs beside each other. Who loads a public site to show how a tool is called
-reports no run.
+reports no run. Of a report that tells of a measurement more can be asked than of a page that explains a tool or holds a
+table alone: see `tells`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from runners.audit.rule import Group
 from runners.readers.documents import Line
 from runners.readers.outputs import Output
 from runners.readers.wrk_console import TRUEPACE_PREFIX
@@ -45,6 +47,90 @@ _PUBLIC_SITE = re.compile(
 def is_report(output: Output) -> bool:
     """Tell whether an author says something about the output, or it is the console's record alone."""
     return bool(output.entry) or (is_authored(output.prose) and not _PUBLIC_SITE.search(output.report.url or ""))
+
+
+#: What is measured.
+_FIGURE = re.compile(
+    r"(?i)\b(?:latenc(?:y|ies)|throughput|[rqt]ps|req(?:uest)?s?(?:/| per )s\w*|requests|response times?|p\d{2}"
+    r"|percentiles?|performance|speed|overhead|bottleneck|errors?|time-?outs?|load|vus|connections)\b"
+    r"|задерж\w+|пропускн\w+|производительн\w+|быстродейств\w+|скорост\w+|нагрузк\w+|(?:пер|про)[сц]ентил\w+|отклик\w*"
+    r"|запрос\w*|ошиб\w+|延迟|时延|吞吐|性能|响应|耗时|瓶颈|并发|请求|처리|응답|성능|지연|병목|부하|에러|요청"
+    r"|スループット|応答|レイテンシ|負荷|\b(?:latencias?|latências?|rendimiento|desempenho|vazão|tiempos? de respuesta"
+    r"|tempos? de resposta|solicitudes|requisições|carga|độ trễ|hiệu năng)\b"
+)
+#: A number, or a word that judges, compares or says how a figure moves.
+_SAID_OF_IT = re.compile(
+    r"(?i)\d|\b(?:fast\w*|slow\w*|better|best|worse|worst|higher|highest|lower|lowest|good|bad|poor|stable|fine|limit\w*"
+    r"|handle[ds]?|held|holds|sustain\w*|survive[ds]?|saturat\w*|degrad\w*|increas\w*|decreas\w*|improv\w*|drop\w*|gr[eo]w\w*"
+    r"|rose|fell|doubl\w*|halv\w*|wins?|outperform\w*|mejor\w*|peor\w*|mayor|menor|aument\w*|redu\w*|estable|melhor\w*"
+    r"|pior\w*|maior|estável|bien|bem)\b"
+    r"|быстр\w+|медленн\w+|лучш\w+|хуже|выше|ниже|больше|меньше|раст[её]т|вырос\w*|упал\w*|сниз\w+|улучш\w+|ухудш\w+"
+    r"|увелич\w+|уменьш\w+|выдерж\w+|справл\w+|держит|стабильн\w+|упира\w+|хорош\w+|плох\w+"
+    r"|更|最|提升|提高|下降|降低|增加|减少|稳定|达到|优于|증가|감소|향상|개선|높|낮|빠르|느리|안정|단축"
+    r"|向上|低下|増加|減少|安定|改善|速|遅"
+)
+#: A measurement that its author tells of: in the first person, or as done.
+_TOLD = re.compile(
+    r"(?i)\b(?:I|we)(?:'ve| have)? (?:\w+ )?(?:ran|run|tested|measured|benchmarked|compared|loaded|saw|see|got|found"
+    r"|observed|executed|performed|noticed)\b"
+    r"|\b(?:was|were|been|is|are) (?:\w+ )?(?:loaded|tested|measured|benchmarked|compared|executed|performed|launched"
+    r"|taken|captured|collected|carried out)\b"
+    r"|\b(?:tested|measured|benchmarked|ran|tests run) (?:on|with|using|at|against|over)\b|\b(?:results|runs?) below\b"
+    r"|\b(?:тестировал|протестирова|замеря|замерил|измеря|измерил|измерен|запуска|запустил|провод|прове[лд]|нагруж"
+    r"|нагрузил|обстрел|стреля|прогнал|прогон)\w*|видим|видно|получил\w*|показал\w*"
+    r"|进行了|测试了|压了|跑了|测得|测出|实测|测定|測定|計測|실측|측정|테스트(?:를 (?:진행|수행)|했|하였|한 결과)|확인"
+    r"|\b(?:probamos|ejecut(?:amos|ó|aron)|medimos|midió|se realiz\w+|testei|testamos|medi|foi realizad\w|foram"
+    r"|rodamos|executei)\b"
+)
+#: Advice, hopes and explanations tell of no measurement.
+_NOT_TOLD = re.compile(
+    r"(?i)\b(?:should|could|would|might|may|must|expected|targets?|goals?|thresholds?|recommend\w*|means?|indicates?"
+    r"|refers to|represents?|you(?:r|'ll)? (?:can|should|will|get|see|need)|how to|if you)\b"
+    r"|\b(?:должн\w+|нужно|ожида\w+|рекоменд\w+|требован\w+|означает)\b|应该|建议|预期|目标|可以|表示|指的是|是指"
+    r"|목표|예상|권장|해야|의미|目標|べき|意味|\b(?:debe\w*|debería|objetivo|recomend\w+|significa)\b"
+)
+#: A line that explains an option, or a step for the reader to take.
+_STEP = re.compile(
+    r"^\W*-{1,2}[a-zA-Z]"
+    r"|(?i:^\W*(?:\d+[.)]\s*)?(?:to (?:run|start|install|build|execute|test|reproduce)|run|install|use|using|start|open"
+    r"|execute|clone|create|see|make sure|first|then|next|запуст\w+|установ\w+|откро\w+|использу\w+|первым)\b)"
+    r"|^\W*(?:使用|执行|运行|安装|打开|首先|然后|启动|实行|실행|설치|시작)"
+)
+_OF_A_REPORT = re.compile(
+    r"(?i)\b(?:report|conclusions?|findings|observations?|analysis|takeaways|verdict|informe|relatório|rapport|bericht"
+    r"|fazit|conclusi[oó]n(?:es)?|conclus(?:ão|ões)|kesimpulan)\b|отч[её]т|вывод(?:ы|\b)|анализ|итог|报告|報告|结论|总结|分析|보고서"
+    r"|리포트|결론|분석|レポート|まとめ|考察"
+)
+_MACHINE = re.compile(
+    r"(?i)\bcores?\b|\bv?CPUs?\b|\bRAM\b|\bxeon|\bryzen|\bepyc|\bintel\b|\bapple m\d|\bmacbook|\bM[1-5]\b|\bi[3579]-?\d"
+    r"|\bprocessor|процессор|ядер|ядр[оа]|оперативн|内存|\d\s?核|メモリ|コア|메모리|코어|núcleos|\d\s?GB\b"
+)
+LEAST_SETTINGS = 2
+
+
+def tells(group: Group) -> bool:
+    """Tell whether a report is of a measurement, so that its conditions and repeats may be asked for.
+
+    It says what was measured or how, or stands under a heading of a report or of conclusions; without such a sentence
+    it states the machine, and sets several runs beside each other.
+    """
+    first = group[0]
+    if first.entry or not is_report(first):
+        return bool(first.entry)
+    lines = [line.text for line in _outside_fences(first.prose)]
+    said = [text for text in lines if is_prose(text) and not _STEP.search(text)]
+    if any(_is_told(text) for text in said):
+        return True
+    if said and any(_HEADING.match(text) and _OF_A_REPORT.search(text) for text in lines):
+        return True
+    settings = {(output.headings, output.label, output.connections, output.report.url) for output in group}
+    return len(settings) >= LEAST_SETTINGS and any(_MACHINE.search(line.text) for line in first.prose)
+
+
+def _is_told(text: str) -> bool:
+    if _NOT_TOLD.search(text):
+        return False
+    return bool(_TOLD.search(text) or (_FIGURE.search(text) and _SAID_OF_IT.search(text)))
 
 
 def is_authored(prose: Sequence[Line]) -> bool:

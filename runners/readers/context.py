@@ -36,6 +36,7 @@ _IN_A_NAME = re.compile(r"(?:(?<![a-zA-Z\d])R(?P<flag>\d{2,7})|(?P<unit>\d[\d_]{
 _BARE_IN_A_NAME = re.compile(r"(?<![\d.])(\d{3,7})(?![\d.]|\s?[a-zA-Z]|[-_](?:conn|thread|chan|file))")
 ADDRESS = re.compile(r"\]\([^)\s]*(?:\s[^)]*)?\)|<img\s[^>]*>|https?://\S+")
 _NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
+_ARRIVALS = re.compile(r"\barrivalRate['\"]?:\s*(?P<rate>\d{1,7})\b")
 LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants of several rates
 LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a time or a count of something
 BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
@@ -140,6 +141,16 @@ def named(path: Path, achieved_rps: float | None) -> Stated | None:
         return None
     rate = _numbers((marked or bare)[0])
     return Stated(rate, f"the file's name, {path.name}", 0) if plausible(rate[0], achieved_rps) else None
+
+
+def scripted(lines: Sequence[Line], achieved_rps: float | None) -> Stated | None:
+    """Read the one arrival rate of a scenario of Artillery's that stands among lines, where it does not change."""
+    found = [(match, line) for line in lines if (match := _ARRIVALS.search(line.text[:LONGEST_LINE]))]
+    if len(found) != 1 or any("rampTo" in line.text[:LONGEST_LINE] for line in lines):
+        return None
+    match, line = found[0]
+    rate = float(match["rate"])
+    return Stated((rate,), match[0], line.number) if plausible(rate, achieved_rps) else None
 
 
 def plausible(rate_rps: float, achieved_rps: float | None) -> bool:

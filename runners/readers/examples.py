@@ -2,7 +2,8 @@
 
 An output is an example where the line above it says so, in several languages ("you should see something like this"),
 where remarks stand on its own lines (`50%  2.9ms  <-- the median`), or where the text around it explains its fields one
-by one (`Req/Sec: requests that each thread completed in a second`).
+by one (`Req/Sec: requests that each thread completed in a second`). So are the outputs of a page whose title names a
+load tool and which explains its options, where no heading announces results.
 """
 
 from __future__ import annotations
@@ -17,6 +18,23 @@ BELOW_LINES = 40  # in which its fields are explained
 LONGEST_LINE = 300  # characters that are looked at
 LEAST_REMARKS = 3
 LEAST_FIELDS = 2
+LEAST_OPTIONS = 3
+_TITLE = re.compile(r"^\s*(?:#{1,2}\s|title:)")
+_TOOL = re.compile(
+    r"(?i)(?<![\w-])(?:wrk2?|apache ?bench|ab|hey|oha|k6|vegeta|autocannon|bombardier|siege|locust|jmeter|gatling"
+    r"|artillery)(?![\w.-])",
+    re.ASCII,
+)
+#: An option with what it means: `-c, --connections <N>  connections to keep open`, `* -t: Anzahl der Threads`.
+_OPTION = re.compile(
+    r"^[\s>|*+-]*[`*_]*(?P<option>-{1,2}[a-zA-Z][\w-]*)[`*_]*(?:,? (?:или|or|或)? ?[`*_]*--?[\w-]+[`*_]*)?"
+    r"(?:[ =]?<\w+>)?[`*_]*(?:\s*[:\uff1a=|\u2014\u2013]\s*|\s+-\s+|\s{2,}|\s+(?=[^\x00-\x7f]))[`*_]*(?=[^\W\d_])"
+)
+_USAGE = re.compile(r"(?i)^\W*(?:usage|使用方法|用法)\s*[:\uff1a]\s*(?:wrk|ab|hey|oha|siege|vegeta|bombardier|k6)\b")
+_OF_RESULTS = re.compile(
+    r"(?i)\b(?:results?|conclusions?|findings|comparison|measurements?|ergebnis\w*|resultad\w+|conclus\w+)\b"
+    r"|результат|вывод|结果|结论|对比|결과|결론|비교|結果|比較"
+)
 _FENCE = re.compile(r"^\s*(?:>\s*)*(?:```|~~~)")
 _INTRODUCED = re.compile(
     r"\b(?:sample|example|typical) (?:\w+ )?output\b|\boutput (?:example|sample)\b"
@@ -76,6 +94,21 @@ def is_example(lines: Sequence[Line], begin: int, first: int, last: int) -> bool
         or len(set(_explained(lines[last + 1 : last + 1 + BELOW_LINES]))) >= LEAST_FIELDS
         or len(set(_explained(lines[max(0, begin - BELOW_LINES) : begin][::-1]))) >= LEAST_FIELDS
     )
+
+
+def explains_a_tool(lines: Sequence[Line]) -> bool:
+    """Tell whether a document is about a load tool: its title names one, and its options are explained one by one.
+
+    Not where a heading announces results: then the explanation introduces the author's own.
+    """
+    short = [line.text for line in lines if 0 < len(line.text.strip()) <= LONGEST_LINE]
+    titles = [text for text in short if _TITLE.match(text)][:1] or short[:1]
+    if not any(_TOOL.search(title) for title in (*titles, *short[:1])):
+        return False
+    if any(text.lstrip().startswith("#") and _OF_RESULTS.search(text) for text in short):
+        return False
+    options = {match["option"] for text in short if (match := _OPTION.match(text))}
+    return len(options) >= LEAST_OPTIONS or any(_USAGE.match(text) for text in short)
 
 
 def _above(lines: Sequence[Line], begin: int) -> Iterator[str]:

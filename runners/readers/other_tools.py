@@ -48,7 +48,16 @@ CHATTER = re.compile(
     r"Shutdown|Tidying up \.|\.\.\. end of run|Simulation \S+ (?:started|completed)|Parsing log file|Generating reports"
     r"|(?:INFO|WARN|ERRO)\[\d+\]|running \(\d|(?:execution|script|output|scenarios): |default\s+[✓✗]|[/\\|_‾() ]+$"
     r"|\[\d{4}-\d\d-\d\d [\d:,.]+\] \S+/(?:DEBUG|INFO|WARNING|ERROR)/locust"
-    r"|Reports generated, please open|Please open the following file|Json file closed)"
+    r"|Reports generated, please open|Please open the following file|Json file closed"
+    r"|All (?:virtual users|VUs) finished|Started phase \d|Phase (?:started|completed)|Report @ |Metrics for period"
+    r"|Test run id:|Elapsed time:"  # Artillery
+    r"|\S+\s+[✓✗↓]\s+\[|\s{4,}[✓✗]\s+\S|↳|█ "  # k6
+    r"|\*\* (?:SIEGE|Preparing)|The server is now under siege|Lifting the server siege|You can disable this annoying"
+    r"|the \.siegerc file|the directive 'show-logfile'"
+    r"|\[\d+\]\s+(?:Get|Post|Put|Patch|Delete|Head|.*(?:dial tcp|refused|deadline|responses$))"  # hey
+    r"|(?:Get|Post|Put|Patch|Delete|Head) \"?https?://|\d{3} (?:[A-Z][a-z-]+ ?){1,3}$"  # vegeta
+    r"|Completed \d+ requests|Finished \d+ requests|Benchmarking \S+ \(be patient\)|Copyright 1996 Adam"
+    r"|Licensed to The Apache)"
 )
 _STARTS = request_tools.STARTS | scenario_tools.STARTS
 _TAKERS = {**request_tools.TAKERS, **scenario_tools.TAKERS}

@@ -16,7 +16,7 @@ from runners.readers import context
 from runners.readers.command_line import TOOLS, CommandLine, find_command, parse_command
 from runners.readers.console_report import ConsoleReport, rejoined
 from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
-from runners.readers.examples import begins, is_example
+from runners.readers.examples import begins, explains_a_tool, is_example
 from runners.readers.other_tools import CHATTER, OTHER_TOOLS, find_others, not_read
 from runners.readers.percentile_tables import Column, tables
 from runners.readers.retold import by_rate, retold
@@ -29,6 +29,7 @@ LONGEST_CONSOLE, LONGEST_CAPTION = 400, 12  # lines
 CALIBRATION_S = 10.0  # wrk2 prints what it saw in its first ten seconds
 LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 BAR_SHIFT = 3  # characters by which the bar between two consoles may move from line to line
+MOST_SHOWN = 2  # outputs in a page that explains a tool
 _TWO_CONSOLES = re.compile(r"^.*\bRunning \S+ test @ \S+\s+(?P<bar>[|\u2502])\s.*\bRunning \S+ test @ ")
 
 
@@ -90,6 +91,8 @@ class Output:
         """Where the offered rate is from, for a reader to judge."""
         command = self.command
         if command is not None and command.rate_rps:
+            if not command.text:
+                return "as its author says"
             return f"as {command.tool} says" if command.tool in OTHER_TOOLS else f"-R {command.rate_rps:g}"
         if self._entry("rates_rps", list):
             return "as the index beside the file says"
@@ -214,6 +217,8 @@ def outputs_of(document: Document) -> Found:
         stated = None
         if not report.rate_rps and not report.retold:
             stated = _stated_of(column, _stated(document.path, above, report, of, trails[position]))
+        if report.tool == "Artillery":
+            stated = context.scripted(document.lines[end:position], report.requests_per_s)
         if column is None and stated is None and _is_wrks(report):
             report = replace(report, tool="wrk")
         cell = document.lines[position].cell
@@ -235,6 +240,8 @@ def outputs_of(document: Document) -> Found:
         )
         outputs.append(output)
         end = max(end, where[output.cell, report.last_line] + 1)
+    if 0 < len(outputs) <= MOST_SHOWN and not outputs[0].report.retold and explains_a_tool(document.lines):
+        outputs = [replace(output, example=True) for output in outputs]
     return Found(document.path, _pieces_too(outputs), (*document.problems, *problems, *not_read(document.lines)))
 
 

@@ -115,7 +115,8 @@ def _autocannon(block: SummaryBlock, match: re.Match[str]) -> None:
 
 def _cells(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take autocannon's row Latency: 2.5 %, 50 %, 97.5 %, 99 %, mean, standard deviation, maximum."""
-    times = [go_time_us(cell.replace(" ", "").replace(",", "")) for cell in match[1].split("│")]
+    cells = match[1].split("│") if "│" in match[1] else re.findall(r"[\d.,]+ \w+", match[1])
+    times = [go_time_us(cell.replace(" ", "").replace(",", "")) for cell in cells]
     if len(times) == len(_AUTOCANNON):
         for level, time in zip(_AUTOCANNON, times, strict=True):
             if level:
@@ -264,14 +265,21 @@ TAKERS: Takers = compiled(
             (rf"^\s*{N} connections", lambda b, m: b.said.update(connections=int(m[1]))),
             (r"^\s*│ Latency\s+│(.*)│\s*$", _cells),
             (
-                r"^\s*│ Req/Sec\s+│(?:[^│]*│){4}\s*([\d,]{1,15}(?:\.\d+)?)",
+                r"^\s*Latency\s+((?:[\d.,]{1,15} [mun]?s\s+){6}[\d.,]{1,15} [mun]?s)\s*$",
+                _cells,
+            ),  # version 2 has no bars
+            (
+                r"^\s*(?:│ Req/Sec\s+│(?:[^│]*│){4}|Req/Sec\s+(?:[\d.,]{1,15}\s+){4})\s*([\d,]{1,15}(?:\.\d+)?)",
                 lambda b, m: b.said.update(requests_per_s=float(m[1].replace(",", ""))),
             ),
             (rf"^\s*│ {F}\s+│ {F}\s+│\s*$", _percentile_of),
             (rf"^\s*{N} 2xx responses, {N} non 2xx", lambda b, m: b.codes.update({200: int(m[1]), 500: int(m[2])})),
             (rf"^\s*{F}(k|M)? requests in {F}s", _counted),
             (rf"^\s*{N} errors \(", lambda b, m: setattr(b, "failed", int(m[1]))),
-            (r"^\s*(?:│|[┌├└]─)|^\s*Req/Bytes counts|^\s*# of samples", lambda b, m: None),
+            (
+                r"^\s*(?:│|[┌├└]─|Stat\s+\d|Bytes/Sec\s+\d|Req/Bytes counts|# of samples)",
+                lambda b, m: None,
+            ),
         ),
         "memtier_benchmark": (
             (rf"^\s*{N}\s+Threads\s*$", lambda b, m: b.said.update(threads=int(m[1]))),

@@ -2,16 +2,17 @@
 
     | Metric       | Value    |     | Connections | Req/s | p50    | p99    |     Requests/sec: 15271.51
     | Error rate   | 1.68 %   |     | 100         | 35864 | 2 ms   | 5 ms   |     Avg latency: 151.49 ms
-    | p(95)        | 11.84 s  |     | 500         | 28588 | 17 ms  | 32 ms  |
+    | p(95)        | 11.84 s  |     | 500         | 28588 | 17 ms  | 32 ms  |     2xx: 980  5xx: 20
 
-They are read where a document names one load tool, or calls one alone of those that it names, and holds no output of
-any, and so are the lines `Requests/sec:` that an author kept of each output of wrk or wrk2, with the command above
-them. Each column (or row, where the figures' names are the head) is a run; small tables that follow one another and
-state other figures are of one run. A figure counts only if its name is understood word by word and its value is exact:
-no `<`, no `~`, no target. A rate alone is a run where the document calls the tool: in a table of several, or in a list
-of them behind names, `- Express: 12,345 req/s`; and so is each of a table that its heading says to be of rates, by what
-its columns and rows name. The one command of wrk or wrk2 that a document has is that of its runs,
-unless they say otherwise.
+They are read where a document names one load tool, calls one alone of those that it names, or names one in the heading
+above them, and holds no output of any, and so are the lines `Requests/sec:` that an author kept of each output of wrk
+or wrk2, with the command above them. Each column (or row, where the figures' names are the head) is a run; small tables
+that follow one another and state other figures are of one run. A figure counts only if its name is understood word by
+word and its value is no limit: no `<`, no target; a time or a rate that is rounded (`~27 ms`) is one. A rate alone is a
+run where the document calls the tool: in a table of several, or in a list of them behind names, `- Express: 12,345
+req/s`; and so is each of a table that its heading says to be of rates, by what its columns and rows name. The one
+command of wrk or wrk2 that a document has is that of its runs, unless they say otherwise. What a document calls
+simulated, estimated or an illustration was not measured, and is not read.
 """
 
 from __future__ import annotations
@@ -23,9 +24,21 @@ from dataclasses import dataclass, field
 from runners.readers.command_line import CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, ThreadStats
 from runners.readers.documents import Line
+from runners.readers.figure_names import (
+    RATE_UNIT,
+    TIME_UNIT,
+    UNIT_IN_NAME,
+    UNITS_US,
+    figure_name,
+    plain,
+    status_classes,
+    value,
+)
 from runners.readers.percentile_tables import Column
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
+#: What stands before the short name of a tool, so that it is no other word.
+_BY = r"(?i:\b(?:with|using|via|by|tools?:|инструмент:?)\s\**|用 ?|工具[:\uff1a为是] ?)"
 _TOOLS = {
     name: re.compile(pattern, re.ASCII)  # a name may stand between characters of a language without spaces
     for name, pattern in {
@@ -33,9 +46,9 @@ _TOOLS = {
         "autocannon": r"(?i)\bautocannon\b",
         "wrk": r"(?<![\w-])wrk\b",
         "wrk2": r"\bwrk2\b",
-        "ab": r"(?i:apache ?bench)|`ab`|\bab -[nckt]\b",
-        "hey": r"`hey`|\[hey\]|rakyll/hey|用 ?hey\b|\bhey -[nczqm]\b",
-        "oha": r"`oha`|\boha (?:-[nczq]\b|https?://)|hatoo/oha",
+        "ab": rf"(?i:apache ?bench)|`ab`|\bab -[nckt]\b|{_BY}ab\b",
+        "hey": rf"`hey`|\[hey\]|rakyll/hey|\bhey -[nczqm]\b|{_BY}hey\b",
+        "oha": rf"`oha`|\boha (?:-[nczq]\b|https?://)|hatoo/oha|{_BY}oha\b",
         "bombardier": r"(?i)\bbombardier\b",
         "vegeta": r"(?i)\bvegeta\b",
         "Gatling": r"(?i)\bgatling\b",
@@ -56,104 +69,23 @@ _CALLED = re.compile(
     re.ASCII,
 )
 _NAME = {name.lower(): name for name in _TOOLS}
+#: Tools that send requests on a schedule, or whose reports do not tell whether they do.
+_MAY_BE_PACED = frozenset({"Artillery", "Gatling", "NBomber", "vegeta", "wrk2"})
 _BY_RATE = re.compile(
     r"(?i)arrival[- ]?rate|throughput timer|overallRate|^\s*rate: ?\d+,?\s*$|users?[ /]?per ?sec|iterations/s for"
     r"|(?:constant|fixed|steady|постоянн\w+)\s(?:load |нагрузка )?(?:of )?(?:\d[\d,.]*k? ?)?(?:[rt]ps|rate|req/s)\b"
 )
-
-_UNITS_US = {
-    "us": 1.0,
-    "µs": 1.0,
-    "μs": 1.0,
-    "мкс": 1.0,
-    "ms": 1e3,
-    "мс": 1e3,
-    "s": 1e6,
-    "sec": 1e6,
-    "с": 1e6,
-    "сек": 1e6,
-    "毫秒": 1e3,
-    "秒": 1e6,
-    "ミリ秒": 1e3,
-    "밀리초": 1e3,
-    "초": 1e6,
-}
-_TIME_UNIT = "|".join(sorted(_UNITS_US, key=len, reverse=True))
-_RATE_UNIT = r"(?:req(?:uest)?s?|запрос\w*)\s?(?:/|per |в )\s?(?:s(?:ec(?:ond)?)?|с\w*)|rps|qps|tps|r/s|/s"
-_COUNTED = r"(?:[개건회次个件回]|шт\.?)"  # of what a language counts by a word of its own
-_MINUTES = re.compile(
-    r"^(?P<minutes>\d{1,3})\s?(?:m|min|мин|分钟?|분)\.?\s?(?P<seconds>\d{1,2}(?:\.\d+)?)\s?(?:s|sec|с|сек|秒|초)(?!\w)[^\d|]*$"
+#: Loads whose rate grows during the run: its mean is below the highest one that was offered.
+_RAMPS = re.compile(r"(?i)ramping-arrival-rate|rampTo\b")
+#: What says of all figures of a document that nobody measured them, and headings of sections that say it of theirs.
+_SIMULATED = re.compile(
+    r"(?i)^#{1,6}\s.*[(\uff08\[](?:simulated|시뮬레이션|模拟(?:数据)?|仿真|シミュレーション|симуляци\w+|simulad\w+)[)\uff09\]]"
+    r"|\b(?:values|numbers|figures|results|metrics)\b.{0,30}\bare (?:illustrative|simulated|estimate[sd]|hypothetical"
+    r"|made up|placeholders?|projected|examples)\b"
 )
-_VALUE = re.compile(
-    r"^(?P<number>\d{1,3}(?:[, '\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?P<kilo>k(?![a-z]))?"
-    rf"\s?(?P<unit>%|{_RATE_UNIT}|{_TIME_UNIT})?{_COUNTED}?(?P<rest>\s*\([^()]*\)|\s+\D*)?$",
-    re.IGNORECASE,
-)
-_UNIT_IN_NAME = re.compile(rf"[(\[,\uff08]\s*({_TIME_UNIT})\s*[)\]\uff09]?\s*$|[\s_](ms|us|µs|мс)$")
-_OF_LATENCY = re.compile(
-    r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|задержк\w*|врем\w+"
-    r"|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta|respuesta|overall|total"
-    r"|http"
-    r"|e2e|end-to-end)\b)|延迟|响应时间|耗时|応答時間|レイテンシ|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
-    r"|[()\[\]:,]",
-)
-_P = re.compile(r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?$|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|%)(?:ile)?$")
-_STATISTICS = (
-    ("median", re.compile(r"^(?:median|med|медиана|mediana(?: median)?|median p50|p50 median)$")),
-    (
-        "mean_us",
-        re.compile(
-            r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균)(?: mean| avg)?$"
-        ),
-    ),
-    ("max_us", re.compile(r"^(?:max\.?|maximum|макс\w*|máxim[oa]|最大|최대)$")),
-)
-_NAMES = (
-    (
-        "rate",
-        re.compile(
-            rf"^(?:(?:avg\.?|average|mean|http)\s)?(?:{_RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean"
-            rf"|средний)\)?)?$"
-            r"|^(?:http )?request rate$|^(?:初당 )?처리량$|^平均 ?(?:qps|rps|tps)$"
-        ),
-    ),
-    ("throughput", re.compile(r"^(?:throughput|пропускная способность|吞吐量?)(?:\s?\((?:rps|qps|req/s)\))?$")),
-    (
-        "requests",
-        re.compile(
-            r"^(?:(?:total|complete|number of|all)\s)?(?:http\s)?(?:requests|reqs|http_reqs)$"
-            r"|^всего запросов$|^总请求数$|^(?:http)?リクエスト数$|^총 ?요청(?: ?수)?$|^(?:total de )?(?:solicitudes"
-            r"|requisições|peticiones)$"
-        ),
-    ),
-    (
-        "errors",
-        re.compile(
-            r"^(?:http_req_failed|(?:http )?(?:failed|error|failure)s?(?:\s(?:requests|rate|count|responses))?"
-            r"|% error(?:es|s)?"
-            r"|error ?%|non-2xx\b.*|ошиб(?:ки|ок)|(?:процент|доля) ошибок|错误率|失败率|(?:http ?)?(?:失敗"
-            r"|エラー)率|에러율|오류율|실패율"
-            r"|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|неудачн\w+(?: запрос\w+)?|fallos|errores|erros"
-            r"|(?:tasa|taxa) de (?:error(?:es)?|erros?|fallos))$"
-        ),
-    ),
-    (
-        "success",
-        re.compile(
-            r"^(?:success(?:ful|es)?(?:\s(?:requests|rate|ratio|responses))?|success ?%"
-            r"|успешност\w|успешны[хе](?: запрос\w+)?"
-            r"|(?:процент|доля) успешных(?: запрос\w+)?|(?:请求)?成功[率数]?|成功リクエスト数|성공(?:률|율)?(?: ?요청)?"
-            r"|(?:tasa|taxa) de (?:éxito|sucesso))$"
-        ),
-    ),
-    ("timeouts", re.compile(r"^(?:time-?outs?|таймаут\w*)$")),
-    (
-        "connections",
-        re.compile(
-            r"^(?:(?:max|concurrent|virtual)\s)?(?:vus?|connections|concurrency|users|clients|соединени[ея])$"
-            r"|^并发数?$|^最大 ?vus?$|^usuarios$|^usuários$"
-        ),
-    ),
+_EXPECTED = re.compile(
+    r"(?i)[(\uff08\[](?:expected|projected|estimated|illustrative|example|예시|示例|пример|estimad\w+|exemplo|ejemplo)"
+    r"[)\uff09\]]|예상|预估|预期|想定|\b(?:expected|projected|estimated) (?:results?|performance|metrics|output)\b"
 )
 _NO_MEASUREMENT = re.compile(
     r"(?i)\b(?:targets?|goals?|slos?|slas?|thresholds?|expected|estimated|projected|objectives?|limits?|criteria"
@@ -163,7 +95,7 @@ _NO_MEASUREMENT = re.compile(
 )
 #: A heading or caption of a table of rates, and columns that hold what is reckoned from others.
 _OF_RATES = re.compile(
-    r"(?i)\brequests?(?: per |\s?/\s?)s|\breq/s|\b[rq]ps\b|\bthroughput\b(?!.{0,20}\b[KMG]i?B)"
+    r"(?i)\brequests?(?: per |\s?/\s?)s|(?<![a-z])req/s|\b[rq]ps\b|\bthroughput\b(?!.{0,20}\b[KMG]i?B)"
     r"|吞吐|QPS|пропускн\w+|запрос\w* в сек"
 )
 _NO_RUN = re.compile(r"(?i)\bvs\b|ratio|\brel(?:ative)?\b|winner|speed-?up|memory|cpu|[%\u00d7]")
@@ -177,29 +109,41 @@ _OTHER_METRIC = re.compile(
     r"^(?:http_req_(?!duration)\w+|iteration_duration|data_\w+|group_duration|vus\w*|checks\w*)$"
 )
 _RULE = re.compile(r"^[\s|:+=-]*$")
-_ITEM = re.compile(r"^\s*(?:[-*+]\s+)?(?P<name>[^:|]{1,48}):\s*(?P<value>[^|]{1,60})$")
-_ASIDE = re.compile(r"\s*\((?!\w{0,3}\d|[a-zµμ/]{1,5}\))[^()]*\)|\s*\(\d+t, ?\d+c\)|\s+#\s.*$")
+_ITEM = re.compile(r"^\s*(?:[-*+]\s+)?(?P<name>[^:|\uff1a]{1,48})[:\uff1a]\s*(?=[^|]*\w)(?P<value>[^|]{1,90})$")
 _A_RUN = re.compile(r"(?i)^(?:run|iteration|attempt|trial|round|прогон|запуск|попытка|№|#)?\s?#?\d{1,2}$")
 #: What an author kept of an output, behind the name of what it is of.
 _KEPT = re.compile(r"^\s*(?P<label>[^|:]{0,48}?)\s*Requests/sec:\s+(?P<rate>\d{1,9}(?:\.\d{1,4})?)(?![\d.])")
 _COMMAND = re.compile(r"(?<![\w-])(?P<command>(?:[\w.]+/)*wrk2?(?:\s+-{1,2}[a-zA-Z][^\s`]*(?:\s+\d\w*)?)+[^`]*)")
 _LISTED = re.compile(
     r"^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:=\u2013\u2014-]+"
-    rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{_RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
+    rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
     re.IGNORECASE,
 )
 #: Figures in one line, behind what they are of: `- GET /a: p50 4ms, p99 7ms`.
 _INLINE = re.compile(
-    r"(?<![\w.])(?P<name>p\d{2}(?:\.\d{1,2})?|avg|average|mean|median|max|среднее|медиана|максимум|平均|最大|평균|최대)"
-    rf"(?:\s?[:=]\s?|\s)(?P<value>\d[\d.,]{{0,12}}\s?(?:{_TIME_UNIT}))(?![^\W\d_])",
+    r"(?<![\w.])(?P<name>p\d{2}(?:\.\d{1,2})?|avg|average|mean|median|max|среднее|медиана|максимум|平均|最大|평균|최대"
+    r"|promedio|mediana|máximo|média)"
+    rf"(?:\s?[:=]\s?|\s(?:(?:of|is|was|at|de|\u2014|\u2013)\s)?)(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_])",
     re.IGNORECASE,
 )
+#: A rate and a latency that a sentence gives, where a document holds no other figures.
+_RATE_TOLD = re.compile(
+    r"(?<![\w.,])(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)\s?(?P<kilo>k)?\s?"
+    rf"(?:{RATE_UNIT}|requests per second|запросов в секунду)(?!\w)",
+    re.IGNORECASE,
+)
+_LATENCY_TOLD = re.compile(
+    rf"(?<![\w.,])(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))\s(?P<name>p\d{{2}}|average|avg|mean|median|max)(?!\w)",
+    re.IGNORECASE,
+)
+_HOPED = re.compile(r"(?i)\b(?:should|must|would|could|up to|expect\w*|должн\w+|до \d)\b|应该|预计|목표|예상|해야")
 LEAST_KEPT = 2  # one may be quoted for any reason
 LEAST_LISTED = 2  # names with a rate, one below the other
 NEAR_LINES = 30  # tables further apart are of two runs
 LEAST_LATENCY_FIGURES = 1
 LEAST_FIGURES = 2
 ROUNDED_SHARE = 0.001  # of failures, where an author gives the share of successes alone
+NAME_COLUMNS = 2  # the names of figures stand in one of the first columns
 
 
 @dataclass(slots=True)
@@ -213,6 +157,7 @@ class _Run:
     figures: dict[str, float] = field(default_factory=dict)
     single: bool = False  # whether its table or list holds this run alone
     of_rates: bool = False  # whether its table is said to be of rates alone
+    heading: str = ""  # that it stands under
 
     def is_run(self, bare: bool) -> bool:
         """Tell whether it states enough; `bare` says whether a rate alone is, if it stands beside others."""
@@ -220,11 +165,15 @@ class _Run:
         enough = latencies >= LEAST_LATENCY_FIGURES and len(self.figures) >= LEAST_FIGURES
         return enough or ((bare or self.of_rates) and not self.single and "rate" in self.figures)
 
-    def report(self, tool: str, closed: bool | None, command: CommandLine | None) -> ConsoleReport:
+    def report(self, tool: str, paced: bool | None, command: CommandLine | None) -> ConsoleReport:
+        """Make the run a report of a tool; `paced` says whether its document names a rate that was offered."""
         said = self.figures
         rows = tuple(sorted((float(name[2:]), value) for name, value in said.items() if name.startswith("p:")))
+        by_class = self._responses_by_class()
         requests = round(said["requests"]) if "requests" in said else None
-        errors = round(said["errors"]) if "errors" in said else None
+        if requests is None and len(by_class) > 1 and "2" in by_class:
+            requests = round(sum(by_class.values()))
+        errors = round(said["errors"]) if "errors" in said else _failed(by_class, requests)
         share = said.get("error_share")
         if errors is None and share is None:
             share = self._failed_share()
@@ -232,10 +181,18 @@ class _Run:
             errors = round(share * requests)
         mean, largest = said.get("mean_us"), said.get("max_us")
         timed_out = round(said.get("timeouts", 0))
+        if timed_out and errors is None and tool not in ("wrk", "wrk2"):
+            errors = timed_out
         connections = round(said["connections"]) if "connections" in said else None
+        threads = round(said["threads"]) if "threads" in said and tool in ("wrk", "wrk2") else None
+        if command and connections not in (None, command.connections):
+            command = None
+        if paced and "offered" in said and "rate" in said and command is None:
+            command = CommandLine("", tool, rate_rps=said["offered"])
         return ConsoleReport(
             tool=tool,
-            command=command if command and connections in (None, command.connections) else None,
+            command=command,
+            threads=threads,
             connections=connections,
             latency=None if mean is None and largest is None else ThreadStats(mean, None, largest, None),
             latencies=Latencies(None, rows),
@@ -244,11 +201,20 @@ class _Run:
             error_share=share if requests is None else None,
             socket_errors=SocketErrors(0, 0, 0, timed_out) if timed_out and tool in ("wrk", "wrk2") else None,
             requests_per_s=said.get("rate"),
-            closed_loop=closed,
+            closed_loop=None if paced or tool in _MAY_BE_PACED else True,
             retold=True,
             first_line=self.first_line,
             last_line=self.last_line,
         )
+
+    def _responses_by_class(self) -> dict[str, float]:
+        """Count the responses by the class of their status, where an author gives them so."""
+        by_class: dict[str, float] = {}
+        for name, count in self.figures.items():
+            if name.startswith("status:"):
+                first = name.split(":")[1]
+                by_class[first] = by_class.get(first, 0) + count
+        return by_class
 
     def _failed_share(self) -> float | None:
         """Give what is left of all requests beside those that are stated to have succeeded."""
@@ -261,15 +227,28 @@ class _Run:
         return None
 
 
+def _failed(by_class: dict[str, float], requests: int | None) -> int | None:
+    """Count the responses that no success is; None where no status is given."""
+    if not by_class:
+        return None
+    failed = by_class.get("4", 0) + by_class.get("5", 0)
+    succeeded = by_class.get("2", 0) + by_class.get("3", 0)
+    return round(max(failed, requests - succeeded) if requests and succeeded else failed)
+
+
 def _called(text: str) -> set[str]:
     """Find the load tools that a text calls by a command."""
     return {_NAME[match["tool"]] for match in _CALLED.finditer(text)}
 
 
+def _named(text: str) -> list[str]:
+    return [name for name, pattern in _TOOLS.items() if pattern.search(text)]
+
+
 def named_tool(lines: Sequence[Line]) -> str | None:
     """Name the one load tool that a document speaks of, or of several the one that it calls; None where none is."""
     text = _text(lines)
-    found = [name for name, pattern in _TOOLS.items() if pattern.search(text)]
+    found = _named(text)
     if len(found) > 1:
         called = _called(text)
         found = [name for name in found if name in called]
@@ -281,16 +260,30 @@ def retold(lines: Sequence[Line]) -> list[Column]:
     tool = named_tool(lines)
     if kept := _kept(lines, tool):
         return [Column(report, label, index, len(kept), cell) for index, (report, label, cell) in enumerate(kept)]
-    if tool is None:
+    if any(len(line.text) <= LONGEST_LINE and _SIMULATED.search(line.text) for line in lines):
         return []
     bare = tool in _called(_text(lines))
-    closed = None if by_rate(lines) or tool in ("Artillery", "Gatling", "NBomber", "vegeta", "wrk2") else True
-    runs = _once([run for run in _joined(_runs(lines, bare)) if run.is_run(bare)])
-    runs = runs or (_listed(lines) if bare else [])
+    paced = by_rate(lines)
+    ramped = any(len(line.text) <= LONGEST_LINE and _RAMPS.search(line.text) for line in lines)
+    runs = [run for run in _joined(_runs(lines, bare)) if run.is_run(bare)]
+    runs = _once([run for run in runs if tool or _of_heading(run)])
+    runs = runs or (_listed(lines) if bare else []) or (_told(lines) if tool else [])
     asked = {command.text: command for line in lines if (command := _command(line.text))}
     only = next(iter(asked.values())) if len(asked) == 1 and tool in ("wrk", "wrk2") else None
-    reports = [(run, run.report(tool, closed, only)) for run in runs]
+    reports = []
+    for run in runs:
+        if ramped:
+            run.figures.pop("offered", None)
+        if not bare:
+            run.figures.pop("threads", None)  # they may be the server's
+        reports.append((run, run.report(tool or _of_heading(run), paced, only)))
     return [Column(report, run.label, index, len(runs), run.cell) for index, (run, report) in enumerate(reports)]
+
+
+def _of_heading(run: _Run) -> str:
+    """Name the one load tool that the heading above a run names; empty where it names none or several."""
+    found = [name for name in _named(run.heading) if name != "another"]
+    return found[0] if len(found) == 1 else ""
 
 
 def by_rate(lines: Sequence[Line]) -> bool:
@@ -315,6 +308,28 @@ def _listed(lines: Sequence[Line]) -> list[_Run]:
         if len({run.label for run in together}) == len(together) >= LEAST_LISTED:
             found += together
         together = []
+    return found
+
+
+def _told(lines: Sequence[Line]) -> list[_Run]:
+    """Read the sentences that give a rate with a latency, as one of many connections is reported in a README."""
+    found = []
+    for line in lines:
+        text = line.text
+        if len(text) > LONGEST_LINE or text.count("|") > 1 or _NO_MEASUREMENT.search(text) or _HOPED.search(text):
+            continue
+        rates = list(_RATE_TOLD.finditer(text))
+        latencies = [*_INLINE.finditer(text), *_LATENCY_TOLD.finditer(text)]
+        if len(rates) != 1 or not latencies:
+            continue
+        number = float(rates[0]["rate"].replace(",", "")) * (1000 if rates[0]["kilo"] else 1)
+        run = _Run("", line.number, line.number, line.cell, {"rate": number}, single=True)
+        for match in latencies:
+            named = figure_name(match["name"])
+            if named and (read := value(match["value"], *named)):
+                run.figures.setdefault(*read)
+        if run.is_run(bare=False):
+            found.append(run)
     return found
 
 
@@ -361,93 +376,38 @@ def _once(runs: Sequence[_Run]) -> list[_Run]:
     return kept
 
 
-def figure_name(text: str) -> tuple[str, float | None] | None:
-    """Understand what a figure is called, and the microseconds of the unit that its name holds."""
-    name = _plain(text)
-    unit = _UNIT_IN_NAME.search(name)
-    scale = _UNITS_US[unit[1] or unit[2]] if unit else None
-    name = (name[: unit.start()] if unit else name).strip(" :")
-    name = _ASIDE.sub("", name).strip(" :")
-    for key, pattern in _NAMES:
-        if pattern.match(name):
-            return ("rate" if key == "throughput" and "(" in name else key), scale
-    rest = re.sub(r"\s+", " ", _OF_LATENCY.sub(" ", name)).strip().replace("p ", "p")
-    if level := _P.match(rest):
-        digits = (level[1] or level[2]).replace(",", ".")
-        percent = float(digits) if "." in digits or len(digits) == 2 else float(f"{digits[:2]}.{digits[2:]}")
-        return f"p:{round(percent / 100, 9)}", scale
-    if not rest and re.fullmatch(r"(?:response |request )?latency", name):
-        return "mean_us", scale  # wrk, bombardier and autocannon call it so
-    for key, pattern in _STATISTICS:
-        if pattern.match(rest):
-            return ("p:0.5" if key == "median" else key), scale
-    return next(filter(None, map(figure_name, name.split(" / "))), None) if " / " in name else None
-
-
-def _plain(text: str) -> str:
-    bare = re.sub(r"[*`_]{2,}|[*`]|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text)
-    return re.sub(r"\s+", " ", bare).strip().lower()
-
-
-def _value(text: str, name: str, scale_us: float | None) -> tuple[str, float] | None:
-    """Read a value of a figure: its final name and number; None where it is none or not exact."""
-    bare = re.sub(r"[*`]|\s#\s.*$|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip()
-    of_time = name.startswith("p:") or name.endswith("_us")
-    if of_time and (both := _MINUTES.match(bare)):
-        return name, (float(both["minutes"]) * 60 + float(both["seconds"])) * 1e6
-    match = _VALUE.match(bare)
-    if match is None:
-        return None
-    digits, unit = match["number"], (match["unit"] or "").lower()
-    if of_time and re.fullmatch(r"\d{1,3},\d{3}", digits):
-        return None  # thousands or a decimal comma
-    plain = re.sub(r"[ '\u00a0\u202f]|,(?=\d{3}(?:\D|$))", "", digits).replace(",", ".")
-    number = float(plain) * (1000 if match["kilo"] else 1)
-    if of_time:
-        scale = _UNITS_US.get(unit, scale_us if not unit else None)
-        return (name, number * scale) if scale else None
-    if unit == "%" and name == "success":
-        return ("success_share", number / 100) if number <= 100 else None
-    if unit == "%":
-        return ("error_share", number / 100) if name == "errors" and number <= 100 else None
-    is_rate = bool(unit) and unit not in _UNITS_US
-    if name in ("rate", "throughput"):
-        return ("rate", number) if is_rate or (not unit and name == "rate" and not _has_words(match["rest"])) else None
-    return (name, number) if not unit and not _has_words(match["rest"]) and number == int(number) else None
-
-
-def _has_words(rest: str | None) -> bool:
-    return bool(rest) and re.search(r"[^\W\d_]", re.sub(r"\([^()]*\)", "", rest or "")) is not None
-
-
 def _runs(lines: Sequence[Line], bare: bool) -> Iterator[_Run]:
-    heading = caption = ""
+    """Find the runs of tables, lists and lines, with the heading that each stands under."""
+    trail: list[tuple[int, str]] = []
+    caption = ""
     position = 0
     while position < len(lines):
         text = lines[position].text
-        if len(text) <= LONGEST_LINE and re.match(r"\s*#{1,6}\s", text):
-            heading = text
+        if len(text) <= LONGEST_LINE and (mark := re.match(r"\s*(#{1,6})\s", text)):
+            depth = len(mark[1])
+            trail = [*((above, title) for above, title in trail if above < depth), (depth, text)]
+        heading = trail[-1][1] if trail else ""
+        measured = not (_NO_MEASUREMENT.search(heading) or any(_EXPECTED.search(title) for _, title in trail))
         end = position
         while end < len(lines) and len(lines[end].text) <= LONGEST_LINE and _is_row(lines[end].text):
             end += 1
+        found: Iterator[_Run] = iter(())
         if end - position > 1:
-            if not _NO_MEASUREMENT.search(heading):
-                planned = _PLANNED.search(f"{heading} {caption}") is not None
-                yield from _table(lines[position:end], heading, caption, bare and not planned)
-            position = end
-            continue
-        if (inline := _inline(lines[position])) is not None:
-            if not _NO_MEASUREMENT.search(heading):
-                yield inline
-            position += 1
-            continue
-        while end < len(lines) and len(lines[end].text) <= LONGEST_LINE and _ITEM.match(lines[end].text):
-            end += 1
-        if end > position:
-            if not _NO_MEASUREMENT.search(heading):
-                yield from _list(lines[position:end])
-        elif text.strip():
-            caption = _plain(text)
+            planned = _PLANNED.search(f"{heading} {caption}") is not None
+            found = _table(lines[position:end], heading, caption, bare and not planned)
+        elif (inline := _inline(lines[position])) is not None:
+            found, end = iter((inline,)), position + 1
+        else:
+            while end < len(lines) and len(lines[end].text) <= LONGEST_LINE and _ITEM.match(lines[end].text):
+                end += 1
+            if end > position:
+                found = _list(lines[position:end])
+            elif text.strip():
+                caption = plain(text)
+        if measured:
+            for run in found:
+                run.heading = heading
+                yield run
         position = max(end, position + 1)
 
 
@@ -460,7 +420,7 @@ def _inline(line: Line) -> _Run | None:
     run = _Run(label, line.number, line.number, line.cell, single=True)
     for match in found:
         named = figure_name(match["name"])
-        if named and (read := _value(match["value"], *named)):
+        if named and (read := value(match["value"], *named)):
             run.figures.setdefault(*read)
     return run if len(run.figures) >= LEAST_FIGURES and len(run.figures) == len(found) else None
 
@@ -481,33 +441,58 @@ def _table(lines: Sequence[Line], heading: str, caption: str, bare: bool) -> Ite
     across = {index: named for index, cell in enumerate(head) if (named := figure_name(cell))}
     rate_alone = bare and len(body) >= LEAST_FIGURES and any(name == "rate" for name, _ in across.values())
     if len(across) >= LEAST_FIGURES or rate_alone:
-        for line, cells in body:
-            names = (cell for index, cell in enumerate(cells) if index not in across and re.search(r"[^\W\d_]", cell))
-            title = next(names, cells[0])  # behind a place in a ranking
-            name = _plain(title)
-            if _OTHER_METRIC.match(name) or _NO_MEASUREMENT.search(name):
-                continue
-            label = "" if _A_RUN.match(name) and 0 not in across else f"{title} ({caption})"
-            run = _Run(label, line.number, line.number, line.cell)
-            for index, (name, scale) in across.items():
-                if index < len(cells) and (read := _value(cells[index], name, scale)):
-                    run.figures.setdefault(*read)
-            yield run
+        yield from _rows(across, body, caption)
         return
-    down = [(line, cells, named) for line, cells in body if (named := figure_name(cells[0]))]
-    if not down and not across and _OF_RATES.search(f"{heading} {caption}"):
-        yield from _matrix(head, body)
-        return
-    titles = [index for index, title in enumerate(head) if index and not _NO_MEASUREMENT.search(title)]
+    has_names = any(figure_name(cell) for _, cells in body for cell in cells[:NAME_COLUMNS])
+    by_load = [*across] == [0] and across[0][0] == "connections"
+    if not has_names and (by_load or not across) and _OF_RATES.search(f"{heading} {caption}"):
+        yield from _matrix(head, body, by_load)
+    else:
+        yield from _columns(head, body, caption, first, lines[-1].number)
+
+
+def _rows(
+    across: dict[int, tuple[str, float | None]], body: Sequence[tuple[Line, list[str]]], caption: str
+) -> Iterator[_Run]:
+    """Read a table whose head holds the names of figures: each row is a run, named by the cell with its words.
+
+    A row without such a cell, and without a load, is one of several runs of what the caption names.
+    """
+    loads = {index for index, (name, _) in across.items() if name in ("connections", "offered")}
+    for line, cells in body:
+        names = [cell for index, cell in enumerate(cells) if index not in across and re.search(r"[^\W\d_]", cell)]
+        title = names[0] if names else cells[0]  # behind a place in a ranking
+        name = plain(title)
+        if _OTHER_METRIC.match(name) or _NO_MEASUREMENT.search(name):
+            continue
+        unnamed = not names and 0 in across and not loads
+        label = "" if _A_RUN.match(name) and 0 not in across else f"({caption})" if unnamed else f"{title} ({caption})"
+        run = _Run(label, line.number, line.number, line.cell)
+        for index, (figure, scale) in across.items():
+            if index < len(cells) and (read := value(cells[index], figure, scale, rough=True)):
+                run.figures.setdefault(*read)
+        yield run
+
+
+def _columns(
+    head: Sequence[str], body: Sequence[tuple[Line, list[str]]], caption: str, first: Line, last_line: int
+) -> Iterator[_Run]:
+    """Read a table whose rows are figures: each column behind their names is a run."""
+    named_by = max(
+        range(NAME_COLUMNS),
+        key=lambda index: sum(1 for _, cells in body if index < len(cells) and figure_name(cells[index])),
+    )
+    down = [(cells, named) for _, cells in body if named_by < len(cells) and (named := figure_name(cells[named_by]))]
+    titles = [index for index, title in enumerate(head) if index > named_by and not _NO_MEASUREMENT.search(title)]
     runs = []
     for index in titles:
-        title = _plain(head[index])
+        title = plain(head[index])
         label = "" if _A_RUN.match(title) else f"{head[index]} ({caption})"
-        unit = _UNIT_IN_NAME.search(title)
-        run = _Run(label, first.number, lines[-1].number, first.cell)
-        for _, cells, (name, scale) in down:
-            in_head = scale or (_UNITS_US[unit[1] or unit[2]] if unit else None)
-            if index < len(cells) and (read := _value(cells[index], name, in_head)):
+        unit = UNIT_IN_NAME.search(title)
+        run = _Run(label, first.number, last_line, first.cell)
+        for cells, (name, scale) in down:
+            in_head = scale or (UNITS_US[unit[1] or unit[2]] if unit else None)
+            if index < len(cells) and (read := value(cells[index], name, in_head, rough=True)):
                 run.figures.setdefault(*read)
         if run.figures:
             runs.append(run)
@@ -516,27 +501,33 @@ def _table(lines: Sequence[Line], heading: str, caption: str, bare: bool) -> Ite
         yield run
 
 
-def _matrix(head: Sequence[str], body: Sequence[tuple[Line, list[str]]]) -> Iterator[_Run]:
-    """Read a table of nothing but rates: of what the columns name, in what the rows name."""
+def _matrix(head: Sequence[str], body: Sequence[tuple[Line, list[str]]], by_load: bool) -> Iterator[_Run]:
+    """Read a table of nothing but rates: of what the columns name, in what the rows name, or at their connections."""
     columns = [
         index
         for index, title in enumerate(head)
         if index and not (_NO_RUN.search(title) or _NO_MEASUREMENT.search(title))
     ]
     for line, cells in body:
-        rates = [(index, _value(cells[index], "rate", None)) for index in columns if index < len(cells)]
-        if len(rates) >= LEAST_FIGURES and all(read for _, read in rates) and re.search(r"[^\W\d_]", cells[0]):
+        rates = [(index, value(cells[index], "rate", None)) for index in columns if index < len(cells)]
+        load = value(cells[0], "connections", None) if by_load else None
+        known = load is not None if by_load else re.search(r"[^\W\d_]", cells[0]) is not None
+        if len(rates) >= LEAST_FIGURES and all(read for _, read in rates) and known:
             for index, read in rates:
                 label = f"{head[index]} ({cells[0]})"
-                yield _Run(label, line.number, line.number, line.cell, dict([read] if read else []), of_rates=True)
+                figures = dict(found for found in (read, load) if found)
+                yield _Run(label, line.number, line.number, line.cell, figures, of_rates=True)
 
 
 def _list(lines: Sequence[Line]) -> Iterator[_Run]:
     run = _Run("", lines[0].number, lines[-1].number, lines[0].cell, single=True)
     for line in lines:
+        if classes := status_classes(line.text):
+            run.figures = {**classes, **run.figures}
+            continue
         item = _ITEM.match(line.text)
         named = figure_name(item["name"]) if item else None
-        if item and named and (read := _value(item["value"], *named)):
+        if item and named and named[0] != "threads" and (read := value(item["value"], *named, rough=True)):
             run.figures.setdefault(*read)
         elif (inline := _inline(line)) and not run.figures.keys() & inline.figures.keys():
             run.figures |= inline.figures

@@ -35,7 +35,8 @@ def _requests_of_k6(block: SummaryBlock, match: re.Match[str]) -> None:
 
 def _trend(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take a line of k6's: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
-    times = {name: go_time_us(value) for name, value in re.findall(r"([\w().]+)=([^\s=]+)", match[1])}
+    found = re.findall(r"([\w().]+)=([^\s=]+?),?(?=\s|$)", match[1])  # an author may put commas between them
+    times = {name: go_time_us(value) for name, value in found}
     block.mean_us, block.max_us = times.get("avg"), times.get("max")
     block.said.setdefault("requests", None)
     for name, value in times.items():

@@ -142,6 +142,12 @@ NOT_MEASURED = re.compile(
     r"|improve|cache|tune)\b)",
     re.IGNORECASE,
 )
+#: A figure that is set against a requirement is compared with no state.
+_AGAINST_A_LIMIT = re.compile(
+    r"\b(?:SL[AIO]s?|requirements?|требован\w+|лимит\w*|порог\w*|целев\w+|requisitos?|requerimientos?)\b"
+    r"|요구 ?사항|要求|指标要求|要件",
+    re.IGNORECASE,
+)
 #: More load makes latency grow: no change of the system.
 _WITH_LOAD = re.compile(
     r"\b(?:as|when|with|while) (?:the )?(?:number of )?(?:load|rate|concurrency|connections|threads|users|VUs"
@@ -162,6 +168,13 @@ _HEADING = re.compile(
     r"|\bcomparison (?:of|with|to|between)\b|\bсравнени[ея] (?:с|результат|производит|верси|реализац|до)\w*)",
     re.IGNORECASE,
 )
+#: A heading that says no more than that what stands below it is compared.
+_COMPARISON = re.compile(
+    r"^#+\W*(?:\d[\d.]*\W*)?(?:comparisons?|comparative (?:results|table|summary)|сравнени[ея]|сравнительн\w+ таблиц\w+"
+    r"|对比|比较|비교|比較|comparaci[oó]n|compara[cç][aã]o|comparati[vf][ao]?|perbandingan|so sánh|vergleich"
+    r"|comparaison)\W*$",
+    re.IGNORECASE,
+)
 #: A heading that sets figures against what was aimed at, or loads against each other, compares no states.
 _OF_NO_STATES = re.compile(
     r"\b(?:targets?|goals?|expected|actual)\b|목표"
@@ -177,6 +190,23 @@ _CHANGE_HEAD = re.compile(
     r"|\|[*\s]*(?:变化|提升|改善率?|変化率?|差异|변화율?|개선율?|증감률?|향상률?|차이)[^|]{0,12}(?:\||$)",
     re.IGNORECASE,
 )
+#: The head of a column that names what is set beside each other, and that of one which says how fast each is.
+_ALTERNATIVES = re.compile(
+    r"^[*_`\s]*(?:frameworks?|languages?|librar(?:y|ies)|implementations?|variants?|engines?|runtimes?|server type"
+    r"|web servers?|databases?|strateg(?:y|ies)|approach(?:es)?|configurations?|stacks?|фреймворки?|языки?"
+    r"|реализаци[яи]|библиотек[аи]|вариант"
+    r"|框架|语言|实现|方案|プログラム言語|フレームワーク|実装|언어|프레임워크|구현|방식|tecnolog[íi]as?|lenguajes?|linguage(?:m|ns))[*_`\s]*$",
+    re.IGNORECASE,
+)
+_HOW_FAST = re.compile(
+    r"\b(?:req(?:uest)?s?\s?(?:\/|per)\s?s\w*|[rqt]ps|throughput|latenc(?:y|ies)|response times?|p\d{2}|avg|average"
+    r"|mean)\b|запросов|задержк|延迟|吞吐|响应|耗时|応答|スループット|응답|처리량|latencia|latência|vazão",
+    re.IGNORECASE,
+)
+_TABLE_RULE = re.compile(r"^[\s|:+=-]*-{3,}[\s|:+=-]*$")
+#: Why a report was made: `a small project to compare threads and coroutines`.
+_AIM = re.compile(r"\bto compare\b[^.|]{0,60}\b(?:and|vs\.?|versus|with)\b", re.IGNORECASE)
+_ADVISED = re.compile(r"\b(?:recommend\w*|suggested|safety|margin|expected|estimated|targets?)\b", re.IGNORECASE)
 #: With or without something, and what: its first letters, since words are inflected.
 _WITH_OR_WITHOUT = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -191,6 +221,14 @@ _WITH_OR_WITHOUT = tuple(
         r"|(?P<with>あり|有り|有効))",
     )
 )
+#: What a label says that a system is without, and the words that another label may name it by.
+_LACKS = re.compile(
+    r"\b(?:without|no|без|sin|sem|ohne|sans)[ -](?:the |a |any )?"
+    r"(?!error|failu|warni|issue|probl|outpu|chang|ошиб|пробл)"
+    r"(?P<what>[^\W\d_]{5})[^\W\d_]*",
+    re.IGNORECASE,
+)
+_STEM = re.compile(r"(?<![^\W\d_])[^\W\d_]{5}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,15 +243,16 @@ class _Language:
 
 _BY_HOW_MUCH = r"\d+(?:[.,]\d+)?\s?(?:%|％|[x×]\b)|\d\s?(?:→|->|=>)\s?\d"
 _FIGURE_ANYWHERE = r"\b(?:QPS|RPS|TPS|P\d{2}|req/s)|latency|throughput"
+_BETTER_ZH = r"比(?![较如例重])[^，。,.；]{1,15}?[好快强高慢差]"
 _LANGUAGES = (
     _Language(  # Chinese
-        re.compile(rf"(?i){_FIGURE_ANYWHERE}|吞吐|延迟|时延|耗时|响应时间|性能|速度|并发能力"),
+        re.compile(rf"(?i){_FIGURE_ANYWHERE}|吞吐|延迟|时延|耗时|响应时间|性能|速度|并发能力|表现"),
         re.compile(
             r"提升|提高|降低|下降|减少|增[加长]|改善|优于|快于|慢于|高[于出]|低于|更[快慢高低好差]|翻倍|[快慢]了"
-            r"|变[快慢高低]|差距"
+            rf"|变[快慢高低]|差距|{_BETTER_ZH}"
         ),
         re.compile(
-            rf"{_BY_HOW_MUCH}|\d\s?倍|[两三四五六七八九十数]倍|明显|显著|大幅|相比|相较|对比|优化[前后]|之[前后]的"
+            rf"{_BY_HOW_MUCH}|\d\s?倍|[两三四五六七八九十数]倍|{_BETTER_ZH}|明显|显著|大幅|相比|相较|对比|优化[前后]|之[前后]的"
             rf"|原来"
         ),
         re.compile(r"应该|预计|预期|可以|建议|目标|期望|如果|随着|越[高多大]|(?:高|低|大|小)于\s?[\d<>=≤≥]|超过\s?\d"),
@@ -257,15 +296,17 @@ _LANGUAGES = (
 def comparing(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     """Find where one state is called better or worse than another, by line and by the words that say it."""
     sides: dict[str, set[str]] = {}
-    for sentence in said:
+    for sentence, after in zip(said, (*said[1:], Sentence(-1, "")), strict=False):
         text = sentence.text
         if _is_heading(text) or (text.count("|") > 1 and (_CHANGE_HEAD.search(text) or _two_states(text))):
             yield sentence.line, text.strip("#| ")
+        elif _TABLE_RULE.match(after.text) and _sets_alternatives(text):
+            yield sentence.line, text.strip("| ")
         elif _completes(text, sides):
             yield sentence.line, text.strip("#*:- ")
-        elif PROFILE.search(text) and not _LOAD.search(text):
+        elif (PROFILE.search(text) and not _LOAD.search(text)) or _AGAINST_A_LIMIT.search(text):
             continue
-        elif change := _GAIN_OR_LOSS.search(text):
+        elif change := _AIM.search(text) or _GAIN_OR_LOSS.search(text):
             yield sentence.line, change[0]
         elif (state := _OTHER_STATE.search(text)) and BETTER_OR_WORSE.search(text) and _FIGURE.search(text):
             yield sentence.line, state[0]
@@ -283,7 +324,16 @@ def opposed(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
 
 def _is_heading(text: str) -> bool:
     """Tell whether a heading says that what stands below it compares states."""
-    return _HEADING.search(text) is not None and not _OF_NO_STATES.search(text)
+    heading = _HEADING.search(text) or _COMPARISON.match(text)
+    return heading is not None and not _OF_NO_STATES.search(text)
+
+
+def _sets_alternatives(row: str) -> bool:
+    """Tell whether the head of a table names things of one kind, and says how fast each of them is."""
+    cells = row.strip().strip("|").split("|")
+    kinds = [index for index, cell in enumerate(cells) if _ALTERNATIVES.match(cell)]
+    fast = any(_HOW_FAST.search(cell) for cell in cells[kinds[0] + 1 :]) if kinds else False
+    return fast and kinds[0] <= 1 and not _ADVISED.search(row)
 
 
 def _two_states(row: str) -> bool:
@@ -302,6 +352,11 @@ def _completes(text: str, sides: dict[str, set[str]]) -> bool:
     for match in (found for pattern in _WITH_OR_WITHOUT for found in pattern.finditer(text)):
         what = match["what"].lower().replace("э", "е")
         named.setdefault(what, set()).add("before" if match["without"] else "after")
+    level = len(text) - len(text.lstrip("#"))  # headings of one level name alternatives
+    for stem in _STEM.findall(_LACKS.sub("", text)):
+        named.setdefault(f"{level} {stem.lower()}", set()).add("after")
+    for lacking in _LACKS.finditer(text):
+        named.setdefault(f"{level} {lacking['what'].lower()}", set()).add("before")
     complete = False
     for what, found in named.items():
         known = sides.setdefault(what, set())

@@ -101,6 +101,8 @@ def _in_words(group: Group) -> Iterator[Seen]:
 def _setting(output: Output) -> tuple[object, ...]:
     """What an output was run with; one that does not say is a setting of its own."""
     asked = (output.script, output.offered_rps, output.threads, output.connections, output.report.url)
+    if output.report.retold:
+        return (*asked, output.headings, output.label)
     return (*asked, output.headings) if any(asked) and output.columns == 1 else (output.line, output.column)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from runners.audit.figures import achieved_rps, at, fell_short, has_queue
-from runners.audit.reports import is_report
+from runners.audit.reports import is_report, tells
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.comparisons import NOISE, pairs
@@ -23,7 +23,7 @@ from runners.audit.rules.sentences import (
     quotes,
     sentences,
 )
-from runners.audit.rules.subjects import overturned, subjects, verdicts
+from runners.audit.rules.subjects import bests, overturned, subjects, verdicts
 from runners.audit.rules.tables import Change, changes, figure, level_of, read
 from runners.audit.rules.timing import at_timer
 from runners.readers import context, write
@@ -56,14 +56,21 @@ MOST_COMPARED = 60
 
 #: What a reader needs to know of a run, and the words by which a document says it.
 _SAID = r"[\s:=|*]{1,6}"
+#: Types of a cloud's machines, which have so many cores and so much memory.
+_INSTANCE = (
+    r"\b[a-z]{1,2}\d[a-z]{0,3}\.(?:\d{1,2}x)?(?:nano|micro|small|medium|large|xlarge|metal)\b"
+    r"|\b[a-z]\d[a-z]?-(?:standard|highcpu|highmem|small|medium|micro)(?:-\d+)?\b|\bStandard_[A-Z]+\d\w*"
+)
 _CONDITIONS = {
     "processor and cores": r"\bcores\b|(?:\d|\b(?:single|dual|quad|one|two|four|eight))[ -]?(?:\w+[ -])?cores?\b"
     r"|\bCPUs?\W{0,3}[:=|]|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
-    r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核",
+    r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核"
+    rf"|{_INSTANCE}",
     "memory": r"\bRAM\b|ОЗУ|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"
     r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)|\d\s?Gi?B\s.{0,20}\bv?CPUs?\b"
-    rf"|(?:\bmemory|\bmemoria|内存|메모리|メモリ){_SAID}\d|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)",
+    rf"|(?:\bmemory(?: limit| size)?|\bmemoria|内存|메모리|メモリ){_SAID}\d"
+    rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)|{_INSTANCE}",
     "warm-up": r"warm(?:ed|ing)?[ -]?up|warm(?:ed)? cache|прогре|разогре|预热|預熱|워밍 ?업|예열|ウォームアップ"
     r"|暖機|calentamiento"
     r"|aquecimento",
@@ -73,7 +80,9 @@ _CONDITIONS = {
     r"|(?:одной|одном|той же|том же|другой|другом|отдельн\w+) "
     r"(?:машин|хост|компьютер)\w*|(?:misma|mesma|otra|outra) (?:máquina|maquina)|(?:同一|同じ|另一)\s?(?:台|个|の"
     r"|EC2|マシン|机器)"
-    r"|本机|本地(?:环境|开发|测试)|로컬|같은 (?:머신|서버|장비)|ローカル|同居",
+    r"|\b(?:single|my|our|own) (?:\w+ )?(?:machine|host|laptop|box|pc|computer|macbook|mac)\b"
+    r"|\bdedicated (?:\w+ )?(?:machine|host|node|vm)\b|\blocal(?:ly| dev\w*| docker| env\w*)\b|локальн\w+"
+    r"|本机|本地(?:环境|开发|测试)|(?:环境[为是:\uff1a]|在)\s?本地|로컬|같은 (?:머신|서버|장비)|ローカル|同居",
 }
 _OF_THE_JVM = {
     "heap": r"-Xm[xs]|\bheap\b|\bхип|размер кучи",
@@ -87,7 +96,7 @@ _OF_THE_MACHINE = {"processor and cores", "memory"}
 
 def _conditions(group: Group) -> Iterator[Seen]:
     first = group[0]
-    if not is_report(first) or first.entry:
+    if not tells(group) or first.entry:
         return  # an index beside the file is ours, and says it elsewhere
     urls = "\n".join(filter(None, (output.report.url for output in group)))
     text = context.spaced("\n".join(line.text for line in first.prose)) + f"\n{urls}"
@@ -268,7 +277,8 @@ def _overturned(group: Group) -> Iterator[Seen]:
     yield from _compared_with_errors(group, said)
     for line, text in (*_against_tables(group, said, compared), *_against_itself(said)):
         yield Seen(group[0], f"line {line} {text}", {"said_at_line": line})
-    for verdict in verdicts(said, subjects(group)):
+    things = subjects(group)
+    for verdict in (*verdicts(said, things), *bests(said, things)):
         if against := overturned(verdict):
             yield Seen(verdict.first.runs[0], f"line {verdict.line} {against}", {"said_at_line": verdict.line})
     for line, words in called_even(said):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from runners.audit.figures import at, fell_short, has_queue, largest_us, samples
-from runners.audit.reports import is_report
+from runners.audit.reports import tells
 from runners.audit.rule import Group, Rule, Seen, each
 from runners.audit.rules.comparing import comparing
 from runners.audit.rules.sentences import quotes, sentences
@@ -30,8 +30,10 @@ _REPEATED = re.compile(
     r"|\b(?:each .{0,40}\b(?:run|ran|executed|measured)|repeated|ran each \w+)"
     r" (?:[3-9]|\d{2}|three|four|five|ten) times\b"
     r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:runs|rounds|repetitions|trials) (?:each|per|of each|for each)\b"
+    r"|\b(?:[3-9]|\d{2}|three|four|five|ten) (?:benchmarks|tests|measurements|loads|runs) (?:are|were) (?:launched|run"
+    r"|made|taken|executed)\b"
     r"|(?:средн\w+|медиан\w+|лучш\w+) (?:по|из) (?:[3-9]|\d{2}|тр[её]м|тр[её]х|пяти) (?:запуск|прогон)\w*"
-    r"|(?:测试|测量|运行|执行|重复|压测|跑)了?\s?(?:[3-9三四五六七八九十]|\d{2})\s?[次遍轮]"
+    r"|(?:测试?|测量|运行|执行|重复|压测|跑)了?\s?(?:[3-9三四五六七八九十]|\d{2})\s?[次遍轮]"
     r"|(?<![\d.])(?:[3-9三五十]|\d{2})\s?次(?:测试|运行)?的?(?:平均|中位)"
     r"|(?<![\d.])(?:[3-9]|\d{2})\s?(?:회|번)\s?(?:반복|실행|측정|수행|테스트|평균|중앙값)"
     r"|(?<![\d.])(?:[3-9]|\d{2})\s?回\s?(?:実行|測定|計測|繰り返|の平均|の中央値)"
@@ -138,8 +140,8 @@ def _at_bound(output: Output) -> Iterator[Seen]:
 
 
 def _no_repeats(group: Group) -> Iterator[Seen]:
-    """Find reports whose author concludes from settings that were run once."""
-    if not is_report(group[0]) or any(_REPEATED.search(line.text) for line in group[0].prose):
+    """Find reports of a measurement whose settings were run once."""
+    if not tells(group) or any(_REPEATED.search(line.text) for line in group[0].prose):
         return
     settings = Counter(_settings(output) for output in group)
     least = FEW_REPEATS if next(comparing(sentences(group[0].prose)), None) else 2  # two may be before and after

@@ -75,6 +75,17 @@ _WORSE = re.compile(
     r"|уступа\w+)\b"
 )
 _EQUAL = re.compile(r"(?i)\b(?:as (?:fast|good) as|on par with|the same (?:speed|throughput|performance) as)\b")
+_BEST = re.compile(
+    r"(?i)\b(?:fastest|quickest|best[- ]performing|best (?:overall )?(?:performance|throughput|latency|results?)"
+    r"|highest (?:throughput|rps|performance)|lowest (?:latency|response times?)|wins|winner)\b"
+    r"|最快|性能最[高好佳强]|самы\w+ быстр\w+|быстрее всех|лучш\w+ (?:результат|производительн)\w*"
+    r"|가장 (?:빠르|빨라|높)|最速"
+    r"|\b(?:el|la|o|a) (?:m[áa]s|mais) r[áa]pid[oa]\b"
+)
+#: What is the best of some need not be the best of all.
+_OF_SOME = re.compile(
+    r"(?i)\b(?:among|amongst|of the|second|except|besides|one of|кроме|среди|из|entre)\b|其中|除了|之一|第二"
+)
 _NOT = re.compile(r"(?i)\b(?:not?|never|neither|nor|without|less than|не|ни)\b|n't\b")
 _FACTOR = re.compile(
     r"(?i)(?<![\w.])(?P<low>\d+(?:[.,]\d+)?)\s?[x\u00d7]?\s?(?:(?:-|\u2013|\u2014|to)\s?(?P<high>\d+(?:[.,]\d+)?)\s?)?"
@@ -148,6 +159,21 @@ def verdicts(said: Sequence[Sentence], things: Sequence[Subject]) -> Iterator[Ve
         ways = [way for way, pattern in ((True, _BETTER), (False, _WORSE), (None, _EQUAL)) if pattern.search(between)]
         if len(ways) == 1:
             yield Verdict(sentence.line, text, first, second, ways[0], _factor(text))
+
+
+def bests(said: Sequence[Sentence], things: Sequence[Subject]) -> Iterator[Verdict]:
+    """Find the sentences that call one subject the best of all, as verdicts on it and each of the others."""
+    for sentence in said:
+        text = sentence.text
+        if not _BEST.search(text) or _OF_SOME.search(text):
+            continue
+        if _is_aside(text) or _NOT.search(text) or PROFILE.search(text):
+            continue
+        named = [thing for thing in things if _at(text, thing) is not None]
+        if len(named) == 1:
+            yield from (
+                Verdict(sentence.line, text, named[0], other, True, None) for other in things if other != named[0]
+            )
 
 
 def overturned(verdict: Verdict) -> str | None:

@@ -49,7 +49,7 @@ def test_an_authors_report_is_told_from_headings_captions_and_fields(text: str, 
 
 @pytest.mark.parametrize(("host", "reported"), [("localhost:8080", True), ("www.baidu.com", False)])
 def test_who_loads_a_public_site_shows_how_a_tool_is_called(host: str, reported: bool) -> None:
-    text = f"# wrk\n\nIt is a small tool.\nIt has few options.\n\n{CLOSED.replace('localhost:8080', host)}"
+    text = f"# wrk\n\nThe server was loaded by it.\nIt held the load.\n\n{CLOSED.replace('localhost:8080', host)}"
     codes = {remark.code for remark in examine(outputs_of(text_document(text)).outputs)}
     assert ("SMP004" in codes) is reported
     assert "RAT004" in codes

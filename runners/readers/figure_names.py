@@ -1,0 +1,238 @@
+"""What an author calls a figure, and the value that he gives it, in several languages.
+
+A name is understood word by word or not at all: `p95 応答時間`, `Средний RPS`, `Error rate`, `503 Server Busy`. A value
+counts with its unit, which its own text or its name holds; a limit (`<5 ms`) is none.
+"""
+
+from __future__ import annotations
+
+import re
+
+UNITS_US = {
+    "us": 1.0,
+    "µs": 1.0,
+    "μs": 1.0,
+    "мкс": 1.0,
+    "ms": 1e3,
+    "мс": 1e3,
+    "s": 1e6,
+    "sec": 1e6,
+    "с": 1e6,
+    "сек": 1e6,
+    "毫秒": 1e3,
+    "秒": 1e6,
+    "ミリ秒": 1e3,
+    "밀리초": 1e3,
+    "초": 1e6,
+}
+TIME_UNIT = "|".join(sorted(UNITS_US, key=len, reverse=True))
+RATE_UNIT = r"(?:req(?:uest)?s?|запрос\w*)\s?(?:/|per |в )\s?(?:s(?:ec(?:ond)?)?|с\w*)|rps|qps|tps|r/s|/s"
+_COUNTED = r"(?:[개건회次个件回]|шт\.?)"  # of what a language counts by a word of its own
+_MINUTES = re.compile(
+    r"^(?P<minutes>\d{1,3}(?:\.\d{1,3})?)\s?(?:m(?=\s?\d)|mins?|minutes?|мин|分钟?|분)\.?"
+    r"(?:\s?(?P<seconds>\d{1,2}(?:\.\d+)?)\s?(?:s|sec|с|сек|秒|초))?(?!\w)[^\d|]*$"
+)
+#: A value may be remarked upon in brackets and behind them, as long as the remark holds no other time.
+_REMARK = rf"\s*\([^()]*\)(?:\s*[-\u2013\u2014,;](?!.*\d\s?(?:{TIME_UNIT})(?!\w)).*)?"
+_VALUE = re.compile(
+    r"^(?P<number>\d{1,3}(?:[, '\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)\s?(?P<kilo>k(?![a-z]))?"
+    rf"\s?(?P<unit>%|{RATE_UNIT}|{TIME_UNIT})?{_COUNTED}?(?P<rest>{_REMARK}|\s+\D*)?$",
+    re.IGNORECASE,
+)
+_ROUGH = re.compile(
+    r"^(?:[~\u2248\u223c\u7ea6\u7d04]|(?:около|примерно|about|approx\.?|circa|environ|aprox\.?)\s)\s?", re.I
+)
+UNIT_IN_NAME = re.compile(rf"[(\[,\uff08]\s*({TIME_UNIT})\s*[)\]\uff09]?\s*$|[\s_](ms|us|µs|мс)$")
+_OF_LATENCY = re.compile(
+    r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|percentil|задержк\w*|врем\w+"
+    r"|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta|respuesta|overall|total"
+    r"|http|d[aeo]|del|of|the"
+    r"|e2e|end-to-end)\b)|延迟|响应时间|耗时|応答時間|レイテンシ|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
+    r"|[()\[\]:,]",
+)
+_P = re.compile(
+    r"^p\s?(\d{2}(?:[.,]\d+)?|99\d|999\d)(?:th)?(?:\s?[-\u2013/]\s?\d{2}(?:th|\u00ba|\u00b0|-?й)?)?$"
+    r"|^(\d{2}(?:[.,]\d+)?)\s?(?:th|-?й|%)(?:\s?(?:ile|line))?$"
+)
+_STATISTICS = (
+    (
+        "median",
+        re.compile(
+            r"^(?:median|med|медиана|медианн\w+|mediana(?: median)?|médiane|median p50|p50 median|中位数|中央値|중간값"
+            r"|중앙값)$"
+        ),
+    ),
+    (
+        "mean_us",
+        re.compile(
+            r"^(?:avg\.?|average|mean|средн(?:яя|ее|ий)|promedio|medi[oa]|média|médio|平均|평균|平均每个请求)"
+            r"(?: mean| avg)?$"
+        ),
+    ),
+    (
+        "max_us",
+        re.compile(r"^(?:max\.?|maximum|макс\w*|máxim[oa]|máx\.?|slowest|longest|最大值?|最慢|最慢的一个|最长|최대)$"),
+    ),
+)
+#: How the rate that was achieved is told from one that was offered, hoped for or reached for a moment.
+_ACHIEVED = (
+    r"(?:(?:avg\.?|average|mean|http|overall|total|actual|achieved|effective|measured|sustained|средн\w+|фактическ\w+"
+    r"|общ\w+|суммарн\w+|достигнут\w+|实际|平均|実測|実際の?|실제|평균)\s?)?"
+)
+_NAMES = (
+    (
+        "offered",
+        re.compile(
+            r"^(?:target|offered|configured|requested|목표|目标|目標|целев\w+|заданн\w+)\s?"
+            r"(?:rps|qps|tps|rate|req/s|load|부하|нагрузка|arrival rate)$"
+        ),
+    ),
+    (
+        "rate",
+        re.compile(
+            rf"^{_ACHIEVED}(?:{RATE_UNIT}|requests? / sec)(?:\s?\(?(?:avg|mean"
+            rf"|средний)\)?)?$"
+            r"|^(?:http )?request rate$|^(?:초당 )?처리량(?:\s?\([rqt]ps\))?$|^초당 (?:요청|처리)(?: ?수)?$"
+            r"|^每秒(?:处理|请求|处理请求)数?$|^(?:solicitudes|peticiones|requisições) por segundo$"
+            r"|^(?:taxa de )?requisições/s$"
+        ),
+    ),
+    (
+        "throughput",
+        re.compile(rf"^{_ACHIEVED}(?:throughput|пропускная способность|吞吐量?|vazão)(?:\s?\((?:rps|qps|req/s)\))?$"),
+    ),
+    (
+        "requests",
+        re.compile(
+            r"^(?:(?:total|completed?|number of|all|#)\s?)?(?:http\s)?(?:requests|reqs|http_reqs)"
+            r"(?:\s(?:sent|made|processed|completed|executed|count))?$|^#?\s?samples$"
+            r"|^(?:всего|число|количество|общее (?:число|количество)) запросов$|^总请求数?$|^请求总数$"
+            r"|^(?:http)?リクエスト(?:総)?数$|^총 ?요청(?: ?수)?$"
+            r"|^(?:total de )?(?:solicitudes|requisições|peticiones)$"
+        ),
+    ),
+    (
+        "errors",
+        re.compile(
+            r"^(?:http_req_failed|#?\s?(?:http )?(?:failed|error|failure|fail)s?"
+            r"(?:\s(?:requests|rate|count|responses|percentage|%))?"
+            r"|% ?(?:err(?:\.|ors?)?|errores|failed|ko|ошибок)"
+            r"|(?:err\.?|error|ko) ?%|ko|non-2xx\b.*|ошиб(?:ки|ок)|(?:процент|доля|количество|число) ошибок"
+            r"|错误[率数]?|失败率|(?:http ?)?(?:失敗|エラー)率"
+            r"|에러율|오류율|실패율|에러(?: ?수)?"
+            r"|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|неудачн\w+(?: запрос\w+)?|fallos|errores|erros"
+            r"|(?:tasa|taxa) de (?:error(?:es)?|erros?|fallos|falhas))$"
+        ),
+    ),
+    (
+        "success",
+        re.compile(
+            r"^(?:success(?:ful|es)?(?:\s(?:requests|rate|ratio|responses))?|success ?%|ok ?%"
+            r"|успешност\w|успешны[хе](?: запрос\w+)?"
+            r"|(?:процент|доля) успешных(?: запрос\w+)?|(?:请求)?成功[率数]?|成功リクエスト数|성공(?:률|율)?(?: ?요청)?"
+            r"|(?:tasa|taxa) de (?:éxito|sucesso))$"
+        ),
+    ),
+    ("timeouts", re.compile(r"^(?:time-?outs?|таймаут\w*)$")),
+    ("threads", re.compile(r"^(?:threads?|поток(?:и|ов)|线程数?|スレッド数?|스레드(?: ?수)?|hilos)$")),
+    (
+        "connections",
+        re.compile(
+            r"^(?:(?:max|concurrent|virtual)\s)?(?:vus?|connections|concurrency|users|clients|соединени[ея])"
+            r"(?:\s\(vus?\))?$"
+            r"|^并发(?:连接|用户)?数?$|^连接数$|^(?:并发 )?vus?$|^最大 ?vus?$|^usuarios$"
+            r"|^usuários$|^conex(?:iones|ões)$"
+            r"|^동시 ?(?:접속자|사용자|연결)(?: ?수)?$|^同時(?:接続|ユーザー)数$"
+        ),
+    ),
+)
+_ASIDE = re.compile(r"\s*\((?!\w{0,3}\d|[a-zµμ/]{1,5}\))[^()]*\)|\s*\(\d+t, ?\d+c\)|\s+#\s.*$")
+#: A count of responses by their status: `503 Server Busy`, `HTTP 429`, `4xx`; a number of users is none.
+_STATUS = re.compile(
+    r"^(?:http\s?(?P<named>[1-5])(?:\d\d|xx)|(?P<class>[1-5])xx|(?P<code>[1-5])\d\d\s(?=[^\W\d_]))(?!\d)"
+    r"(?!\s?(?:v?users?\b|vus?\b|conn|clients?|threads?|concurren|req|[rqt]ps|iter|times|byte|[kmg]i?b\b|[mu]?s\b|sec|min"
+    r"|동시|명|연결|并发|用户|线程|连接|пользоват|соединен|поток|usu|conex))"
+)
+_CLASSES = re.compile(r"\b([1-5])xx\s*[:=-]\s*(\d[\d,]{0,14})")
+LEAST_CLASSES = 2  # of one line
+
+
+def figure_name(text: str) -> tuple[str, float | None] | None:
+    """Understand what a figure is called, and the microseconds of the unit that its name holds."""
+    name = plain(text)
+    unit = UNIT_IN_NAME.search(name)
+    scale = UNITS_US[unit[1] or unit[2]] if unit else None
+    name = (name[: unit.start()] if unit else name).strip(" :")
+    if status := _STATUS.match(name):
+        first = status["named"] or status["class"] or status["code"]
+        return f"status:{first}:{status[0].strip()}", None
+    name = _ASIDE.sub("", name).strip(" :")
+    for key, pattern in _NAMES:
+        if pattern.match(name):
+            return ("rate" if key == "throughput" and "(" in name else key), scale
+    rest = re.sub(r"\s+", " ", _OF_LATENCY.sub(" ", name)).strip().replace("p ", "p")
+    if level := _P.match(rest):
+        digits = (level[1] or level[2]).replace(",", ".")
+        percent = float(digits) if "." in digits or len(digits) == 2 else float(f"{digits[:2]}.{digits[2:]}")
+        return f"p:{round(percent / 100, 9)}", scale
+    if not rest and re.fullmatch(r"(?:response |request )?latency", name):
+        return "mean_us", scale  # wrk, bombardier and autocannon call it so
+    for key, pattern in _STATISTICS:
+        if pattern.match(rest):
+            return ("p:0.5" if key == "median" else key), scale
+    return next(filter(None, map(figure_name, name.split(" / "))), None) if " / " in name else None
+
+
+def value(text: str, name: str, scale_us: float | None, rough: bool = False) -> tuple[str, float] | None:
+    """Read a value of a figure: its final name and number; None where it is none.
+
+    `rough` says whether a time or a rate that an author rounds (`~27 ms`) counts too.
+    """
+    bare = re.sub(r"[*`]|\s#\s.*$|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text).strip()
+    of_time = name.startswith("p:") or name.endswith("_us")
+    if about := _ROUGH.match(bare):
+        if not rough or not (of_time or name in ("rate", "throughput")):
+            return None
+        bare = bare[about.end() :]
+    if of_time and (both := _MINUTES.match(bare)):
+        return name, (float(both["minutes"]) * 60 + float(both["seconds"] or 0)) * 1e6
+    match = _VALUE.match(bare)
+    if match is None:
+        return None
+    digits, unit = match["number"], (match["unit"] or "").lower()
+    if of_time and re.fullmatch(r"\d{1,3},\d{3}", digits):
+        return None  # thousands or a decimal comma
+    bare_digits = re.sub(r"[ '\u00a0\u202f]|,(?=\d{3}(?:\D|$))", "", digits).replace(",", ".")
+    number = float(bare_digits) * (1000 if match["kilo"] else 1)
+    if of_time:
+        scale = UNITS_US.get(unit, scale_us if not unit else None)
+        return (name, number * scale) if scale else None
+    if unit == "%" and name == "success":
+        return ("success_share", number / 100) if number <= 100 else None
+    if unit == "%":
+        return ("error_share", number / 100) if name == "errors" and number <= 100 else None
+    is_rate = bool(unit) and unit not in UNITS_US
+    if name in ("rate", "throughput", "offered"):
+        final = "offered" if name == "offered" else "rate"
+        plain_rate = not unit and name != "throughput" and not has_words(match["rest"])
+        return (final, number) if is_rate or plain_rate else None
+    return (name, number) if not unit and not has_words(match["rest"]) and number == int(number) else None
+
+
+def status_classes(text: str) -> dict[str, float]:
+    """Read the counts of responses by the class of their status, where one line gives several: `2xx: 20  4xx: 5`."""
+    found = _CLASSES.findall(text)
+    if len({first for first, _ in found}) != len(found) or len(found) < LEAST_CLASSES:
+        return {}
+    return {f"status:{first}:{first}xx": float(count.replace(",", "")) for first, count in found}
+
+
+def plain(text: str) -> str:
+    """Leave out emphasis, code marks and pictures, and put everything into small letters."""
+    bare = re.sub(r"[*`_]{2,}|[*`]|[\u2300-\u27bf\U0001f300-\U0001faff\ufe0f]", "", text)
+    return re.sub(r"\s+", " ", bare).strip().lower()
+
+
+def has_words(rest: str | None) -> bool:
+    """Tell whether more than brackets stands behind a number."""
+    return bool(rest) and re.search(r"[^\W\d_]", re.sub(r"\([^()]*\)", "", rest or "")) is not None

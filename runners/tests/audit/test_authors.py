@@ -1,0 +1,282 @@
+"""What documents of many authors have in common: when conditions and repeats may be asked for, and forms of figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.audit.audit import examine
+from runners.audit.rule import Remark
+from runners.readers.documents import text_document
+from runners.readers.outputs import Output, outputs_of
+from runners.tests.fixtures.outputs import CLOSED, HEALTHY
+
+ASKED = {"SMP004", "RUN006"}
+
+
+def outputs(text: str) -> tuple[Output, ...]:
+    return outputs_of(text_document(text)).outputs
+
+
+def remarks(text: str) -> dict[str, Remark]:
+    return {remark.code: remark for remark in examine(outputs(text))}
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("We ran it on a shop.\nThe rest is known.", True),
+        ("The shop handles this load.\nThe rest is known.", True),
+        ("Сервер запускался дважды.\nОстальное известно.", True),
+        ("我们测试了两个接口，结果如上所示。\n其余的东西大家都已经知道了。", True),
+        ("상점 서버를 부하 도구로 실측 했다.\n나머지 내용은 모두 알려져 있다.", True),
+        ("-n is the number of requests of a session.\n-c is how many of them are sent at once.", False),
+        ("Install the tool from its page.\nRun it against your own server.", False),
+        ("You should see about 100 requests here.\nThis means that the server works well.", False),
+        ("This is the shop of a friend.\nIt sells what nobody needs.", False),
+    ],
+)
+def test_conditions_and_repeats_are_asked_of_who_tells_of_a_measurement(said: str, asked: bool) -> None:
+    text = f"# Shop\n\n## One\n\n{said}\n\n## Two\n\n{CLOSED.replace('localhost', '10.0.0.7')}"
+    assert (set(remarks(text)) >= ASKED) is asked
+    assert "RAT004" in remarks(text)
+
+
+def test_a_heading_of_a_report_needs_a_sentence() -> None:
+    far = CLOSED.replace("localhost", "10.0.0.7")
+    assert set(remarks(f"# Report\n\n## Shop\n\nThis is the shop of a friend.\n\n{far}")) >= ASKED
+    assert not set(remarks(f"# Report\n\n## Shop\n\n## More\n\n{far}")) & ASKED
+
+
+TABLE = "| Framework | Requests/sec | Latency |\n|---|---|---|\n| One | 51,234.5 | 2 ms |\n| Two | 40k | 3 ms |\n"
+
+
+def test_a_table_alone_is_no_report_unless_the_machine_is_stated() -> None:
+    bare = f"# Frameworks\n\n```\nwrk -t2 -c4 -d30s http://host/\n```\n\n{TABLE}"
+    assert not set(remarks(bare)) & ASKED
+    assert "SMP004" in remarks(f"# Frameworks\n\n- MacBook Pro, 8 cores\n\n{bare}")
+
+
+@pytest.mark.parametrize(
+    ("machine", "named"),
+    [
+        ("It ran on a t3.medium.", False),
+        ("It ran on an n2-standard-4.", False),
+        ("Container memory limit: 64 MB.", False),
+        ("It ran on a server.", True),
+    ],
+)
+def test_the_type_of_a_machine_states_it(machine: str, named: bool) -> None:
+    text = f"# Report\n\nThe shop was loaded on my laptop.\n{machine}\n\n{HEALTHY}"
+    found = remarks(text).get("RUN006")
+    assert (found is not None and found.severity.value == "warning") is named
+
+
+@pytest.mark.parametrize(
+    ("said", "compared"),
+    [
+        ("## Comparison\n\nBoth were loaded.", True),
+        ("## 4. Сравнение\n\nОба нагружены.", True),
+        ("| Framework | Requests/sec |\n|---|---|\n| One | 12 |\n| Two | 13 |", True),
+        ("| 框架 | 平均延迟 |\n|---|---|\n| One | 12 |\n| Two | 13 |", True),
+        ("| Framework | Stars |\n|---|---|\n| One | 12 |\n| Two | 13 |", False),
+        ("| Endpoint | Requests/sec |\n|---|---|\n| /a | 12 |\n| /b | 13 |", False),
+        ("Время ответа в 37 раз быстрее требований SLI.", False),
+        ("Время ответа в 37 раз быстрее.", True),
+        ("### С тремя хостами и балансировкой\n\nОпыт.\n\n### С одним хостом и без балансировки\n\nОпыт.", True),
+        ("### Shop with a cache\n\nSome.\n\n### Shop without caching\n\nSome.", True),
+        ("## Set up a cache\n\nSome.\n\n### Start without caching\n\nSome.", False),
+        ("| Configuration | Max RPS | Safety margin |\n|---|---|---|\n| One | 12 | 2x |\n| Two | 13 | 3x |", False),
+        ("A small project to compare threads and coroutines.", True),
+        ("结果表明 One 的表现比 Two 要好。", True),
+        ("One 的表现比较好。", False),
+        ("**Errors:**\n\nSome.\n\n**No errors:**\n\nNone.", False),
+    ],
+)
+def test_what_is_set_beside_each_other_is_compared(said: str, compared: bool) -> None:
+    text = f"# Отчёт\n\nСервер был нагружен долго.\nПамять была почти свободна.\n\n{said}\n\n{HEALTHY}"
+    assert ("CMP003" in remarks(text)) is compared
+
+
+ALPHA = (
+    "| Server | RPS | p99 |\n|---|---|---|\n| Alpha | 200 | 20 ms |\n| Beta | 400 | 10 ms |\n| Gamma | 100 | 40 ms |\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "overturned"),
+    [
+        ("Alpha is the fastest server here.", True),
+        ("Alpha 的性能最高。", True),
+        ("Beta is the fastest server here.", False),
+        ("Among the others Alpha is the fastest.", False),
+        ("Alpha should be the fastest server.", False),
+    ],
+)
+def test_what_is_called_the_best_is_held_against_each_of_the_others(said: str, overturned: bool) -> None:
+    text = f"# Servers\n\nThey were loaded by autocannon.\n\n{ALPHA}\n## Conclusion\n\n{said}\n"
+    assert ("DOC004" in remarks(text)) is overturned
+
+
+def test_figures_are_read_with_the_signs_of_other_languages() -> None:
+    text = "# 压测\n\n使用wrk压测。\n\n总请求数： 10000\n每秒处理： 1505\nP50： 24.2 ms\n最慢的一个： 1.16 s\n"
+    (output,) = outputs(text)
+    assert (output.report.requests, output.report.requests_per_s, output.report.max_us) == (10_000, 1_505, 1.16e6)
+    assert output.report.latencies.rows == ((0.5, 24_200.0),)
+
+
+def test_the_names_of_figures_may_stand_in_the_second_column() -> None:
+    table = "| Scénario | Mesure | A : One | B : Two |\n|---|---|---|---|\n| **READ** | **RPS** | 2.0/s | 3.0/s |\n"
+    table += "| **READ** | **p50 (ms)** | ~27 | ~30 |\n| **READ** | **Err %** | 0% | 60% |\n"
+    one, two = outputs(f"# Résultats\n\nMesuré par JMeter.\n\n{table}")
+    assert (one.report.requests_per_s, one.report.latencies.rows) == (2, ((0.5, 27_000.0),))
+    assert two.report.error_share == 0.6
+    assert {"RAT004", "ERR001"} <= set(remarks(f"# Résultats\n\nMesuré par JMeter.\n\n{table}"))
+
+
+def test_responses_that_are_counted_by_their_status_are_errors() -> None:
+    listed = "Total requests:  40\n200 OK:          30 (75%)\n503 Server Busy: 10 (25%)\nmax: 170 ms\n"
+    (output,) = outputs(f"# Load\n\nBy k6.\n\n```\n{listed}```\n")
+    assert output.report.non_2xx == 10
+    lost = listed.replace("30 (75%)", "6 (15%)").replace("10 (25%)", "0")
+    assert outputs(f"# Load\n\nBy k6.\n\n```\n{lost}```\n")[0].report.non_2xx == 34
+    classes = "Requests/sec (avg): 2731\nLatency p50: 10ms  p99: 18ms\n2xx: 20  3xx: 0  4xx: 21826  5xx: 0\n"
+    text = f"# Load\n\nBy autocannon.\n\n```\n{classes}Total requests: 21846\n```\n"
+    assert outputs(text)[0].report.non_2xx == 21_826
+    assert "ERR001" in remarks(text)
+
+    limited = f"# Load\n\nBy autocannon.\n\n{ONE_COLUMN.format('200 成功', '30 次', '429 限流', '1,970 次')}"
+    assert outputs(limited)[0].report.non_2xx == 1_970
+    assert "ERR001" in remarks(limited)
+
+
+ONE_COLUMN = "| 指标 | 值 |\n|---|---|\n| 吞吐量 | 9,181 req/s |\n| P50 | 2.5ms |\n| {} | {} |\n| {} | {} |\n"
+PACED = (
+    "# 부하\n\nk6 constant-arrival-rate 로 측정했다.\n\n| 단계 | 목표 RPS | 실제 RPS | p95 |\n|---|---|---|---|\n"
+    "| 하나 | 200 | **199** | 89ms |\n| 둘 | 500 | **428** | 808ms |\n"
+)
+
+
+def test_a_rate_that_a_table_says_was_offered_is_held_against_the_achieved_one() -> None:
+    held, missed = outputs(PACED)
+    assert [held.offered_rps, missed.offered_rps] == [200, 500]
+    assert "428/s of 500/s" in remarks(PACED)["RAT001"].seen.text
+    assert "as its author says" in remarks(PACED)["RAT001"].seen.text
+    assert "RAT001" not in remarks(PACED.replace("constant-arrival-rate 로", "로"))  # a closed loop aims at none
+    assert "RAT001" not in remarks(PACED.replace("constant", "ramping"))
+
+
+def test_the_heading_above_a_table_names_its_tool() -> None:
+    table = "| 并发数 | one | two |\n|---|---|---|\n| 10 | 21.94k | 15.42k |\n| 100 | 28.21k | 16.95k |\n"
+    text = f"# Servers\n\n工具为wrk和`ab`。\n\n### 使用wrk测试Req/Sec\n\n{table}\n### 使用`ab`测试Req/Sec\n\n{table}"
+    found = outputs(text)
+    assert [output.tool for output in found] == ["wrk"] * 4 + ["ab"] * 4
+    assert [output.connections for output in found[:4]] == [10, 10, 100, 100]
+    assert outputs(text.replace("使用wrk测试", "").replace("使用`ab`测试", "")) == ()
+
+
+def test_rows_without_a_name_repeat_what_their_caption_names() -> None:
+    table = "| QPS | P50 | P99 |\n|---|---|---|\n" + "".join(f"| 18{n}4 | 2{n} ms | 6{n} ms |\n" for n in range(4))
+    said = "# Report\n\nIt was measured by `hey`.\n\nAll runs through the gateway:\n\n"
+    assert len({output.label for output in outputs(said + table)}) == 1
+    assert "SMP004" not in remarks(said + table)
+
+
+@pytest.mark.parametrize(
+    ("title", "read"),
+    [
+        ("# Load results", True),
+        ("# Load results (simulated)", False),
+        ("# 부하 테스트 결과 (시뮬레이션)", False),
+        ("# Load\n\nThe values below are illustrative.", False),
+        ("# Load\n\n## Expected performance\n\n### API", False),
+    ],
+)
+def test_what_nobody_measured_is_not_read(title: str, read: bool) -> None:
+    table = "| Metric | Value |\n|---|---|\n| RPS | 90 |\n| p95 | 40 ms |\n"
+    assert bool(outputs(f"{title}\n\nBy k6.\n\n{table}")) is read
+
+
+ARTILLERY = (
+    "# Test\n\n```yaml\n  phases:\n    - duration: 10\n      arrivalRate: 50\n```\n\n```\n"
+    "Summary report @ 20:59:01(-0800) 2020-11-16\n  Scenarios launched:  500\n  Scenarios completed: 500\n"
+    "  Requests completed:  500\n  Mean response/sec: 7.23\n  Response time (msec):\n    min: 290.9\n    max: 59250.4\n"
+    "    median: 6937\n    p95: 38483.4\n    p99: 57588.4\n  Codes:\n    200: 500\n```\n"
+)
+
+
+def test_an_arrival_rate_in_a_scenario_is_what_artillery_offered() -> None:
+    (output,) = outputs(ARTILLERY)
+    assert (output.offered_rps, output.offered_by) == (50, "as line 6 says: arrivalRate: 50")
+    assert "RAT001" in remarks(ARTILLERY)
+    assert "RAT001" not in remarks(ARTILLERY.replace("7.23", "49.9"))
+    assert "RAT001" not in remarks(ARTILLERY.replace("arrivalRate: 50", "arrivalRate: 50\n      rampTo: 90"))
+
+
+TUTORIAL = (
+    "# wrk\n\n- -t: threads to use\n- -c: connections to keep open\n- -d: how long it runs\n\n"
+    f"Then:\n\n```\n{CLOSED}```\n"
+)
+
+
+def test_the_output_in_a_page_that_explains_a_tool_is_no_run() -> None:
+    assert not remarks(TUTORIAL)
+    assert "RAT004" in remarks(TUTORIAL.replace("Then:", "## Results"))
+    assert "RAT004" in remarks(TUTORIAL.replace("# wrk", "# A shop"))
+    assert "RAT004" in remarks(TUTORIAL.replace("- -d: how long it runs\n", ""))
+
+
+PLAIN = """Running 5s test @ http://127.0.0.1:3000
+100 connections with 10 pipelining factor
+
+Stat    2.5% 50%  97.5%  99%    Avg     Stdev    Max
+Latency 0 ms 1 ms 105 ms 121 ms 4.42 ms 22.51 ms 255.63 ms
+
+Stat      1%      2.5%    50%     97.5%   Avg     Stdev  Min
+Req/Sec   18655   18655   22783   23295   22113.6 1755.8 18641
+Bytes/Sec 4.07 MB 4.07 MB 4.97 MB 5.08 MB 4.82 MB 383 kB 4.06 MB
+
+Req/Bytes counts sampled once per second.
+
+111k requests in 5s, 24.1 MB read
+"""
+
+
+def test_autocannons_tables_are_read_without_their_bars() -> None:
+    (output,) = outputs(f"# Shop\n\n```\n{PLAIN}```\n")
+    report = output.report
+    assert (output.tool, output.connections, report.requests, report.requests_per_s) == (
+        "autocannon",
+        100,
+        111_000,
+        22_113.6,
+    )
+    assert (report.latencies.at(0.5), report.latencies.at(0.99), report.max_us) == (1_000, 121_000, 255_630)
+
+
+def test_commas_between_the_figures_of_k6_are_passed_over() -> None:
+    text = "http_req_duration: avg=4.99ms, min=1ms, med=4ms, max=30ms, p(90)=8ms, p(95)=9.5ms\nhttp_reqs: 100 10/s\n"
+    (output,) = outputs(f"# Shop\n\n```\n{text}```\n")
+    assert (output.report.latencies.at(0.95), output.report.max_us) == (9_500, 30_000)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "All VUs finished. Total time: 1 minute, 2 seconds",
+        "Metrics for period to: 20:59:00(-0800) (width: 9.8s)",
+        "     ✗ the response time is under 200 ms",
+        "      ↳  97% — ✓ 970 / ✗ 30",
+        "** Preparing 25 concurrent users for battle.",
+        "The server is now under siege...",
+        "  [3]\tGet http://host/: dial tcp: the connection was refused",
+        'Get "http://host/": context deadline exceeded',
+        "503 Service Unavailable",
+        "Completed 500 requests",
+        "Licensed to The Apache Software Foundation, http://www.apache.org/",
+    ],
+)
+def test_what_tools_print_around_their_summaries_is_no_prose(printed: str) -> None:
+    (output,) = outputs(f"# Shop\n\n{printed}\nIt held.\n\n{CLOSED}")
+    said = [line.text for line in output.prose]
+    assert "It held." in said
+    assert printed not in said
