@@ -50,9 +50,16 @@ KINDS = (
 )
 STALLS = ("stall", "allocation stall")
 GC, SAFEPOINT, STALL = "GC pause", "other safepoint", "writers held back"
+#: Causes whose names are plural.
+SEVERAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 FEWEST_EVENT_MS = 1.0
 
 Floats = npt.NDArray[np.float64]
+
+
+def explains(name: str) -> str:
+    """A cause as the subject of a sentence: CPU steal explains, stalls of the machine explain."""
+    return f"{name} {'explain' if name in SEVERAL else 'explains'}"
 
 
 @dataclass(frozen=True, slots=True)

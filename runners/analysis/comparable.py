@@ -89,42 +89,49 @@ def marked(found: Sequence[Row], *sides: Side) -> list[Row]:
     ]
 
 
-def _listed(reasons: Iterable[str]) -> str:
-    return write.listed([reason for reason in reasons if reason])
+#: Why a side is not compared, with a pair of braces where its name stands, and that name.
+Reason = tuple[str, str]
+
+
+def _listed(reasons: Iterable[Reason | None]) -> str:
+    """Every reason once, with the names of all sides that it holds for."""
+    names: dict[str, list[str]] = {}
+    for text, name in filter(None, reasons):
+        names.setdefault(text, []).append(name)
+    return write.listed(text.replace("{}", write.listed(each)) for text, each in names.items())
 
 
 def _sides(first: Step, second: Step) -> tuple[Side, Side]:
     return (facts.title(first), (first,)), (facts.title(second), (second,))
 
 
-def _unsteady(side: Side) -> str:
+def _unsteady(side: Side) -> Reason | None:
     name, steps = side
     if len(steps) != 1:
-        return ""
+        return None
     if (seen := steadiness(steps[0])).steady is False:
-        return f"{name} never became steady in {seen.seconds} seconds"
-    return f"JIT compilation of the server of {name} was unfinished when the load ended" if not_warm(steps[0]) else ""
+        return f"{{}} never became steady in {seen.seconds} seconds", name
+    text = "JIT compilation of the server of {} was unfinished when the load ended"
+    return (text, name) if not_warm(steps[0]) else None
 
 
-def _late(level: float, side: Side) -> str:
+def _late(level: float, side: Side) -> Reason | None:
     """Say so where a percentile of most measurements lies above what their generator kept up to."""
     name, steps = side
     late = [why for step in steps if (why := unresolved(step, level, None))]
-    return f"{late[0]} of {name}" if 2 * len(late) > len(steps) else ""
+    return (f"{late[0]} in {{}}", name) if 2 * len(late) > len(steps) else None
 
 
-def _machine(level: float, side: Side) -> str:
+def _machine(level: float, side: Side) -> Reason | None:
     name, steps = side
     found = [one for step in steps if (one := made(step, level)) is not None]
     if 2 * len(found) <= len(steps):
-        return ""
+        return None
     if len(steps) == 1:
-        return f"{found[0].written} of the tail of {name}"
+        return f"{found[0].written} of the tail of {{}}", name
     named = write.listed(dict.fromkeys(cause for one in found for cause in one.shares))
-    return (
-        f"in {write.count(len(found))} of {write.count(len(steps))} measurements of {name} the machine ({named}) "
-        "explains most of the tail"
-    )
+    counts = f"{write.count(len(found))} of {write.count(len(steps))}"
+    return f"in {counts} measurements of {{}} the machine ({named}) explains most of the tail", name
 
 
 #: Fields of a manifest that may change a figure. What is not recorded on one side is not compared.

@@ -24,6 +24,7 @@ ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
     "rocksdb-tuned": "RocksDB tuned",
     "lsm-as-published": "LSM as published",
     "lsm-all-on": "LSM with all on",
+    "lsm-cold": "LSM cold",
 }
 
 

@@ -5,7 +5,7 @@ What every run has is the fixed small load before the campaign (the sentinel): o
 
 A percentile that is no higher than the floor's says nothing on the server, and one above what the generator kept up to
 is partly the generator's own lateness. Neither is a headline and neither is compared; what lies above the floor leads:
-the median, CPU time a request, throughput.
+the median, CPU time per request, throughput.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def unresolved(step: Step, level: float, floor: Step | None) -> str:
     measured, own = facts.at(step, level), facts.at(floor, level)
     if measured is None or own is None:
         return ""
-    return "" if measured.low > own.high else "inside the instrument's floor"
+    return "" if measured.low > own.high else "it is inside the instrument's floor"
 
 
 def where(floor: Step) -> str:

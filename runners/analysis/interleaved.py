@@ -50,11 +50,17 @@ UNDISTURBED, THROUGHPUT = "p99_undisturbed_us", "closed_loop_rps"
 CPU, BACKGROUND_CPU = "cpu_us", "background_cpu_us"
 #: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
 COUNTED = {
-    "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
-    "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
-    "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
-    "read_write_calls": Quantity("read_write_calls", "calls to read or write per request", "count"),
-}
+    name: Quantity(
+        name, f"{what} per request", unit, higher=f"{verb} more {noun} per request",
+        lower=f"{verb} fewer {noun} per request",
+    )
+    for name, what, unit, verb, noun in (
+        ("allocated_bytes", "allocated bytes", "bytes", "allocates", "bytes"),
+        ("voluntary_switches", "voluntary context switches", "count", "makes", "voluntary context switches"),
+        ("forced_switches", "involuntary context switches", "count", "has", "involuntary context switches"),
+        ("read_write_calls", "calls to read or write", "count", "makes", "calls to read or write"),
+    )
+}  # fmt: skip
 MEMORY, DISK = "rss_bytes", "disk_bytes"
 #: Of loads that were measured one after the other.
 OF_ROUNDS_ALONE = ("p50_us", "p90_us", "p99_us", "p999_us", CPU)
@@ -66,12 +72,18 @@ QUANTITIES = {
         Quantity("service_p90_us", "service p90", "us"),
         Quantity("service_p99_us", "service p99", "us"),
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
-        Quantity(BACKGROUND_CPU, "CPU per request of background threads", "us"),
+        Quantity(
+            BACKGROUND_CPU, "CPU per request of background threads", "us",
+            higher="takes more CPU per request in background threads",
+            lower="takes less CPU per request in background threads",
+        ),
         *COUNTED.values(),
-        Quantity(MEMORY, "memory", "bytes"),
-        Quantity(DISK, "room on the disk", "bytes"),
+        Quantity(MEMORY, "memory", "bytes", higher="takes more memory", lower="takes less memory"),
+        Quantity(
+            DISK, "room on the disk", "bytes", higher="takes more room on the disk", lower="takes less room on the disk"
+        ),
     )
-}
+}  # fmt: skip
 #: How a start offered its load: requests or slices of one schedule, or rounds of loads one after the other.
 REQUESTS, SLICES, ROUNDS = "requests", "slices", "rounds"
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing

@@ -205,14 +205,13 @@ def _beside(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
     stalls = _of_bursts(stalls_of(step))
     left = without.percentiles.get(LEVELS[0])
     evidence: dict[str, write.Value] = {"left_out": without.left_out, "stalls": len(stalls), "p99_us": p99.value}
-    out = f"{write.percent(without.left_out)} of the time is left out, {write.several(len(stalls), 'stall')} of a core"
+    out = f"{write.several(len(stalls), 'stall')} of a core, as the stall witness saw them, leave out "
+    out += f"{write.percent(without.left_out)} of the time"
     if left is None:
-        text = f"{facts.title(step)}: nothing is left without the machine's stalls: {out}"
+        text = f"Without the machine's stalls nothing is left of {facts.title(step)}: {out}"
     else:
         evidence["p99_without_stalls_us"] = left.value
         rest = write.latency_interval(left.value, left.low, left.high)
-        text = (
-            f"{facts.title(step)}: p99 {write.latency(p99.value)}, without the machine's stalls {rest}; {out} by "
-            "windows of the stall witness alone"
-        )
+        text = f"The p99 of {facts.title(step)} is {write.latency(p99.value)}, without the machine's stalls {rest}; "
+        text += out
     return Finding("W06", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.causes(step.name), None)

@@ -27,12 +27,18 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Something that is compared."""
+    """Something that is compared.
+
+    `higher` and `lower` are what is said of a treatment that has more or less of it than the baseline; a time needs
+    none, its treatment is slower or faster.
+    """
 
     name: str
     label: str
     unit: str
     lower_is_better: bool = True
+    higher: str = ""
+    lower: str = ""
 
 
 QUANTITIES = (
@@ -40,9 +46,14 @@ QUANTITIES = (
     Quantity("p90_us", "p90", "us"),
     Quantity("p99_us", "p99", "us"),
     Quantity("p999_us", "p99.9", "us"),
-    Quantity("closed_loop_rps", "closed-loop rate", "rps", lower_is_better=False),
-    Quantity("cpu_us", "CPU per request", "us"),
-)
+    Quantity(
+        "closed_loop_rps", "closed-loop rate", "rps", lower_is_better=False,
+        higher="has a higher closed-loop rate", lower="has a lower closed-loop rate",
+    ),
+    Quantity(
+        "cpu_us", "CPU per request", "us", higher="takes more CPU per request", lower="takes less CPU per request"
+    ),
+)  # fmt: skip
 #: Beside a quantity's values may stand what they are at most, under its name and this.
 AT_MOST = " at most"
 LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}  # those that are percentiles
@@ -103,18 +114,20 @@ class Row:
         return changed(self.ratio - 1, self.low - 1, self.high - 1)
 
     def sentence(self, margin: float, unit: str) -> str:
-        """The row in words; `unit` is what was repeated."""
+        """The row in words, to begin a sentence or to follow a colon; `unit` is what was repeated."""
         a, b = facts.engine_name(self.baseline), facts.engine_name(self.treatment)
         pair = f"{absolute(self.quantity, self.treatment_value)} against {absolute(self.quantity, self.baseline_value)}"
         label, found = self.quantity.label, f"{self.change}, {pair}"
+        more = self.quantity.higher if self.verdict == Verdict.HIGHER else self.quantity.lower
         if self.machine:
-            text = f"The {label} of {b} and {a} are not compared: {self.machine}"
+            text = f"the {label} of {b} and {a} are not compared: {self.machine}"
         elif self.decided:
-            text = f"{b} is {self.said} than {a} in {label}: {found}"
+            does = f"{more} than {a}" if more else f"is {self.said} than {a} in {label}"
+            text = f"{b} {does}: {found}"
         elif self.verdict == Verdict.SAME:
-            text = f"{b} and {a} are the same in {label} within {write.percent(margin)}: {found}"
+            text = f"{b} and {a} are the same in {label} within {write.given_share(margin)}: {found}"
         else:
-            text = f"It is inconclusive whether {b} and {a} differ in {label}: {found}"
+            text = f"it is inconclusive whether {b} and {a} differ in {label}: {found}"
         text += "; spill-over: the shared schedule contradicts the loads alone, which count" if self.spill_over else ""
         return f"{text}; {write.several(self.starts, unit)} of each"
 
@@ -165,8 +178,9 @@ def welch_half(a: Floats, b: Floats, level: float) -> float:
 
 
 def signed(share: float) -> str:
-    """A share with its sign: +3.10 %."""
-    return ("+" if share > 0 else "") + write.percent(share)
+    """A share with its sign: +3.10 %; what is rounded to zero has none."""
+    text = write.percent(share)
+    return f"+{text}" if share > 0 and text.strip("0. %\u00a0") else text
 
 
 def changed(share: float, low: float, high: float) -> str:
@@ -174,8 +188,9 @@ def changed(share: float, low: float, high: float) -> str:
     if not (write.known(low) and write.known(high)):
         return f"{signed(share)} (not bounded)"
     if high > WIDEST:
-        nearer = f"+{factor(1 + low)}" if low > FACTOR_FROM else signed(low)
-        return f"at least {nearer}" if low > 0 else f"{signed(share)} ({signed(low)} to +{factor(1 + high)})"
+        nearer = f"{factor(1 + low)} the baseline" if low > FACTOR_FROM else signed(low)
+        far = f"{factor(1 + high)} the baseline"
+        return f"at least {nearer}" if low > 0 else f"{signed(share)} ({signed(low)} to {far})"
     return f"{signed(share)} ({signed(low)} to {signed(high)})"
 
 
@@ -187,6 +202,6 @@ def factor(times: float) -> str:
 def absolute(quantity: Quantity, value: float) -> str:
     """A value in its unit."""
     if quantity.unit == "count":
-        return f"{value:.3g}"
+        return write.number(value)
     unit = {"rps": write.rate, "bytes": write.size}.get(quantity.unit, write.latency)
     return unit(value)

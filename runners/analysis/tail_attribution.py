@@ -54,8 +54,8 @@ def findings(step: Step) -> Iterator[Finding]:
         return
     seen = attribution(step)
     if seen is None:
-        text = f"{facts.title(step)} has too few responses in too short a time to look for the causes of its tail: at "
-        text += f"least {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_ANSWERS} responses each"
+        text = f"{facts.title(step)} has too few responses in too short a time to look for the causes of its tail: it "
+        text += f"takes {latency_spikes.FEWEST_SLICES} slices with {latency_spikes.FEWEST_ANSWERS} responses each"
         if step.frames["slices"].empty:
             text = f"{facts.tool(step)} records no latency by tenths of a second, so the causes of the tail of "
             text += f"{facts.title(step)} can't be looked for"
@@ -86,11 +86,12 @@ def _spikes(step: Step, seen: Attribution) -> Finding:
     if not count:
         text = f"{name}: no stretch of {window} stands out; their median p99 is {write.latency(tail.usual_us)}"
         return _finding("W01", Severity.GOOD, text, evidence, step)
+    hold = "it holds" if count == 1 else "they hold"
     text = (
-        f"{name}: {count} latency spike{'s' if count > 1 else ''}, {write.seconds(round(slow_s, 1))} of "
+        f"{name} has {write.several(count, 'latency spike')}, {write.seconds(round(slow_s, 1))} of "
         f"{write.seconds(tail.length_s)} in all, in which the p99 of {write.seconds(tail.slice_s)} exceeds "
         f"{write.latency(tail.threshold_us)} (usual: {write.latency(tail.usual_us)}); "
-        f"they hold {write.percent(tail.inside)} of what slow responses took above that"
+        f"{hold} {write.percent(tail.inside)} of what slow responses took above that"
     )
     return _finding("W01", Severity.NOTE, text, evidence, step)
 
@@ -105,14 +106,16 @@ def _explained(step: Step, seen: Attribution) -> Finding:
         evidence |= {f"{of}: low": share.share.low, f"{of}: high": share.share.high}
     which = f"{write.several(tail.slow, 'response')} above {write.latency(tail.threshold_us)}"
     if worth:
-        sure = [f"{share.cause.name} {written(share.share)}" for share in worth if share.share.low > 0]
-        unsure = [f"{share.cause.name} {written(share.share)}" for share in worth if not share.share.low > 0]
+        sure, unsure = (
+            [f"{share.cause.name} {written(share.share)}" for share in worth if (share.share.low > 0) == known]
+            for known in (True, False)
+        )
         parts = [f"explained by {write.listed(sure)}"] * bool(sure)
         parts += [f"possibly explained by {write.listed(unsure)}"] * bool(unsure)
         rest = write.percent(seen.unexplained)
-        text = f"{name}, its tail ({which}): {write.listed(parts)}; {rest} stays unexplained"
+        text = f"The tail of {name} ({which}): {write.listed(parts)}; {rest} stays unexplained"
         return _finding("W04", Severity.NOTE, text, evidence, step)
-    text = f"{name}, its tail ({which}): no recorded cause explains it beyond chance"
+    text = f"The tail of {name} ({which}): no recorded cause explains it beyond chance"
     near = [share for share in seen.shares if share.spikes and share.share.value > 0]
     if near:
         best = min(near, key=lambda share: share.p)
@@ -132,8 +135,8 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
     text = f"The slowest responses of {facts.title(step)} took about {write.latency(worst.peak_us)}, {_when(worst)}; "
     evidence: dict[str, write.Value] = {"peak_us": worst.peak_us, "begin_s": worst.begin_s, **credit}
     if credit:
-        parts = [f"{name} {write.percent(part)}" for name, part in sorted(credit.items(), key=lambda item: -item[1])]
-        text += f"credited to {write.listed(parts)}"
+        parts = [f"{name} ({write.percent(credit[name])})" for name in sorted(credit, key=lambda name: -credit[name])]
+        text += f"they are credited to {write.listed(parts)}"
     elif there:
         text += f"no named cause is long enough; there were {write.listed(there[:MOST_EVENTS])}"
     else:
@@ -359,8 +362,7 @@ class Made:
     @property
     def written(self) -> str:
         """CPU steal explains 99.5 % of its tail, without the last three words."""
-        parts = [f"{name} explains {write.percent(share)}" for name, share in self.shares.items()]
-        return write.listed(parts)
+        return write.listed(f"{causes.explains(name)} {write.percent(share)}" for name, share in self.shares.items())
 
 
 def made(step: Step, level: float = P99) -> Made | None:

@@ -1,7 +1,7 @@
 """Compare treatments that shared one schedule, request by request, over several fresh starts of each.
 
 Every start is a randomised complete block: all treatments run in it at the same time, so what is slow in its seconds
-is slow for all of them. The logarithm of a percentile (or of CPU time a request) is modelled as start + treatment +
+is slow for all of them. The logarithm of a percentile (or of CPU time per request) is modelled as start + treatment +
 residual; the effect of a treatment is the mean over starts of its difference from the baseline (R. A. Fisher, 1935,
 *The Design of Experiments*, chapter 4). Two starts of one JVM differ more than two requests do, so the residual between
 starts is the unit of variance. It is pooled over all treatments, and never below what the blocks of requests within a
@@ -116,7 +116,7 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
 
 
 def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Start:
-    """Take a quantity that is read once a start, such as CPU time a request, by treatment; NaN where one is not."""
+    """Take a quantity that is read once a start, such as CPU time per request, by treatment; NaN where one is not."""
     logs = np.log([quantity.get(name, math.nan) for name in treatments])
     return Start(logs, np.empty((0, len(treatments))))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from runners.analysis import facts
@@ -19,38 +19,48 @@ from runners.readers.timer import fit
 LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 KEYS = 10_000  # report 1's GET asks for random(1..10000)
 SILENT_ON_ERRORS = ("report-1/get",)  # reports whose text says nothing on the errors in their output
-_NOT_SAID = "not said"
+_NOT_SAID = "not stated"
 
 
 def comparison(run: Run, workload: str, name: str, published: ConsoleReport, steps: Sequence[Step]) -> Comparison:
     """One workload: the published output and the clean step of each engine."""
     rows = [
         ComparisonRow(
-            "offered rate", (write.rate(published.rate_rps), *(write.rate(facts.offered_rps(s)) for s in steps))
+            "offered rate",
+            (_stated(published.rate_rps, write.rate), *(write.rate(facts.offered_rps(s)) for s in steps)),
         ),
         ComparisonRow(
-            "achieved rate", (write.rate(published.requests_per_s), *(write.rate(facts.achieved_rps(s)) for s in steps))
+            "achieved rate",
+            (_stated(published.requests_per_s, write.rate), *(write.rate(facts.achieved_rps(s)) for s in steps)),
         ),
     ]
     for level in LEVELS:
         rows.append(
             ComparisonRow(
                 write.level(level),
-                (write.latency(published.latencies.at(level)), *(_cell(step, level) for step in steps)),
+                (_stated(published.latencies.at(level), write.latency), *(_cell(step, level) for step in steps)),
             )
         )
     rows += [
         ComparisonRow(
-            "samples", (write.count(published.latencies.count), *(write.count(facts.samples(s)) for s in steps))
+            "samples",
+            (_stated(published.latencies.count, write.count), *(write.count(facts.samples(s)) for s in steps)),
         ),
-        ComparisonRow("errors", (write.count(published.errors), *(write.count(_errors(s)) for s in steps))),
-        ComparisonRow("duration", (write.seconds(published.duration_s), *(write.seconds(_elapsed(s)) for s in steps))),
+        ComparisonRow("errors", (_stated(published.errors, write.count), *(write.count(_errors(s)) for s in steps))),
+        ComparisonRow(
+            "duration", (_stated(published.duration_s, write.seconds), *(write.seconds(_elapsed(s)) for s in steps))
+        ),
         ComparisonRow("generator", (published.tool or _NOT_SAID, *(facts.tool(s) for s in steps))),
         ComparisonRow("transport", (_NOT_SAID, *(_ready(s).get("transport") or _NOT_SAID for s in steps))),
         ComparisonRow("machine", (_NOT_SAID, *(_machine(run) for _ in steps))),
     ]
     columns = ("published", *(facts.engine_name(step.subject) for step in steps))
     return Comparison(workload, name, columns, tuple(rows), tuple(_differs(run, published, steps)))
+
+
+def _stated(value: float | None, unit: Callable[[float], str]) -> str:
+    """What a published output states, in its unit."""
+    return _NOT_SAID if value is None else unit(value)
 
 
 def _cell(step: Step, level: float) -> str:
@@ -84,18 +94,20 @@ def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Itera
         return
     tools = list(dict.fromkeys(facts.tool(step) for step in steps))
     if published.tool and tools != [published.tool]:
-        yield write.sentence(f"The generator: {published.tool} there, {write.listed(tools)} here")
+        yield write.sentence(f"The generator is {write.listed(tools)}; the published one is {published.tool}")
     rates = list(dict.fromkeys(write.rate(facts.offered_rps(step)) for step in steps))
     if published.rate_rps and rates != [write.rate(published.rate_rps)]:
         basis = next((step.record.rate_basis for step in steps if step.record.rate_basis), "")
-        why = f" ({basis})" if basis else ""
-        yield write.sentence(f"The rate: {write.rate(published.rate_rps)} there, {write.listed(rates)} here{why}")
+        why = f", {basis}" if basis else ""
+        rate = f"The rate of {steps[0].workload.upper()} is {write.listed(rates)}{why}"
+        yield write.sentence(f"{rate}; the published one is {write.rate(published.rate_rps)}")
     lengths = list(dict.fromkeys(write.seconds(_elapsed(step)) for step in steps))
     if published.duration_s and lengths != [write.seconds(published.duration_s)]:
-        yield write.sentence(f"The length: {write.seconds(published.duration_s)} there, {write.listed(lengths)} here")
+        there = write.seconds(published.duration_s)
+        yield write.sentence(f"A load takes {write.listed(lengths)}; a published one took {there}")
     yield write.sentence(
-        f"The machine: the published output does not name it, here it is {_machine(run)}; "
-        "so absolute figures can't be compared, shapes and causes can"
+        f"The machine is {_machine(run)}; the published output does not name its own, so absolute figures can't be "
+        "compared, shapes and causes can"
     )
 
 

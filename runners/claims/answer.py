@@ -29,17 +29,17 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved}
     if facts.is_saturated(step):
         text = (
-            f"{name} does not carry {write.rate(offered)} on {_connections(step)}: it answered {write.rate(achieved)}, "
-            f"{write.percent(facts.held_share(step))} of what was offered. That is saturation, so its response times "
-            "are the length of a queue and none is quoted"
+            f"{name} does not achieve {write.rate(offered)} on {_connections(step)}: it responded to "
+            f"{write.rate(achieved)}, {write.percent(facts.held_share(step))} of what was offered. That is saturation, "
+            "so its response times are the length of a queue and none is quoted"
         )
-        remedy = f"Offer less: {write.percent(STABLE_SHARE)} of what the closed-loop probe reached."
+        remedy = f"Offer less: {write.given_share(STABLE_SHARE)} of what the closed-loop probe reached."
         return Finding("A02", Severity.ERROR, write.sentence(text), evidence, (step.name,), figure, remedy)
     if facts.was_held_up(step):
         text = (
-            f"{name} answered {write.rate(achieved)} of {write.rate(offered)}, "
-            f"{write.percent(facts.held_share(step))}. Most of its seconds carried the rate, so it was held up for a "
-            "while rather than out of capacity; no latency is quoted"
+            f"{name} responded to {write.rate(achieved)} of {write.rate(offered)}, "
+            f"{write.percent(facts.held_share(step))}. In most of its seconds it achieved the rate, so it was held up "
+            "for a while rather than out of capacity; no latency is quoted"
         )
         remedy = "Run the step again, on a quieter machine."
         return Finding(
@@ -51,13 +51,13 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
             "A03", Severity.ERROR, write.sentence(text), {}, (step.name,), Anchor.CHECKS, "Run the step again."
         )
     p50, p99 = facts.at(step, 0.5), facts.at(step, 0.99)
-    text = f"{name} holds {write.rate(offered if write.known(offered) else achieved)}"
+    text = f"{name} achieves {write.rate(offered if write.known(offered) else achieved)}"
     why = floors.unresolved(step, 0.99, floors.own(run.steps, step))
     if p50 and p99 and why:
         cpu_us = of_step(step)["cpu_us"]
         text += f" with a median of {facts.written(p50)}"
-        text += f" and {write.latency(cpu_us)} of CPU time a request" if write.known(cpu_us) else ""
-        text += f"; its p99 is not quoted, for it is {why}" if "floor" in why else f"; its p99 is not quoted, for {why}"
+        text += f" and {write.latency(cpu_us)} of CPU time per request" if write.known(cpu_us) else ""
+        text += f"; its p99 is not quoted, for {why}"
         evidence |= {"p50_us": p50.value, "cpu_us": cpu_us}
     elif p99:
         text += f" with p99 {facts.written(p99)}"
@@ -83,7 +83,7 @@ def headline(answers: list[tuple[str, str, Finding]]) -> str:
         name = facts.engine_name(engine)
         begins = write.sentence(f"{name} ").removesuffix(".") + " "  # a sentence begins with a capital
         parts = [finding.sentence.removesuffix(".").removeprefix(begins) for of, _, finding in answers if of == engine]
-        lines.append(f"{name}: {'; '.join(parts)}.")
+        lines.append(f"{begins.strip()}: {'; '.join(parts)}.")
     return " ".join(lines)
 
 
@@ -93,10 +93,7 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     if step is None or not step.valid or not write.known(facts.achieved_rps(step)):
         return None
     achieved = facts.achieved_rps(step)
-    text = (
-        f"In closed loop {_connections(step)} carr{'ies' if step.record.connections == 1 else 'y'} "
-        f"{write.rate(achieved)} of {facts.title(step)} here"
-    )
+    text = f"In closed loop {facts.title(step)} reaches {write.rate(achieved)} on {_connections(step)} here"
     if step.record.compiler_on_any_core:
         text += ", while the server's compiler might use the generator's cores too"
     return Finding(
@@ -125,7 +122,7 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     if facts.tool(step) == "wrk2" and abs(added.value) < WRK2_TICK_US:
         text = f"What {facts.title(step)} adds to the instrument's median is lost in wrk2's tick of 1 ms: {pair}"
     elif added.sign == 0:
-        text = f"{facts.title(step)} adds nothing beyond its interval to the instrument's median: {pair}"
+        text = f"Whether {facts.title(step)} adds to the instrument's median is inconclusive: {pair}"
     elif added.sign < 0:
         text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
     else:
@@ -148,9 +145,10 @@ def one_spike(step: Step, level: float = 0.99) -> Finding | None:
     seen = intervals.spike(step, level) if value is not None else None
     if value is None or seen is None:
         return None
+    when = f"One second, {write.seconds(seen.t_s)} after the start," if seen.t_s else "The first second"
     text = (
-        f"One second, {write.seconds(seen.t_s)} after the start, makes the {write.level(level)} of "
-        f"{facts.title(step)}: without it {write.latency(seen.without_us)} in place of {write.latency(value.value)}"
+        f"{when} makes the {write.level(level)} of {facts.title(step)}: it is {write.latency(value.value)}, without "
+        f"that second {write.latency(seen.without_us)}"
     )
     blocks = intervals.blocks_of(step)
     evidence: dict[str, write.Value] = {

@@ -19,7 +19,7 @@ from runners.claims import profile
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Check
 from runners.claims.executions import Knee, knees
-from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
+from runners.design.session import ALONE, PROFILED_RATE_STEP, RATE_STEP, ROUND, SHARED, SOLO
 from runners.design.storage_engines import CEILING
 from runners.readers import write
 from runners.readers.outputs import find_outputs
@@ -86,13 +86,19 @@ def _over(name: str, steps: Iterable[Step], check: Callable[[Step], Verdict]) ->
     known = [verdict.ok for _, verdict in verdicts if verdict.ok is not None]
     texts: dict[str, list[str]] = {}
     for step, verdict in verdicts:
-        label = facts.title(step) + (" profiled" if step.profiled else "") + (" floor" if step.kind == "floor" else "")
-        texts.setdefault(verdict.text, []).append(label)
+        texts.setdefault(verdict.text, []).append(_label(step))
     if len(texts) == 1:
-        text = next(iter(texts))
+        text = write.sentence(next(iter(texts)))
     else:
-        text = "; ".join(f"{write.listed(labels)}: {text}" for text, labels in texts.items())
-    return Check(name, all(known) if known else None, write.sentence(text), tuple(step.name for step, _ in verdicts))
+        text = " ".join(write.sentence(f"{write.listed(labels)}: {text}") for text, labels in texts.items())
+    return Check(name, all(known) if known else None, text, tuple(step.name for step, _ in verdicts))
+
+
+def _label(step: Step) -> str:
+    """A step as a reader tells it from the others: RocksDB PUT profiled; one of many rounds or starts by its label."""
+    if step.kind in (ROUND, SHARED, ALONE, SOLO):
+        return step.label
+    return facts.title(step) + (" profiled" if step.profiled else "") + (" floor" if step.kind == "floor" else "")
 
 
 def _floor(run: Run, step: Step) -> Step | None:
@@ -127,8 +133,8 @@ def _complete(run: Run) -> Check:
         for step in run.steps
         if not step.valid and step.kind not in (RATE_STEP, PROFILED_RATE_STEP) and not step.record.own_section
     ]  # a ladder and a switch say that of their own
-    if bad:
-        text += "; " + "; ".join(f"{step.label}: {facts.why_not(step)}" for step in bad)
+    for why in dict.fromkeys(map(facts.why_not, bad)):
+        text += f"; {write.listed(_label(step) for step in bad if facts.why_not(step) == why)}: {why}"
     return Check("run", status == "complete" and not bad, write.sentence(text), tuple(step.name for step in bad))
 
 
@@ -140,16 +146,18 @@ def _machine(run: Run, steps: list[Step]) -> Check:
     steal, foreign = _means(steps, "steal_share"), _means(steps, "foreign_cpu_cores")
     if steal:
         most = max(steal.values())
-        parts.append(f"steal {write.percent(most)}")
         oks.append(most <= STEAL_LIMIT)
+        parts.append(f"steal {write.percent(most)}{'' if oks[-1] else f' (limit {write.given_share(STEAL_LIMIT)})'}")
     if foreign:
         worst = max((step for step in steps if step.name in foreign), key=lambda step: foreign[step.name])
         oks.append(foreign[worst.name] <= FOREIGN_LIMIT_CORES)
         parts.append(f"{foreign[worst.name]:.2f} cores used by others{'' if oks[-1] else _who(worst)}")
     load, count = machine.get("load_average"), machine.get("cores")
     if load and count:
-        parts.append(f"load average {load[0]:.2f} on {count} cores at the start")
-        oks.append(load[0] <= LOAD_PER_CORE_LIMIT * count)
+        limit = LOAD_PER_CORE_LIMIT * count
+        oks.append(load[0] <= limit)
+        beyond = "" if oks[-1] else f" (limit {limit:g})"
+        parts.append(f"load average {load[0]:.2f}{beyond} on {count} cores at the start")
     return Check("machine", all(oks) if oks else None, write.sentence(", ".join(parts) or "nothing is known"))
 
 
@@ -162,7 +170,7 @@ def _means(steps: list[Step], column: str) -> dict[str, float]:
 def _who(step: Step) -> str:
     """In which load, and who used most; a run of an earlier lab does not tell, nor what lived shorter than the load."""
     names = write.listed(f"{each.name} {each.cores:.2f}" for each in step.record.others)
-    return f" in {step.label}{f' ({names})' if names else ''}"
+    return f" (limit {FOREIGN_LIMIT_CORES:g}; in {_label(step)}{f': {names}' if names else ''})"
 
 
 def _readable(run: Run) -> Check:
@@ -186,7 +194,7 @@ def _audited(steps: Iterable[Step], reproduced: Collection[str] = ()) -> Check:
         for rule, many, _ in found.counts
     ]
     summary = "; ".join(seen) or "nothing found"
-    text = f"{write.count(len(found.outputs))} outputs under the rules of `lab audit`: {summary}"
+    text = f"{write.several(len(found.outputs), 'output')} under the rules of `lab audit`: {summary}"
     errors = [remark for remark in found.of(Severity.ERROR) if remark.code not in reproduced]
     bad = dict.fromkeys(remark.output.path.parent.name for remark in errors)
     return Check("audit", not errors, write.sentence(text), tuple(bad))
@@ -257,9 +265,10 @@ def kept_up(step: Step) -> Verdict:
     lag = facts.number(step, "lag_p99_us")
     text = "yes" if kept else "no"
     upto = facts.number(step, "kept_up_to")
-    if kept and write.known(upto) and upto < KEPT_UP_THROUGHOUT:
-        text += f", up to p{upto:g}; above it the response times are partly its own lateness"
-    text += f", p99 of its own lateness {write.latency(lag)}" if write.known(lag) else ""
+    partly = kept and write.known(upto) and upto < KEPT_UP_THROUGHOUT
+    text += f", up to p{upto:g}" if partly else ""
+    text += f" (p99 of its lateness {write.latency(lag)})" if write.known(lag) else ""
+    text += "; above that the response times are partly its own lateness" if partly else ""
     if held := facts.held(step):
         text += f"; {write.percent(held.share)} of its sends it held back, each for at most "
         text += f"{write.latency(held.most_us)}, so that they left with the next"
@@ -285,7 +294,7 @@ def floor(step: Step, floor: Step | None) -> Verdict:
     if not facts.quotable(floor):
         return Verdict(False, f"can't be used ({facts.why_not(floor)})")
     p50, p99 = facts.at(floor, 0.5), facts.at(floor, 0.99)
-    text = f"its p50 {write.latency(p50.value if p50 else None)}, p99 {write.latency(p99.value if p99 else None)}"
+    text = f"p50 {write.latency(p50.value if p50 else None)} and p99 {write.latency(p99.value if p99 else None)}"
     ours, theirs = facts.offered_rps(step), facts.offered_rps(floor)
     if write.known(ours) and write.known(theirs) and abs(ours - theirs) > 0.01 * ours:
         return Verdict(False, f"{text}, but at {write.rate(theirs)} instead of {write.rate(ours)}")
@@ -315,15 +324,13 @@ def steady(step: Step) -> Verdict:
     if seen.steady is None:
         return Verdict(None, f"{seen.seconds} whole seconds are too few to tell")
     if not seen.steady:
-        return Verdict(False, f"never in {seen.seconds} seconds; the median drifts {write.growth(seen.drift)}")
+        return Verdict(False, f"never in {seen.seconds} seconds, its median drifts {write.growth(seen.drift)}")
     if not seen.from_s:
         return Verdict(True, f"from the first of {seen.seconds} seconds on")
     text = f"from second {seen.from_s:.0f} of {seen.seconds} on (the {seen.last_to_settle} settled last)"
     before = head(step)
     if before is not None:
-        text += (
-            f"; without what came before p99 is {write.latency(before.steady_us)}, not {write.latency(before.whole_us)}"
-        )
+        text += f"; p99 is {write.latency(before.whole_us)}, without what came before {write.latency(before.steady_us)}"
     return Verdict(True, text)
 
 
@@ -333,7 +340,7 @@ def compiler(step: Step) -> Verdict:
     if cores is None:
         return Verdict(None, "not recorded")
     text = f"{cores:.2f} cores in the last second"
-    return Verdict(True, text) if cores <= SETTLED_CORES else Verdict(False, f"{text}: the server was not warm yet")
+    return Verdict(True, text) if cores <= SETTLED_CORES else Verdict(False, f"{text}, so the server was not warm yet")
 
 
 def causes(step: Step) -> Verdict:
@@ -408,12 +415,12 @@ def _profiled(steps: list[Step]) -> Check:
     bad = [step for step in steps if not facts.held_share(step) >= facts.HELD]
     text = f"{write.count(len(steps) - len(bad))} of {write.several(len(steps), 'profiled load')} kept their rate"
     if bad:
-        said = (
-            f"{step.label} {write.rate(facts.achieved_rps(step))} of {write.rate(facts.offered_rps(step))}"
+        said = [
+            f"{_label(step)} {write.rate(facts.achieved_rps(step))} of {write.rate(facts.offered_rps(step))}"
             for step in bad[:MOST_NAMED]
-        )
-        more = f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
-        text += f"; no evidence: {', '.join(said)}{more}"
+        ]
+        said += [f"{len(bad) - MOST_NAMED} more"] * (len(bad) > MOST_NAMED)
+        text += f"; no evidence: {write.listed(said)}"
     return Check("profiled loads", not bad, write.sentence(text), tuple(step.name for step in bad))
 
 
@@ -423,7 +430,7 @@ def _own_share(steps: list[Step]) -> Check:
     much = {name: value for name, value in found.items() if value > profile.MUCH}
     text = f"the profiler's own frames are at most {write.percent(max(found.values(), default=0.0))} of the CPU samples"
     if much:
-        text += f", more than {write.percent(profile.MUCH)} in {write.several(len(much), 'load')}"
+        text += f", more than {write.given_share(profile.MUCH)} in {write.several(len(much), 'load')}"
     return Check("profiler's own share", not much, write.sentence(text), tuple(much))
 
 
@@ -434,7 +441,7 @@ def _faster(pairs: list[tuple[Step, Step]]) -> Check:
         for level in (0.5, 0.99):
             own, least = facts.quoted(step, level), facts.quoted(floor, level)
             if own is not None and least is not None and own.high < least.low:
-                pair = f"{facts.written(own)}, its floor {facts.written(least)}"
+                pair = f"{facts.written(own)} against {facts.written(least)}"
                 faster.setdefault(step.name, f"{write.level(level)} of {facts.title(step)} {pair}")
     text = "no load is faster than the server that does nothing"
     if faster:
@@ -487,7 +494,6 @@ def _rate_steps(found: list[Ladder]) -> Check:
     bad = {ladder.title: rates for ladder in found if (rates := contradictions(ladder))}
     text = f"the rate steps of {write.several(len(found) - len(bad), 'ladder')} agree with the knee"
     if bad:
-        text += "; against it: " + "; ".join(
-            f"{name} at {write.listed(map(write.rate, rates))}" for name, rates in bad.items()
-        )
+        against = (f"{name} at {write.listed(map(write.rate, rates))}" for name, rates in bad.items())
+        text += f"; these do not: {'; '.join(against)}"
     return Check("rate steps and knee", not bad, write.sentence(text))

@@ -25,15 +25,21 @@ from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
 MOST_IN_ANSWER = 3  # more ladders than that stand side by side, see executions
 JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
+KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What the rate steps are shares of: the knee as a search found it, or what a closed loop reached."""
+    """What rate steps are shares of: the knee as a search found it, a bound of it, or what a closed loop reached."""
 
     rps: float
     what: str
     knee: Answer | None = None
+
+    @property
+    def named(self) -> str:
+        """What the rate is, in words; a search that found no knee leaves a bound of it."""
+        return "bound of the knee" if self.what == KNEE and self.knee is None else self.what
 
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
@@ -221,25 +227,25 @@ def _evidence(ladder: Ladder, answer: Answer) -> dict[str, write.Value]:
 
 
 def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
-    keeps, probes = asked(objective), _steps(ladder)
+    limits, probes = f"the objective ({asked(objective)})", _steps(ladder)
     severity = Severity.NOTE
     if answer.kind == Kind.FOUND:
         severity = Severity.GOOD
-        text = f"{ladder.title} keeps {keeps} up to {rate_interval(answer)}, by {probes}{_without(ladder)}"
+        text = f"{ladder.title} meets {limits} up to {rate_interval(answer)}, by {probes}{_without(ladder)}"
     elif answer.kind == Kind.ABOVE:
         why = (
             "the most that the generator could send" if write.known(answer.ceiling_rps) else "the highest rate offered"
         )
         above = f"its knee lies above {write.rate(answer.low_rps)}"
-        text = f"{ladder.title} keeps {keeps} up to {why}: {above}, by {probes}"
+        text = f"{ladder.title} meets {limits} up to {why}: {above}, by {probes}"
     elif answer.kind == Kind.BELOW:
         severity = Severity.WARNING
-        text = f"{ladder.title} does not keep {keeps} even at {write.rate(answer.high_rps)}, the lowest rate offered"
+        text = f"{ladder.title} misses {limits} even at {write.rate(answer.high_rps)}, the lowest rate offered"
     elif answer.kind == Kind.OPEN:
         severity = Severity.WARNING
         low = f"met at {write.rate(answer.low_rps)}" if write.known(answer.low_rps) else "met at no rate that was tried"
         high = f"missed at {write.rate(answer.high_rps)}" if write.known(answer.high_rps) else "missed at none"
-        text = f"The knee of {ladder.title} was not found in {probes}: the objective ({keeps}) was {low} and {high}"
+        text = f"The knee of {ladder.title} was not found in {probes}: {limits} was {low} and {high}"
     else:
         severity = Severity.ERROR
         reasons = [facts.why_not(step) for step in ladder.steps[-1:] if not step.valid]
@@ -261,8 +267,9 @@ def _without(ladder: Ladder) -> str:
     every = ladder.with_stalls
     if every is None:
         return ""
-    known = rate_interval(every) if every.kind == Kind.FOUND else "no knee"
-    return f"; without the {write.percent(ladder.left_out)} of them in which the machine stood still, with them {known}"
+    known = f"the knee is {rate_interval(every)}" if every.kind == Kind.FOUND else "no knee is found"
+    out = write.percent(ladder.left_out)
+    return f"; the {out} of them in which the machine stood still are left out, and with them {known}"
 
 
 def missed_above(ladder: Ladder, answer: Answer) -> tuple[Counter[str], int, tuple[str, ...]]:
@@ -283,12 +290,19 @@ def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
     kinds, count, names = missed_above(ladder, answer)
     if not count:
         return None
-    parts = [f"{kind} in {write.count(number)}" for kind, number in kinds.most_common()]
-    each = "the one probe" if count == 1 else f"the {write.count(count)} probes"
-    text = f"Just above the knee of {facts.title(ladder.steps[0])}, {each} that missed the objective missed "
-    text += write.listed(parts) if count > 1 else write.listed(kinds)
+    just = f"just above the knee of {facts.title(ladder.steps[0])} that missed the objective"
+    if count == 1:
+        text = f"The one probe {just} missed {write.listed(map(part_of, kinds))}"
+    else:
+        parts = [f"{write.count(number)} missed {part_of(kind)}" for kind, number in kinds.most_common()]
+        text = f"Of the {write.count(count)} probes {just}, {write.listed(parts)}"
     evidence: dict[str, write.Value] = {f"missed {kind}": number for kind, number in kinds.items()}
     return Finding("K02", Severity.NOTE, write.sentence(text), evidence, names, ladder.anchor)
+
+
+def part_of(kind: str) -> str:
+    """A part of an objective as what a probe missed."""
+    return {"achieved": "the rate", "errors": "the limit of errors"}.get(kind, kind)
 
 
 def _generator(ladder: Ladder) -> Finding | None:
@@ -299,15 +313,15 @@ def _generator(ladder: Ladder) -> Finding | None:
     if late:
         lowest = min(point.rps for point in late)
         text = (
-            f"The generator did not keep up in {write.count(len(late))} of {write.count(len(ladder.points))} probes of "
-            f"{facts.title(ladder.steps[0])}, from {write.rate(lowest)} on, and the objective was missed: nobody can "
-            "tell by whose fault"
+            f"In {write.count(len(late))} of {write.several(len(ladder.points), 'probe')} of "
+            f"{facts.title(ladder.steps[0])}, from {write.rate(lowest)} on, the generator did not keep up and the "
+            "objective was missed: whether by the server or by the generator is not known"
         )
         evidence |= {"probes": len(late), "of_probes": len(ladder.points), "lowest_rps": lowest}
     elif loads:
         text = (
             f"The generator was late in {write.count(len(loads))} of {write.several(len(ladder.steps), 'load')} of the "
-            f"search on {facts.title(ladder.steps[0])}: its knee is at least this"
+            f"search on {facts.title(ladder.steps[0])}, so the knee that was found is a lower bound"
         )
         evidence |= {"probes": len(loads), "of_probes": len(ladder.steps)}
     else:
@@ -321,10 +335,11 @@ def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
     assert search is not None  # only a search has an answer
     if answer.kind == Kind.FOUND:
         width = answer.width
-        state = f"its interval is {write.percent(width)} wide, {write.percent(search.precision)} was asked"
+        state = f"its interval is {write.percent(width)} wide"
     else:
-        width, state = float("nan"), "it is not yet between a rate that meets the objective and one that misses it"
-    text = f"The budget ended before the knee of {facts.title(ladder.steps[0])} was known as well as asked: {state}"
+        width, state = float("nan"), "it does not lie between a rate that meets the objective and one that misses it"
+    to = write.given_share(search.precision)
+    text = f"The time ran out before the knee of {facts.title(ladder.steps[0])} was known to {to}: {state}"
     remedy = "Give more minutes: lab knee --resume with this run goes on where it ended."
     evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(ladder.points)}
     evidence |= {"width": width, "asked": search.precision}
@@ -334,29 +349,28 @@ def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
 def _fixed(ladder: Ladder) -> Finding:
     met, missed = ladder.outcomes
     count = len(met) + len(missed)
+    does, fails = "achieves", "does not achieve"
+    if ladder.objective:
+        limits = f"the objective ({asked(ladder.objective)}) at"
+        does, fails = f"meets {limits}", f"misses {limits}"
     if met and (not missed or met[-1] < missed[0]):
-        text = f"{ladder.title} {_does(ladder)} {write.rate(met[-1])}"
-        text += f" and falls short of {write.rate(missed[0])}" if missed else ", the highest rate that was offered"
+        text = f"{ladder.title} {does} {write.rate(met[-1])}"
+        text += f", not {write.rate(missed[0])}" if missed else ", the highest rate that was offered"
     elif met:
-        carried = f"{write.count(len(met))} of {write.count(count)} rates"
-        text = f"{ladder.title} {_does(ladder)} {carried}, not in their order"
+        text = f"{ladder.title} {does} {write.count(len(met))} of {write.count(count)} rates; the lowest that it "
+        text += f"missed is {write.rate(missed[0])}"
     elif not missed:
-        text = f"{ladder.title}: nothing is known of the {write.several(len(ladder.rate_steps), 'rate')} offered: "
-        text += write.listed(dict.fromkeys(reason for point in ladder.points for reason in point.met.missed))
+        reasons = dict.fromkeys(reason for point in ladder.points for reason in point.met.missed)
+        text = f"Nothing is known of {ladder.title} at the {write.several(len(ladder.rate_steps), 'rate')} offered: "
+        text += write.listed(reasons)
+    elif count == 1:
+        text = f"{ladder.title} {fails} {write.rate(missed[0])}, the one rate that can be judged"
     else:
-        text = f"{ladder.title} {_does(ladder)} none of the {write.count(count)} rates that tell something"
-        if count == 1:
-            not_so = f"does not keep {asked(ladder.objective)} at" if ladder.objective else "does not carry"
-            text = f"{ladder.title} {not_so} the one rate that tells something"
+        text = f"{ladder.title} {does} none of the {write.count(count)} rates that can be judged"
     severity = Severity.GOOD if met else Severity.WARNING
     evidence: dict[str, write.Value] = {"rates": count, "highest_carried_rps": max(met, default=float("nan"))}
     steps = tuple(step.name for step in ladder.steps)
     return Finding("K05", severity, write.sentence(text), evidence, steps, ladder.anchor)
-
-
-def _does(ladder: Ladder) -> str:
-    """The verb for a rate that met what was asked."""
-    return f"keeps {asked(ladder.objective)} at" if ladder.objective else "carries"
 
 
 def _next(ladder: Ladder) -> Iterator[Finding]:
@@ -365,7 +379,7 @@ def _next(ladder: Ladder) -> Iterator[Finding]:
         return
     rate = STABLE_SHARE * answer.low_rps
     name, offered = facts.title(ladder.steps[0]), write.rate(float(f"{rate:.2g}"))
-    text = f"Measure the latency of {name} at {offered}, {write.percent(STABLE_SHARE)} of its knee"
+    text = f"Measure the latency of {name} at {offered}, {write.given_share(STABLE_SHARE)} of its knee's lower bound"
     evidence: dict[str, write.Value] = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
     yield Finding("K06", Severity.NOTE, write.sentence(text), evidence, (), ladder.anchor)
 
@@ -374,13 +388,13 @@ FEWEST = 2  # knees of one setting that are worth a sentence of their own
 
 
 def asked(objective: Objective) -> str:
-    """An objective in words: p99 within 10 ms, 99 % achieved and no errors."""
-    errors = f"errors up to {write.percent(objective.errors)}" if objective.errors else "no errors"
-    return write.listed([*_latencies(objective), f"{write.percent(objective.achieved)} achieved", errors])
+    """An objective in words: p99 within 10 ms, 99 % of the rate, no errors."""
+    errors = f"errors up to {write.given_share(objective.errors)}" if objective.errors else "no errors"
+    return ", ".join([*_latencies(objective), f"{write.given_share(objective.achieved)} of the rate", errors])
 
 
 def _latencies(objective: Objective) -> list[str]:
-    return [f"{write.level(level)} within {write.latency(limit)}" for level, limit in objective.latencies]
+    return [f"{write.level(level)} within {write.given_latency(limit)}" for level, limit in objective.latencies]
 
 
 def rounded_rate(rps: float) -> str:
@@ -410,7 +424,7 @@ def together(found: Sequence[Ladder]) -> str:
         f"{rate_interval(answer)} of {ladder.steps[0].workload.upper()}"
         for ladder, answer in zip(found, known, strict=True)
     ]
-    kept = f"keeps {write.listed(limits)} up to" if limits else "carries"
+    kept = f"keeps {write.listed(limits)} up to" if limits else "achieves"
     return write.sentence(f"On {over} {facts.engine_name(subject)} {kept} {write.listed(parts)}")
 
 
@@ -428,17 +442,20 @@ def ranked(run: Run, workload: str, found: Sequence[Ladder]) -> str:
     ratios = [(each, between(run, each, best)) for each, _ in others]
     near = [_name(each) for each, apart in ratios if apart is None or not apart.high < 1]
     behind = [
-        f"{_name(each)} carries {write.percent(1 - apart.high)} to {write.percent(1 - apart.low)} less"
+        f"{_name(each)} by {write.percent(1 - apart.high)} to {write.percent(1 - apart.low)}"
         for each, apart in ratios
         if apart is not None and apart.high < 1
     ]
     above = [_name(each) for each, answer in answered if answer.kind == Kind.ABOVE]
-    verb = "carries" if not others else "is ahead of the others with" if above else "is ahead with"
-    beyond = f"{write.listed(above)} {_are(above)} beyond all that was asked; " if above else ""
-    parts = [f"{workload.upper()} over {_over(best)}: {beyond}{_name(best)} {verb} {rounded_rate(first.rps)}"]
+    of = " of the others" if above else ""
+    knee = f"the knee of {_name(best)} is {rounded_rate(first.rps)}"
+    knee = f"{_name(best)} has the highest knee{of}, {rounded_rate(first.rps)}" if others else knee
+    beyond = f"{write.listed(above)} {_are(above)} beyond all rates that were offered; " if above else ""
+    text = f"{workload.upper()} over {_over(best)}: {beyond}{knee}"
+    if behind:
+        text += f"; below it {'lies' if len(behind) == 1 else 'lie'} {write.listed(behind)}"
     if near:
-        parts.append(f"{'' if behind else 'but '}{write.listed(near)} inconclusive against it")
-    text = ", ".join([*parts, *behind])
+        text += f"; inconclusive against it: {write.listed(near)}"
     lost = [_name(each) for each, answer in answered if answer.kind not in (Kind.FOUND, Kind.ABOVE)]
     if lost:
         text += f"; the knee{'s' if len(lost) > 1 else ''} of {write.listed(lost)} {_are(lost)} not known"
@@ -463,9 +480,9 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
     judging = [each for each in judged if each[1].counts]
     silent = [ladder for ladder in found if not any(each[0] is ladder for each in judging)]
     invalid = sum(point.outcome == Outcome.INVALID for _, point in judged)
-    text = f"{write.count(len(judging))} of {write.count(len(judged))} are evidence on their server"
+    text = f"{write.count(len(judging))} of {write.count(len(judged))} tell something of their server"
     if bounds := sum(point.met.late for _, point in judging):
-        text += f", {write.count(bounds)} of them by a bound, for the generator was late"
+        text += f", {write.count(bounds)} of them a bound only, for the generator was late"
     text += f"; {write.count(invalid)} invalid" if invalid else ""
     text += (
         f"; nothing at all is known of {write.listed(facts.title(one.steps[0]) for one in silent)}" if silent else ""
@@ -481,6 +498,6 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
     ]
     if beyond:
         fewest, ladder = min(beyond, key=lambda each: each[0])
-        text = f"at least {write.count(fewest)} requests beyond the percentile of the objective in each probe that met "
-        text += f"it, fewest of {facts.title(ladder.steps[0])}"
+        text = f"at least {write.count(fewest)} requests beyond the objective's percentile in each probe that met the "
+        text += f"objective, fewest of {facts.title(ladder.steps[0])}"
         yield Check("samples of the probes", fewest >= facts.ENOUGH_BEYOND, write.sentence(text))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from runners.analysis import facts, loops
 from runners.analysis.finding import Finding
 from runners.analysis.loops import COUNTERS, CURVES, ERRORS, RATES, REPORT, Loop
+from runners.analysis.quantities import factor, signed
 from runners.claims.conclusion import Check, Claims
 from runners.design.shape import STABLE_SHARE
 from runners.readers import write
@@ -43,11 +44,6 @@ def analyse(run: Run) -> Claims | None:
     )  # fmt: skip
 
 
-def times(value: float) -> str:
-    """A ratio as a reader says it: 812 times, 1.3 times."""
-    return f"{write.count(value)} times" if value >= 10 else f"{value:.2g} times"
-
-
 def _answer(found: Sequence[Loop]) -> str:
     couple = next(iter(loops.pairs(found, FLAG_PAIR, "put")), None)
     new, undone = loops.first(found, "jdk25", "put"), loops.first(found, "delayed", "put")
@@ -56,19 +52,19 @@ def _answer(found: Sequence[Loop]) -> str:
             return "Too little was measured to tell what the 44 ms are."
         return (
             f"Without the loops on JDK 17 the published wait is not shown: on {write.connections(new.connections)} JDK "
-            f"25 carries {write.rate(new.rate_rps)} PUT (p50 {write.latency(new.median_us)}), and "
+            f"25 achieves {write.rate(new.rate_rps)} PUT (p50 {write.latency(new.median_us)}), and "
             f"{write.rate(undone.rate_rps)} with nodelay=false."
         )
     slow, fast = couple
     if not slow.waits:
         return (
-            f"There is no wait on this machine: {slow.title} answers {write.rate(slow.rate_rps)} on "
+            f"There is no wait on this machine: {slow.title} achieves {write.rate(slow.rate_rps)} on "
             f"{write.connections(slow.connections)}, p50 {write.latency(slow.median_us)}."
         )
     text = (
         f"The {write.latency(slow.median_us)} are Nagle's algorithm against delayed ACK: on "
-        f"{write.connections(slow.connections)} JDK 17 carries {slow.rate_rps:.1f} PUT/s, and one flag, {FLAG}, gives "
-        f"{times(loops.times_as_many(slow, fast))} as many, {write.rate(fast.rate_rps)} (p50 "
+        f"{write.connections(slow.connections)} JDK 17 achieves {slow.rate_rps:.1f} PUT/s, and one flag, {FLAG}, gives "
+        f"{factor(loops.times_as_many(slow, fast))} as many, {write.rate(fast.rate_rps)} (p50 "
         f"{write.latency(fast.median_us)})."
     )
     if new is not None and not new.waits:
@@ -82,16 +78,17 @@ def _flag(found: Sequence[Loop]) -> Iterator[Finding]:
     for name in LOOPS:
         couples = [(slow, fast) for slow, fast in loops.pairs(found, FLAG_PAIR, name) if slow.waits]
         if couples:
-            ratios = [loops.times_as_many(slow, fast) for slow, fast in couples]
+            ratios = [factor(loops.times_as_many(slow, fast)).removesuffix(" times") for slow, fast in couples]
             many = write.listed(str(slow.connections) for slow, _ in couples)
-            more = " connections" if couples[-1][0].connections > 1 else " connection"
-            parts.append(f"{write.listed(times(ratio) for ratio in ratios)} as many {name.upper()} on {many}{more}")
+            more = "connections" if couples[-1][0].connections > 1 else "connection"
+            parts.append(f"{write.listed(ratios)} times as many {name.upper()} on {many} {more}")
             evidence |= {f"{slow.name} x {slow.connections}": loops.times_as_many(slow, fast) for slow, fast in couples}
     if not parts:
         return
     text = (
-        f"TCP_NODELAY alone, with the same code, store and threads, answers {'; '.join(parts)}{_median(found)}. The "
-        "report changes threads and concludes that nothing more is to be had from this server"
+        "With TCP_NODELAY alone, and the same code, store and threads, the server responds to "
+        f"{', and to '.join(parts)}{_median(found)}. The report changes threads and concludes that nothing more is to "
+        "be had from this server"
     )
     yield Finding("D01", Severity.WARNING, write.sentence(text), evidence, (), CURVES)
 
@@ -107,19 +104,19 @@ def _arithmetic(found: Sequence[Loop]) -> Iterator[Finding]:
         return
     loop = waiting[0]
     hz = loop.step.record.loop.kernel_hz
-    tick = f"one tick of 1/{hz} s, {write.latency(1e6 / hz)}" if hz else "one tick of the kernel"
+    tick = f"one tick of the kernel, 1/{hz} s or {write.latency(1e6 / hz)}" if hz else "one tick of the kernel"
     least, most = min(one.median_us for one in waiting), max(one.median_us for one in waiting)
-    seen = write.latency(least) if most - least < 500 else f"{write.latency(least)} to {write.latency(most)}"
+    seen = write.span((least, most), write.latency)
     text = (
-        f"The arithmetic: the client acknowledges a lone segment after {write.latency(loops.DELAYED_ACK_US)}, rounded "
-        f"up by {tick}"
+        f"The client acknowledges a lone segment after {write.given_latency(loops.DELAYED_ACK_US)}, rounded up by "
+        f"{tick}"
     )
     evidence: dict[str, write.Value] = {"least_p50_us": least, "most_p50_us": most, "hz": hz}
     if hz:
         expected = loops.expected_us(float(hz))
         evidence["expected_us"] = expected
-        text += f": {write.latency(expected)}, so 1/{write.latency(expected)} = {1e6 / expected:.1f}/s a connection"
-    text += f". The medians of the {write.count(len(waiting))} loops that wait are {seen}; requests a second of a "
+        text += f": {write.latency(expected)}, so 1/{write.latency(expected)} = {1e6 / expected:.1f}/s on a connection"
+    text += f". The medians of the {write.count(len(waiting))} loops that wait are {seen}; requests per second and "
     text += f"connection: {per_connection(found)}"
     rates = [one.rate_rps / one.connections for one in waiting]
     evidence |= {"least_rps": min(rates), "most_rps": max(rates)}
@@ -127,7 +124,7 @@ def _arithmetic(found: Sequence[Loop]) -> Iterator[Finding]:
 
 
 def per_connection(found: Sequence[Loop]) -> str:
-    """Requests a second of a connection: of the loops that wait, and of the others."""
+    """Requests per second and connection: of the loops that wait, and of the others."""
     parts = []
     for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
         each = [one.rate_rps / one.connections for one in found if one.waits == waits and write.known(one.rate_rps)]
@@ -147,7 +144,7 @@ def _evidence(found: Sequence[Loop]) -> Iterator[Finding]:
     with_wait = [loop.a_request("DelayedACKs") for loop in waiting]
     without = [loop.a_request("DelayedACKs") for loop in others]
     text = (
-        f"The kernel counted {min(with_wait):.2f} to {max(with_wait):.2f} delayed acknowledgements a request in the "
+        f"The kernel counted {min(with_wait):.2f} to {max(with_wait):.2f} delayed acknowledgements per request in the "
         f"{write.count(len(waiting))} loops that wait, and at most {max(without):.4f} in the "
         f"{write.count(len(others))} that do not (DelayedACKs of /proc/net/netstat, the whole machine)"
     )
@@ -173,7 +170,7 @@ def _executor(found: Sequence[Loop]) -> Iterator[Finding]:
     text = (
         f"The cached pool that the report puts in place of the dispatcher thread changes nothing: over "
         f"{write.count(len(couples))} pairs of loops the median moves by {write.latency(min(moves))} to "
-        f"{write.latency(max(moves))}, the rate by {write.percent(min(rates) - 1)} to {write.percent(max(rates) - 1)}. "
+        f"{write.latency(max(moves))}, the rate by {signed(min(rates) - 1)} to {signed(max(rates) - 1)}. "
         "While a response waits for its acknowledgement no thread is busy with it"
     )
     evidence: dict[str, write.Value] = {"least_us": min(moves), "most_us": max(moves), "pairs": len(couples)}
@@ -210,8 +207,8 @@ def _segments(found: Sequence[Loop], undone: Loop, evidence: dict[str, write.Val
         return ""
     evidence |= {"segments": here, "segments_jdk17_nodelay": there}
     return (
-        f", in {here:.1f} TCP segments a request where JDK 17 with the flag takes {there:.1f}: it sends head and body "
-        "at once, so Nagle's algorithm has nothing to hold back"
+        f", in {here:.1f} TCP segments per request where JDK 17 with the flag takes {there:.1f}: it sends head and "
+        "body at once, so Nagle's algorithm has nothing to hold back"
     )
 
 
@@ -236,13 +233,13 @@ def _profiles(run: Run, found: Sequence[Loop]) -> Iterator[Finding]:
         if counted is None or not clean or not write.known(clean[0].server_cores):
             continue
         busy = clean[0].server_cores
-        parts.append(f"{clean[0].title} {write.percent(busy)} of a core and {write.count(counted)} samples")
+        parts.append(f"{clean[0].title}: {write.percent(busy)} of a core and {write.count(counted)} samples")
         evidence |= {f"cores {step.name}": busy, f"samples {step.name}": counted}
         names.append(step.name)
     if parts:
         text = (
-            f"A profile of CPU time can't show this wait, for nobody computes meanwhile: {'; '.join(parts)}. The "
-            "published flame graphs, before and after, are of the same nothing"
+            f"A profile of CPU time can't show this wait, for no thread computes meanwhile: {'; '.join(parts)}. The "
+            "published flame graphs, before and after, can't show it either"
         )
         yield Finding("D12", Severity.NOTE, write.sentence(text), evidence, tuple(names), "shares-cpu")
 
@@ -268,8 +265,8 @@ def _next(found: Sequence[Loop]) -> Iterator[Finding]:
     if fast is not None and not fast.waits:
         rate = STABLE_SHARE * fast.rate_rps // 100 * 100
         text = (
-            f"Offer a rate to the cured server, say {write.rate(rate)}, {write.percent(STABLE_SHARE)} of what its "
-            "closed loop reached, and read its latency from the intended start: a closed loop can't tell it"
+            f"Offer a rate to the cured server, say {write.rate(rate)}, {write.given_share(STABLE_SHARE)} of what its "
+            "closed loop reached, and read its latency from the intended start: a closed loop can't show it"
         )
         yield Finding("D15", Severity.NOTE, write.sentence(text), {"rate_rps": rate}, (fast.step.name,), RATES)
     if not loops.find(found, "after"):
@@ -292,9 +289,7 @@ def checks(run: Run, found: Sequence[Loop]) -> Iterator[Check]:
     yield _samples(steps)
     yield _answers(found)
     counted = [step for step in steps if step.record.loop.tcp]
-    text = (
-        f"of {write.count(len(counted))} of {write.count(len(steps))} loops, before and after each; the whole machine"
-    )
+    text = f"read before and after {write.count(len(counted))} of {write.several(len(steps), 'loop')}, for the machine"
     yield Check("kernel counters", True if counted else None, write.sentence(text))
 
 
@@ -314,7 +309,7 @@ def _found_jdks(steps: Sequence[Step]) -> Check:
 def _samples(steps: Sequence[Step]) -> Check:
     counts = [facts.samples(step) for step in steps]
     thin = sorted({level for step in steps for level in facts.thin_levels(step) if level < 1})
-    text = f"{write.count(min(counts, default=0))} to {write.count(max(counts, default=0))} samples a loop"
+    text = f"{write.count(min(counts, default=0))} to {write.count(max(counts, default=0))} samples per loop"
     if thin:
         text += (
             f"; a loop that waits has few, so in some fewer than {facts.ENOUGH_BEYOND} lie beyond "
@@ -334,8 +329,8 @@ def _answers(found: Sequence[Loop]) -> Check:
     text = f"{write.several(bad, 'response')} other than 2xx and {write.several(lost, 'error')} of connections"
     if planned:
         text += (
-            f" outside the loops that ask for absent keys; there at most {write.count(off)} from what the script's "
-            "numbers make"
+            f" outside the loops that ask for absent keys; there at most {write.count(off)} more or fewer than the "
+            "script's numbers make"
         )
     return Check("answers", not bad and not lost and close, write.sentence(text))
 
@@ -372,7 +367,7 @@ def published_errors() -> Iterator[Finding]:
             parts.append(f"{counts} published, {write.count(made)} replayed")
             evidence |= {f"published {name}": output.non_2xx, f"replayed {name}": made}
     if parts:
-        text = f"The published 404s are the same numbers: {'; '.join(parts)}. They say nothing of the server"
+        text = f"The published 404s are those of the script's numbers too: {'; '.join(parts)}"
         yield Finding("D08", Severity.WARNING, write.sentence(text), evidence, (), ERRORS)
 
 
@@ -412,7 +407,7 @@ def coin(found: Sequence[Loop]) -> Iterator[Finding]:
     evidence: dict[str, write.Value] = {"puts": created, "requests": asked}
     if each:
         share = sum(map(_created, each)) / sum(loop.completed for loop in each)
-        text += f"; tossed for each request it is {write.percent(share)}"
+        text += f"; tossed for each request, {write.percent(share)} are"
         evidence["share_each"] = share
     yield Finding("D10", Severity.WARNING, write.sentence(text), evidence, (), ERRORS)
 
@@ -426,7 +421,7 @@ def published_coin() -> Iterator[Finding]:
     if set(sizes) >= {"put", "get", "mixed"}:
         put, get, mixed = (sum(sizes[name]) / len(sizes[name]) for name in ("put", "get", "mixed"))
         text = (
-            f"The published mixed runs show it: {mixed:.1f} bytes a response, where GET has {get:.1f} and PUT "
+            f"The published mixed runs show it: {mixed:.1f} bytes per response, where GET has {get:.1f} and PUT "
             f"{put:.1f}; half of each would have {(put + get) / 2:.1f}"
         )
         evidence: dict[str, write.Value] = {"put_bytes": put, "get_bytes": get, "mixed_bytes": mixed}

@@ -65,7 +65,7 @@ def _missed(run: Run) -> Iterator[Finding]:
     named_here = outputs("report-5/put-ladder")[0].changes
     text = (
         f"Between its two PUT tables the report changes {write.count(len(named_here))} things "
-        f"({'; '.join(named_here)}), after one more, the pool, in the first; a gain of all of them is none of any one's"
+        f"({'; '.join(named_here)}); one more, the pool, was changed before the first"
     )
     steps = ("report-5/put-12000-pool", "report-5/put-ladder")
     yield Finding(
@@ -81,9 +81,9 @@ def _missed(run: Run) -> Iterator[Finding]:
     untold = [name for name, output in given if output.report.requests_per_s is None]
     if untold:
         text = (
-            f"{write.count(len(untold))} of {write.count(len(given))} published rates state neither the achieved rate "
-            "nor the number of errors; a full queue of the report's server refuses with 503, which "
-            "is a fast response"
+            f"{write.count(len(untold))} of {write.count(len(given))} published rates stand without the achieved rate "
+            "and without the number of errors; a full queue of the report's server refuses with 503, which is a fast "
+            "response"
         )
         yield Finding(
             "M12",
@@ -119,9 +119,10 @@ def _tick(run: Run) -> Iterator[Finding]:
     text = (
         f"From {write.rate(min(rates))} to {write.rate(max(rates))} half of the published PUT medians lie between "
         f"{write.latency(middle[0])} and {write.latency(middle[1])}: wrk2 wakes by the millisecond, and that is "
-        f"what they tell. Timed without a tick, here the median goes from {write.latency(low[1])} at "
-        f"{write.rate(low[0])} to {write.latency(high[1])} at {write.rate(high[0])}"
+        f"what they show. Timed without a tick, the median here "
     )
+    ends = [f"{write.latency(us)} at {write.rate(rps)}" for rps, us in (low, high)]
+    text += f"is {ends[0]}" if low == high else f"goes from {ends[0]} to {ends[1]}"
     evidence: dict[str, write.Value] = {
         "published_low_us": medians[0],
         "published_high_us": medians[-1],
@@ -218,18 +219,18 @@ def passed_on(loads: Sequence[Step]) -> Iterator[Finding]:
         text = (
             f"Of the {write.count(PUBLISHED_KEYS)} ids that the report wrote, the old hash (Objects.hash) puts "
             f"{write.percent(max(old))} on one of these nodes; rendezvous hashing with murmur3 puts "
-            f"{write.percent(min(new))} to {write.percent(max(new))} on each"
+            f"{write.span(new, write.percent)} on each"
         )
         evidence: dict[str, write.Value] = {"most_old": max(old), "least_new": min(new), "most_new": max(new)}
         yield Finding("H02", Severity.WARNING, write.sentence(text), evidence, (), KEYS_ANCHOR)
     found = by_treatment(loads)
     parts = [
-        f"{facts.engine_name(one.name)} {write.percent(one.share)} (its hash says {write.percent(one.expected)})"
+        f"{write.percent(one.share)} in {facts.engine_name(one.name)} (its hash says {write.percent(one.expected)})"
         for one in found
     ]
     if found:
         agree = all(not write.known(one.expected) or abs(one.share - one.expected) <= AGREE for one in found)
-        text = f"The node that is asked passes on {write.listed(parts)} of its requests"
+        text = f"Of its requests the loaded node passes on {write.listed(parts)}"
         evidence = {f"{one.name} share": one.share for one in found}
         evidence |= {f"{one.name} expected": one.expected for one in found}
         severity = Severity.NOTE if agree else Severity.WARNING
@@ -293,12 +294,13 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
     for one in with_it:
         share = write.percent_interval(one.share.value, one.share.low, one.share.high) if one.share else write.UNKNOWN
         parts.append(
-            f"{one.name} waits {write.seconds(one.all_s)} for locks in each second, all threads together, {share} "
-            "of it for the one around the client between nodes"
+            f"in {one.name} threads wait {write.seconds(one.all_s)} for locks in each second, all together, {share} of "
+            "it for the lock around the client between nodes"
         )
     text = write.listed(parts)
     if without:
-        text += "; without that lock " + write.listed(f"{one.name} waits {write.seconds(one.all_s)}" for one in without)
+        rest = write.listed(f"{write.seconds(one.all_s)} in {one.name}" for one in without)
+        text += f"; without that lock they wait {rest}"
     evidence: dict[str, write.Value] = {f"{one.name} client_s": one.client_s for one in found}
     evidence |= {f"{one.name} all_s": one.all_s for one in found}
     evidence["least_held"] = held = min(facts.held_share(one.step) for one in found)

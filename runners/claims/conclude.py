@@ -62,7 +62,12 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
     workloads, engines = _workloads(run, published), _engines(run)
     claimed = [claims for analyser in ANALYSERS if (claims := analyser(run)) is not None]
     asked = bool(run.find(kind="load")) or not _tells_itself(run)
-    answers = [(engine, work, answer.answer(run, engine, work)) for engine in engines for work in workloads if asked]
+    answers = [
+        (engine, work, answer.answer(run, engine, work))
+        for engine in engines
+        for work in workloads
+        if asked and _expected(run, engine, work)
+    ]
     outputs = {work: _of(published, work) for work in workloads}
     missed: list[Finding] = []
     comparisons = []
@@ -99,6 +104,11 @@ def _checks(run: Run, claimed: list[Claims], asked: bool) -> tuple[Check, ...]:
     own = tuple(check for claims in claimed for check in claims.checks)
     every = (*checks(run), *cross_checks(run))
     return (*own, *every) if asked else (*own, *(check for check in every if check.text != NOTHING_TO_LOOK_AT))
+
+
+def _expected(run: Run, engine: str, workload: str) -> bool:
+    """Whether a load of an engine was planned: a complete run has at least its probe, or any other step of it."""
+    return run.manifest.get("status") != "complete" or bool(run.find(subject=engine, workload=workload))
 
 
 def _tells_itself(run: Run) -> bool:
@@ -171,8 +181,8 @@ def _unsteady(run: Run, engines: list[str], workloads: list[str]) -> Iterator[Fi
                 yield finding
             if facts.quotable(step) and seen.steady is False:
                 text = (
-                    f"{facts.title(step)} never became steady in {seen.seconds} seconds: its median by the second "
-                    f"drifts {write.growth(seen.drift)}"
+                    f"{facts.title(step)} never became steady in {seen.seconds} seconds: the median of a second drifts "
+                    f"{write.growth(seen.drift)}"
                 )
                 evidence: dict[str, write.Value] = {"seconds": seen.seconds, "drift": seen.drift}
                 yield Finding(
@@ -192,7 +202,7 @@ def _head(step: Step, seen: Steadiness) -> Finding | None:
         return None
     text = (
         f"The first {write.seconds(seen.from_s)} of {facts.title(step)} are not steady (its {seen.last_to_settle} "
-        f"settles last) and make its p99 {write.latency(before.whole_us)} in place of {write.latency(before.steady_us)}"
+        f"settles last): its p99 is {write.latency(before.whole_us)}, without them {write.latency(before.steady_us)}"
     )
     evidence: dict[str, write.Value] = {
         "steady_from_s": seen.from_s,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from runners.analysis import comparable, facts, meets
 from runners.analysis.finding import Finding
 from runners.analysis.knee import Answer, Kind
+from runners.analysis.quantities import WIDEST, signed
 from runners.claims import climbing
 from runners.claims.climbing import Ladder, ladders, ranked, rate_interval, searched_together
 from runners.claims.conclusion import Claims
@@ -85,16 +86,15 @@ def _apart(run: Run, workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
         if apart is None:
             continue
         low, high = apart.low - 1, apart.high - 1
-        between = f"{write.percent(low)} to {write.percent(high)}"
+        text = f"{workload.upper()}: the knee of {other.name} "
         if low <= 0 <= high:
-            text = (
-                f"{workload.upper()}: the knee of {other.name} against that of {first.name} is inconclusive ({between})"
-            )
+            text += f"against that of {first.name} is inconclusive ({signed(low)} to {signed(high)})"
+        elif high > WIDEST:
+            text += f"is {write.number(1 + low)} to {write.number(1 + high)} times that of {first.name}"
         else:
             word = "above" if low > 0 else "below"
             sides = sorted((abs(low), abs(high)))
-            text = f"{workload.upper()}: the knee of {other.name} lies {word} that of {first.name} by "
-            text += f"{write.percent(sides[0])} to {write.percent(sides[1])}"
+            text += f"lies {word} that of {first.name} by {write.percent(sides[0])} to {write.percent(sides[1])}"
         evidence: dict[str, write.Value] = {"low": low, "high": high, "of": other.name, "against": first.name}
         if min(each.ladder.starts for each in (first, other)) < FEWEST_STARTS:
             text += ", by one start of each"
@@ -124,12 +124,13 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
     for low, high in pairs:
         refused = meets.refused_share(high)
         text = (
-            f"{facts.engine_name(high.subject)}, offered {write.rate(facts.offered_rps(high))}, answers "
-            f"{write.rate(facts.achieved_rps(high))}, of which {write.percent(refused)} are refusals"
+            f"{facts.engine_name(high.subject)}, offered {write.rate(facts.offered_rps(high))}, responds to "
+            f"{write.rate(facts.achieved_rps(high))}; {write.percent(refused) if refused else 'none'} of its responses "
+            "are refusals"
         )
         evidence: dict[str, write.Value] = {"offered_rps": facts.offered_rps(high), "refused": refused}
         if facts.fell_short(high):
-            text += "; less than was offered, so its p99 is the length of its queue"
+            text += ". It falls short of what was offered, so its p99 is the length of its queue"
         elif (after := facts.at(high, 0.99)) is not None and (before := facts.at(low, 0.99)) is not None:
             text += f"; p99 of all responses {facts.latency_text(high, 0.99)}, "
             at = write.rate(facts.offered_rps(low))

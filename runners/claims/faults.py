@@ -107,18 +107,19 @@ def _cost(each: Outage) -> Finding:
     bad_after, asked_after = each.failed("after")
     down_s = each.back_s - each.killed_s
     whole = write.several(len(each.part("without")), "second")
-    length = f"the {whole} wholly without it" + (f" (dead for {write.seconds(down_s)})" if write.known(down_s) else "")
+    length = f"the {whole} wholly without the node"
+    length += f", which was dead for {write.seconds(down_s)}" if write.known(down_s) else ""
     rate = write.rate(facts.offered_rps(each.step))
     text = f"{facts.title(each.step)}, one of three nodes killed at {rate}: "
     if bad:
-        text += f"{write.percent(bad / asked)} of the responses failed in {length} "
-        text += f"({write.count(bad)} of {write.count(asked)})"
+        text += f"{write.percent(bad / asked)} of the responses ({write.count(bad)} of {write.count(asked)}) failed in "
     else:
-        text += f"no response of {write.count(asked)} failed in {length}"
+        text += f"none of {write.several(asked, 'response')} failed in "
+    text += length
     if asked_before:
-        text += f"; before {_failed(bad_before, asked_before)}"
+        text += f"; before, {_failed(bad_before, asked_before)}"
     if asked_after:
-        text += f", from {write.seconds(SETTLED_S)} after it responded again {_failed(bad_after, asked_after)}"
+        text += f", and from {write.seconds(SETTLED_S)} after it responded again {_failed(bad_after, asked_after)}"
     parts = {which: each.p99_us(which) for which in ("before", "without", "after")}
     known = [write.latency(value) for value in parts.values() if write.known(value)]
     if len(known) == len(parts):

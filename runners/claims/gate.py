@@ -124,7 +124,7 @@ def _judged(found: Comparison, limit: ChangeLimit) -> Judgement:
         return Judgement(limit, Outcome.INCONCLUSIVE, change, f"it is not known: {why}")
     if starts < FEWEST_STARTS:
         needed = FEWEST_STARTS
-        reason = f"{said}, from {write.several(starts, 'start')} of {FEWEST_STARTS} or more"
+        reason = f"{said}, from {write.several(starts, 'start')}, where it takes {FEWEST_STARTS}"
         return Judgement(limit, Outcome.INCONCLUSIVE, change, reason, needed, _minutes(found, needed))
     if control is not None and _outcome(limit, control) == Outcome.FAILED:
         bounds = f"{signed(control.value)} ({signed(control.low)} to {signed(control.high)})"

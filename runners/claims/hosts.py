@@ -54,7 +54,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
             evidence["p50_us"] = median.value
         yield Finding(
             "F01", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
-            "measure from a host that is nearer, or read the response time as one over this network",
+            "Measure from a host that is nearer, or read the response time as one over this network.",
         )  # fmt: skip
     sent, repeated = share.network.sent_segments or 0, share.network.repeated_segments or 0
     if repeated >= FEWEST_REPEATED and repeated >= LOSS * sent:
@@ -65,7 +65,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
         evidence = {"repeated_segments": repeated, "sent_segments": sent}
         yield Finding(
             "F02", Severity.WARNING, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
-            "mend the path to the server, or leave this host out",
+            "Mend the path to the server, or leave this host out.",
         )  # fmt: skip
     if share.clock is not None and (share.clock.stepped_us or abs(share.began_us) > LATE_US):
         cause = (
@@ -77,7 +77,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
         evidence = {"began_us": share.began_us, "stepped_us": share.clock.stepped_us}
         yield Finding(
             "F03", Severity.WARNING, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
-            "let one service keep the clocks of all hosts, and measure again",
+            "Let one service keep the clocks of all hosts, and measure again.",
         )  # fmt: skip
     cores = len(share.witness.cpus) if share.witness is not None else 0
     window_ms = (step.record.duration_s or 0.0) * 1e3
@@ -90,7 +90,7 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
         evidence = {"stalled_ms": share.stalled_ms, "cores": cores}
         yield Finding(
             "F04", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
-            "generate from a host whose cores nobody else uses",
+            "Generate from a host whose cores nobody else uses.",
         )  # fmt: skip
 
 

@@ -46,23 +46,21 @@ def analyse(run: Run) -> Claims | None:
 def _counted(rows: Sequence[Row]) -> str:
     """Many treatments by what came out: which gain, which lose, and how many are undecided."""
     gains, losses = ([row for row in rows if row.decided and row.better is good] for good in (True, False))
-    parts = [
-        f"{what}: {write.listed(_short(row) for row in some)}"
-        for what, some in (("Gains", gains), ("Losses", losses))
-        if some
-    ]
+    parts = []
+    for what, some in (("Gains", gains), ("Losses", losses)):
+        for label in dict.fromkeys(row.quantity.label for row in some):
+            own = (f"{facts.engine_name(row.treatment)} {row.change}" for row in some if row.quantity.label == label)
+            parts.append(f"{what} in {label}: {write.listed(own)}")
     same = sum(row.verdict == Verdict.SAME for row in rows)
     rest = len(rows) - len(gains) - len(losses) - same
-    for count, text in ((same, "the same as its baseline"), (rest, "inconclusive against its baseline")):
-        if count:
-            verb = "is" if count == 1 else "are"
-            parts.append(f"{write.count(count)} of {write.several(len(rows), 'treatment')} {verb} {text}")
+    others = [
+        f"{write.count(count)} {'is' if count == 1 else 'are'} {text}"
+        for count, text in ((same, "the same as the baseline"), (rest, "inconclusive"))
+        if count
+    ]
+    if others:
+        parts.append(f"of {write.several(len(rows), 'treatment')} {write.listed(others)}")
     return " ".join(write.sentence(part) for part in parts)
-
-
-def _short(row: Row) -> str:
-    name = facts.engine_name(row.treatment)
-    return f"{name}, {row.quantity.label} {row.change}"
 
 
 def headline(found: Comparison) -> str:
@@ -135,8 +133,11 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
     said = Said.YES if verdict in yes else Said.INCONCLUSIVE if verdict == Verdict.INCONCLUSIVE else Said.NO
     quantity = QUANTITIES[str(evidence["quantity"])]
     share, low, high = (_number(evidence[name]) - 1 for name in ("ratio", "low", "high"))
-    values = [absolute(quantity, _number(evidence[name])) for name in ("treatment_value", "baseline_value")]
-    effect = f"{quantity.label} {changed(share, low, high)}, {values[0]} against {values[1]}"
+    sides = [
+        f"{facts.engine_name(str(evidence[name]))} {absolute(quantity, _number(evidence[f'{name}_value']))}"
+        for name in ("treatment", "baseline")
+    ]
+    effect = f"{quantity.label} {changed(share, low, high)}, {sides[0]} against {sides[1]}"
     needed, form = evidence.get("starts_needed"), str(evidence["form"])
     unit = "round" if form == ROUNDS else "start"
     takes = f"about {write.several(int(needed), unit)}" if isinstance(needed, int) else "a quieter machine"
@@ -181,16 +182,18 @@ def _checks(found: Comparison) -> Iterator[Check]:
     whole = not found.left_out and (ended or len(found.starts) >= found.planned)
     yield Check(f"{found.unit}s, {found.name}", whole, write.sentence(text), found.steps)
     if found.late:
-        numbers = write.listed(f"{number}" for number in found.late)
-        text = f"it was late in start {numbers}: there, response times stand up to the percentile that it kept up to"
-        yield Check("generator kept up", False, write.sentence(f"{text}; service times stand"), found.steps)
+        starts = f"start{'s' if len(found.late) > 1 else ''} {write.listed(map(str, found.late))}"
+        text = f"it was late in {starts} of {found.name}: there, response times hold up to the percentile that it "
+        text += "kept up to, and service times hold"
+        yield Check("generator kept up", False, write.sentence(text), found.steps)
     control = next((row for row in found.control if row.quantity.name == found.primary), None)
     if control is not None:
         change = control.change
-        text = f"a second process of {found.baseline} against the first in {control.quantity.label}: {change}"
+        name = facts.engine_name(found.baseline)
+        text = f"a second process of {name} against the first in {control.quantity.label}: {change}"
         yield Check("control", found.trusted, write.sentence(text), found.steps)
     if write.known(found.utilisation):
-        text = f"all rates together take {write.percent(found.utilisation)} of what the servers reach"
+        text = f"all rates together are {write.percent(found.utilisation)} of what the servers reach"
         yield Check("utilisation", found.utilisation <= MOST_UTILISATION, write.sentence(text), found.steps)
     if found.cpu_groups:
         equal = found.cpu_groups == EQUAL
@@ -199,5 +202,6 @@ def _checks(found: Comparison) -> Iterator[Check]:
         yield Check("CPU groups", equal or None, write.sentence(text), found.steps)
     if found.carried_over:
         name, shift = max(found.carried_over.items(), key=lambda each: abs(each[1]))
-        text = f"after a request to {name}, service times are {signed(shift)} off; the order is balanced"
+        text = f"after a request to {facts.engine_name(name)}, service times change by {signed(shift)}; the order is "
+        text += "balanced"
         yield Check("carry-over", abs(shift) <= MOST_CARRY_OVER, write.sentence(text), found.steps)

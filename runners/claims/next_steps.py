@@ -63,9 +63,10 @@ def _lower_rate(run: Run, step: Step) -> Finding | None:
     rate = STABLE_SHARE * reached
     if not write.known(rate):
         return None
+    share = write.given_share(STABLE_SHARE)
     text = (
-        f"Run {facts.title(step)} at {write.rate(rate)}, {write.percent(STABLE_SHARE)} of the {write.rate(reached)} "
-        "that it reached: above its capacity only the queue is measured"
+        f"Run {facts.title(step)} at {write.rate(rate)}, {share} of the {write.rate(reached)} that it reached: above "
+        "its capacity only the queue is measured"
     )
     steps = (step.name, *([probe.name] if probe else []))
     evidence: dict[str, write.Value] = {"reached_rps": reached, "suggested_rps": rate}
@@ -126,7 +127,8 @@ def _tail(step: Step) -> Iterator[Finding]:
             continue
         code = "N02" if cause == causes.GC else "N11"
         remedy = REMEDIES[cause] + (_named_processes(step) if cause == causes.FOREIGN else "")
-        text = f"{remedy} for {name}: {cause} explains {part} of its tail"
+        explains = causes.explains(cause) if share.share.low > 0 else f"{cause} may explain"
+        text = f"{remedy} for {name}: {explains} {part} of its tail"
         evidence: dict[str, write.Value] = {"share": share.share.value, "p": share.p, "spikes": share.spikes}
         yield Finding(code, Severity.NOTE, write.sentence(text), evidence, (step.name,), figure)
     if seen.unexplained >= MUCH_UNEXPLAINED:
@@ -156,7 +158,7 @@ def _store(step: Step) -> Finding | None:
         return None
     text = (
         f"A store that costs nothing would save {write.percent_interval(store.value, store.low, store.high)} of the "
-        f"CPU of {facts.title(step)}; the rest is network, HTTP and the JVM"
+        f"CPU time of {facts.title(step)}; the rest is network, HTTP and the JVM"
     )
     evidence: dict[str, write.Value] = {"store": store.value, "poll": idle.value if idle else None}
     return Finding("N04", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.shares("cpu"))

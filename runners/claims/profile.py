@@ -6,8 +6,8 @@ Y. Hochberg, 1995, *Controlling the false discovery rate*, J. Royal Stat. Soc. B
 dependence that frames of one stack have: Y. Benjamini and D. Yekutieli, 2001, Ann. Stat. 29). Frames that always stand
 together in a stack have the same shares and are one test, called by the name of the deepest.
 
-Shares of two profiles always add up to one, so what grows makes the rest shrink. What the work costs a request stands
-beside it: CPU time of the server over responses.
+Shares of two profiles always add up to one, so what grows makes the rest shrink. What the work costs per request
+stands beside it: CPU time of the server over responses.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _apart(first: Step, second: Step, event: str) -> Iterator[Finding]:
         )
         evidence |= {f"{category} {first.subject}": a.value, f"{category} {second.subject}": b.value}
     text = (
-        f"{facts.title(first)} and {facts.title(second)} differ in {EVENT_NAMES.get(event, event)} beyond their "
+        f"{facts.title(first)} and {facts.title(second)} differ in {EVENT_NAMES.get(event, event)} by more than their "
         f"intervals: {write.listed(parts)}{beside(first, second)}"
     )
     steps = (first.name, second.name)
@@ -179,7 +179,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
         if before is None or after is None:
             continue
         change = difference(after, before)
-        sides = (f"{name} without it", (clean,)), (f"{name} with it", (profiled,))
+        sides = (f"{name} without the profiler", (clean,)), (f"{name} with it", (profiled,))
         if why := comparable.why(level, *sides) or comparable.unbounded(change):
             refused[level] = why
         else:
@@ -197,7 +197,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
 
 def _change(change: Bounded) -> str:
     if change.holds_zero:
-        return f"without a change beyond its interval ({write.latency(change.low)} to {write.latency(change.high)})"
+        return f"inconclusive ({write.latency(change.low)} to {write.latency(change.high)})"
     return write.changed_by(change.value, change.low, change.high)
 
 
@@ -359,7 +359,7 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
     parts += comparable.refusals(refused)
     cost = cpu_a_request(a), cpu_a_request(b)
     if cost[0] is not None and cost[1] is not None:
-        _add(parts, evidence, "CPU a request", difference(cost[1], cost[0]))
+        _add(parts, evidence, "CPU per request", difference(cost[1], cost[0]))
     return parts, evidence
 
 

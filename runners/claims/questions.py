@@ -191,7 +191,7 @@ def of_finding(finding: Finding | None, verdict: Verdict, effect: str = "", conf
     """Answer by a finding that is a fact of arithmetic or of counting: its sentence is the effect."""
     if finding is None:
         return None
-    text = effect or finding.sentence
+    text = effect or finding.sentence.removesuffix(".")
     return Answer(verdict, text, confidence or counted(finding), finding=finding)
 
 
@@ -208,15 +208,6 @@ def number(finding: Finding, name: str) -> float:
     """A number of a finding's evidence; NaN where it is not there."""
     value = finding.evidence.get(name)
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
-
-
-def span(values: Sequence[float], unit: Callable[[float], str]) -> str:
-    """The least and the most of several values: 141 to 275."""
-    known = [value for value in values if math.isfinite(value)]
-    if not known:
-        return write.UNKNOWN
-    low, high = unit(min(known)), unit(max(known))
-    return low if low == high else f"{low} to {high}"
 
 
 def either(*answers: Answering) -> Answering:
@@ -267,8 +258,8 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
         }
         if not found:
             return None
-        text = ", ".join(
-            f"{workload.upper()} {write.percent_interval(part.value, part.low, part.high)}"
+        text = write.listed(
+            f"{write.percent_interval(part.value, part.low, part.high)} of {workload.upper()}"
             for workload, part in found.items()
         )
         low, high = (min(part.low for part in found.values()), max(part.high for part in found.values()))
@@ -365,7 +356,11 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
         if b is None or a is None:
             return None
         low, high = apart.low - 1, apart.high - 1
-        effect = f"knee {changed(apart.value - 1, low, high)}, {rate_interval(b)} against {rate_interval(a)}"
+        sides = [
+            f"{facts.engine_name(each.steps[0].subject)} {rate_interval(found)}"
+            for each, found in ((pair[0], b), (pair[1], a))
+        ]
+        effect = f"knee {changed(apart.value - 1, low, high)}, {sides[0]} against {sides[1]}"
         starts = min(each.starts for each in pair if each is not None)
         verdict = verdict_of(low, high) if starts >= FEWEST_STARTS else Verdict.INCONCLUSIVE
         together = searched_together(pair[0], pair[1])
@@ -400,9 +395,10 @@ def published_timer(codes: Sequence[str]) -> Answering:
         if finding is None:
             return None
         if finding.code == "M13":
-            there = f"{write.latency(number(finding, 'published_low_us'))} to "
-            there += write.latency(number(finding, "published_high_us"))
-            here = f"{write.latency(number(finding, 'own_low_us'))} to {write.latency(number(finding, 'own_high_us'))}"
+            there, here = (
+                write.span([number(finding, f"{side}_{end}_us") for end in ("low", "high")], write.latency)
+                for side in ("published", "own")
+            )
         else:
             own = next((name for name in finding.evidence if name.startswith("p50_us ")), "")
             there = write.latency(number(finding, "published_p50_us"))
@@ -411,6 +407,14 @@ def published_timer(codes: Sequence[str]) -> Answering:
         return Answer(Verdict.NO, effect, "shape of the published spectrum; another machine", finding=finding)
 
     return answer
+
+
+@of_rule("M07")
+def beyond_the_knee(finding: Finding) -> Answer:
+    """Are the latencies published at the highest rates response times? No, where only a queue is that long."""
+    rates = f"{write.count(number(finding, 'beyond'))} of {write.count(number(finding, 'rates'))} rates"
+    effect = f"{rates} lie beyond the knee: up to {write.latency(number(finding, 'longest_us'))}, the length of a queue"
+    return Answer(Verdict.NO, effect, counted(finding), finding=finding)
 
 
 #: The share of the time above p99 that a cause has to explain to be worth changing.
@@ -428,12 +432,12 @@ def tail_by(cause: str, step: str) -> Answering:
         if finding is None:
             return None
         share, low, high, p = (number(finding, f"{cause}: {name}") for name in ("share", "low", "high", "p"))
-        effect = finding.sentence.partition("): ")[2] or finding.sentence
+        effect = (finding.sentence.partition("): ")[2] or finding.sentence).removesuffix(".")
         seen = write.known(p)
         verdict, needed = Verdict.NO, ""  # nothing of the kind, or nowhere near the tail
         if seen and share > 0 and not high < TAIL_MARGIN:
             verdict = Verdict.YES if p < CHANCE and low > 0 else Verdict.INCONCLUSIVE
-            needed = "" if verdict == Verdict.YES else "a longer load: it may coincide by chance"
+            needed = "" if verdict == Verdict.YES else "a longer load, to tell cause from coincidence"
         what = f"{cause}: p = {p:.2g}" if seen else f"no {cause} in this load"
         if verdict == Verdict.NO and share > 0:
             what += f", {write.percent_interval(share, low, high)} of it"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.analysis import facts, tail_attribution
+from runners.analysis import facts, floors, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.claims import profile
@@ -131,9 +131,9 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
     if len(far) > MOST_RATES:
         rates = f"{write.count(len(far))} rates from {write.rate(far[0])} to {write.rate(far[-1])}"
     text = (
-        f"The published {rates} {'are' if several else 'is'} more than "
-        f"{MOST_SHARE:g} times the {ladder.base.what} of {ladder.title} here, {write.rate(ladder.base.rps)}, and "
-        f"{'were' if several else 'was'} not offered: such a rate step tells the length of its queue"
+        f"{rates} of the published report {'are' if several else 'is'} more than {MOST_SHARE:g} times the "
+        f"{ladder.base.named} of {ladder.title} here, {write.rate(ladder.base.rps)}, and "
+        f"{'were' if several else 'was'} not offered: such a rate step only measures the length of a queue"
     )
     evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "base": ladder.base.what}
     evidence |= {"base_rps": ladder.base.rps, "lowest_not_offered_rps": far[0]}
@@ -151,9 +151,9 @@ def _cold(run: Run) -> Finding | None:
         return None
     first, rest = seconds.iloc[0], seconds.iloc[len(seconds) // 2 :]
     text = (
-        f"Cold, the first second of {facts.title(cold)} at {write.rate(facts.offered_rps(cold))} has a p99 of "
-        f"{write.latency(float(first['p99_us']))}; the seconds of its second half have "
-        f"{write.latency(float(rest['p99_us'].median()))} in the median"
+        f"The first second of {facts.title(cold)} at {write.rate(facts.offered_rps(cold))} has a p99 of "
+        f"{write.latency(float(first['p99_us']))}, the median of the seconds in its second half is "
+        f"{write.latency(float(rest['p99_us'].median()))}"
     )
     evidence: dict[str, write.Value] = {
         "first_p99_us": float(first["p99_us"]),
@@ -162,9 +162,11 @@ def _cold(run: Run) -> Finding | None:
     names = [cold.name]
     whole = facts.quoted(warm, 0.99) if warm is not None else None
     if warm is not None and whole is not None:
-        text += f", and the same load on the warm server {facts.written(whole)} in all"
+        text += f"; the whole of the same load on the warm server has {facts.written(whole)}"
         if by := tail_attribution.made(warm):
             text += f", but {by.written} of that tail"
+        elif why := floors.unresolved(warm, 0.99, floors.own(run.steps, warm)):
+            text += f", which is not resolved: {why}"
         evidence["warm_p99_us"] = whole.value
         names.append(warm.name)
     return Finding("R03", Severity.NOTE, write.sentence(text), evidence, tuple(names), Anchor.timeline(COLD))
@@ -181,8 +183,9 @@ def _no_cold_start(run: Run) -> Iterator[Finding]:
         return
     text = (
         f"The published cold run holds no cold start: wrk2 leaves the first {write.seconds(WRK2_SKIPS_S)} out of its "
-        f"percentiles. Here those of {facts.title(cold)} reach {write.latency(float(early['max_us'].max()))}, with a "
-        f"p99 of {write.latency(float(early['p99_us'].iloc[0]))} in the first second"
+        f"percentiles. Here the responses of these seconds of {facts.title(cold)} take up to "
+        f"{write.latency(float(early['max_us'].max()))}, with a p99 of "
+        f"{write.latency(float(early['p99_us'].iloc[0]))} in the first second"
     )
     evidence: dict[str, write.Value] = {
         "early_max_us": float(early["max_us"].max()),
@@ -194,6 +197,7 @@ def _no_cold_start(run: Run) -> Iterator[Finding]:
 
 QUEUE_US = 500_000.0  # a mean, median or p99 beyond this is a queue that grew
 _RATE_OF_NAME = re.compile(r"[-@]\d.*")  # the end of an output's name
+_METHOD = re.compile(r"\b(?:put|get)\b")
 
 
 def named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
@@ -228,9 +232,8 @@ def _queues(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
     of = f"{write.rate(achieved)} of {write.rate(offered)}" if write.known(achieved) else write.rate(offered)
     verb = "lie" if len(short) > 1 else "lies"
     text = (
-        f"{write.count(len(short))} of the {write.count(len(given))} published rates {verb} beyond the knee; "
-        f"what they call latency is the length of a queue, which grows with the length of the run: "
-        f"{write.latency(latency)} at {of}"
+        f"{write.count(len(short))} of the {write.count(len(given))} published rates {verb} beyond the knee, where "
+        f"what is called latency is the length of a queue: {write.latency(latency)} at {of}"
     )
     evidence: dict[str, write.Value] = {"beyond": len(short), "rates": len(given), "longest_us": latency}
     steps = tuple(each[0] for each in short)
@@ -264,7 +267,8 @@ def _other_rate(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
             continue
         text = (
             f"The percentiles published for {write.rate(output.offered_rps)} are those of a run at {write.rate(ran)}: "
-            f"a median of {write.latency(output.report.latencies.at(0.5))} says nothing on the rate it stands under"
+            f"a median of {write.latency(output.report.latencies.at(0.5))} says nothing about the rate that it stands "
+            "under"
         )
         evidence: dict[str, write.Value] = {"published_rps": output.offered_rps, "ran_at_rps": ran}
         remedy = "Keep each output with its command line; a report made from run folders can't mix them up."
@@ -279,6 +283,7 @@ def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
         if not rate:
             continue
         kind = _RATE_OF_NAME.sub("", name.rpartition("/")[2]).replace("-", " ")
+        kind = _METHOD.sub(lambda word: word[0].upper(), kind)
         over = write.connections(output.connections)
         by_kind.setdefault(f"{kind} over {over}", []).append((rate, _met(output)))
     for kind, rate_steps in by_kind.items():

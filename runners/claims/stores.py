@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runners.analysis import facts
 from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
-from runners.claims import executions
+from runners.analysis.quantities import signed
+from runners.claims import climbing, executions
 from runners.claims.conclusion import Claims
 from runners.claims.executions import Knee
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
@@ -32,6 +33,7 @@ FEWEST = 2
 class Store:
     """One store of a run: the step that filled it, its other steps, its knees by workload."""
 
+    run: Run = field(repr=False, compare=False)
     subject: str
     fill: Step | None
     steps: tuple[Step, ...]
@@ -107,7 +109,7 @@ def stores(run: Run) -> list[Store]:
     for subject in subjects:
         own = {work: knee for work, each in known.items() for knee in each if knee.ladder.steps[0].subject == subject}
         steps = tuple(step for step in run.steps if step.subject == subject)
-        found.append(Store(subject, fills.get(subject), steps, own))
+        found.append(Store(run, subject, fills.get(subject), steps, own))
     return found
 
 
@@ -117,11 +119,11 @@ def reference(found: Sequence[Store]) -> Store:
 
 
 def gain(store: Store, against: Store, workload: str) -> Bounded | None:
-    """How far a store's knee lies above another's, as a share, at the least and at the most; None without both."""
+    """How far a store's knee lies above another's, as a share with its interval; None without both."""
     if workload not in store.knees or workload not in against.knees or store.subject == against.subject:
         return None
-    a, b = against.knees[workload].answer, store.knees[workload].answer
-    return Bounded(b.rps / a.rps - 1, b.low_rps / a.high_rps - 1, b.high_rps / a.low_rps - 1)
+    apart = climbing.between(store.run, store.knees[workload].ladder, against.knees[workload].ladder)
+    return None if apart is None else Bounded(apart.value - 1, apart.low - 1, apart.high - 1)
 
 
 def analyse(run: Run) -> Claims | None:
@@ -144,13 +146,13 @@ def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:
         for store in found:
             more = gain(store, ceiling, workload)
             if more is not None:
-                parts.append(f"{store.name} {write.percent_interval(1 + more.value, 1 + more.low, 1 + more.high)}")
+                share = write.percent_interval(1 + more.value, 1 + more.low, 1 + more.high)
+                parts.append(f"{share} with {store.name}")
                 evidence[f"{store.name} share"] = 1 + more.value
         if parts:
             text = (
-                f"Of the knee of {workload.upper()} that the server has when nothing is stored, {write.listed(parts)}"
+                f"Of the {workload.upper()} knee of a server that stores nothing, there is left {write.listed(parts)}"
             )
-            text += " are left"
             yield Finding("G01", Severity.NOTE, write.sentence(text), evidence, (), executions.anchor(workload))
 
 
@@ -229,9 +231,9 @@ def verdict(store: Store, against: Store) -> str:
 def _verdicts(found: Sequence[Store]) -> Iterator[Finding]:
     against = reference(found)
     rest = [store for store in found if store.subject not in (against.subject, CEILING)]
-    verdicts = [f"{store.name}: {verdict(store, against)}" for store in rest if store.knees and against.knees]
+    verdicts = [f"{store.name} ({verdict(store, against)})" for store in rest if store.knees and against.knees]
     if verdicts:
-        text = f"Against {against.name}: {'; '.join(verdicts)}"
+        text = f"Against {against.name}: {write.listed(verdicts)}"
         evidence: dict[str, write.Value] = {store.name: verdict(store, against) for store in rest}
         yield Finding("G07", Severity.NOTE, write.sentence(text), evidence, (), TABLE)
 
@@ -245,7 +247,7 @@ def _next(found: Sequence[Store]) -> Iterator[Finding]:
             if more is not None and more.low <= 0 <= more.high:
                 text = (
                     f"Compare {store.name} and {against.name} in interleaved rounds of {workload.upper()} (lab "
-                    f"compare): one search of each leaves {write.percent(more.low)} to {write.percent(more.high)}"
+                    f"compare): their searches leave {signed(more.low)} to {signed(more.high)} between the knees"
                 )
                 evidence: dict[str, write.Value] = {"low": more.low, "high": more.high}
                 yield Finding("G08", Severity.NOTE, write.sentence(text), evidence, (), executions.anchor(workload))

@@ -178,7 +178,7 @@ def findings(history: Sequence[Trend]) -> Iterator[Finding]:
             f"In {write.count(len(marked))} of the runs the sentinel lay outside its usual range, so the machine was "
             f"not as usual; they are drawn hollow and take no part in changes: {write.listed(marked)}"
         )
-        yield Finding("H02", Severity.WARNING, write.sentence(text), {"runs": len(marked)}, tuple(marked), "trends")
+        yield Finding("H04", Severity.WARNING, write.sentence(text), {"runs": len(marked)}, tuple(marked), "trends")
 
 
 def trends_of(run: Run) -> list[Trend] | None:

@@ -49,7 +49,7 @@ def adds(value: Bounded, quantity: str) -> str:
     """What is added to a quantity, in words that say so when nothing is seen."""
     if value.low <= 0 <= value.high:
         between = f"{write.latency(value.low)} to {write.latency(value.high)}"
-        return f"adds nothing that this run can tell to {quantity} ({between})"
+        return f"adds nothing to {quantity} that this run can resolve ({between})"
     if value.value < 0:
         return f"reads {amount(Bounded(-value.value, -value.high, -value.low))} less than {quantity}"
     return f"adds {amount(value)} to {quantity}"
@@ -121,9 +121,9 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
             f"over {write.count(len(ours.good))} interleaved rounds"
         )
         if p50.high < 0 and {facts.receive_clock(step) for step in ours.good} == {"kernel"}:
-            text += ". Its responses are stamped by the kernel as they come: its own waking is in no figure of it"
+            text += ". The kernel stamps its responses as they come, so its own waking is in none of its figures"
         if held := next(filter(None, map(facts.held, ours.good)), None):
-            text += f". {write.percent(held.share)} of its sends it held back, each for at most "
+            text += f". It held back {write.percent(held.share)} of its sends, each for at most "
             text += f"{write.latency(held.most_us)}, so that they left with the next; that is in its figures"
         evidence: dict[str, write.Value] = {
             "p50_us": own.value,
@@ -180,13 +180,13 @@ def _account(one: Stall, whole: bool) -> str:
     frozen = f"of a server that stands still for {lengths}, the last to the end,"
     if not write.known(one.rate_rps):
         return (
-            f"{frozen} {one.tool} can say one thing, its longest response of {write.latency(one.max_us)}: in closed "
+            f"{frozen} {one.tool} can show one thing, its longest response of {write.latency(one.max_us)}: in closed "
             "loop it sends nothing in the meantime, so nothing else had to wait"
         )
     text = (
-        f"{frozen} {name(one.tool)} counts {write.count(one.counted_above(one.long_s))} of the "
-        f"{write.count(one.expected_above(one.long_s))} requests that the schedule makes wait longer than "
-        f"{write.latency(one.long_s * 1e6)} ({write.percent(one.seen_share)}); its longest is "
+        f"{frozen} {name(one.tool)} counts {write.count(one.counted_above(one.long_s))} requests that wait longer than "
+        f"{write.latency(one.long_s * 1e6)}, where by the schedule there are "
+        f"{write.count(one.expected_above(one.long_s))} ({write.percent(one.seen_share)}); its longest is "
         f"{write.latency(one.max_us)}"
     )
     if write.known(one.censored):
@@ -205,7 +205,7 @@ def _cpu(found: Sequence[Floor]) -> Iterator[Finding]:
     if len(costs) < 2:
         return
     parts = [f"{name(tool)} {write.seconds(cost.value)}" for tool, cost in costs.items()]
-    text = f"A million requests at {_point(top)} take {write.listed(parts)} of processor time"
+    text = f"A million requests at {_point(top)} take {write.listed(parts)} of CPU time"
     evidence: dict[str, write.Value] = {f"cpu_s {tool}": cost.value for tool, cost in costs.items()}
     yield Finding("I07", Severity.NOTE, write.sentence(text), evidence, (), CPU)
 
@@ -220,7 +220,7 @@ def _next(run: Run, found: Sequence[Floor]) -> Iterator[Finding]:
     if few:
         text = (
             f"Run a larger size for intervals of 95 %: {write.listed(few)} had fewer than "
-            f"{instrument.ENOUGH_ROUNDS} rounds at some rate, so the smallest and largest are given"
+            f"{instrument.ENOUGH_ROUNDS} rounds at some rate, so the smallest and the largest value are given"
         )
         yield Finding("I09", Severity.NOTE, write.sentence(text), {}, (), FLOORS)
 
@@ -235,7 +235,7 @@ def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> It
     steps = [step for floor in found for step in floor.rounds]
     bad = [step for step in steps if not facts.quotable(step) and write.known(facts.offered_rps(step))]
     held = min((facts.held_share(step) for step in steps if write.known(facts.held_share(step))), default=math.nan)
-    text = f"{write.count(len(steps))} rounds, the least of them held {write.percent(held)} of its rate"
+    text = f"{write.count(len(steps))} rounds, each achieved {write.percent(held)} of its rate or more"
     if bad:
         text += "; left out: " + "; ".join(_left_out(found))
     yield Check("rounds", not bad, write.sentence(text), tuple(step.name for step in bad))
@@ -252,7 +252,7 @@ def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> It
     yield Check("resolution", True if mine else None, texts)
     sent = [samples for step in steps if (samples := facts.samples(step))]
     if sent:
-        text = f"{write.count(min(sent))} to {write.count(max(sent))} samples a round"
+        text = f"{write.count(min(sent))} to {write.count(max(sent))} samples per round"
         yield Check("samples", min(sent) >= 1_000, write.sentence(text))
 
 
@@ -262,7 +262,8 @@ def _left_out(found: Sequence[Floor]) -> Iterator[str]:
         out = [step for step in floor.rounds if not facts.quotable(step)]
         if out and not floor.closed:
             reasons = write.listed(dict.fromkeys(facts.why_not(step) for step in out))
-            yield f"{len(out)} of {len(floor.rounds)} of {floor.tool} at {_point(floor)} ({reasons})"
+            count = f"{len(out)} of {write.several(len(floor.rounds), 'round')}"
+            yield f"{count} of {floor.tool} at {_point(floor)} ({reasons})"
 
 
 def _errors(steps: Sequence[Step]) -> Check:

@@ -71,7 +71,7 @@ def choose_rate(
     rps = max(1.0, share * capacity)
     rounded = rps // ROUND_TO_RPS * ROUND_TO_RPS if rps >= ROUND_TO_RPS else rps // 1
     reached = f"{capacity:,.0f}".replace(",", "\u202f")
-    return Rate(rounded, f"{share:.0%} of what {weakest} reached in a closed-loop probe ({reached}/s)")
+    return Rate(rounded, f"{share * 100:g}\u00a0% of what {weakest} reached in a closed-loop probe ({reached}/s)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from runners.execution.happening import NOTHING, Happening
 from runners.execution.progress import Follower, Progress
 from runners.generators.generators import generators
 from runners.generators.load import Generator, LoadSpec, Sender, planned_s, run_load
+from runners.readers import write
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
@@ -65,7 +66,7 @@ def _paced(trial: Trial, load: LoadSpec) -> str:
     """How a load is paced, for its line of progress; nothing where its generator is not the run's."""
     if trial.generator or load.targets or load.parts_rps:
         return ""
-    return ", closed loop" if load.rate_rps is None else f" at {load.rate_rps:,.0f}/s"
+    return ", closed loop" if load.rate_rps is None else f" at {write.rate(load.rate_rps)}"
 
 
 def _about(trial: Trial, label: str) -> dict[str, Any]:
@@ -225,7 +226,7 @@ class Measurement:
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
-        text = f"fill {server.subject} with {keys:,} keys"
+        text = f"fill {server.subject} with {write.several(keys, 'key')}"
         with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as part:
             if self._shop.truepace is None:
                 fill_by_hand(server, keys, workload.filled_value_bytes)

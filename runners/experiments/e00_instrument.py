@@ -53,7 +53,7 @@ class Rounds:
         return tuple(trials)
 
     def _trial(self, name: str, number: int, tool: str, connections: int, rps: float | None) -> Trial:
-        label = f"{tool}, {connections} x {f'{rps:,.0f}/s' if rps else 'closed loop'}, round {number}"
+        label = f"{tool}, {connections} x {write.rate(rps) if rps else 'closed loop'}, round {number}"
         rate, shape = (
             Rate(rps, "fixed") if rps else None,
             Shape(connections, 1, self.window_s, self.warmup_s if rps else 0.0),
@@ -130,7 +130,7 @@ def sees_a_stall(code: str, tool: str) -> Answering:
 
 
 def costs(compare: Callable[[float, float], bool]) -> Answering:
-    """Does our generator take less CPU time a request than a plain epoll loop?"""
+    """Does our generator take less CPU time per request than a plain epoll loop?"""
 
     def answer(evidence: Evidence) -> Answer | None:
         paced = [floor for floor in instrument.of_run(evidence.run) if not floor.closed and floor.good]
@@ -142,7 +142,7 @@ def costs(compare: Callable[[float, float], bool]) -> Answering:
         ours, plain = pair
         if ours is None or plain is None:
             return None
-        text = f"{write.seconds(ours.value)} against {write.seconds(plain.value)} a million requests"
+        text = f"{write.seconds(ours.value)} against {write.seconds(plain.value)} per million requests"
         apart = ours.apart_from(plain)
         verdict = (Verdict.YES if compare(ours.value, plain.value) else Verdict.NO) if apart else Verdict.INCONCLUSIVE
         needed = "more rounds: the intervals overlap" if not apart else ""
@@ -161,10 +161,10 @@ QUESTIONS = (
         Question("ours-stall", "Does the lab's generator count every request that a frozen server makes wait?"),
         sees_a_stall("I05", OURS),
     ),
-    Asked(Question("wrk2-stall", "Does wrk2?"), sees_a_stall("I06", "wrk2")),
-    Asked(Question("blocking-stall", "Does a blocking client?"), sees_a_stall("I06", "blocking")),
+    Asked(Question("wrk2-stall", "Does wrk2 count them?"), sees_a_stall("I06", "wrk2")),
+    Asked(Question("blocking-stall", "Does a blocking client count them?"), sees_a_stall("I06", "blocking")),
     Asked(
-        Question("cpu", "Does the lab's generator take less CPU time a request than a plain epoll loop?"),
+        Question("cpu", "Does the lab's generator take less CPU time per request than a plain epoll loop?"),
         costs(lambda ours, plain: ours < plain),
     ),
 )

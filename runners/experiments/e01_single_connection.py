@@ -67,7 +67,7 @@ def errors_are_the_keys(finding: Finding) -> Answer:
 
 QUESTIONS = (
     Asked(
-        Question("rate", "Does one connection carry the published rates here?", "yes: 25 000/s PUT, 22 000/s GET"),
+        Question("rate", "Does one connection achieve the published rates here?", "yes: 25 000/s PUT, 22 000/s GET"),
         questions.carries_published(WORKLOADS),
     ),
     Asked(

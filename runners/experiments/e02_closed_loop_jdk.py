@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runners.analysis.finding import Finding
-from runners.claims.closed_loop import times
-from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_finding, of_rule, span
+from runners.analysis.quantities import factor
+from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_finding, of_rule
 from runners.design import report_2
 from runners.design.block import Block
 from runners.design.parameter import Value, listed
@@ -34,7 +34,7 @@ def one_flag(finding: Finding) -> Answer:
     """Is more to be had from the server with the same code?"""
     ratios = [number(finding, name) for name in finding.evidence]
     verdict = Verdict.YES if min(ratios) > 1 else Verdict.NO
-    effect = f"TCP_NODELAY alone: {span(ratios, write.count)} times the throughput"
+    effect = f"TCP_NODELAY alone: {write.span(ratios, write.count)} times the throughput"
     return Answer(verdict, effect, f"{len(ratios)} pairs of closed loops", finding=finding)
 
 
@@ -42,7 +42,7 @@ def one_flag(finding: Finding) -> Answer:
 def executor(finding: Finding) -> Answer:
     """Does the cached pool help?"""
     least, most = number(finding, "least_us"), number(finding, "most_us")
-    effect = f"median moves by {write.latency(least)} to {write.latency(most)}"
+    effect = f"the median moves by {write.latency(least)} to {write.latency(most)}"
     verdict = Verdict.NO if least <= 0 <= most else Verdict.INCONCLUSIVE
     return Answer(verdict, effect, f"{write.count(number(finding, 'pairs'))} pairs of closed loops", finding=finding)
 
@@ -54,7 +54,7 @@ def timer_and_tick(finding: Finding) -> Answer | None:
         return None
     low, high, expected = (number(finding, name) for name in ("least_p50_us", "most_p50_us", "expected_us"))
     verdict = Verdict.YES if max(abs(low - expected), abs(high - expected)) < 0.05 * expected else Verdict.NO
-    effect = f"medians {write.latency(low)} to {write.latency(high)}; computed {write.latency(expected)}"
+    effect = f"medians {write.span((low, high), write.latency)}; computed {write.latency(expected)}"
     return Answer(verdict, effect, "every closed loop that waits; the kernel's counter agrees", finding=finding)
 
 
@@ -88,7 +88,7 @@ def mixed(finding: Finding) -> Answer:
 def one_write(finding: Finding) -> Answer:
     """Does a response of one write wait too?"""
     one, two = number(finding, "one_write_us"), number(finding, "two_writes_us")
-    effect = f"p50 {write.latency(one)} with one write, {write.latency(two)} with two ({times(two / one)})"
+    effect = f"p50 {write.latency(one)} with one write, {write.latency(two)} with two ({factor(two / one)} as long)"
     return Answer(Verdict.NO if one < two / 2 else Verdict.YES, effect, "one closed loop each", finding=finding)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from runners.analysis.finding import Finding
 from runners.claims import interleaved, profile, questions
 from runners.claims.climbing import ladders, rate_interval
-from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_finding, of_rule, verdict_of
+from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict, number, of_rule, verdict_of
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate
@@ -105,7 +105,7 @@ def wrong_rate(finding: Finding) -> Answer:
 @of_rule("M06")
 def cold_start(finding: Finding) -> Answer:
     """Does the published cold run hold its cold start?"""
-    effect = "wrk2 leaves out the first 10 s; here they reach "
+    effect = "wrk2 leaves out the first 10 s; here responses in them take up to "
     effect += f"{write.latency(number(finding, 'early_max_us'))}"
     return Answer(Verdict.NO, effect, "wrk2's source; one load", finding=finding)
 
@@ -131,7 +131,7 @@ def changes_with_rate(evidence: Evidence) -> Answer | None:
         return Answer(Verdict.NO, text, basis, "", finding)
     if most < SHARE_MARGIN:
         text = "no category of a request's work is seen to change by more than "
-        text += f"{write.percent(SHARE_MARGIN)} of the samples"
+        text += f"{write.given_share(SHARE_MARGIN)} of the samples"
         return Answer(Verdict.INCONCLUSIVE, text, basis, "more samples, or rates further apart", finding)
     return Answer(Verdict.YES, finding.sentence.rstrip("."), basis, "", finding)
 
@@ -167,6 +167,6 @@ QUESTIONS = (
     ),
     Asked(
         Question("beyond", "Are the latencies published at the highest rates response times?", "taken as such"),
-        lambda evidence: of_finding(evidence.first("M07"), Verdict.NO),
+        questions.beyond_the_knee,
     ),
 )

@@ -108,9 +108,7 @@ def fails(subject: str) -> Answering:
 def spreads(finding: Finding) -> Answer:
     """Did the old hash spread the keys over the nodes?"""
     old, low, high = (number(finding, name) for name in ("most_old", "least_new", "most_new"))
-    effect = (
-        f"{write.percent(old)} of the ids on one node; murmur3 {write.percent(low)} to {write.percent(high)} on each"
-    )
+    effect = f"{write.percent(old)} of the ids on one node; murmur3 {write.span((low, high), write.percent)} on each"
     verdict = Verdict.NO if old > 0.5 else Verdict.YES
     return Answer(verdict, effect, "computed for every id", finding=finding, figure="keys-section")
 
@@ -119,7 +117,7 @@ def spreads(finding: Finding) -> Answer:
 def lock_waits(finding: Finding) -> Answer:
     """Do threads wait for the lock around the client?"""
     own, every = number(finding, f"{OLD} client_s"), number(finding, f"{OLD} all_s")
-    effect = f"{write.seconds(own)} of {write.seconds(every)} waited for locks in each second"
+    effect = f"{write.seconds(own)} of the {write.seconds(every)} that threads wait for locks in each second"
     held = number(finding, "least_held")
     verdict, needed = (Verdict.YES if own > 0 else Verdict.NO), ""
     if held < facts.HELD:

@@ -72,20 +72,22 @@ def memory(finding: Finding) -> Answer | None:
 
 QUESTIONS = (
     Asked(
-        Question("put", "Does our LSM store carry more PUT than RocksDB?"), questions.knees_apart("put", LSM, ROCKSDB)
+        Question("put", "Is the PUT knee of our LSM store higher than RocksDB's?"),
+        questions.knees_apart("put", LSM, ROCKSDB),
     ),
-    Asked(Question("get", "Does it carry more GET?"), questions.knees_apart("get", LSM, ROCKSDB)),
-    Asked(Question("leveldb", "Does it carry more PUT than LevelDB?"), questions.knees_apart("put", LSM, LEVELDB)),
+    Asked(Question("get", "Is its GET knee higher than RocksDB's?"), questions.knees_apart("get", LSM, ROCKSDB)),
+    Asked(Question("leveldb", "Is its PUT knee higher than LevelDB's?"), questions.knees_apart("put", LSM, LEVELDB)),
     Asked(
-        Question("nothing", "Does storing nothing carry more PUT than our LSM store?"),
+        Question("nothing", "Is the PUT knee higher than that of our LSM store when nothing is stored?"),
         questions.knees_apart("put", NOOP, LSM),
     ),
     Asked(
-        Question("files", "Does one file a key carry as much PUT as RocksDB?"),
+        Question("files", "Is the PUT knee with one file per key as high as RocksDB's?"),
         questions.knees_apart("put", "files", ROCKSDB),
     ),
     Asked(
-        Question("tuned", "Does tuning RocksDB raise its PUT?"), questions.knees_apart("put", "rocksdb-tuned", ROCKSDB)
+        Question("tuned", "Does tuning RocksDB raise its PUT knee?"),
+        questions.knees_apart("put", "rocksdb-tuned", ROCKSDB),
     ),
     Asked(
         Question("median", "Does our store's median differ from RocksDB's?"),
@@ -96,8 +98,8 @@ QUESTIONS = (
     ),
     Asked(
         Question("written", "Does our store write less to the disk than RocksDB?"),
-        less("G02", LSM, ROCKSDB, "bytes a byte given"),
+        less("G02", LSM, ROCKSDB, "bytes per byte given"),
     ),
-    Asked(Question("room", "Does it take less room on the disk?"), less("G03", LSM, ROCKSDB, "bytes a live byte")),
+    Asked(Question("room", "Does it take less room on the disk?"), less("G03", LSM, ROCKSDB, "bytes per live byte")),
     Asked(Question("memory", "Does it take less memory?"), memory),
 )

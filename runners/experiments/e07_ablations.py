@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from runners.analysis.finding import Finding
 from runners.analysis.interleaved import comparisons
-from runners.analysis.quantities import changed
 from runners.analysis.treatments import Verdict as Found
 from runners.claims import interleaved, questions
 from runners.claims.interleaved import differs
@@ -69,11 +68,11 @@ def costs_anything(evidence: Evidence) -> Answer | None:
         needed = "more starts: no treatment is seen to gain"
         return Answer(Verdict.INCONCLUSIVE, "no treatment is seen to gain", "every switch of this run", needed)
     parts = [
-        f"{row.treatment} {worse.quantity.label} {changed(worse.ratio - 1, worse.low - 1, worse.high - 1)}"
+        f"{row.treatment}: {write.listed(f'{worse.quantity.label} {worse.change}' for worse in costs)}"
         for found, row in gains
-        for worse in found.costs(row.treatment)
+        if (costs := found.costs(row.treatment))
     ]
-    effect = write.listed(parts) or "none that gains is worse in another quantity"
+    effect = "; ".join(parts) or "none that gains is worse in another quantity"
     figure = interleaved.anchor(gains[0][0].name)
     basis = f"{write.several(len(gains), 'treatment')} that {'gains' if len(gains) == 1 else 'gain'}"
     return Answer(Verdict.YES if parts else Verdict.NO, effect, basis, figure=figure)
@@ -90,10 +89,12 @@ QUESTIONS = (
         of_reads("bloom", "bloom-10-bits"),
     ),
     Asked(
-        Question("wal-buffered", "Is a buffered log free for PUT throughput or better?"),
+        Question("wal-buffered", "Is PUT throughput as high with a buffered log?"),
         differs(("wal",), "wal-buffered", THROUGHPUT, FREE),
     ),
-    Asked(Question("wal-sync", "Is a log that is forced to disk?"), differs(("wal",), "wal-sync", THROUGHPUT, FREE)),
+    Asked(
+        Question("wal-sync", "And with a log that is forced to disk?"), differs(("wal",), "wal-sync", THROUGHPUT, FREE)
+    ),
     Asked(
         Question("response", "Does a prepared response save CPU time?", "proposed (1, 4)"),
         differs(("response",), "response-direct", "cpu_us", (Found.LOWER,)),

@@ -8,7 +8,7 @@ apart by a narrow space, a unit apart by a no-break space, an interval in bracke
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 THIN = "\u202f"
 NBSP = "\u00a0"
@@ -104,7 +104,8 @@ def _hundredths(share: float) -> str:
     value = share * 100
     if value in (0, 100):
         return f"{value:.0f}"
-    return f"{value:.{1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2}f}".replace("-", MINUS)
+    text = f"{value:.{1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2}f}"
+    return text.replace("-", MINUS if float(text) else "")  # what is rounded to zero has no sign
 
 
 def percent(share: float | None) -> str:
@@ -112,6 +113,17 @@ def percent(share: float | None) -> str:
     if share is None or not math.isfinite(share):
         return UNKNOWN
     return f"{_hundredths(share)}{NBSP}%"
+
+
+def given_share(share: float) -> str:
+    """A share that somebody chose, with the digits that it was given: 99 %, 2.5 %."""
+    return f"{share * 100:.6g}{NBSP}%"
+
+
+def given_latency(value_us: float) -> str:
+    """A duration that somebody chose, with the digits that it was given: 10 ms."""
+    scale, unit = _time_unit(value_us)
+    return f"{value_us / scale:.6g}{NBSP}{unit}"
 
 
 def growth(share: float | None) -> str:
@@ -141,6 +153,20 @@ def size(value_bytes: float | None) -> str:
 def seconds(value: float | None) -> str:
     """A time in seconds: 14 s, 0.5 s."""
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:.3g}{NBSP}s"
+
+
+def number(value: float | None) -> str:
+    """A number without a unit, to three significant digits and never with an exponent: 0.0000112, 1.80."""
+    return UNKNOWN if value is None or not math.isfinite(value) else _digits(value)
+
+
+def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
+    """The least and the most of several values, once where both read the same: 141 to 275."""
+    finite_ones = [value for value in values if math.isfinite(value)]
+    if not finite_ones:
+        return UNKNOWN
+    low, high = unit(min(finite_ones)), unit(max(finite_ones))
+    return low if low == high else f"{low} to {high}"
 
 
 def several(number: float | None, one: str, rest: str = "") -> str:

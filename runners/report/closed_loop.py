@@ -11,6 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from runners.analysis import facts, floors, loops
 from runners.analysis.loops import Loop
+from runners.analysis.quantities import factor
 from runners.claims import closed_loop as claims
 from runners.claims.conclusion import Conclusion
 from runners.readers import write
@@ -32,15 +33,15 @@ def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
     return Section(
         "delay",
         "Where the responses lie",
-        "One connection sends its next request when the last one was answered. What is late is late by the timer of "
-        "the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits for it.",
+        "A connection sends its next request when the response to the last one has come. What is late is late by the "
+        "timer of the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits.",
         conclusion.about(loops.CURVES),
         (shown_of(loops.CURVES, loop_curves(steps, floors.before(run.steps)), steps, "spectrum"),),
     )
 
 
 def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
-    """Requests a second of every stage over connections."""
+    """Requests per second of every stage over connections."""
     found = loops.of_run(run)
     if not found:
         return None
@@ -58,7 +59,7 @@ def rate_section(run: Run, conclusion: Conclusion) -> Section | None:
     return Section(
         "rates-of-loops",
         "Threads, connections, executors",
-        "Loops that wait carry one request a wait and connection, whatever the server does with its threads.",
+        "A loop that waits completes one request per wait on each connection, whatever the server's threads do.",
         conclusion.about(loops.RATES),
         (Shown(loops.RATES, picture, data),),
     )
@@ -78,10 +79,10 @@ def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
         )
         for loop in found
     )
-    head = ("loop", "p50", "requests", "delayed ACKs a request", "segments a request")
+    head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
     note = (
         "From /proc/net/netstat and /proc/net/snmp just before and after each loop; they count every connection of the "
-        "machine, also the lab's own question for the server's status. A request that waits has one segment more: the "
+        "machine, also the lab's own request for the server's status. A request that waits takes one more segment: the "
         "lone acknowledgement of the head, for which the body waits."
     )
     return Section(
@@ -96,7 +97,7 @@ def counter_section(run: Run, conclusion: Conclusion) -> Section | None:
 
 def _a_request(loop: Loop, counter: str) -> str:
     value = loop.a_request(counter)
-    return f"{value:.3g}" if write.known(value) else tables.NONE
+    return write.number(value) if write.known(value) else tables.NONE
 
 
 def error_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -131,7 +132,7 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
     """What the authors did not see in one published run."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
-        many = claims.times(loops.times_as_many(loop, reference))
+        many = factor(loops.times_as_many(loop, reference))
         how = {"mixed-once": "with the flag and a true mix", "get-few": "with the flag and all keys"}
         parts.append(f"{how.get(loop.name, 'the flag alone')}: {tables.rate(reference.rate_rps)}, {many} as many")
     if output.non_2xx and output.requests:
@@ -214,14 +215,14 @@ def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Pictu
     if not chosen:
         return style.empty("no loop to draw")
     parts = [f"{loop.title} {write.latency(loop.median_us)}" for loop in chosen]
-    heading = f"PUT in closed loop, p50: {', '.join(parts)}"
+    heading = f"PUT in closed loop, p50: {'; '.join(parts)}"
     labels = {loop.step.name: loop.title for loop in chosen}
     return spectrum(*(loop.step for loop in chosen), floor=floor, service=False, heading=heading, labels=labels)
 
 
 @style.styled
 def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None = None) -> style.Picture:
-    """Draw requests a second over connections, a panel a kind of request, a line a stage; published ones as crosses."""
+    """Draw requests per second over connections, a panel a kind of request, a line a stage; published as crosses."""
     found = _loops(steps)
     panels_of = [group for group in RATE_LOOPS if any(loop.name in group for loop in found)]
     if not panels_of:
@@ -245,11 +246,11 @@ def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_title(name_of(group[0]).split(" ")[0], fontsize=9.5, pad=4)
         axes.set_xlabel("connections (and threads)")
-    panels[0].set_ylabel("requests a second (log)")
+    panels[0].set_ylabel("requests per second (log)")
     panels[0].set_ylim(bottom=10)
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
-    heading = write.sentence(f"requests a second of a connection: {claims.per_connection(found)}").rstrip(".")
-    return figure.headed(heading, f"Requests a second over connections, in closed loop. {heading}.")
+    heading = f"Requests per second and connection: {claims.per_connection(found)}"
+    return figure.headed(heading, f"Requests per second over connections, in closed loop. {heading}.")
 
 
 def _line(axes: Axes, group: Sequence[Loop], named: set[str]) -> None:

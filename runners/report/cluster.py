@@ -26,7 +26,7 @@ KEYS_TEXT = (
     "The load goes to the first node; what lies elsewhere it asks the owner for, and its own status counts that."
 )
 LOCK_TEXT = (
-    "Each setting, once more while the profiler records who waits for a lock and how long. Waiting is "
+    "Each setting once more, while the profiler records who waits for a lock and how long. Waiting is "
     "added up over all threads, so it can be more than a second per second."
 )
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
@@ -56,11 +56,15 @@ def outage_table(found: Sequence[Outage]) -> Table:
         cells = [tables.rate(facts.offered_rps(each.step))]
         for which in parts:
             bad, asked = each.failed(which)
-            share = tables.share(bad / asked) if asked else tables.NONE
-            cells += [f"{share} ({tables.count(bad)} of {tables.count(asked)})", tables.latency(each.p99_us(which))]
+            counts = f"({tables.count(bad)} of {tables.count(asked)})"
+            share = f"{tables.share(bad / asked)} {counts}" if asked else tables.NONE
+            cells += [share, tables.latency(each.p99_us(which))]
         rows.append((each.name, *cells, tables.seconds(each.back_s - each.killed_s)))
     heads = (text for part in ("before", "without it", "after") for text in (f"failed {part}", f"p99 {part}"))
-    note = "p99: the median of the seconds' own. Without it: whole seconds between its death and its first response."
+    note = (
+        "p99: the median of the seconds' own. Without it: whole seconds between the node's death and its first "
+        "response. A dash: no whole second was left."
+    )
     head = ("setting", "offered", *heads, "away for")
     return Table("Before, while and after a node is away", head, tuple(rows), note)
 
@@ -114,7 +118,7 @@ def client_lock_section(run: Run, conclusion: Conclusion) -> Section | None:
         )
         for one in found
     )  # fmt: skip
-    head = ("setting", "offered", "waited in a second", "of it, client's lock", "share (95 %)")
+    head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
     table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
     place = cluster.LOCK_ANCHOR
     return Section(place, "The lock around the client", LOCK_TEXT, conclusion.about(place), tables=(table,))

@@ -107,7 +107,7 @@ TEXTS = {
     REQUESTS: (
         "Each start has fresh servers of all treatments, up at once. One schedule offers each request to one of them, "
         "in a balanced random order, so that what disturbs the machine disturbs all alike; a second process of the "
-        "baseline is the control. Throughput is that of a closed loop on each server alone."
+        "baseline is the control. A closed-loop rate is that of each server alone."
     ),
     SLICES: (
         "Each start has fresh servers, up at once. One of them is loaded in closed loop while the others are idle, for "
@@ -130,10 +130,11 @@ RESPONDING = (
 FORMS = {REQUESTS: "by request", SLICES: "by slices", ROUNDS: "by rounds"}
 
 
-def _text(found: Comparison) -> str:
+def _texts(found: Comparison) -> list[str]:
+    """How it was compared, each part once in a report."""
     apart = [RESPONDING] if found.row(BACKGROUND_CPU) else []
-    how = f"a slice of {write.latency(found.slice_s * 1e6)}" if found.slice_s else "a short slice of time"
-    return " ".join([TEXTS[found.form].format(slice=how), *apart, INTERVALS.format(unit=found.unit)])
+    how = f"a slice of {write.given_latency(found.slice_s * 1e6)}" if found.slice_s else "a short slice of time"
+    return [TEXTS[found.form].format(slice=how), *apart, INTERVALS.format(unit=found.unit)]
 
 
 def interleaved_data(found: Comparison) -> pd.DataFrame:
@@ -188,7 +189,7 @@ def interleaved_table(found: Comparison, most: int = 99) -> Table:
 
     Of more than so many rows the primary quantity's and those that differ stand first.
     """
-    head = ("quantity", "baseline", "treatment", "change (95 %)", "verdict", "control", "does nothing")
+    head = ("quantity", "baseline", "treatment", "change (95 %)", "verdict", "control", "reference target")
     controls = {row.quantity.name: row for row in found.control}
     rows = []
     shown = found.rows
@@ -209,15 +210,19 @@ def interleaved_table(found: Comparison, most: int = 99) -> Table:
                 absolute(row.quantity, idle) if idle is not None else write.DASH,
             )
         )
-    note = f"The primary quantity stands first; a change within {write.percent(found.margin)} would not matter."
+    note = f"The primary quantity stands first; a change within {write.given_share(found.margin)} would not matter."
+    if found.reference:
+        note += " The reference target is a server that does nothing, loaded beside the others."
     if len(shown) < len(found.rows):
-        note += f" {write.several(len(found.rows) - len(shown), 'row')} more: see the data of the figure."
+        note += f" {write.several(len(found.rows) - len(shown), 'more row')}: see the data of the figure."
     if write.known(found.between_starts):
         part = write.percent(found.between_starts)
         note += f" Of the variance of the primary quantity {part} lies between starts, the rest between requests."
     if write.known(found.without_stalls):
-        note += f" Without the machine's stalls {write.percent(found.without_stalls)} of the time is left out."
+        note += f" The p99 without the machine's stalls leaves out {write.percent(found.without_stalls)} of the time."
     title = f"{found.name}: {write.several(len(found.starts), found.unit)}"
+    if (most := max((row.starts for row in found.rows), default=0)) < len(found.starts):
+        title += f", a treatment in {write.count(most)} of them"
     return Table(title, head, tuple(rows), note)
 
 
@@ -226,15 +231,14 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     said: set[str] = set()
     for found in comparisons(run):
         if found.rows:
-            text = _text(found)
-            again = text in said
-            said.add(text)
+            fresh = [text for text in _texts(found) if text not in said]
+            said.update(fresh)
             place = anchor(found.name)
             figures = (Shown(place, interleaved_picture(found), interleaved_data(found)),)
             yield Section(
                 f"{place}-section",
                 f"Treatments {FORMS[found.form]}: {found.name}",
-                "" if again else text,
+                " ".join(fresh),
                 conclusion.about(place),
                 figures,
                 tables=(interleaved_table(found, MOST_ROWS),),

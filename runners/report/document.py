@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -46,6 +46,7 @@ MOST_MORE = 3  # findings of a section beside those at the head
 MOST_TEXT = 320  # characters of a check
 MOST_COMMANDS = 6
 EVENT = "cpu"
+EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes"}
 GRAVITY = (Severity.NOTE, Severity.GOOD, Severity.WARNING, Severity.ERROR)
 PROSE = "figures and prose"
 OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
@@ -148,16 +149,16 @@ def _limited(parts: Iterable[Section], most: int) -> list[Section]:
         figures = part.figures[: max(0, most)]
         most -= len(figures)
         cut = replace(part, figures=figures, tables=tuple(map(_short, part.tables)))
-        if figures or cut.tables or cut.graphs or cut.findings or cut.text:
-            kept.append(cut)
+        if figures or cut.tables or cut.graphs or cut.findings or (cut.text and not part.figures):
+            kept.append(cut)  # a text that introduces figures goes with them
     return kept
 
 
 def _short(table: Table) -> Table:
     if len(table.rows) <= MOST_ROWS:
         return table
-    more = write.several(len(table.rows) - MOST_ROWS, "row")
-    note = f"{table.note} {more} more: see conclusions.json and the data of the figures."
+    more = write.several(len(table.rows) - MOST_ROWS, "more row")
+    note = f"{table.note} {more}: see conclusions.json and the data of the figures."
     return replace(table, rows=table.rows[:MOST_ROWS], note=note.strip())
 
 
@@ -214,11 +215,13 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
         picture = timeline(worst, floor=floors.nearest(run.steps, worst))
         shown.append(Shown(Anchor.timeline(worst.workload), picture, timeline_data(worst)))
     if shown:
-        head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU a request", "samples")
+        head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU per request", "samples")
         note = "Response time counts from the intended start of a request."
         if notes:
-            note += f" * p99 not resolved ({write.listed(dict.fromkeys(notes))}): neither a headline nor compared."
-        table = Table("Loads at a steady rate", head, tuple(found), note)
+            note += f" * p99 not resolved ({', or '.join(dict.fromkeys(notes))}): neither a headline nor compared."
+        if any("?" in cell for row in found for cell in row):
+            note += " ? stands for a bound that the load is too short to give."
+        table = Table("Loads at a fixed rate", head, tuple(found), note)
         yield Section("latency", "Latency", figures=tuple(shown), tables=(table,))
 
 
@@ -314,7 +317,7 @@ def _shares(profiled: list[Step]) -> Iterator[Table]:
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
         ]
         note = f"Share of {profile.EVENT_NAMES[event]} with its 95 % interval and the number of samples behind it."
-        yield Table(f"{event}: shares by category", ("category", *heads), tuple(body), note)
+        yield Table(f"{EVENT_TITLES[event]}: shares by category", ("category", *heads), tuple(body), note)
 
 
 def _share(rows: pd.DataFrame, category: str) -> str:
@@ -347,11 +350,11 @@ def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
         )
         for one in conclusion.comparison[:2]
     ]
-    differs = list(dict.fromkeys(text.rstrip(".") for one in conclusion.comparison for text in one.differs))
-    beside = [one for ladder in ladders(run) if (one := beside_published(ladder)) is not None]
-    shown += [replace(one, rows=one.rows[:MOST_BESIDE]) for one in beside[:2]]
+    differs = dict.fromkeys(text for one in conclusion.comparison for text in one.differs)
+    beside = [one for ladder in ladders(run) if (one := beside_published(ladder)) is not None][:2]
+    shown += [replace(one, rows=one.rows[:MOST_BESIDE], note=one.note if one is beside[-1] else "") for one in beside]
     if shown:
-        text = write.sentence(f"What differs: {'; '.join(differs)}") if differs else PUBLISHED_TEXT
+        text = " ".join(differs) or PUBLISHED_TEXT
         yield Section("published", "Published and reproduced", text=text, tables=tuple(shown))
 
 
@@ -362,11 +365,11 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
     if machine:
         what = "virtual machine" if machine.get("virtualised") == "yes" else "machine"
         parts = [f"one {what}", machine.get("cpu_model"), f"{machine.get('cores')} cores", memory, machine.get("os")]
-        text = ", ".join(str(part) for part in parts)
-        yield f"Hardware: {text}, kernel {machine.get('kernel')}; server and generator share it, no network between."
+        text = ", ".join(str(part) for part in [*parts, f"kernel {machine.get('kernel')}"])
+        yield f"Hardware: {text}; server and generator share it, with no network between."
     yield from (check.text for check in conclusion.checks if check.name == "resolution")
     if tools:
-        yield f"Software: {', '.join(f'{name} {text}' for name, text in tools.items() if 'sources' not in name)}."
+        yield f"Software: {', '.join(_version(name, text) for name, text in tools.items() if 'sources' not in name)}."
     if (placed := next((s.record for s in run.steps if s.record.server.cpus), None)) is not None:
         sides = [side.cpus or () for side in (placed.server, placed.generator)]
         server, generator = (write.listed(map(str, cpus)) or "any" for cpus in sides)
@@ -374,7 +377,7 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
     stored = [each for s in run.steps if (each := s.record.store_after.disk_bytes)]
     if stored and machine.get("memory_bytes"):
         most = write.size(float(max(stored)))
-        yield f"Data: at most {most} on disk, of {memory} of memory: reads hit the page cache."
+        yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
     durable = {str(s.record.server.ready.get("durability")) for s in run.steps} - {"None", ""}
     if durable:
         yield f"Durability: {write.listed(sorted(durable))}."
@@ -383,10 +386,23 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
         yield f"Parameters: {', '.join(f'{name} {value}' for name, value in parameters.items())}."
     for finding in once(f for f in conclusion.findings if f.code == "R02"):
         yield f"Not tested: {finding.sentence}"
-    undecided = [each.question.key for each in conclusion.answers if each.answer.verdict == Verdict.INCONCLUSIVE]
+    undecided = [each for each in conclusion.answers if each.answer.verdict == Verdict.INCONCLUSIVE]
     if undecided:
-        yield f"Not decided by this run: {write.listed(undecided)}."
+        yield f"Not decided by this run: {_asked(undecided, conclusion)}."
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
+
+
+def _version(name: str, text: object) -> str:
+    """A tool with its version as a reader writes it: wrk 4.1.0, though it prints its name and its copyright too."""
+    told = str(text).partition(" [")[0]
+    first, _, rest = told.partition(" ")
+    return f"{name} {rest if rest and name.startswith(first) else told}"
+
+
+def _asked(chosen: Sequence[Answered], conclusion: Conclusion) -> str:
+    """Questions by their numbers in the report: question 2, questions 1 and 3."""
+    numbers = [str(place) for place, each in enumerate(conclusion.answers, 1) if each in chosen]
+    return f"question{'s' if len(numbers) > 1 else ''} {write.listed(numbers)}"
 
 
 def _commands(run: Run) -> Iterator[tuple[str, str]]:
@@ -410,20 +426,35 @@ def _wrong(checks: Iterable[Check], conclusion: Conclusion) -> Iterator[tuple[Ch
     """Checks that failed, each with the questions that they touch."""
     for check in checks:
         if check.ok is False:
-            text = check.text if len(check.text) <= MOST_TEXT else check.text[:MOST_TEXT].rpartition(" ")[0] + " …"
             touched = [
-                each.question.key
+                each
                 for each in conclusion.answers
                 if each.answer.finding is not None and set(each.answer.finding.steps) & set(check.steps)
             ]
             alone = check.steps or check.name == PROSE
-            yield replace(check, text=text), write.listed(touched) or ("none alone" if alone else "all")
+            which = "no answer by itself" if alone else "all answers"
+            if touched:
+                which = f"the answer{'s' if len(touched) > 1 else ''} to {_asked(touched, conclusion)}"
+            yield replace(check, name=_named(check), text=_cut(check.text)), which
+
+
+def _named(check: Check) -> str:
+    """A check as a reader names it: starts of put-compared."""
+    return check.name.replace(", ", " of ")
+
+
+def _cut(text: str) -> str:
+    """A long text up to a sentence, else to a word, that still fits."""
+    if len(text) <= MOST_TEXT:
+        return text
+    whole, end, _ = text[:MOST_TEXT].rpartition(". ")
+    return f"{whole}. …" if end else f"{text[:MOST_TEXT].rpartition(' ')[0]} …"
 
 
 def _well(checks: Iterable[Check]) -> str:
     """The checks that passed, in one line."""
-    names = dict.fromkeys(check.name.rpartition(", ")[2] for check in checks if check.ok)
-    unknown = [check.name for check in checks if check.ok is None and check.text != NOTHING_TO_LOOK_AT]
+    names = dict.fromkeys(_named(check) for check in checks if check.ok)
+    unknown = [_named(check) for check in checks if check.ok is None and check.text != NOTHING_TO_LOOK_AT]
     text = f"Passed: {', '.join(names)}" if names else "No check passed"
     return write.sentence(text + (f". Not known: {', '.join(unknown)}" if unknown else ""))
 

@@ -15,7 +15,15 @@ from runners.analysis import facts, floors
 from runners.analysis.knee import Answer, Kind
 from runners.analysis.meets import Met, Outcome
 from runners.claims import climbing, rate_steps
-from runners.claims.climbing import MOST_IN_ANSWER, Ladder, asked, ladders, rate_interval, rounded_rate
+from runners.claims.climbing import (
+    MOST_IN_ANSWER,
+    Ladder,
+    asked,
+    ladders,
+    rate_interval,
+    rounded_rate,
+    searched_together,
+)
 from runners.claims.conclusion import Conclusion
 from runners.claims.executions import Knee, anchor, knees
 from runners.claims.rate_steps import taken_at
@@ -40,9 +48,9 @@ def title(ladder: Ladder) -> str:
         if not any(point.counts for point in ladder.points):
             return f"{ladder.title}: nothing is known, the generator was late or the loads failed"
         met, missed = ladder.outcomes
-        verb = "meets the objective at" if ladder.objective else "holds"
+        verb = "meets the objective at" if ladder.objective else "achieves"
         if met and missed and missed[0] < met[-1]:
-            return f"{ladder.title}: {verb} {len(met)} of {len(met) + len(missed)} rates, not in their order"
+            return f"{ladder.title}: {verb} {len(met)} of {len(met) + len(missed)} rates, not {tables.rate(missed[0])}"
         return f"{ladder.title}: {verb} {tables.rate(met[-1]) if met else 'none of the rates'}"
     if answer.kind == Kind.FOUND:
         return f"{ladder.title}: knee at {climbing.rate_interval(answer)}"
@@ -97,7 +105,7 @@ def ladder(found: Ladder, published: Sequence[Output] = (), floor: Step | None =
         _knee(axes, found.answer, axes is above)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
         axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: _minor(value, high / low)))
-    below.set_xlabel("offered rate (requests a second)")
+    below.set_xlabel("offered rate (requests per second)")
     line = floor_lines(above, floor, ())
     handles = [*above.get_legend_handles_labels()[0], *([line] if line else [])]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=8)
@@ -208,11 +216,11 @@ def _knee(axes: Axes, answer: Answer | None, legend: bool) -> None:
         axes.axvspan(answer.ceiling_rps, right, facecolor="none", edgecolor=style.GRID, hatch="///", label=label)
 
 
-HEAD = ("", "knee (95 %)", "interval wide, asked", "missed just above", "probes that tell", "generator", "fixed rates")
+HEAD = ("", "knee (95 %)", "interval (wanted)", "missed just above", "probes judged", "generator", "fixed rates")
 NOTE = (
-    "Missed just above: what the probes missed that were not far above the knee, and of several in how many. Where the "
-    "generator was late and the objective was met all the same, the latencies are upper bounds; where it was missed, "
-    "the probe says nothing. Fixed rates: the rate steps offered beside a search. Names and rates lead to the figures."
+    "Interval: its width, and the one that was wanted. Missed just above: what the probes just above the knee missed, "
+    "and how many of them. Where the generator was late and the objective was met all the same, the latencies are "
+    "upper bounds; where it was missed, the probe says nothing. Fixed rates: the rate steps offered beside a search."
 )
 
 
@@ -239,7 +247,7 @@ def _caption(found: Sequence[Ladder]) -> str:
     if len(over) == 1:
         text += f" on {write.connections(over.pop())}"
     objectives = dict.fromkeys(asked(ladder.objective) for ladder in found if ladder.objective)
-    return f"{text}; asked for: {next(iter(objectives))}" if len(objectives) == 1 else text
+    return f"{text}; objective: {next(iter(objectives))}" if len(objectives) == 1 else text
 
 
 def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
@@ -279,7 +287,7 @@ def _width(ladder: Ladder) -> str:
     answer, search = ladder.answer, ladder.search
     if answer is None or search is None or answer.kind != Kind.FOUND:
         return tables.NONE
-    return f"{tables.share(answer.width)}, {tables.share(search.precision)}"
+    return f"{tables.share(answer.width)} ({write.given_share(search.precision)})"
 
 
 def _missed(ladder: Ladder) -> str:
@@ -287,8 +295,11 @@ def _missed(ladder: Ladder) -> str:
     if not near:
         return tables.NONE
     if near == 1:
-        return ", ".join(kinds)
-    return ", ".join(f"{kind} in {tables.count(n)} of {tables.count(near)}" for kind, n in kinds.most_common())
+        return ", ".join(map(climbing.part_of, kinds))
+    parts = (
+        f"{climbing.part_of(kind)} in {tables.count(n)} of {tables.count(near)}" for kind, n in kinds.most_common()
+    )
+    return ", ".join(parts)
 
 
 def _judging(ladder: Ladder) -> str:
@@ -311,12 +322,12 @@ def _rates(ladder: Ladder) -> str:
     if not met and not missed:
         return "nothing is known"
     if not met:
-        return f"none of {tables.count(len(missed))}"
+        return f"none of {tables.count(len(missed))}" if len(missed) > 1 else f"not {tables.rate(missed[0])}"
     if not missed:
         return f"all up to {tables.rate(met[-1])}"
     if missed[0] > met[-1]:
         return f"{tables.rate(met[-1])}, not {tables.rate(missed[0])}"
-    return f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not in their order"
+    return f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
 
 
 def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
@@ -341,10 +352,9 @@ def _figure(found: Ladder, floor: Step | None) -> Shown:
     return Shown(found.anchor, ladder(found, outputs, floor), data(found))
 
 
-KNEES_TEXT = (
-    "Each {what} has its own search for the knee, on a server of its own. Points are the middle of what the probes "
-    "leave possible, bars their 95 % interval."
-)
+KNEES_TEXT = "{search}. Points are the estimates of the knees, bars their 95 % intervals."
+TOGETHER = "One search finds the knees of all {what}s under a load, by slices in random order, each on its own server"
+APART = "Each {what} has its own search for the knee, on a server of its own"
 
 
 def knee_data(found: Sequence[Knee]) -> pd.DataFrame:
@@ -388,7 +398,9 @@ def knee_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     about = conclusion.about(*anchors)
     engines = {knee.ladder.steps[0].engine for each in found.values() for knee in each}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
-    yield Section("knees", heading, text=KNEES_TEXT.format(what=what), findings=about, figures=tuple(figures))
+    paired = all(searched_together(each[0].ladder, knee.ladder) for each in found.values() for knee in each)
+    text = KNEES_TEXT.format(search=(TOGETHER if paired else APART).format(what=what))
+    yield Section("knees", heading, text=text, findings=about, figures=tuple(figures))
 
 
 PUBLISHED_TEXT = "Absolute figures of two machines can't be compared; the shape around the knee can."
@@ -409,9 +421,9 @@ def beside_published(ladder: Ladder) -> Table | None:
     if not rows:
         return None
     there = ("published achieved", "published p50 or mean", "published p99")
-    here = (f"of the {ladder.base.what} here", "achieved here", "p50 here", "p99 here")
+    here = (f"of the {ladder.base.named} here", "achieved here", "p50 here", "p99 here")
     note = (
-        "A dash: not published, or not offered here, because it lies too far beyond what this machine carries, or "
+        "A dash: not published, or not offered here, because it lies too far beyond the knee on this machine, or "
         "because this size has no time for it."
     )
     return Table(f"{ladder.title}", ("output", "rate", *there, *here), tuple(rows), note)

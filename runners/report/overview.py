@@ -1,4 +1,4 @@
-"""Draw the two figures that come first: throughput against p99, and CPU time a request by category."""
+"""Draw the two figures that come first: throughput against p99, and CPU time per request by category."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_minor_locator(FixedLocator([]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
-    axes.set_xlabel("throughput (requests a second)")
+    axes.set_xlabel("throughput (requests per second)")
     axes.set_ylabel("p99 of the response time (log)")
     handles = [_key(colours[name], "o", style.engine_name(name)) for name in treatments]
     if len(workloads) > 1:
@@ -118,7 +118,7 @@ def throughput(run: Run, rows: pd.DataFrame) -> style.Picture:
         handles.append(Line2D([], [], color=style.INK, linestyle=(0, (5, 3)), label="objective"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(6, len(handles)), fontsize=8)
     several = len(treatments)
-    heading = f"Throughput against p99, a point a round: {several} treatment{'' if several == 1 else 's'}"
+    heading = f"Throughput against p99, a point per load: {several} treatment{'' if several == 1 else 's'}"
     return figure.headed(heading, f"{heading}. {write_names(treatments)}.")
 
 
@@ -132,7 +132,7 @@ def write_names(names: Sequence[str]) -> str:
     return ", ".join(style.engine_name(name) for name in names)
 
 
-#: A bar: its name, CPU time a request in microseconds, and the shares of it by category.
+#: A bar: its name, CPU time per request in microseconds, and the shares of it by category.
 Bar = tuple[str, float, pd.DataFrame]
 
 
@@ -168,12 +168,12 @@ def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
 
 
 def by_rate(steps: Sequence[Step], workload: str) -> style.Picture:
-    """Draw CPU time a request of a workload's profiled rate steps, a bar a rate."""
+    """Draw CPU time per request of a workload's profiled rate steps, a bar a rate."""
     chosen = sorted((step for step in steps if step.workload == workload), key=_rate)
     found = [bar for step in chosen if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
     if not found:
         return style.empty("no cpu samples")
-    return cpu(found, f"{style.plain(workload.upper(), 12)}: CPU time a request by rate")
+    return cpu(found, f"{style.plain(workload.upper(), 12)}: CPU time per request by rate")
 
 
 def _rate(step: Step) -> float:
@@ -182,13 +182,13 @@ def _rate(step: Step) -> float:
 
 
 def cpu_us(step: Step) -> float:
-    """CPU time of the server a request, in microseconds; NaN where it was not recorded."""
+    """CPU time of the server per request, in microseconds; NaN where it was not recorded."""
     return of_step(step)["cpu_us"]
 
 
 @style.styled
-def cpu(found: Sequence[Bar], heading: str = "CPU time a request, by what it is spent on") -> style.Picture:
-    """Draw CPU time a request as stacked bars."""
+def cpu(found: Sequence[Bar], heading: str = "CPU time per request, by what it is spent on") -> style.Picture:
+    """Draw CPU time per request as stacked bars."""
     figure = style.Picture(8.4, 1.7 + 0.42 * len(found))
     axes = figure.add_subplot()
     seen: dict[str, float] = {}
@@ -204,7 +204,7 @@ def cpu(found: Sequence[Bar], heading: str = "CPU time a request, by what it is 
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_xlim(0, max(used for _, used, _ in found) * 1.14)
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel("CPU time of the server a request (microseconds)")
+    axes.set_xlabel("CPU time of the server per request (microseconds)")
     ordered = sorted(seen, key=lambda name: -seen[name])
     handles = [Patch(color=style.category_colour(name), label=style.plain(name, 20)) for name in ordered]
     figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=7.5)

@@ -26,7 +26,7 @@ from runners.readers.reading import archived_content, read_run
 from runners.readers.run import Run
 from runners.readers.severity import Severity
 from runners.report.report import IN_README
-from runners.storage.archive import write_archive
+from runners.storage.archive import copy_archive, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
 
 
@@ -57,7 +57,8 @@ def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Pat
     """Archive a complete run as data/reference/<experiment>, with its report, to be committed.
 
     What lay there is replaced. What frames were made from is left out: recordings, logs, HTML flame graphs, and
-    report.html, which `lab report` makes again. Raises StoreError when the run was not completed.
+    report.html, which `lab report` makes again. Of an archive nothing but the report is made anew. Raises StoreError
+    when the run was not completed.
     """
     manifest = folder.manifest()
     if manifest["status"] != "complete":
@@ -67,8 +68,11 @@ def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Pat
     target = root / str(manifest["experiment"])
     fresh = RunFolder(root / ".new" / target.name)
     shutil.rmtree(fresh.path.parent, ignore_errors=True)
-    write_archive(fresh.path, map(archived_content, read_run(folder).steps))
-    fresh.write_manifest(manifest)
+    if folder.archived:
+        copy_archive(folder.path, fresh.path)
+    else:
+        write_archive(fresh.path, map(archived_content, read_run(folder).steps))
+        fresh.write_manifest(manifest)
     write_report(fresh, questions, with_html=False)
     shutil.rmtree(target, ignore_errors=True)
     fresh.path.replace(target)

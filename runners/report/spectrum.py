@@ -231,5 +231,5 @@ def spectrum(
         note = f"faint after |: fewer than {FEW} samples beyond"
         axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
     figure.legend(loc="outside lower center", ncols=3 if len(everything) in (3, 5, 6) else 4)
-    names = ", ".join(line.label for line in everything)
+    names = "; ".join(line.label for line in everything)
     return figure.headed(heading, f"Latency by percentile. {heading}. Curves: {names}.")

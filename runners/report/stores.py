@@ -25,7 +25,7 @@ MEMORY_TEXT = (
     "Memory of the process by kind, the most after any of its steps. Its own holds heap, code and what a store takes "
     "outside the heap; mapped files the kernel may take back."
 )
-TABLE_TEXT = "The gain is how far the knee lies above or below, from the least to the most that both searches leave."
+TABLE_TEXT = "The gain is how far the knee lies above or below, with its 95 % interval."
 MB = 1e6
 
 
@@ -51,7 +51,7 @@ def amplification(found: Sequence[Store]) -> style.Picture:
         ("room on the disk, for each live byte", style.ORANGE, [s.room for s in kept]),
     )
     marks = [("the least there can be", 1.0, style.INK, "-")]
-    return style.bars([store.name for store in kept], series, times, "bytes a byte", heading, marks)
+    return style.bars([store.name for store in kept], series, times, "bytes per byte", heading, marks)
 
 
 def memory(found: Sequence[Store]) -> style.Picture:
@@ -85,7 +85,7 @@ def table(found: Sequence[Store]) -> Table:
         )
         for store in found
     )
-    head = ("store", "PUT", "GET", "written for a byte", "room for a byte", "memory of its own", "verdict")
+    head = ("store", "PUT knee", "GET knee", "written per byte", "room per byte", "memory of its own", "verdict")
     note = (
         f"Gains are against {against.name}. A dash: a store without files, a knee that was not found, or nothing that "
         "tells."

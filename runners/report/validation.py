@@ -115,15 +115,17 @@ def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
             floor = by_place.get((tool, connections, rate))
             cost = floor.cpu_s_a_million() if floor else None
             cells.append(
-                tables.NONE if cost is None else f"{cost.value:.3g} ({cost.low:.3g}{write.DASH}{cost.high:.3g})"
+                tables.NONE
+                if cost is None
+                else f"{write.number(cost.value)} ({write.number(cost.low)}{write.DASH}{write.number(cost.high)})"
             )
         rows.append(tuple(cells))
     note = (
-        "Processor seconds, user and system, for a million requests; the median over the rounds with its interval. "
+        "Seconds of CPU time, user and system; the median over the rounds with its interval. "
         "Ours and the simplest clients count the recorded window; of wrk2 and wrk it is the whole process over all of "
         "its requests."
     )
-    table = Table("Processor time a million requests", tuple(head), tuple(rows), note)
+    table = Table("CPU seconds per million requests", tuple(head), tuple(rows), note)
     return Section(claims.CPU, "What a generator costs", "", conclusion.about(claims.CPU), (), (table,))
 
 

@@ -11,6 +11,7 @@ A step of an archive is a `StepFolder` whose frames and console come from these 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -130,6 +131,13 @@ def write_archive(run: Path, steps: Iterable[Content]) -> None:
         _write(frame_file(run, name), name, pd.concat(parts, ignore_index=True))
     lines = (json.dumps(step.meta, ensure_ascii=False, separators=(",", ":")) for step in kept)
     steps_jsonl(run).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def copy_archive(run: Path, target: Path) -> None:
+    """Copy the manifest and the steps of an archive byte for byte into a folder that is not there yet."""
+    shutil.copytree(run / "steps", target / "steps")
+    for path in (steps_jsonl(run), run / "manifest.json"):
+        shutil.copyfile(path, target / path.name)
 
 
 @lru_cache(maxsize=4)

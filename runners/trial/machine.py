@@ -114,14 +114,15 @@ def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
 
 def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
     """Warnings about today: what may spoil a measurement, and what cures it."""
+    busy = f"{machine['busy_share'] * 100:.0f}\u00a0%"
     seen = (
         (
             machine["busy_share"] > BUSY_LIMIT,
-            *("M-BUSY", f"other work uses {machine['busy_share']:.0%} of the cores", "end it and run again"),
+            *("M-BUSY", f"other work uses {busy} of the cores", "end it and run again"),
         ),
         (
             machine["steal_share"] > STEAL_LIMIT,
-            *("M-STEAL", f"the hypervisor takes {machine['steal_share']:.1%} of the cores' time"),
+            *("M-STEAL", f"the hypervisor takes {machine['steal_share'] * 100:.1f}\u00a0% of the cores' time"),
             "run when the host is quiet, or on hardware of your own",
         ),
         (

@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 from runners.analysis import tail_attribution
+from runners.analysis.causes import MACHINE, SEVERAL, explains
 from runners.claims.answer import engines_apart
 from runners.claims.between import compared
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import RULES, Conclusion
+from runners.claims.next_steps import REMEDIES
 from runners.claims.profile import Pair, cost
 from runners.claims.profile import _measured as measured
 from runners.readers.columns import frame
@@ -79,6 +81,12 @@ def test_a_p99_that_the_machine_did_not_make_is_compared(tmp_path: Path, cause: 
     assert not sentences(found, "W05") and "explains" not in found.answer
     (told,) = sentences(found, "L02")
     assert "the p99 of RocksDB PUT is lower than that of LSM PUT" in told
+
+
+def test_causes_agree_with_their_verb() -> None:
+    assert explains("CPU steal") == "CPU steal explains"
+    assert explains("stalls of the machine") == "stalls of the machine explain"
+    assert set(SEVERAL) <= {*REMEDIES, *MACHINE}
 
 
 def test_steal_beyond_the_percentile_does_not_make_it(tmp_path: Path) -> None:

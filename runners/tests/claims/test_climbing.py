@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,12 @@ def test_a_knee_is_told_with_its_interval_and_what_is_missed_above(tmp_path: Pat
     assert ladder.answer.low_rps <= 2_020 <= ladder.answer.high_rps
     conclusion = conclude(run, {})
     found = {finding.code: finding for finding in conclusion.findings}
-    assert "keeps p99 within 10.0" in found["K01"].sentence and "up to" in conclusion.answer
-    assert "achieved" in found["K02"].sentence
+    limits = "(p99 within 10\u00a0ms, 99\u00a0% of the rate, no errors)"
+    assert f"meets the objective {limits} up to" in found["K01"].sentence and "up to" in conclusion.answer
+    assert re.fullmatch(
+        r"Of the (\d) probes just above the knee of LSM PUT that missed the objective, .*\1 missed the rate.*\.",
+        found["K02"].sentence,
+    )
     assert not {"A01", "A03", "A04"} & set(found)
     assert [check.name for check in conclusion.checks if "No step" in check.text] == []
 
@@ -44,7 +49,25 @@ def test_a_late_generator_is_named_and_its_probes_are_not_the_servers(tmp_path: 
     assert ladder.answer is not None and ladder.answer.ceiling_rps == 1_900
     assert [point.counts for point in ladder.points] == [True, True, False, False]
     found = {finding.code: finding for finding in conclude(run, {}).findings}
-    assert "2 of 4" in found["K03"].sentence
+    assert found["K03"].sentence.startswith("In 2 of 4 probes of LSM PUT, from 1\u202f900/s on, the generator did not")
+
+
+def test_a_rate_is_advised_by_the_bound_of_the_knee_that_it_is_a_share_of(tmp_path: Path) -> None:
+    run = read_run(make_ladder(tmp_path, RATES))
+    (ladder,) = ladders(run)
+    (advice,) = (finding for finding in conclude(run, {}).next_steps if finding.code == "K06")
+    assert ladder.answer is not None and advice.evidence["knee_low_rps"] == ladder.answer.low_rps
+    assert advice.sentence.endswith("/s, 50\u00a0% of its knee's lower bound.")
+
+
+def test_rates_at_shares_of_a_knee_that_was_not_found_are_said_to_be_of_a_bound(tmp_path: Path) -> None:
+    base = {"what": "knee", "rps": 2_000.0}
+    for name, about, said in (("a", {**base, "knee": [2e3, 1.9e3, 2.1e3]}, "knee"), ("b", base, "bound of the knee")):
+        folder = make_ladder(
+            tmp_path / name, (800.0, 1_400.0), searched=False, base=about, published=("report-4/put-20000",)
+        )
+        (told,) = (each for each in conclude(read_run(folder), {}).findings if each.code == "R02")
+        assert f"1.3 times the {said} of LSM PUT" in told.sentence and told.sentence.startswith("20\u202f000/s of")
 
 
 def test_what_is_met_although_the_generator_was_late_is_met_and_its_latency_a_bound(tmp_path: Path) -> None:
@@ -55,7 +78,7 @@ def test_what_is_met_although_the_generator_was_late_is_met_and_its_latency_a_bo
     assert [point.met.late for point in ladder.points] == [False, True, False, False]
     assert ladder.answer is not None and ladder.answer.kind == Kind.FOUND and ladder.search is not None
     conclusion = conclude(run, {})
-    assert [check.text for check in conclusion.checks if "1 of them by a bound" in check.text]
+    assert [check.text for check in conclusion.checks if "1 of them a bound only" in check.text]
     assert "K03" not in {finding.code for finding in conclusion.findings}
     render(run, conclusion, {})
     assert "upper bounds" in run.folder.report_md.read_text()
@@ -93,7 +116,8 @@ def test_a_rate_that_is_missed_by_more_than_lateness_explains_is_missed_by_the_s
 def test_a_ladder_of_silent_rate_steps_claims_nothing_of_its_server(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (800.0, 1_400.0), searched=False, base=BASE, late=(800.0, 1_400.0)))
     (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
-    assert "nothing is known of the 2 rates offered" in told.sentence and "did not keep up" in told.sentence
+    assert told.sentence.startswith("Nothing is known of LSM PUT on 64 connections at the 2 rates offered: ")
+    assert "did not keep up" in told.sentence
     assert "nothing is known" in title(ladders(run)[0])
 
 
@@ -103,7 +127,7 @@ def test_many_ladders_share_their_checks_and_the_silent_one_is_named(tmp_path: P
         make_ladder(tmp_path, (800.0, 1_400.0), name=f"put-{name}", subject=name, into=folder)
     make_ladder(tmp_path, (800.0,), name="put-d", subject="d", into=folder, late=(800.0,))
     checks = {check.name: check for check in conclude(read_run(folder), {}).checks}
-    assert "6 of 7 are evidence" in checks["probes of 4 ladders"].text and checks["probes of 4 ladders"].ok is False
+    assert "6 of 7 tell something" in checks["probes of 4 ladders"].text and checks["probes of 4 ladders"].ok is False
     assert "nothing at all is known of d PUT" in checks["probes of 4 ladders"].text
     assert checks["samples of the probes"].ok is not None
     assert not [name for name in checks if name.startswith(("probes, ", "samples, "))]
@@ -114,7 +138,7 @@ def test_fixed_rates_say_which_are_carried(tmp_path: Path) -> None:
     (ladder,) = ladders(run)
     assert ladder.answer is None
     conclusion = conclude(run, {})
-    assert conclusion.answer.endswith("carries 2\u202f000/s and falls short of 3\u202f000/s.")
+    assert conclusion.answer.endswith("achieves 2\u202f000/s, not 3\u202f000/s.")
 
 
 def test_a_ladder_that_misses_a_rate_below_one_that_it_meets_claims_neither(tmp_path: Path) -> None:
@@ -126,14 +150,14 @@ def test_a_ladder_that_misses_a_rate_below_one_that_it_meets_claims_neither(tmp_
     run = dataclasses.replace(run, steps=tuple(steps))
     (ladder,) = ladders(run)
     assert ladder.outcomes == ([1_000.0, 2_000.0], [1_500.0])
-    assert title(ladder).endswith("holds 2 of 3 rates, not in their order")
-    assert conclude(run, {}).answer.endswith("carries 2 of 3 rates, not in their order.")
+    assert title(ladder).endswith("achieves 2 of 3 rates, not 1\u202f500/s")
+    assert conclude(run, {}).answer.endswith("achieves 2 of 3 rates; the lowest that it missed is 1\u202f500/s.")
 
 
 def test_the_one_rate_that_was_offered_and_missed_is_told_as_one(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (3_000.0,), searched=False))
     (told,) = (finding for finding in conclude(run, {}).findings if finding.code == "K05")
-    assert "does not carry the one rate that tells something" in told.sentence
+    assert told.sentence.endswith("does not achieve 3\u202f000/s, the one rate that can be judged.")
     assert told.evidence["rates"] == 1
 
 

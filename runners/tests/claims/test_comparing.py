@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
-from runners.analysis.interleaved import comparisons
+from runners.analysis.interleaved import QUANTITIES, comparisons
+from runners.analysis.quantities import Row, absolute, signed
 from runners.analysis.treatments import Verdict
-from runners.claims.interleaved import analyse
+from runners.claims.interleaved import _counted as counted
+from runners.claims.interleaved import analyse, answer_of
 from runners.design.session import SOLO
+from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.tests.report import steps
 
@@ -26,6 +31,65 @@ def _run(folder: Path, b_us: float, names: tuple[str, str] = ("one", "two")) -> 
     return steps.run(folder, [_repeat(folder, n, side, medians[side], names) for n in range(1, 7) for side in medians])
 
 
+def row(quantity: str, verdict: Verdict, ratio: float = 1.5, treatment: str = "new") -> Row:
+    return Row(
+        QUANTITIES[quantity], "old", treatment, ratio, 0.9 * ratio, 1.1 * ratio, verdict, 100.0, 100.0 * ratio, 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("quantity", "verdict", "text"),
+    [
+        ("p50_us", Verdict.HIGHER, "new is slower than old in p50: "),
+        ("p50_us", Verdict.LOWER, "new is faster than old in p50: "),
+        ("closed_loop_rps", Verdict.HIGHER, "new has a higher closed-loop rate than old: "),
+        ("cpu_us", Verdict.LOWER, "new takes less CPU per request than old: "),
+        ("background_cpu_us", Verdict.HIGHER, "new takes more CPU per request in background threads than old: "),
+        ("allocated_bytes", Verdict.LOWER, "new allocates fewer bytes per request than old: "),
+        ("read_write_calls", Verdict.HIGHER, "new makes more calls to read or write per request than old: "),
+        ("rss_bytes", Verdict.HIGHER, "new takes more memory than old: "),
+        ("cpu_us", Verdict.SAME, "new and old are the same in CPU per request within 3\u00a0%: "),
+        ("p90_us", Verdict.INCONCLUSIVE, "it is inconclusive whether new and old differ in p90: "),
+    ],
+)
+def test_a_row_is_told_by_a_verb_of_its_quantity_and_may_follow_a_colon(
+    quantity: str, verdict: Verdict, text: str
+) -> None:
+    assert row(quantity, verdict).sentence(0.03, "start").startswith(text)
+
+
+def test_every_quantity_that_is_no_time_has_its_verb() -> None:
+    for quantity in QUANTITIES.values():
+        latency = quantity.unit == "us" and "cpu" not in quantity.name
+        assert bool(quantity.higher) == bool(quantity.lower) != latency, quantity.name
+
+
+def test_many_treatments_are_told_by_the_quantity_that_they_gain_in() -> None:
+    rows = [
+        row("closed_loop_rps", Verdict.HIGHER, treatment="a"), row("closed_loop_rps", Verdict.HIGHER, treatment="b"),
+        row("cpu_us", Verdict.LOWER, 0.5, "c"), row("closed_loop_rps", Verdict.LOWER, 0.5, "d"),
+        row("cpu_us", Verdict.SAME, 1.0, "e"), row("cpu_us", Verdict.INCONCLUSIVE, 1.0, "f"),
+    ]  # fmt: skip
+    text = counted(rows).replace("\u00a0", " ")
+    assert text.startswith("Gains in closed-loop rate: a +50.0 % (+35.0 % to +65.0 %) and b +50.0 % ")
+    assert "Gains in CPU per request: c \u221250.0 %" in text and "Losses in closed-loop rate: d \u221250.0 %" in text
+    assert text.endswith(" Of 6 treatments 1 is the same as the baseline and 1 is inconclusive.")
+
+
+def test_numbers_are_written_without_an_exponent_and_zero_without_a_sign() -> None:
+    counts = QUANTITIES["read_write_calls"]
+    assert [absolute(counts, value) for value in (1.12e-05, 1.8, 0.0)] == ["0.0000112", "1.80", "0"]
+    assert [signed(value) for value in (-0.00001, 0.00001, -0.001)] == [
+        "0.00\u00a0%",
+        "0.00\u00a0%",
+        "\u22120.10\u00a0%",
+    ]
+    assert (write.given_share(0.99), write.given_share(0.025)) == ("99\u00a0%", "2.5\u00a0%")
+    assert (write.given_latency(10_000), write.given_latency(2.5e6)) == ("10\u00a0ms", "2.5\u00a0s")
+    spans = [write.span(ends, write.percent) for ends in ((0.3333, 0.33331), (0.3, 0.4), ())]
+    assert spans == ["33.3\u00a0%", "30.0\u00a0% to 40.0\u00a0%", write.UNKNOWN]
+
+
 def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
     run = _run(tmp_path, b_us=90.0)
     assert {step.kind for step in run.steps} == {SOLO}
@@ -35,6 +99,8 @@ def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
     assert found.row("p99_us") is not None
     claims = analyse(run)
     assert claims is not None and "p50" in claims.answer and "slower" in claims.answer
+    answer = answer_of(next(each for each in claims.findings if each.evidence["quantity"] == "p50_us"))
+    assert re.search(r", two \d\S*\sus against one \d\S*\sus$", answer.effect), "each value says whose it is"
 
 
 def test_a_setting_against_itself_is_told_apart_by_its_side(tmp_path: Path) -> None:

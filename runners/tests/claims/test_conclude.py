@@ -20,8 +20,28 @@ from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
 from runners.storage.schema import OtherProcess
 from runners.tests.fixtures.fake_run import make_run
+from runners.tests.fixtures.references import KEPT
+from runners.tests.fixtures.references import concluded as of_reference
+from runners.tests.tiers import in_short
 
 LATENCY = re.compile(r"\d\s?(us|ms)\b")
+#: What no sentence of a report holds.
+ODD = {
+    "a capital after a colon": re.compile(r": (?:It|Its|The|This|A|An|In|Of|No|Whether) "),
+    "two brackets in a row": re.compile(r"\)\s\("),
+    "an exponent": re.compile(r"\d[eE][-+]?\d"),
+    "a zero with a sign": re.compile(r"[+\u2212]0(?:\.0+)?(?![\d.])"),
+    "one of several": re.compile(
+        r"(?<![\d.,\u202f])1 (?:start|round|load|second|probe|rate|sample|stall|response|error|output|ladder|thing)s\b"
+    ),
+    "an interval of one value": re.compile(r"(?<![\d.\u2212])([\d.\u202f]+\s(?:us|ms|s|%)) to \1(?![\d/])"),
+    "a verb that disagrees": re.compile(r"(?i)stalls of the machine explains|processes explains|1 \w+ are\b"),
+    "a rate without per": re.compile(
+        r"(?:requests|time|bytes|ACKs|segments|CPU|samples) an? (?:second|request|byte|round)"
+    ),
+    "a word that the glossary replaces": re.compile(r"\b(?:carry|carries|holds \d[\d\u202f]*/s)"),
+    "punctuation that repeats": re.compile(r"\.\.|;\s*;|,\s*,|\s[,;.]|\(\)|:\s*[.;]"),
+}
 
 
 def concluded(folder: RunFolder) -> Conclusion:
@@ -57,10 +77,20 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Conclusion:
 
 def test_the_answer_comes_first_with_p99_and_its_interval(complete: Conclusion) -> None:
     assert complete.title == "One connection, RocksDB"
-    assert re.match(r"RocksDB: PUT holds 12\s600/s with p99 \d+\sus \(\d+\u2013\d+\); GET holds", complete.answer)
-    assert "LSM: PUT holds" in complete.answer
+    assert re.match(r"RocksDB: PUT achieves 12\s600/s with p99 \d+\sus \(\d+\u2013\d+\); GET achieves", complete.answer)
+    assert "LSM: PUT achieves" in complete.answer
     assert [finding.code for finding in complete.findings[:4]] == ["A01"] * 4
     assert complete.highlights[0].code == "M01"
+
+
+def test_a_load_that_a_complete_run_never_planned_is_not_missed(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, duration_s=2, engines=("lsm",))
+    folder.update_manifest(parameters={"engines": "lsm,other-store"})
+    conclusion = concluded(folder)
+    assert not of(conclusion, "A04") and "other-store" not in conclusion.answer
+    folder.update_manifest(status="interrupted")
+    missed = of(concluded(folder), "A04")
+    assert missed and "Other-store: PUT was not measured" in concluded(folder).answer
 
 
 def test_what_a_complete_run_tells(complete: Conclusion) -> None:
@@ -124,6 +154,17 @@ def test_sends_that_the_generator_held_back_are_told(tmp_path: Path) -> None:
     assert kept_up.count("its sends") == 1, "the floor, which held nothing back, is told apart"
 
 
+def test_one_reason_is_given_once_with_all_loads_that_it_holds_for(tmp_path: Path) -> None:
+    conclusion = concluded(make_run(tmp_path, died=("get-rocksdb", "get-lsm")))
+    (run,) = [each.text for each in conclusion.checks if each.name == "run"]
+    assert run.count("server died") == 1 and "RocksDB GET and LSM GET: server died" in run
+
+
+def test_a_check_has_a_sentence_for_each_load_that_is_told_apart(complete: Conclusion) -> None:
+    (held,) = [each.text for each in complete.checks if each.name == "errors"]
+    assert re.fullmatch(r"RocksDB PUT.*: none\. LSM GET.*: 3 responses 404\.", held)
+
+
 def test_the_planted_pauses_explain_the_tail(complete: Conclusion) -> None:
     explained = of(complete, "W04")
     assert len(explained) == 4
@@ -155,7 +196,42 @@ def test_published_and_reproduced_stand_side_by_side(complete: Conclusion) -> No
     assert rows["generator"] == ("wrk2", "truepace", "truepace")
     assert all(len(values) == 3 for values in rows.values())
     assert any("25\u202f000/s" in text for text in put.differs)
+    assert "The generator is truepace; the published one is wrk2." in put.differs
+    assert all(re.fullmatch(r"(?:The|A) .*[a-z0-9]\.", text) for text in put.differs)
     assert {row.name for row in put.rows} >= {"offered rate", "p50", "p90", "p99", "p99.9", "max", "errors", "machine"}
+
+
+@pytest.mark.parametrize("number", in_short(KEPT, ("01", "07")))
+def test_no_sentence_of_a_reference_is_oddly_written(number: str) -> None:
+    _, conclusion, _ = of_reference(number)
+    told = [
+        conclusion.answer, *(check.text for check in conclusion.checks),
+        *(text for table in conclusion.comparison for text in table.differs),
+        *(finding.sentence for finding in everything(conclusion)),
+        *(finding.remedy for finding in everything(conclusion) if finding.remedy),
+        *(text for each in conclusion.answers for text in (each.question.text, each.answer.effect, each.answer.needed)),
+    ]  # fmt: skip
+    assert [(fault, text) for text in told for fault, odd in ODD.items() if odd.search(text)] == []
+    assert all(finding.sentence[0].isupper() or finding.sentence[0].isdigit() for finding in everything(conclusion))
+    assert not any(each.answer.effect.endswith(".") for each in conclusion.answers), "an effect is no sentence"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("PUT: It is inconclusive whether they differ.", "a capital after a colon"),
+        ("33.7\u00a0% failed (dead for 3.43 s) (3 of 9).", "two brackets in a row"),
+        ("Calls to read: 1.12e-05 against 0.03.", "an exponent"),
+        ("A change of \u22120.00\u00a0%.", "a zero with a sign"),
+        ("1 starts of each.", "one of several"),
+        ("33.3\u00a0% to 33.3\u00a0% on each.", "an interval of one value"),
+        ("Stalls of the machine explains 3\u00a0%.", "a verb that disagrees"),
+        ("It takes 3 s of CPU time a request.", "a rate without per"),
+        ("LSM PUT carries 300/s.", "a word that the glossary replaces"),
+    ],
+)
+def test_what_is_oddly_written_is_found(text: str, fault: str) -> None:
+    assert [each for each, odd in ODD.items() if odd.search(text)] == [fault]
 
 
 def test_no_latency_is_quoted_from_a_saturated_step(tmp_path: Path) -> None:
@@ -242,7 +318,7 @@ def test_without_a_floor_nothing_is_said_on_it(tmp_path: Path) -> None:
 
 def test_a_run_made_with_wrk2_says_what_wrk2_does_not_tell(tmp_path: Path) -> None:
     conclusion = concluded(make_run(tmp_path, wrk2=True, engines=("rocksdb",)))
-    assert "holds" in conclusion.answer
+    assert "achieves" in conclusion.answer
     assert "(" not in conclusion.answer  # a console allows no interval
     assert of(conclusion, "W03")
     assert check(conclusion, "generator kept up") is None
@@ -256,6 +332,8 @@ def test_noise_of_the_machine_is_said(tmp_path: Path) -> None:
     (finding,) = of(conclusion, "N07")
     assert finding.evidence["steal_share"] == pytest.approx(0.08)
     assert check(conclusion, "machine") is False
+    (machine,) = [each.text for each in conclusion.checks if each.name == "machine"]
+    assert machine.startswith("Steal 8.00\u00a0% (limit 1\u00a0%), "), "what is too much is told with its limit"
 
 
 def test_who_else_used_the_cores_is_named(tmp_path: Path) -> None:
@@ -265,7 +343,7 @@ def test_who_else_used_the_cores_is_named(tmp_path: Path) -> None:
     for others, told in (
         (
             (OtherProcess(name="kdamond.0", cores=0.44), OtherProcess(name="backup", cores=0.03)),
-            " (kdamond.0 0.44 and backup 0.03)",
+            ": kdamond.0 0.44 and backup 0.03",
         ),
         ((), ""),
     ):
@@ -273,7 +351,7 @@ def test_who_else_used_the_cores_is_named(tmp_path: Path) -> None:
         steps = tuple(changed if each is step else each for each in run.steps)
         checks = conclude(dataclasses.replace(run, steps=steps), {}).checks
         (found,) = [each for each in checks if each.name == "machine"]
-        assert found.ok is False and f"0.47 cores used by others in {step.label}{told}, " in found.text
+        assert found.ok is False and f"0.47 cores used by others (limit 0.25; in LSM PUT{told})" in found.text
 
 
 def test_broken_raw_files_are_named_in_the_checks(tmp_path: Path) -> None:

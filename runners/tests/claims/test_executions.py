@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -42,9 +43,9 @@ def _run(root: Path, knees: Mapping[str, float]) -> Run:
 def test_the_answer_ranks_the_knees_and_says_which_lie_apart(tmp_path: Path) -> None:
     run = _run(tmp_path, {"blocking-one": 1_000.0, "selector": 2_000.0})
     conclusion = conclude(run, {})
-    assert conclusion.answer.startswith("PUT over 64 connections: selector is ahead with ")
+    assert conclusion.answer.startswith("PUT over 64 connections: selector has the highest knee, ")
     assert conclusion.answer.count(".") == 1 + conclusion.answer.count("\u00a0%")  # one sentence, two percentages
-    assert "blocking-one carries" in conclusion.answer and conclusion.answer.endswith("less.")
+    assert "; below it lies blocking-one by " in conclusion.answer
     (ranked,) = (finding for finding in conclusion.findings if finding.code == "E01")
     assert ranked.sentence.startswith("Knee of PUT over 64 connections: selector ")
     (apart,) = (finding for finding in conclusion.findings if finding.code == "E02")
@@ -53,11 +54,17 @@ def test_the_answer_ranks_the_knees_and_says_which_lie_apart(tmp_path: Path) -> 
     assert isinstance(low, float) and isinstance(high, float) and 0 < low < 1.0 < high
 
 
+def test_a_knee_many_times_as_high_is_told_as_a_factor(tmp_path: Path) -> None:
+    conclusion = conclude(_run(tmp_path, {"blocking-one": 1_000.0, "selector": 9_000.0}), {})
+    (apart,) = (finding for finding in conclusion.findings if finding.code == "E02")
+    assert re.search(r"the knee of selector is [\d.]+ to [\d.]+ times that of blocking-one", apart.sentence)
+
+
 def test_knees_whose_intervals_meet_are_not_said_to_differ(tmp_path: Path) -> None:
     conclusion = conclude(_run(tmp_path, {"blocking-one": 1_000.0, "blocking-many": 1_004.0}), {})
     (same,) = (finding for finding in conclusion.findings if finding.code == "E02")
     assert "is inconclusive (" in same.sentence
-    assert "ahead" in conclusion.answer and "inconclusive against it" in conclusion.answer
+    assert "highest knee" in conclusion.answer and "; inconclusive against it: " in conclusion.answer
 
 
 def test_profiles_of_two_ways_are_drawn_side_by_side_and_their_differences_told(tmp_path: Path) -> None:
@@ -90,7 +97,7 @@ def test_a_queue_that_is_offered_too_much_tells_its_refusals(tmp_path: Path) -> 
         tmp_path, (800.0, 1_500.0), searched=False, name=f"put-{name}", subject=name, knee_rps=1_000.0, refused=600
     )
     (queue,) = (finding for finding in conclude(read_run(folder), {}).findings if finding.code == "E03")
-    assert queue.evidence["refused"] == 0.2 and "20.0\u00a0% are refusals" in queue.sentence
+    assert queue.evidence["refused"] == 0.2 and "20.0\u00a0% of its responses are refusals" in queue.sentence
 
 
 def test_a_longer_queue_refuses_less_though_it_answers_no_more(tmp_path: Path) -> None:

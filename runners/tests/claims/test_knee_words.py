@@ -67,17 +67,19 @@ def lost(kind: Kind) -> Answer:
 def test_whose_ratio_to_the_first_may_be_one_is_not_told_from_it_and_the_rest_are_behind() -> None:
     settings = [known("a", found(100, 90, 120)), known("b", found(200, 150, 250)), known("c", found(180, 140, 300))]
     text = ranked(RUN, "put", settings)
-    begin, _, shares = text.partition(", a carries ")
-    assert begin == "PUT over 64 connections: b is ahead with 200/s, c inconclusive against it"
+    begin, _, shares = text.partition("; below it lies a by ")
+    assert begin == "PUT over 64 connections: b has the highest knee, 200/s"
+    assert shares.endswith("; inconclusive against it: c.")
     least, most = (float(share) for share in re.findall(r"([\d.]+)\u00a0%", shares))
     assert 20 < least < 50 < most < 64, "100 of 200, and no less than 120 of 150 nor more than 90 of 250 either"
 
 
 def test_a_knee_that_is_not_known_is_named_and_one_beyond_all_that_was_asked_stands_first() -> None:
     settings = [known("a", found(100, 90, 120)), known("b", found(90, 80, 95)), known("c", lost(Kind.OPEN))]
-    assert ranked(RUN, "put", settings).endswith("but b inconclusive against it; the knee of c is not known.")
+    assert ranked(RUN, "put", settings).endswith("; inconclusive against it: b; the knee of c is not known.")
     beyond = [*settings[:2], known("c", lost(Kind.ABOVE))]
-    assert "c is beyond all that was asked; a is ahead of the others with" in ranked(RUN, "put", beyond)
+    text = "c is beyond all rates that were offered; a has the highest knee of the others, "
+    assert text in ranked(RUN, "put", beyond)
     assert ranked(RUN, "put", [settings[2]]) == ""
 
 
@@ -90,7 +92,7 @@ def test_each_setting_is_named_once_or_as_the_first_whatever_the_knees(
     ]
     text = ranked(RUN, "put", settings)
     assert [text.count(f"setting-{place}") for place in range(len(given_))] == [1] * len(given_)
-    assert text.count(" less") + text.count("inconclusive") >= (len(given_) > 1)
+    assert text.count("below it") + text.count("inconclusive") >= (len(given_) > 1)
 
 
 def test_loads_of_one_setting_share_a_sentence(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_loads_of_one_setting_share_a_sentence(tmp_path: Path) -> None:
     (ladder,) = ladders(run)
     assert together([ladder]) == ""  # one alone has its own, fuller sentence
     text = together([ladder, ladder])
-    assert text.startswith("On 64 connections LSM keeps p99 within 10.0\u00a0ms up to ") and text.count("of PUT") == 2
+    assert text.startswith("On 64 connections LSM keeps p99 within 10\u00a0ms up to ") and text.count("of PUT") == 2
     assert together([ladder, known("other", found(1, 1, 1))]) == ""
 
 

@@ -65,6 +65,7 @@ def test_percentiles_under_another_rate_are_named_with_both_rates() -> None:
     assert found["M09"].evidence == {"published_rps": 45_000.0, "ran_at_rps": 48_000.0}
     assert "45\u202f000/s" not in found["M07"].sentence and "48\u202f000/s" in found["M07"].sentence
     assert found["M10"].evidence == {"low_rps": 30_000.0, "high_rps": 48_000.0}
+    assert "The published rates of PUT over one connection" in found["M10"].sentence
 
 
 def test_report_3_reads_keys_that_were_never_written_and_calls_queues_latency() -> None:

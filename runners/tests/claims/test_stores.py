@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from runners.analysis.finding import Finding
+from runners.analysis.quantities import changed
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
+from runners.claims.questions import Evidence, knees_apart
 from runners.claims.stores import gain, reference, stores, verdict
 from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import seconds_of_a_batch
@@ -87,6 +89,8 @@ def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run, told: C
     assert said["noop"] == "stores nothing: PUT ahead"
     more = gain(next(store for store in found if store.subject == "lsm"), against, "put")
     assert more is not None and 0 < more.low < 0.8 < more.high
+    answer = knees_apart("put", "lsm", "rocksdb")(Evidence(run, ()))
+    assert answer is not None and changed(more.value, more.low, more.high) in answer.effect, "one estimate of a gain"
     assert [step.code for step in told.next_steps].count("G08") == 1
 
 

@@ -131,7 +131,7 @@ def test_disturbed_runs_are_marked_and_take_no_part_in_changes() -> None:
     found = trends(frame, runs)
     assert put_of(found).found == ()
     assert list(put_of(found).frame.query("disturbed")["run"]) == ["run-15", "run-16", "run-17"]
-    assert [finding.code for finding in findings(found)] == ["H02"]
+    assert [finding.code for finding in findings(found)] == ["H04"]
 
 
 def test_latencies_under_different_rates_are_not_compared() -> None:

@@ -172,7 +172,7 @@ def test_the_chosen_rate_is_one_that_every_engine_carries(published: float | Non
 
 def test_a_block_may_offer_another_share_of_what_the_weakest_reached() -> None:
     rate = choose_rate(None, {"rocksdb": 20_000.0, "lsm": 10_000.0}, share=0.3)
-    assert rate.rps == 3_000 and rate.basis.startswith("30% of what lsm reached")
+    assert rate.rps == 3_000 and rate.basis.startswith("30\u00a0% of what lsm reached")
 
 
 def test_a_given_rate_is_taken_as_it_is() -> None:

@@ -18,8 +18,11 @@ from runners.experiments.e01_single_connection import QUESTIONS
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
 from runners.report import style
-from runners.report.document import Document, document, figures_and_prose
-from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html
+from runners.report.document import MOST_TEXT, Document, document, figures_and_prose
+from runners.report.document import _cut as cut
+from runners.report.document import _limited as limited
+from runners.report.document import _version as version
+from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html, to_markdown
 from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.report.conftest import rendered
@@ -191,6 +194,31 @@ def test_a_page_that_would_be_too_large_is_slimmed_and_says_so(page: Document) -
     assert files == {f"figures/{shown.anchor}.csv" for shown in page.figures}, "one link a figure, not one a step"
 
 
+def test_a_report_with_one_figure_does_not_speak_of_two_nor_of_commands_that_it_lacks(page: Document) -> None:
+    whole, less = to_markdown(page), to_markdown(replace(page, first=page.first[:1], commands=()))
+    assert "## The two figures" in whole and "The first command of each treatment:" in whole
+    assert "## The first figure" in less and "two figures" not in less and "The first command" not in less
+
+
+def test_a_text_goes_with_the_figures_that_it_introduces(page: Document) -> None:
+    alone = replace(page.sections[0], text="Below.", findings=(), tables=(), graphs=())
+    assert limited([alone], 0) == [] and limited([replace(alone, figures=())], 0)
+
+
+def test_a_tool_is_named_once_and_by_its_version_alone() -> None:
+    printed = "wrk debian/4.1.0 [epoll] Copyright (C) 2012 Will Glozer"
+    assert version("wrk", printed) == "wrk debian/4.1.0" and version("wrk2", "wrk 4.0.0 [epoll]") == "wrk2 4.0.0"
+    assert version("java", "25.0.3 (Eclipse Adoptium)") == "java 25.0.3 (Eclipse Adoptium)"
+    assert version("truepace", "0.1.0") == "truepace 0.1.0"
+
+
+def test_a_long_check_is_cut_at_a_sentence() -> None:
+    assert cut("Short.") == "Short."
+    text = cut(" ".join(f"RocksDB PUT {n}: yes, up to p90." for n in range(30)))
+    assert len(text) <= MOST_TEXT + 2 and text.endswith("up to p90. …")
+    assert cut("word " * 100).endswith("word …")
+
+
 def test_a_number_in_a_figures_heading_that_the_text_lacks_is_found(page: Document) -> None:
     assert figures_and_prose(page).ok
     shown = page.figures[-1]
@@ -219,6 +247,9 @@ def test_a_run_without_any_load_still_has_a_report(made: Callable[..., RunFolder
 def test_instead_of_figures_of_an_invalid_step_stands_the_reason(made: Callable[..., RunFolder]) -> None:
     folder = made(died=("get-rocksdb",), saturated=("put-rocksdb",))
     html = html_of(folder)
+    touched = re.findall(r"(?m)Affects: (.*)\.$", markdown_of(folder))
+    numbers = r"the answers? to questions? \d+(?:(?:, | and )\d+)*"
+    assert touched and all(re.fullmatch(f"all answers|no answer by itself|{numbers}", each) for each in touched)
     assert "get-rocksdb: invalid (server died)." in html
     assert "put-rocksdb: saturated (saturated: achieved 8820/s of 12600/s)." in html
     assert 'id="spectrum-put"' not in html

@@ -23,7 +23,7 @@ def test_both_reports_are_made_whatever_was_found(tools: tuple[str, ...], tmp_pa
     render(run, conclude(run, {}), {})
     for page in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
         assert "The floor of each generator" in page and "The stall" in page and "The timer" in page
-        assert "What a generator costs" in page and "Processor time a million requests" in page
+        assert "What a generator costs" in page and "CPU seconds per million requests" in page
         assert "there is no latency to show" not in page
         assert ("wrk2 is not on this machine" in page) == ("wrk2" not in tools)
     for name in ("instrument-floors", "instrument-staircase", "instrument-stall"):

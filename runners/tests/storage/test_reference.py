@@ -73,7 +73,7 @@ def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Pat
     marked = "".join(f"{begin(name)}\nwhat was there\n{END}\n" for name in (ANSWERED, AUDITED))
     after = refreshed(marked, kept, "data/reference", "notebooks", "rules")
     row = next(line for line in after.splitlines() if "04_lsm_rate_ladder.ipynb" in line)
-    assert "carries 2\u202f000/s and falls short of 4\u202f000/s." in row
+    assert "achieves 2\u202f000/s, not 4\u202f000/s." in row
     assert "](data/reference/04/report.md)" in row
     assert next(line for line in after.splitlines() if "[05]" in line).endswith("`lab run 05` |")
     assert "what was there" not in after
@@ -83,6 +83,14 @@ def test_a_kept_run_of_another_experiment_is_answered_in_the_table(tmp_path: Pat
 def test_every_kept_report_says_what_its_instrument_resolves(number: str) -> None:
     report = (REFERENCE / number / "report.md").read_text(encoding="utf-8")
     assert re.search(r"[Tt]his instrument (\(\w+\) )?resolves [\d.]+\s\w+ in the median", report)
+
+
+@pytest.mark.parametrize("number", KEPT)
+def test_no_sentence_that_introduces_a_section_of_a_kept_report_stands_twice(number: str) -> None:
+    report = (REFERENCE / number / "report.md").read_text(encoding="utf-8")
+    texts = re.findall(r"(?m)^## .+\n\n([A-Z].+)$", report)
+    sentences = [sentence for text in texts for sentence in re.split(r"(?<=\.) ", text)]
+    assert texts and len(sentences) == len(set(sentences))
 
 
 @pytest.mark.parametrize("number", KEPT)
@@ -142,6 +150,16 @@ def test_no_path_of_a_machine_is_in_a_reference_result() -> None:
         if path.is_file():
             content = path.read_bytes()
             assert str(ROOT).encode() not in content and home.encode() not in content, path
+
+
+def test_of_an_archive_that_is_kept_again_only_the_report_is_made_anew(tmp_path: Path) -> None:
+    shutil.copytree(REFERENCE / "09", tmp_path / "09")  # its steps were written by an earlier lab
+    (tmp_path / "09" / "report.md").unlink()
+    kept = keep_reference(RunFolder.open(tmp_path / "09"), root=tmp_path)
+    assert kept.report_md.is_file() and not (tmp_path / ".new").exists()
+    for path in (REFERENCE / "09").rglob("*"):
+        if path.suffix in (".jsonl", ".parquet") or path.name == "manifest.json":
+            assert (kept.path / path.relative_to(REFERENCE / "09")).read_bytes() == path.read_bytes(), path.name
 
 
 def test_only_a_complete_run_is_kept(tmp_path: Path) -> None:
