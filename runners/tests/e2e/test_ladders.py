@@ -113,7 +113,7 @@ def test_two_settings_are_compared_by_the_notebook_to_a_verdict(tmp_path: Path) 
     assert {"p50_us", "cpu_us", "closed_loop_rps"} <= {row.quantity.name for row in found.rows}
     assert {"p50_us", "cpu_us"} <= found.reference.keys() and found.control
     report = folder.report_md.read_text(encoding="utf-8")
-    assert "Treatments by one schedule" in report and f"lab run 09 {asked}" in report
+    assert "Treatments by request: compare" in report and f"lab run 09 {asked}" in report
     executed = json.loads(folder.notebook.read_text(encoding="utf-8"))
     drawn = {
         cell["id"]
