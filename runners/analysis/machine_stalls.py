@@ -55,7 +55,7 @@ REMEDY = "Give the stall witness the right to real-time priority (sudo setcap ca
 
 #: A sample in which the disk worked for this share of the time: what stood still in it, or in the one before or after,
 #: may have been at work for it. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
-DISK_SHARE = 0.1
+DISK_SHARE = 0.05
 
 Windows = npt.NDArray[np.float64]
 

@@ -212,8 +212,8 @@ def test_processes_that_ran_while_others_held_up_the_load_are_named_the_busiest_
 def test_a_stall_while_the_disk_is_busy_may_be_the_server_s_and_stays_in() -> None:
     both = seen([(2.95, 0.01), (3.02, 0.05), (3.15, 0.01), (8.12, 0.04)])
     rows = [
-        {"t_s": 3.0, "length_s": 0.1, "kind": "disk", "busy_ms": 12.0},
-        {"t_s": 8.1, "length_s": 0.1, "kind": "disk", "busy_ms": 5.0},
+        {"t_s": 3.0, "length_s": 0.1, "kind": "disk", "busy_ms": 8.0},
+        {"t_s": 8.1, "length_s": 0.1, "kind": "disk", "busy_ms": 4.0},
         {"t_s": 8.1, "length_s": 0.1, "kind": "steal", "busy_ms": 90.0},
     ]
     assert machine_stalls.not_of_the_disk(both, frame("activity", rows))["t_s"].tolist() == [8.12]
