@@ -79,7 +79,7 @@ def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
 
 
 def _apart(run: Run, workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
-    """Each setting against the first, which is the published one."""
+    """Compare the knee of each setting with that of the one that was measured first."""
     first, *others = found
     for other in others:
         apart = climbing.between(run, other.ladder, first.ladder)
