@@ -74,7 +74,7 @@ _STATISTICS = (
         re.compile(r"^(?:max\.?|maximum|макс\w*|máxim[oa]|máx\.?|slowest|longest|最大值?|最慢|最慢的一个|最长|최대)$"),
     ),
 )
-#: How the rate that was achieved is told from one that was offered, hoped for or reached for a moment.
+#: What distinguishes the rate that was achieved from one that was offered, hoped for or reached for a moment.
 _ACHIEVED = (
     r"(?:(?:avg\.?|average|mean|http|overall|total|actual|achieved|effective|measured|sustained|средн\w+|фактическ\w+"
     r"|общ\w+|суммарн\w+|достигнут\w+|实际|平均|実測|実際の?|실제|평균)\s?)?"

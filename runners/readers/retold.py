@@ -127,12 +127,12 @@ _INLINE = re.compile(
     re.IGNORECASE,
 )
 #: A rate and a latency that a sentence gives, where a document holds no other figures.
-_RATE_TOLD = re.compile(
+_RATE_IN_TEXT = re.compile(
     r"(?<![\w.,])(?P<rate>\d{1,3}(?:,\d{3})+|\d{1,9}(?:\.\d{1,3})?)\s?(?P<kilo>k)?\s?"
     rf"(?:{RATE_UNIT}|requests per second|запросов в секунду)(?!\w)",
     re.IGNORECASE,
 )
-_LATENCY_TOLD = re.compile(
+_LATENCY_IN_TEXT = re.compile(
     rf"(?<![\w.,])(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))\s(?P<name>p\d{{2}}|average|avg|mean|median|max)(?!\w)",
     re.IGNORECASE,
 )
@@ -318,8 +318,8 @@ def _told(lines: Sequence[Line]) -> list[_Run]:
         text = line.text
         if len(text) > LONGEST_LINE or text.count("|") > 1 or _NO_MEASUREMENT.search(text) or _HOPED.search(text):
             continue
-        rates = list(_RATE_TOLD.finditer(text))
-        latencies = [*_INLINE.finditer(text), *_LATENCY_TOLD.finditer(text)]
+        rates = list(_RATE_IN_TEXT.finditer(text))
+        latencies = [*_INLINE.finditer(text), *_LATENCY_IN_TEXT.finditer(text)]
         if len(rates) != 1 or not latencies:
             continue
         number = float(rates[0]["rate"].replace(",", "")) * (1000 if rates[0]["kilo"] else 1)

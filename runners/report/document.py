@@ -394,9 +394,9 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
 
 def _version(name: str, text: object) -> str:
     """A tool with its version as a reader writes it: wrk 4.1.0, though it prints its name and its copyright too."""
-    told = str(text).partition(" [")[0]
-    first, _, rest = told.partition(" ")
-    return f"{name} {rest if rest and name.startswith(first) else told}"
+    version = str(text).partition(" [")[0]
+    first, _, rest = version.partition(" ")
+    return f"{name} {rest if rest and name.startswith(first) else version}"
 
 
 def _asked(chosen: Sequence[Answered], conclusion: Conclusion) -> str:

@@ -333,7 +333,7 @@ def test_noise_of_the_machine_is_said(tmp_path: Path) -> None:
     assert finding.evidence["steal_share"] == pytest.approx(0.08)
     assert check(conclusion, "machine") is False
     (machine,) = [each.text for each in conclusion.checks if each.name == "machine"]
-    assert machine.startswith("Steal 8.00\u00a0% (limit 1\u00a0%), "), "what is too much is told with its limit"
+    assert machine.startswith("Steal 8.00\u00a0% (limit 1\u00a0%), "), "what is too much stands with its limit"
 
 
 def test_who_else_used_the_cores_is_named(tmp_path: Path) -> None:
