@@ -130,7 +130,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
     counted = output.report.latencies.count
     if counted is not None:
         return counted, True
-    if output.tool == "wrk" or output.tool in OTHER_TOOLS:
+    if output.tool == "wrk" or output.tool in OTHER_TOOLS or (output.report.retold and output.tool != "wrk2"):
         return output.report.requests, True
     rate, duration = achieved_rps(output) or finite(output.offered_rps), finite(output.duration_s)
     if output.tool == "wrk2" and rate and duration and duration > warm_up_s(output):

@@ -44,7 +44,8 @@ _ROUGH = re.compile(
 )
 UNIT_IN_NAME = re.compile(rf"[(\[,\uff08]\s*({TIME_UNIT})\s*[)\]\uff09]?\s*$|[\s_](ms|us|µs|мс)$")
 _OF_LATENCY = re.compile(
-    r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|percentil|задержк\w*|врем\w+"
+    r"http_req_duration|(?:\b(?:response|request|latenc(?:y|ies)|times?|duration|percentile|percentil|задержк\w*"
+    r"|врем\w+"
     r"|ответа|отклика|(?:пер|про)центиль|latencia|tiempo|duración|latência|tempo|resposta|respuesta|overall|total"
     r"|http|d[aeo]|del|of|the"
     r"|e2e|end-to-end)\b)|延迟|响应时间|耗时|応答時間|レイテンシ|レスポンスタイム|응답 ?(?:시간|속도)|지연 ?시간"
@@ -121,7 +122,9 @@ _NAMES = (
             r"|错误[率数]?|失败率|(?:http ?)?(?:失敗|エラー)率"
             r"|에러율|오류율|실패율|에러(?: ?수)?"
             r"|실패(?: ?요청)?(?: ?수)?|失败(?:请求)?数?|失敗数?|неудачн\w+(?: запрос\w+)?|fallos|errores|erros"
-            r"|(?:tasa|taxa) de (?:error(?:es)?|erros?|fallos|falhas))$"
+            r"|(?:tasa|taxa)(?: de)? (?:error(?:es)?|erros?|fallos|falhas?)|taux d'(?:erreurs?|échec)|fehler(?:rate"
+            r"|quote)"
+            r"|(?:solicitudes|peticiones) fallidas|requisições (?:com falha|falhas)|requêtes (?:échouées|en échec))$"
         ),
     ),
     (
@@ -130,7 +133,7 @@ _NAMES = (
             r"^(?:success(?:ful|es)?(?:\s(?:requests|rate|ratio|responses))?|success ?%|ok ?%"
             r"|успешност\w|успешны[хе](?: запрос\w+)?"
             r"|(?:процент|доля) успешных(?: запрос\w+)?|(?:请求)?成功[率数]?|成功リクエスト数|성공(?:률|율)?(?: ?요청)?"
-            r"|(?:tasa|taxa) de (?:éxito|sucesso))$"
+            r"|(?:tasa|taxa)(?: de)? (?:éxito|sucesso)|taux de (?:succès|réussite))$"
         ),
     ),
     ("timeouts", re.compile(r"^(?:time-?outs?|таймаут\w*)$")),
@@ -150,7 +153,8 @@ _ASIDE = re.compile(r"\s*\((?!\w{0,3}\d|[a-zµμ/]{1,5}\))[^()]*\)|\s*\(\d+t, ?\
 #: A count of responses by their status: `503 Server Busy`, `HTTP 429`, `4xx`; a number of users is none.
 _STATUS = re.compile(
     r"^(?:http\s?(?P<named>[1-5])(?:\d\d|xx)|(?P<class>[1-5])xx|(?P<code>[1-5])\d\d\s(?=[^\W\d_]))(?!\d)"
-    r"(?!\s?(?:v?users?\b|vus?\b|conn|clients?|threads?|concurren|req|[rqt]ps|iter|times|byte|[kmg]i?b\b|[mu]?s\b|sec|min"
+    r"(?!\s?(?:v?users?\b|vus?\b|conn|clients?|threads?|concurren|req|[rqt]ps|iter|times|byte|[kmg]i?b\b|[mu]?s\b"
+    r"|sec|min"
     r"|동시|명|연결|并发|用户|线程|连接|пользоват|соединен|поток|usu|conex))"
 )
 _CLASSES = re.compile(r"\b([1-5])xx\s*[:=-]\s*(\d[\d,]{0,14})")

@@ -268,10 +268,14 @@ def _apart(lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
 
 def _pieces_too(outputs: Sequence[Output]) -> tuple[Output, ...]:
     """Take the pieces of an example that its explanation prints again as examples too."""
-    shown = {each.report.requests for each in outputs if each.example and each.report.requests}
-    if not shown:
-        return tuple(outputs)
-    return tuple(replace(each, example=each.example or each.report.requests in shown) for each in outputs)
+    shown = {(each.report.requests, each.report.requests_per_s) for each in outputs if each.example}
+    counts = {requests for requests, _ in shown if requests}
+
+    def is_piece(report: ConsoleReport) -> bool:
+        alike = report.requests_per_s is None or (report.requests, report.requests_per_s) in shown
+        return report.requests in counts and alike
+
+    return tuple(replace(each, example=each.example or is_piece(each.report)) for each in outputs)
 
 
 def _of_file(document: Document, whole: FileOutputs) -> Found:

@@ -84,6 +84,12 @@ def _tens(block: SummaryBlock, match: re.Match[str]) -> None:
     block.mean_us, block.stdev_us, block.max_us = (float(match[at]) * 1e3 for at in (1, 2, 3))
 
 
+def _failed_of_ab(block: SummaryBlock, match: re.Match[str]) -> None:
+    """Take ab's failures by cause; a length may vary without one."""
+    block.failed = int(match[1]) + int(match[2]) + int(match[4])
+    block.sizes["odd"] = int(match[3])
+
+
 def _percentile_of(block: SummaryBlock, match: re.Match[str]) -> None:
     if block.listing:
         block.add_row(match[1], float(match[2]) * 1e3)
@@ -241,8 +247,10 @@ TAKERS: Takers = compiled(
             (rf"^[\s*#-]*Complete requests:\s+{N}", lambda b, m: b.said.update(requests=int(m[1]))),
             (
                 rf"^[\s*#-]*\(Connect: {N}, Receive: {N}, Length: {N}, Exceptions: {N}\)",
-                lambda b, m: setattr(b, "failed", int(m[1]) + int(m[2]) + int(m[4])),  # a length may vary
+                _failed_of_ab,
             ),
+            (rf"^[\s*#-]*Document Length:\s+{N} bytes", lambda b, m: b.sizes.update(document=int(m[1]))),
+            (rf"^[\s*#-]*HTML transferred:\s+{N} bytes", lambda b, m: b.sizes.update(bodies=int(m[1]))),
             (rf"^[\s*#-]*Non-2xx responses:\s+{N}", lambda b, m: b.said.update(non_2xx=int(m[1]))),
             (rf"^[\s*#-]*Requests per second:\s+{F}", lambda b, m: b.said.update(requests_per_s=float(m[1]))),
             (rf"^[\s*#-]*Total:\s+\d+\s+{F}\s+{F}\s+\d+\s+{F}", _tens),

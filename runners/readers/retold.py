@@ -18,6 +18,7 @@ simulated, estimated or an illustration was not measured, and is not read.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -87,7 +88,7 @@ _EXPECTED = re.compile(
     r"(?i)[(\uff08\[](?:expected|projected|estimated|illustrative|example|예시|示例|пример|estimad\w+|exemplo|ejemplo)"
     r"[)\uff09\]]|예상|预估|预期|想定|\b(?:expected|projected|estimated) (?:results?|performance|metrics|output)\b"
 )
-_NO_MEASUREMENT = re.compile(
+NO_MEASUREMENT = re.compile(
     r"(?i)\b(?:targets?|goals?|slos?|slas?|thresholds?|expected|estimated|projected|objectives?|limits?|criteria"
     r"|requirements?|budgets?|change|improvement|delta|diff|example|theoretical"
     r"|цел[ьи]|порог\w*|ожида\w+|критери\w+|требовани\w+|изменени\w+|прирост\w*|crit[eé]rios?|metas?)\b"
@@ -111,19 +112,24 @@ _OTHER_METRIC = re.compile(
 _RULE = re.compile(r"^[\s|:+=-]*$")
 _ITEM = re.compile(r"^\s*(?:[-*+]\s+)?(?P<name>[^:|\uff1a]{1,48})[:\uff1a]\s*(?=[^|]*\w)(?P<value>[^|]{1,90})$")
 _A_RUN = re.compile(r"(?i)^(?:run|iteration|attempt|trial|round|прогон|запуск|попытка|№|#)?\s?#?\d{1,2}$")
+_A_RUN_HEAD = re.compile(
+    r"^(?:#|№|no\.?|runs?|iterations?|attempts?|trials?|rounds?|tests? ?#|прогон|запуск|попытка|回|次)$"
+)
 #: What an author kept of an output, behind the name of what it is of.
 _KEPT = re.compile(r"^\s*(?P<label>[^|:]{0,48}?)\s*Requests/sec:\s+(?P<rate>\d{1,9}(?:\.\d{1,4})?)(?![\d.])")
 _COMMAND = re.compile(r"(?<![\w-])(?P<command>(?:[\w.]+/)*wrk2?(?:\s+-{1,2}[a-zA-Z][^\s`]*(?:\s+\d\w*)?)+[^`]*)")
 _LISTED = re.compile(
     r"^\s*(?:[-*+]|\d{1,2}[.)])\s+(?P<label>[*_`]*(?:[^\W\d_]|\[).{0,120}?)[\s:=\u2013\u2014-]+"
-    rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
+    rf"(?P<rate>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?"
+    rf"|\d{{1,9}}(?:\.\d{{1,4}})?)(?P<kilo>k?)\s?(?:{RATE_UNIT})(?:\s*\([^()]*\))?\s*$",
     re.IGNORECASE,
 )
 #: Figures in one line, behind what they are of: `- GET /a: p50 4ms, p99 7ms`.
 _INLINE = re.compile(
     r"(?<![\w.])(?P<name>p\d{2}(?:\.\d{1,2})?|avg|average|mean|median|max|среднее|медиана|максимум|平均|最大|평균|최대"
     r"|promedio|mediana|máximo|média)"
-    rf"(?:\s?[:=]\s?|\s(?:(?:of|is|was|at|de|\u2014|\u2013)\s)?)(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_])",
+    rf"(?:\s?[:=]\s?|\s(?:(?:of|is|was|at|de|\u2014"
+    rf"|\u2013)\s)?)(?P<value>\d[\d.,]{{0,12}}\s?(?:{TIME_UNIT}))(?![^\W\d_])",
     re.IGNORECASE,
 )
 #: A rate and a latency that a sentence gives, where a document holds no other figures.
@@ -301,7 +307,7 @@ def _listed(lines: Sequence[Line]) -> list[_Run]:
     together: list[_Run] = []
     for line in (*lines, Line(-1, "")):
         match = _LISTED.match(line.text) if len(line.text) <= LONGEST_LINE else None
-        if match and not _NO_MEASUREMENT.search(line.text):
+        if match and not NO_MEASUREMENT.search(line.text):
             rate = {"rate": float(match["rate"].replace(",", "")) * (1000 if match["kilo"] else 1)}
             together.append(_Run(match["label"].strip("*_` :"), line.number, line.number, line.cell, rate))
             continue
@@ -316,7 +322,7 @@ def _told(lines: Sequence[Line]) -> list[_Run]:
     found = []
     for line in lines:
         text = line.text
-        if len(text) > LONGEST_LINE or text.count("|") > 1 or _NO_MEASUREMENT.search(text) or _HOPED.search(text):
+        if len(text) > LONGEST_LINE or text.count("|") > 1 or NO_MEASUREMENT.search(text) or _HOPED.search(text):
             continue
         rates = list(_RATE_IN_TEXT.finditer(text))
         latencies = [*_INLINE.finditer(text), *_LATENCY_IN_TEXT.finditer(text)]
@@ -387,7 +393,7 @@ def _runs(lines: Sequence[Line], bare: bool) -> Iterator[_Run]:
             depth = len(mark[1])
             trail = [*((above, title) for above, title in trail if above < depth), (depth, text)]
         heading = trail[-1][1] if trail else ""
-        measured = not (_NO_MEASUREMENT.search(heading) or any(_EXPECTED.search(title) for _, title in trail))
+        measured = not (NO_MEASUREMENT.search(heading) or any(_EXPECTED.search(title) for _, title in trail))
         end = position
         while end < len(lines) and len(lines[end].text) <= LONGEST_LINE and _is_row(lines[end].text):
             end += 1
@@ -413,7 +419,7 @@ def _runs(lines: Sequence[Line], bare: bool) -> Iterator[_Run]:
 
 def _inline(line: Line) -> _Run | None:
     """Read the figures of a line that gives several of one run; None where it gives fewer, or what it aims at."""
-    if len(line.text) > LONGEST_LINE or _NO_MEASUREMENT.search(line.text):
+    if len(line.text) > LONGEST_LINE or NO_MEASUREMENT.search(line.text):
         return None
     found = list(_INLINE.finditer(line.text))
     label = line.text[: found[0].start()].strip("-*+_` :|(") if found else ""
@@ -441,7 +447,7 @@ def _table(lines: Sequence[Line], heading: str, caption: str, bare: bool) -> Ite
     across = {index: named for index, cell in enumerate(head) if (named := figure_name(cell))}
     rate_alone = bare and len(body) >= LEAST_FIGURES and any(name == "rate" for name, _ in across.values())
     if len(across) >= LEAST_FIGURES or rate_alone:
-        yield from _rows(across, body, caption)
+        yield from _rows(head, across, body, caption)
         return
     has_names = any(figure_name(cell) for _, cells in body for cell in cells[:NAME_COLUMNS])
     by_load = [*across] == [0] and across[0][0] == "connections"
@@ -452,18 +458,25 @@ def _table(lines: Sequence[Line], heading: str, caption: str, bare: bool) -> Ite
 
 
 def _rows(
-    across: dict[int, tuple[str, float | None]], body: Sequence[tuple[Line, list[str]]], caption: str
+    head: Sequence[str],
+    across: dict[int, tuple[str, float | None]],
+    body: Sequence[tuple[Line, list[str]]],
+    caption: str,
 ) -> Iterator[_Run]:
     """Read a table whose head holds the names of figures: each row is a run, named by the cell with its words.
 
     A row without such a cell, and without a load, is one of several runs of what the caption names.
     """
     loads = {index for index, (name, _) in across.items() if name in ("connections", "offered")}
+    others = [index for index in range(len(head)) if index not in across and not _A_RUN_HEAD.match(plain(head[index]))]
+    often = Counter(cells[others[0]] for _, cells in body if others and others[0] < len(cells))
     for line, cells in body:
         names = [cell for index, cell in enumerate(cells) if index not in across and re.search(r"[^\W\d_]", cell)]
         title = names[0] if names else cells[0]  # behind a place in a ranking
+        if others and often[title] > 1:  # one name of several runs: what else distinguishes them
+            title = " ".join(cells[index] for index in others if index < len(cells))
         name = plain(title)
-        if _OTHER_METRIC.match(name) or _NO_MEASUREMENT.search(name):
+        if _OTHER_METRIC.match(name) or NO_MEASUREMENT.search(name):
             continue
         unnamed = not names and 0 in across and not loads
         label = "" if _A_RUN.match(name) and 0 not in across else f"({caption})" if unnamed else f"{title} ({caption})"
@@ -483,7 +496,7 @@ def _columns(
         key=lambda index: sum(1 for _, cells in body if index < len(cells) and figure_name(cells[index])),
     )
     down = [(cells, named) for _, cells in body if named_by < len(cells) and (named := figure_name(cells[named_by]))]
-    titles = [index for index, title in enumerate(head) if index > named_by and not _NO_MEASUREMENT.search(title)]
+    titles = [index for index, title in enumerate(head) if index > named_by and not NO_MEASUREMENT.search(title)]
     runs = []
     for index in titles:
         title = plain(head[index])
@@ -506,7 +519,7 @@ def _matrix(head: Sequence[str], body: Sequence[tuple[Line, list[str]]], by_load
     columns = [
         index
         for index, title in enumerate(head)
-        if index and not (_NO_RUN.search(title) or _NO_MEASUREMENT.search(title))
+        if index and not (_NO_RUN.search(title) or NO_MEASUREMENT.search(title))
     ]
     for line, cells in body:
         rates = [(index, value(cells[index], "rate", None)) for index in columns if index < len(cells)]

@@ -45,6 +45,11 @@ def _trend(block: SummaryBlock, match: re.Match[str]) -> None:
             block.add_row(level, value)
 
 
+def _complains(block: SummaryBlock, match: re.Match[str]) -> None:
+    """Take a line of k6's log that is no information."""
+    block.said["diagnostics"] = (*block.said.get("diagnostics", ()), match[1])
+
+
 def _waiting(block: SummaryBlock, match: re.Match[str]) -> None:
     """Take the time to the first byte where an author kept it alone: it is the whole of a short response."""
     if not block.rows:
@@ -129,6 +134,7 @@ TAKERS: Takers = compiled(
     {
         "k6": (
             (r"^\s*\* \S+: ([\d.]+) iterations/s for ", _paced),
+            (r"^\s*(?:WARN|ERRO)\[\d+\]\s+(\S.{0,200})", _complains),
             (r"^\s*\* \S+: (?:Up to )?\d+ looping VUs ", lambda b, m: b.said.update(closed_loop=True)),
             (r"^\s*(?:[✓✗√\u00d7] )?http_req_duration\.*\s*:\s+(avg=.*)", _trend),
             (r"^\s*http_req_waiting\.*\s*:\s+(avg=.*)", _waiting),

@@ -17,6 +17,7 @@ from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
 #: Patterns of a whole number and of one with decimals.
 N = r"(\d{1,18})"
 F = r"(\d{1,15}(?:\.\d{1,12})?)"
+MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h)")
 GO_US = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "μs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
 
@@ -50,12 +51,14 @@ class SummaryBlock:
     heads: tuple[str, ...] = ()  # of memtier's table
     section: str = ""  # of memtier, where it ran several times: best run, worst run, all runs
     histograms: dict[str, dict[float, float]] = field(default_factory=dict)  # of memtier, by command
+    sizes: dict[str, int] = field(default_factory=dict)  # of ab: bytes of a document and of all bodies, odd lengths
     operations: list[ConsoleReport] = field(default_factory=list)  # of a tool that reports several at once
     totals: list[ConsoleReport] = field(default_factory=list)  # of them all, where their own rows were cut
 
     def finish(self) -> ConsoleReport:
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed
         said = dict(self.said)
+        bad += self._without_body()
         said.setdefault("non_2xx", bad or None)
         if self.codes:
             said.setdefault("requests", sum(self.codes.values()) + self.failed)
@@ -74,6 +77,13 @@ class SummaryBlock:
             last_line=self.last_line,
             **said,
         )
+
+    def _without_body(self) -> int:
+        """Count ab's responses of another length where as many bodies are missing; else the lengths just vary."""
+        odd, whole, requests = self.sizes.get("odd", 0), self.sizes.get("document"), self.said.get("requests")
+        if not (odd and whole and requests) or "bodies" not in self.sizes:
+            return 0
+        return odd if whole * requests - self.sizes["bodies"] >= MOSTLY_MISSING * odd * whole else 0
 
     def add_row(self, level: str, value_us: float | None) -> None:
         """Add a percentile, whose level is in percent."""

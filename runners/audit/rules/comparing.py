@@ -205,7 +205,11 @@ _HOW_FAST = re.compile(
 )
 _TABLE_RULE = re.compile(r"^[\s|:+=-]*-{3,}[\s|:+=-]*$")
 #: Why a report was made: `a small project to compare threads and coroutines`.
-_AIM = re.compile(r"\bto compare\b[^.|]{0,60}\b(?:and|vs\.?|versus|with)\b", re.IGNORECASE)
+_AIM = re.compile(
+    r"\b(?:to compare|(?:benchmark|performance|load)(?: tests?)? (?:between|comparing|comparison of))\b[^.|]{0,60}"
+    r"\b(?:and|vs\.?|versus|with)\b",
+    re.IGNORECASE,
+)
 _ADVISED = re.compile(r"\b(?:recommend\w*|suggested|safety|margin|expected|estimated|targets?)\b", re.IGNORECASE)
 #: With or without something, and what: its first letters, since words are inflected.
 _WITH_OR_WITHOUT = tuple(
@@ -223,7 +227,7 @@ _WITH_OR_WITHOUT = tuple(
 )
 #: What a label says that a system is without, and the words that another label may name it by.
 _LACKS = re.compile(
-    r"\b(?:without|no|без|sin|sem|ohne|sans)[ -](?:the |a |any )?"
+    r"\b(?:without|no|non|без|sin|sem|ohne|sans)[ -](?:the |a |any )?"
     r"(?!error|failu|warni|issue|probl|outpu|chang|ошиб|пробл)"
     r"(?P<what>[^\W\d_]{5})[^\W\d_]*",
     re.IGNORECASE,

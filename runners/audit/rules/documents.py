@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from runners.audit.figures import achieved_rps, at, fell_short, has_queue
+from runners.audit.figures import achieved_rps, at, fell_short, has_queue, typical_us
 from runners.audit.reports import is_report, tells
 from runners.audit.rule import Group, Rule, Seen
 from runners.audit.rules.comparing import comparing
@@ -16,6 +16,8 @@ from runners.audit.rules.sentences import (
     Quote,
     Sentence,
     called_even,
+    called_faultless,
+    called_undegraded,
     claims,
     explained_by_jit,
     gains,
@@ -23,8 +25,8 @@ from runners.audit.rules.sentences import (
     quotes,
     sentences,
 )
-from runners.audit.rules.subjects import bests, overturned, subjects, verdicts
-from runners.audit.rules.tables import Change, changes, figure, level_of, read
+from runners.audit.rules.subjects import CONCLUDES, bests, named, overturned, subjects, verdicts
+from runners.audit.rules.tables import Change, changes, figure, is_latency, level_of, read
 from runners.audit.rules.timing import at_timer
 from runners.readers import context, write
 from runners.readers.documents import Line
@@ -37,6 +39,20 @@ ABOVE_LINES = 6  # with the command, a fence and blank lines among them
 _LABEL = re.compile(
     r"^\W*(?:(?:при|с|at|with) )?(?:rate|-R|R|рейт\w*)\s?(?:=|:)?\s?\d[\d ']*k?\b[^.]{0,30}:?\s*$", re.IGNORECASE
 )
+LONGEST_LABEL = 60
+_NUMERAL = (
+    r"(?<![\w.,:/-])(?P<number>\d{1,3}(?:[, '\u00a0]\d{3})+|\d{1,9}) ?"
+    r"(?P<scale>k(?![a-z])|thousand\b|m(?![a-z])|million\b|тыс\w*|млн|миллион\w*|万|만)? ?"
+)
+_REQUESTS = re.compile(
+    rf"{_NUMERAL}(?:(?:total|http|sequential|get|ab) )?(?:requests?\b(?! ?(?:/|per|a) ?s)|calls\b|запрос(?:ов"
+    rf"|а)?\b(?! в)"
+    r"|[个次]?请求|回?リクエスト|번?의? ?요청)",
+    re.IGNORECASE,
+)
+_CONNECTIONS = re.compile(
+    rf"{_NUMERAL}(?:concurrent |parallel |open )?(?:connections?\b|соединени\w+|个?并发连接|个?连接)", re.IGNORECASE
+)
 SAME_FIGURE = 0.02
 EXACT = 0.003
 ROUNDED = 0.05  # no text rounds a figure by more
@@ -45,6 +61,10 @@ OTHER_MEAN = 1.3  # a mean that a text rounds is nearer to the output's
 COPIED = 1e-4  # beside half of its last digit, by which a copied figure may miss the printed one
 MISCOPIED = 0.01
 UNEVEN = 1.0  # standard deviations of a latency by its mean; an exponential distribution has one
+LEAST_DENIED = 1e-4  # of responses that are errors, where a text says that none is: a summary rounds what is less
+MORE_LOAD = 2.0
+MUCH_SLOWER = 3.0
+LITTLE_MORE = 1.2  # by which a rate that rises with the load does so at least
 JUST_ABOVE_LINES = 6
 REACH_LINES = 20  # a conclusion stands below the runs that it is of
 LESS_DONE = 0.9
@@ -62,12 +82,14 @@ _INSTANCE = (
     r"|\b[a-z]\d[a-z]?-(?:standard|highcpu|highmem|small|medium|micro)(?:-\d+)?\b|\bStandard_[A-Z]+\d\w*"
 )
 _CONDITIONS = {
-    "processor and cores": r"\bcores\b|(?:\d|\b(?:single|dual|quad|one|two|four|eight))[ -]?(?:\w+[ -])?cores?\b"
-    r"|\bCPUs?\W{0,3}[:=|]|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
+    "processor and cores": r"\b(?:physical|logical|available) cores\b|\bcores\b\W{0,5}[:=|]"
+    r"|(?:\d|\b(?:single|dual|quad|one|two|four|six|eight))[ -]?(?:\w+[ -])?cores?\b|\bmulti-?core\b"
+    r"|\bCPUs?\W{0,3}[:=|](?!\W{0,5}\d{0,2}(?:[.,\u2013-]\d+)?\s?%)|ядер|ядра|Xeon|Ryzen|\bCore i\d|\bi[3579]\b"
     r"|\bM[1-5]\b|Celeron"
     r"|\bEPYC\b|\bvCPUs?\b|\d\s?CPUs?\b|\bAMD\b|núcleos|\d\s?(?:核|코어|コア)|[双四六八]核"
     rf"|{_INSTANCE}",
-    "memory": r"\bRAM\b|ОЗУ|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"
+    "memory": r"\d\s?(?:[GM]i?B?|ГБ|Гб)\s?(?:of )?(?:\w+ )?RAM\b|\bRAM\b[^\w%]{1,8}(?:\w+ )?[~≈]?\d+ ?[GMГ]|ОЗУ"
+    r"|оперативн\w+ памят\w+\s*[:\d]|\bDDR\d"
     r"|\d\s?(?:GB|GiB|MB|MiB|ГБ|Гб) (?:of )?(?:memory|памяти)|\d\s?Gi?B\s.{0,20}\bv?CPUs?\b"
     rf"|(?:\bmemory(?: limit| size)?|\bmemoria|内存|메모리|メモリ){_SAID}\d"
     rf"|\d\s?(?:GB|GiB|G|M)\s?(?:内存|메모리|メモリ)|{_INSTANCE}",
@@ -125,20 +147,66 @@ def _other_rate(group: Group) -> Iterator[Seen]:
                 break
 
 
+def _other_load(group: Group) -> Iterator[Seen]:
+    """Find text above ab's output, or its heading, that names another number of requests or connections."""
+    for output in group:
+        command, report = output.command, output.report
+        ran = report.requests if output.tool == "ab" and not report.errors else None
+        connections = None if report.retold else (command.connections if command else None) or report.connections
+        lines = [line for line in output.text_above[-2 * ABOVE_LINES :] if line.text.strip()][-ABOVE_LINES:]
+        last = max((index for index, line in enumerate(lines) if line.text.startswith("#")), default=0)
+        for line in lines[last:]:
+            label = line.text.startswith("#") or (
+                len(line.text) <= LONGEST_LABEL and line.text.rstrip(" *").endswith(":")
+            )
+            for pattern, number, what in (
+                (_REQUESTS, ran, "requests"),
+                (_CONNECTIONS, connections if label else None, "connections"),
+            ):
+                said = {_numeral(match) for match in pattern.finditer(line.text)} if number else set()
+                if number and len(said) == 1 and abs((other := said.pop()) - number) > OTHER_RATE * number:
+                    text = (
+                        f"line {line.number} says {write.count(round(other))} {what}, the output {write.count(number)}"
+                    )
+                    yield Seen(output, text, {f"said_{what}": other, what: number, "said_at_line": line.number})
+                    break
+
+
+def _numeral(match: re.Match[str]) -> float:
+    scale = {"k": 1e3, "t": 1e3, "т": 1e3, "m": 1e6, "м": 1e6, "万": 1e4, "만": 1e4}.get(
+        (match["scale"] or "-")[0].lower()
+    )
+    return float(re.sub(r"[, '\u00a0]", "", match["number"])) * (scale or 1)
+
+
+def _loads(group: Group) -> Iterator[Seen]:
+    yield from _other_rate(group)
+    yield from _other_load(group)
+
+
 def _rows(output: Output) -> tuple[tuple[float, float], ...]:
     return output.report.latencies.rows
 
 
 def _same_output(group: Group) -> Iterator[Seen]:
     """One output that stands for two rates or for two settings."""
-    known = [output for output in group if len(_rows(output)) >= ENOUGH_ROWS and output.offered_rps][:MOST_COMPARED]
+    known = [output for output in group if len(_rows(output)) >= ENOUGH_ROWS][:MOST_COMPARED]
     for first, second in combinations(known, 2):
-        if _rows(first) == _rows(second) and first.offered_rps != second.offered_rps:
-            text = (
-                f"it is the output of {first.place} once more, given there for {write.rate(first.offered_rps or 0)} "
-                f"and here for {write.rate(second.offered_rps or 0)}"
-            )
-            yield Seen(second, text, {"first": first.place})
+        if _rows(first) != _rows(second):
+            continue
+        loads = (
+            (write.rate, first.offered_rps, second.offered_rps),
+            (_connections, first.connections, second.connections),
+        )
+        for say, one, other in loads:
+            if one and other and one != other:
+                said = f"given there for {say(one)} and here for {say(other)}"
+                yield Seen(second, f"it is the output of {first.place} once more, {said}", {"first": first.place})
+                break
+
+
+def _connections(count: float) -> str:
+    return write.several(round(count), "connection")
 
 
 def _near(value: float | None, other: float, by: float = SAME_FIGURE) -> bool:
@@ -287,12 +355,67 @@ def _overturned(group: Group) -> Iterator[Seen]:
             spread = f"{write.latency(stats.stdev)} about a mean of {write.latency(stats.mean)}" if stats else ""
             text = f"line {line} calls response times even ({words!r}): their standard deviation is {spread}"
             yield Seen(uneven, text, {"said_at_line": line})
+    yield from _faults_denied(group, said)
+    for sentence, words in called_undegraded(said):
+        if worse := _degraded(group, is_latency(sentence.text)):
+            text = f"line {sentence.line} says {words!r}: {worse[1]}"
+            yield Seen(worse[0], text, {"said_at_line": sentence.line})
     for sentence in explained_by_jit(said):
         near = [output for output in group if 0 < sentence.line - output.report.last_line <= REACH_LINES][-1:]
         for output in near:
             if at_timer(output):
                 text = f"line {sentence.line} explains by the compiler what is the generator's timer"
                 yield Seen(output, text, {"said_at_line": sentence.line, "p50_us": at(output, 0.5)})
+
+
+def _faults_denied(group: Group, said: Sequence[Sentence]) -> Iterator[Seen]:
+    """Hold sentences that say that no request failed against the runs of their section, or of all in conclusions."""
+    headings = [(line.number, line.text) for line in group[0].prose if line.text.startswith("#")]
+    failed = [output for output in group if _share_of_errors(output) >= LEAST_DENIED]
+    for sentence, words, of_all in called_faultless(said) if failed else ():
+        above = [each for each in headings if each[0] <= sentence.line]
+        begin, heading = above[-1] if above else (0, "")
+        end = next((number for number, _ in headings if number > sentence.line), None)
+        inside = [output for output in group if begin <= output.line and (end is None or output.line < end)]
+        concludes = not inside and (of_all or len(failed) == len(group)) and CONCLUDES.search(heading)
+        if (inside and all(output in failed for output in inside)) or concludes:
+            output = (inside or failed)[-1]
+            share = write.percent(_share_of_errors(output))
+            text = f"line {sentence.line} says {words!r}: {share} of the responses of this run are errors"
+            yield Seen(output, text, {"said_at_line": sentence.line})
+
+
+def _share_of_errors(output: Output) -> float:
+    report = output.report
+    return max(report.error_share or 0.0, report.errors / report.requests if report.requests else 0.0)
+
+
+def _degraded(group: Group, latency: bool | None) -> tuple[Output, str] | None:
+    """Give the run at the highest load, and how it is worse than at the lowest; None unless each series has such a one.
+
+    A series is of runs with one name at several numbers of connections. Where a sentence does not say what of them is
+    no worse, both must be: the latency, and a rate that did not rise with the load.
+    """
+    series: dict[frozenset[str], list[Output]] = {}
+    for output in group:
+        if output.connections:
+            series.setdefault(named(output), []).append(output)
+    found = None
+    for runs in series.values():
+        first, last = (pick(runs, key=lambda run: run.connections or 0) for pick in (min, max))
+        if (last.connections or 0) < MORE_LOAD * (first.connections or 0):
+            continue
+        was, became, rate, now = typical_us(first), typical_us(last), achieved_rps(first), achieved_rps(last)
+        slower = was and became and became > MUCH_SLOWER * was
+        fell = rate and now and now < (LESS_DONE if latency is False else LITTLE_MORE) * rate
+        if not (fell if latency is False else slower if latency else slower and fell):
+            return None
+        figures = f"{write.latency(was or 0)} to {write.latency(became or 0)}" if latency is not False else ""
+        rates = f"{write.rate(rate)} to {write.rate(now)}" if rate and now and latency is not True else ""
+        moved = write.listed(filter(None, (figures, rates)))
+        loads = f"{write.count(first.connections or 0)} to {write.count(last.connections or 0)}"
+        found = last, f"from {loads} connections its figures went from {moved}"
+    return found
 
 
 def _all_uneven(group: Group) -> Output | None:
@@ -419,10 +542,10 @@ RULES = (
     Rule(
         "DOC001",
         "rate-of-the-heading",
-        "The heading or the text above names another rate than the command",
+        "The heading or the text above names another load than the command",
         Severity.WARNING,
         "correct the one that is wrong",
-        _other_rate,
+        _loads,
     ),
     Rule(
         "DOC002",

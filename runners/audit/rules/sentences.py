@@ -42,6 +42,12 @@ _QUOTED = re.compile(
     rf"(?<![\d.,])(?P<level>\d{{2}}(?:[.,]\d{{1,3}})?)(?:th)?\s?(?:%|пер[сц]ентил\w+|процентил\w+|percentile)"
     rf"[^.;%\n]{{0,60}}?(?<![\d.,])(?<!ше на )(?<!же на )(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)"
 )
+_QUOTED_SHORT = re.compile(
+    r"\bp(?P<level>\d{2}(?:\.\d)?)\b(?:[\s:=*`(]|\b(?:latency|response time|of|is|was|at|about|задержк\w"
+    r"|составил\w*)\b){1,6}~?"
+    rf"(?P<value>{_NUMBER})\s?(?P<unit>{_UNIT})(?!\w)",
+    re.IGNORECASE,
+)
 _BEYOND = re.compile(
     rf"(?<![\d.,])(?P<share>\d(?:[.,]\d{{1,3}})?)\s?% (?:\w+ ){{0,2}}(?:больше|более|дольше|свыше|longer than|above"
     rf"|over)"
@@ -87,6 +93,40 @@ _EVEN = re.compile(
     r"|стабильн\w+ (?:задержк\w+|врем\w+ ответа)|(?:задержк\w+|время ответа) стабильн\w+)\b",
     re.IGNORECASE,
 )
+_NO_ERRORS = re.compile(
+    r"\b(?:zero|no|0) (?:(?:request|http|api|observed|reported|single|client) )?(?:errors?|failures|failed requests)\b"
+    r"|\bwithout (?:any |a single )?(?:errors?|failures?)\b|\b(?:error|failure) rate (?:of |was |is |stayed at "
+    r"|: ?)?0(?:\.0+)?\s?%"
+    r"|\bsuccess (?:rate )?(?:(?:stays|stayed|remains|remained|is|was|of|at|: ?) ?)*100(?:\.0+)?\s?%"
+    r"|\b100(?:\.0+)?\s?% (?:success\b(?! criteria)|of (?:the |all )?requests (?:were )?succe)"
+    r"|\bбез (?:единой )?ошибок|\bни одной ошибки|\b0 ошибок|\bсбоев и ошибок нет"
+    r"|[无零]错误|没有错误|错误率为? ?0(?:\.0+)?%|(?:에러|오류) ?없이"
+    r"|\b(?:sin errores|sem erros|sans erreurs?)\b",
+    re.IGNORECASE,
+)
+#: Errors of one kind: that there were none of them says nothing of the others.
+_OF_ONE_KIND = re.compile(
+    r"(?i)\b(?:5xx|500|50\d|server(?:-side)? errors?|internal|unexpected|system|socket|connection|network|memory"
+    r"|data|consistency"
+    r"|integrity|validation|type|compil\w+|lint\w*|серверн\w+)\b"
+)
+_NO_DEGRADATION = re.compile(
+    r"\b(?:no|without|zero|little) (?:any )?(?:(?:performance|latency|throughput|significant|visible|noticeable"
+    r"|measurable"
+    r"|service) ){0,2}(?:degradation|slow-?down)\b|\b(?:does|did) not degrade\b"
+    r"|\b(?:performance|throughput|latency|latencies|response times?) (?:remain(?:s|ed)?|stay(?:s|ed)?)"
+    r" (?:\w+ )?(?:stable|flat|constant|consistent)\b"
+    r"|\bбез (?:заметной )?деградаци\w+|\bне деградир\w+|\bsem degradação|\bsin degradación|\bsans dégradation"
+    r"|性能(?:没有|无)(?:明显)?(?:下降|衰减)|성능 저하 ?없이",
+    re.IGNORECASE,
+)
+#: What says of which part of the loads no degradation is meant.
+_OF_A_PART = re.compile(r"(?i)\b(?:up to|until|till|below|under \d|at \d|for \d|before|после|до)\b|以内|以下|까지")
+_OF_ALL = re.compile(
+    r"(?i)\b(?:all|every|any|each|always|never|throughout|entire|whole|both|across|stay(?:s|ed)?|remain(?:s|ed)?"
+    r"|все[хм]?|всех|любой"
+    r"|ни разу|todas?|todos|toutes?|tous)\b|所有|全部|全程|각|모든|전체"
+)
 _SHAPE = re.compile(
     r"\b(?:плато|plateau|ступеньк\w+|медиан\w+|median|p50|50 ?%|latency|задержк\w+|обгоня\w+|быстрее|faster)", re.I
 )
@@ -103,7 +143,7 @@ _OPERATION = re.compile(
     r"\b(?:get|put|post|delete|scan|reads?|writes?|чтени\w|запис\w+|вставк\w)\b|/\w[\w/-]+", re.IGNORECASE
 )
 _BY_PERCENT = re.compile(r"\b(?:by|на|of)\s+(?:about |around |~|≈|примерно )?(\d+(?:[.,]\d+)?)\s?%", re.IGNORECASE)
-_HOPED_FOR = re.compile(
+HOPED_FOR = re.compile(
     r"\b(?:should|could|would|may|might|will|can be|recommend\w*|expected|if|target|goal|должн\w+|ожида\w+|можно"
     r"|если)\b",
     re.I,
@@ -192,7 +232,7 @@ def quotes(said: Sequence[Sentence]) -> Iterator[Quote]:
     for sentence in said:
         rates = {rate for rate in map(_rate, _RATE.finditer(sentence.text)) if rate}
         rate = rates.pop() if len(rates) == 1 else None
-        for match in _QUOTED.finditer(sentence.text):
+        for match in (*_QUOTED.finditer(sentence.text), *_QUOTED_SHORT.finditer(sentence.text)):
             level = _decimal(match["level"]) / 100
             if (value := _time_us(match)) and level > 0:
                 yield Quote(sentence.line, round(level, 9), value)
@@ -220,7 +260,7 @@ def gains(said: Sequence[Sentence]) -> Iterator[Gain]:
         latency, ways = is_latency(text), [way for way, words in _WAY.items() if words.search(text)]
         if latency is None or len(ways) != 1 or "|" in text or text.startswith("#"):
             continue
-        if PROFILE.search(text) or _NOT.search(text) or _HOPED_FOR.search(text):
+        if PROFILE.search(text) or _NOT.search(text) or HOPED_FOR.search(text):
             continue
         rose = ways[0] == "up" or (ways[0] == ("worse" if latency else "better"))
         percents = {_decimal(found) for found in _BY_PERCENT.findall(text)}
@@ -258,9 +298,28 @@ def called_even(said: Sequence[Sentence]) -> Iterator[tuple[int, str]]:
     """Find the sentences that call response times even, by line and by the words that say so."""
     for sentence in said:
         if (found := _EVEN.search(sentence.text)) and not (
-            _NOT.search(sentence.text) or _HOPED_FOR.search(sentence.text)
+            _NOT.search(sentence.text) or HOPED_FOR.search(sentence.text)
         ):
             yield sentence.line, found[0]
+
+
+def called_faultless(said: Sequence[Sentence]) -> Iterator[tuple[Sentence, str, bool]]:
+    """Find the sentences that say that no request failed, by the words that say so and whether they are of all runs."""
+    for sentence in said:
+        text = sentence.text
+        found = _NO_ERRORS.search(text)
+        if found and text.count("|") < 2 and not (_OF_ONE_KIND.search(text) or HOPED_FOR.search(text)):
+            yield sentence, found[0], _OF_ALL.search(text) is not None
+
+
+def called_undegraded(said: Sequence[Sentence]) -> Iterator[tuple[Sentence, str]]:
+    """Find the sentences that say that no figure gets worse under load, of no part of the loads alone."""
+    for sentence in said:
+        text = sentence.text
+        found = _NO_DEGRADATION.search(text)
+        excepted = _OF_A_PART.search(text) or HOPED_FOR.search(text) or PROFILE.search(text)
+        if found and text.count("|") < 2 and not text.startswith("#") and not excepted:
+            yield sentence, found[0]
 
 
 def explained_by_jit(said: Sequence[Sentence]) -> Iterator[Sentence]:

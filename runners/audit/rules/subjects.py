@@ -62,7 +62,7 @@ _MEASURED = re.compile(
     r"|延迟|吞吐|性能|响应|处理|처리|응답|성능|지연|スループット|応答|レイテンシ"
     r"|\d\s?(?:%|[x\u00d7](?!\w)|倍|배|раза?\b|ms\b|мс\b|times\b|k?\s?(?:req|rps))"
 )
-_CONCLUDES = re.compile(
+CONCLUDES = re.compile(
     r"(?i)^#+ .*(?:result|conclusion|summary|finding|observation|analysis|takeaway|verdict|discussion|insight|выводы"
     r"|вывод\b|результат|итог|结论|总结|结果|分析|결론|결과|분석|考察|まとめ|結果|conclusi[oó]n|conclus[ãa]o|resultado)"
 )
@@ -137,7 +137,7 @@ def ranked(said: Sequence[Sentence], things: Sequence[Subject]) -> Iterator[tupl
     for sentence in said:
         text = sentence.text
         if text.startswith("#"):
-            concludes = _CONCLUDES.search(text) is not None
+            concludes = CONCLUDES.search(text) is not None
         elif words := _ranks(text):
             measured = _MEASURED.search(text) is not None
             on_load = measured or (concludes and not PROFILE.search(text))
@@ -218,6 +218,11 @@ def _name(output: Output) -> str:
         if text.startswith("#") or (text.endswith(":") and len(text) <= LONGEST_NAME and not _NO_NAME.search(text)):
             return text
     return output.headings[-1] if output.headings else ""
+
+
+def named(output: Output) -> frozenset[str]:
+    """Name a run by the words of its label, caption or heading that say neither what is measured nor the load."""
+    return _words(_name(output))
 
 
 def _words(name: str) -> frozenset[str]:

@@ -65,7 +65,9 @@ def _tick(output: Output) -> str | None:
     if output.tool == "wrk2":
         return None if timer_line(output) else f"ticks of wrk2's timer of {write.latency(TICK_US)}"
     rows = output.report.latencies.rows
-    whole = output.tool in WHOLE_MILLISECONDS and rows and all(value % TICK_US == 0 for _, value in rows)
+    whole = (
+        output.tool in WHOLE_MILLISECONDS and rows and all(value % TICK_US == 0 for level, value in rows if level < 1)
+    )
     return f"of the whole milliseconds that {output.tool} prints" if whole else None
 
 
@@ -74,7 +76,12 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     if typical is None or typical > NEAR_TICKS * TICK_US or (tick := _tick(output)) is None:
         return
     upper = at(output, 0.9) or at(output, 0.95)
-    if typical <= 0 or never_offered(output) or (upper is not None and upper >= BESIDE * typical):
+    if (
+        typical < 0
+        or (typical == 0 and output.tool == "wrk2")
+        or never_offered(output)
+        or (upper is not None and upper >= BESIDE * typical)
+    ):
         return  # true, and beside the point: the tail is not the timer's
     which = "median" if at(output, 0.5) is not None else "mean"
     text = (

@@ -8,6 +8,7 @@ from runners.audit.audit import examine
 from runners.audit.rule import Remark
 from runners.readers.documents import text_document
 from runners.readers.outputs import Output, outputs_of
+from runners.readers.severity import Severity
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 ASKED = {"SMP004", "RUN006"}
@@ -280,3 +281,74 @@ def test_what_tools_print_around_their_summaries_is_no_prose(printed: str) -> No
     said = [line.text for line in output.prose]
     assert "It held." in said
     assert printed not in said
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("About 12.5% of requests failed at the end.", True),
+        ("The error rate climbed to 4 % at the end.", True),
+        ("- **Error rate:** 4.2% (while users came)", True),
+        ("На пике было 3,5 % ошибок.", True),
+        ("高峰时错误率达到 3.5%，之后恢复。", True),
+        ("| Metric | Before | After |\n|---|---|---|\n| Success rate | 90% | 100% |", True),
+        ("The error rate was 0 % at the end.", False),
+        ("The error rate should be below 1 %.", False),
+        ("The error rate stayed under 1% of all.", False),
+        ("Success Rate: 100%\nErrors: 0", False),
+        ("| Metric | Target | Actual |\n|---|---|---|\n| Error rate | 1% | 0% |", False),
+    ],
+)
+def test_errors_that_an_author_gives_in_a_sentence_or_a_table_count(said: str, named: bool) -> None:
+    assert ("ERR001" in remarks(f"# Shop\n\nWe ran it on a shop.\n\n{CLOSED}\n{said}\n")) is named
+
+
+OF_AB = """This is ApacheBench, Version 2.3
+Document Length:        1000 bytes
+Concurrency Level:      10
+Time taken for tests:   2.000 seconds
+Complete requests:      100
+Failed requests:        20
+   (Connect: 0, Receive: 0, Length: 20, Exceptions: 0)
+HTML transferred:       {bodies} bytes
+Requests per second:    50.00 [#/sec] (mean)
+"""
+
+
+@pytest.mark.parametrize(("bodies", "failed"), [(80_000, True), (100_310, False), (99_000, False)])
+def test_responses_of_ab_without_a_body_failed_and_other_lengths_vary(bodies: int, failed: bool) -> None:
+    assert ("ERR001" in remarks(OF_AB.format(bodies=bodies))) is failed
+
+
+@pytest.mark.parametrize(
+    ("machine", "asked"),
+    [
+        ("Its pool is sized by the CPU cores.", True),
+        ("It took 35 % of the RAM.", True),
+        ("| CPU | 12% |\n|---|---|", True),
+        ("It has 8 cores and 16 GB of RAM.", False),
+        ("It has RAM: 16 GB and runs on a multi-core machine.", False),
+    ],
+)
+def test_use_of_a_machine_states_neither_its_cores_nor_its_memory(machine: str, asked: bool) -> None:
+    far = CLOSED.replace("localhost", "10.0.0.7")
+    found = remarks(f"# Report\n\nWe ran it on a shop.\n{machine}\n\n{far}").get("RUN006")
+    assert (found is not None and found.severity is Severity.WARNING) is asked
+
+
+def test_rows_of_one_name_are_distinguished_by_their_other_columns() -> None:
+    rows = "| a | 1 | none | 900 | 2 ms |\n| b | 1 | half | 800 | 3 ms |\n| b | 2 | all | 700 | 4 ms |\n"
+    found = outputs(f"# Load of k6\n\n| Service | Scenario | Plugins | RPS | p95 |\n|---|---|---|---|---|\n{rows}")
+    assert len({output.label for output in found}) == len(found) == 3
+    again = rows.replace("| 2 | all |", "| 1 | half |")
+    same = outputs(f"# Load of k6\n\n| Service | Run | Plugins | RPS | p95 |\n|---|---|---|---|---|\n{again}")
+    assert len({output.label for output in same}) == 2
+
+
+def test_what_k6_complains_of_stands_between_its_lines() -> None:
+    scenario = "     * one: 15000.00 iterations/s for 1m0s (maxVUs: 100-300)\n"
+    complaint = "WARN[0032] Insufficient VUs, reached 300 active VUs and cannot initialize more\n"
+    figures = "     http_req_duration..: avg=3ms min=1ms med=2ms max=9ms p(90)=5ms p(95)=6ms\n"
+    figures += "     http_reqs..........: 100 1.5/s\n"
+    assert "RUN003" in remarks(scenario + complaint + figures)
+    assert "RUN003" not in remarks(scenario + figures)

@@ -200,3 +200,64 @@ def test_a_rate_that_a_table_copies_wrongly_is_named() -> None:
 def test_means_that_a_table_calls_a_percentile_are_named(row: str, misquoted: bool) -> None:
     found = of_two(CLOSED, FASTER, f"| | Alpha | Beta |\n|---|---|---|\n{row}\n")
     assert ("DOC002" in found) is misquoted
+
+
+@pytest.mark.parametrize(
+    ("said", "overturned"),
+    [
+        ("Success stays at 100% at every load.", True),
+        ("All loads ended with zero errors.", True),
+        ("Все нагрузки прошли без ошибок.", True),
+        ("All loads ended with zero 5xx errors.", False),
+        ("There should be no errors at any load.", False),
+    ],
+)
+def test_errors_that_a_conclusion_denies_are_held_against_it(said: str, overturned: bool) -> None:
+    failing = HEALTHY.replace("Requests/sec:", "  Non-2xx or 3xx responses: 900\nRequests/sec:")
+    text = "{}## One\n\n{}\n## Two\n\n{}\n## Conclusions\n\n{}\n"
+    assert ("DOC004" in remarks(text.format(REPORT, HEALTHY, failing, said))) is overturned
+    assert "DOC004" not in remarks(text.format(REPORT, HEALTHY, HEALTHY.replace("1.30ms", "1.40ms"), said))
+
+
+LOADS = (
+    "# Load of k6\n\nWe ran it thrice.\n\n| VUs | RPS | p95 |\n|---|---|---|\n| 10 | 900 | 2 ms |\n| 100 | {} | {} |\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rate", "p95", "said", "overturned"),
+    [
+        ("900", "40 ms", "It runs without degradation.", False),  # of what is not said, and no median is given
+        ("400", "40 ms", "The throughput remains stable.", True),
+        ("880", "40 ms", "The throughput remains stable.", False),
+        ("400", "40 ms", "The throughput remains stable up to 50 users.", False),
+    ],
+)
+def test_who_says_that_nothing_degrades_is_held_against_the_highest_load(
+    rate: str, p95: str, said: str, overturned: bool
+) -> None:
+    assert ("DOC004" in remarks(f"{LOADS.format(rate, p95)}\n{said}\n")) is overturned
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("We sent 1,000,000 requests at once.", True),
+        ("We sent 100 requests at once.", False),
+        ("It handles 5000 requests per second.", False),
+        ("## 500 concurrent connections", True),
+        ("## 10 concurrent connections", False),
+        ("The pool keeps 500 connections open.", False),
+    ],
+)
+def test_another_number_of_requests_or_connections_than_the_outputs_is_named(said: str, named: bool) -> None:
+    ab = "Concurrency Level:      10\nTime taken for tests:   2.000 seconds\nComplete requests:      100\n"
+    text = f"{REPORT}{said}\n\n{ab}Failed requests:        0\nRequests per second:    50.00 [#/sec] (mean)\n"
+    assert ("DOC001" in remarks(text)) is named
+
+
+def test_one_output_for_two_numbers_of_connections_is_named() -> None:
+    rows = "| 10 | 900 | 2.1 ms | 3.2 ms | 4.3 ms | 5.4 ms |\n| 20 | 950 | 2.1 ms | 3.2 ms | 4.3 ms | {} |\n"
+    head = "# Load of k6\n\n| VUs | RPS | p50 | p90 | p95 | p99 |\n|---|---|---|---|---|---|\n"
+    assert "DOC003" in remarks(head + rows.format("5.4 ms"))
+    assert "DOC003" not in remarks(head + rows.format("5.5 ms"))
