@@ -1,7 +1,7 @@
 """The archive: a run in few small files, the form in which reference results are kept.
 
     manifest.json, conclusions.json, report.md, figures/    as in every run folder
-    steps.jsonl                                             what was run and how it ended, a step a line
+    steps.jsonl.gz                                          what was run and how it ended, a step a line
     steps/<frame>.parquet                                   one frame of all steps, with a column `step`
     steps/console.parquet                                   what each step's generator printed
 
@@ -10,8 +10,10 @@ A step of an archive is a `StepFolder` whose frames and console come from these 
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,15 +27,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CONSOLE, CONSOLE_COLUMN = "console", "text"
-#: Columns that rise within a step: stored as differences of whole numbers they take a sixth. Latencies are whole
-#: nanoseconds, and stay microseconds as decimal numbers with so many digits.
-RISING = {"histograms": ("value_us", "count")}
-DIGITS, LATENCIES = 3, ("value_us",)
-#: Floating-point columns that rise evenly: stored byte by byte they take a twentieth.
-EVEN = {"requests": ("t_s",)}
+#: Times, rates and counts are whole multiples of one of these powers of ten: nanoseconds as microseconds have three
+#: digits, as seconds nine. As decimal numbers of so many digits they take half of what floating-point numbers do.
+DIGITS = (0, 3, 6, 9)
+PRECISION = 18  # of a decimal number in 64 bits
+#: Each column takes the smallest: a dictionary (None), or one of these.
+OF_WHOLE = (None, "BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED")
+OF_FLOATS = (None, "BYTE_STREAM_SPLIT", "PLAIN")
 #: One page and one dictionary a column: the stacks of a profile repeat each other over all steps.
 WHOLE_BYTES = 1 << 28
-COMPRESSION_LEVEL = 19
+COMPRESSION = "brotli"  # of what Parquet has, the one that makes these numbers smallest: a tenth smaller than zstd
+TRIED, WRITTEN = 5, 11  # levels
+LARGEST = 2**53  # below it a whole number is a floating-point one
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ class Archive:
     def frames(self, name: str) -> dict[str, pd.DataFrame]:
         """Read one frame of all steps, by step; those without a row are left out."""
         if name not in self._frames:
-            self._frames[name] = _by_step(frame_file(self.path, name), name)
+            self._frames[name] = _by_step(frame_file(self.path, name))
         return self._frames[name]
 
 
@@ -106,7 +111,7 @@ class ArchivedStep(StepFolder):
 
 
 def steps_jsonl(run: Path) -> Path:
-    return run / "steps.jsonl"
+    return run / "steps.jsonl.gz"
 
 
 def frame_file(run: Path, name: str) -> Path:
@@ -128,9 +133,10 @@ def write_archive(run: Path, steps: Iterable[Content]) -> None:
                 frames.setdefault(name, []).append(owned)
     frame_file(run, "").parent.mkdir(parents=True)
     for name, parts in frames.items():
-        _write(frame_file(run, name), name, pd.concat(parts, ignore_index=True))
+        _write(frame_file(run, name), pd.concat(parts, ignore_index=True))
     lines = (json.dumps(step.meta, ensure_ascii=False, separators=(",", ":")) for step in kept)
-    steps_jsonl(run).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text = "".join(f"{line}\n" for line in lines)
+    steps_jsonl(run).write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))
 
 
 def copy_archive(run: Path, target: Path) -> None:
@@ -143,46 +149,73 @@ def copy_archive(run: Path, target: Path) -> None:
 @lru_cache(maxsize=4)
 def _opened(run: Path, changed_ns: int) -> Archive:
     try:
-        lines = steps_jsonl(run).read_text(encoding="utf-8").splitlines()
+        lines = gzip.decompress(steps_jsonl(run).read_bytes()).splitlines()
         metas = {str(meta["name"]): meta for meta in map(json.loads, lines)}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
         raise StoreError(str(steps_jsonl(run)), f"can't be read ({error})", "check it out again") from error
     return Archive(run, metas)
 
 
-def _by_step(path: Path, name: str) -> dict[str, pd.DataFrame]:
+def _by_step(path: Path) -> dict[str, pd.DataFrame]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not path.exists():
         return {}
     table = pq.ParquetFile(path).read(use_threads=False)
-    for column in RISING.get(name, ()):
-        if column in LATENCIES:
-            table = table.set_column(table.schema.get_field_index(column), column, _floats(table[column]))
+    kinds = {column["name"]: column["numpy_type"] for column in table.schema.pandas_metadata["columns"]}
+    for at, column in enumerate(table.schema):
+        if pa.types.is_decimal(column.type):
+            table = table.set_column(at, column.name, _floats(table[column.name], kinds[column.name]))
     frame = table.to_pandas()
     return {
         str(step): part.drop(columns="step").reset_index(drop=True) for step, part in frame.groupby("step", sort=False)
     }
 
 
-def _write(path: Path, name: str, frame: pd.DataFrame) -> None:
+def _write(path: Path, frame: pd.DataFrame) -> None:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    encodings = dict.fromkeys(EVEN.get(name, ()), "BYTE_STREAM_SPLIT")
-    for column in RISING.get(name, ()):
-        whole = _decimals(table[column]) if column in LATENCIES else table[column]
-        if whole is not None:
-            table = table.set_column(table.schema.get_field_index(column), column, whole)
-            encodings[column] = "DELTA_BINARY_PACKED"
+    encodings: dict[str, str] = {}
+    for at, name in enumerate(table.column_names):
+        column = table[name]
+        if pa.types.is_floating(column.type) and (decimals := _decimals(column)) is not None:
+            table = table.set_column(at, name, decimals)
+        one = table.select([name])
+        sizes = {tried: _size(one, tried) for tried in _encodings(table[name].type)}
+        if encoding := min(sizes, key=sizes.__getitem__):
+            encodings[name] = encoding
+    _write_table(table, path, encodings, WRITTEN)
+
+
+def _encodings(kind: pa.DataType) -> tuple[str | None, ...]:
+    import pyarrow as pa
+
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return OF_WHOLE
+    return OF_FLOATS if pa.types.is_floating(kind) else (None,)
+
+
+def _size(column: pa.Table, encoding: str | None) -> int:
+    """The bytes that a table of one column takes in an encoding."""
+    import pyarrow as pa
+
+    written = pa.BufferOutputStream()
+    _write_table(column, written, {column.column_names[0]: encoding} if encoding else {}, TRIED)
+    return len(written.getvalue())
+
+
+def _write_table(table: pa.Table, to: Path | pa.NativeFile, encodings: Mapping[str, str], level: int) -> None:
+    import pyarrow.parquet as pq
+
     pq.write_table(
         table,
-        path,
-        compression="zstd",
-        compression_level=COMPRESSION_LEVEL,
-        use_dictionary=[column for column in frame.columns if column not in encodings],
-        column_encoding=encodings,
+        to,
+        compression=COMPRESSION,
+        compression_level=level,
+        use_dictionary=[name for name in table.column_names if name not in encodings],
+        column_encoding=dict(encodings),
         store_decimal_as_integer=True,
         dictionary_pagesize_limit=WHOLE_BYTES,
         data_page_size=WHOLE_BYTES,
@@ -190,20 +223,29 @@ def _write(path: Path, name: str, frame: pd.DataFrame) -> None:
     )
 
 
-def _decimals(latencies: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Latencies (microseconds) as decimal numbers; None where these are not equal to them."""
+def _decimals(numbers: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Floating-point numbers as decimal ones; None where these are not equal to them to the bit."""
+    import numpy as np
     import pyarrow as pa
 
-    decimals = latencies.cast(pa.float64()).cast(pa.decimal128(18, DIGITS), safe=False)
-    return decimals if _floats(decimals).equals(latencies.cast(pa.float64())) else None
+    exact = numbers.cast(pa.float64())
+    known = exact.drop_null().to_numpy()
+    if not np.isfinite(known).all() or (np.signbit(known) & (known == 0)).any():
+        return None
+    for digits in DIGITS:
+        if np.abs(known).max(initial=0) * 10**digits >= LARGEST:
+            return None
+        decimals = exact.cast(pa.decimal128(PRECISION, digits), safe=False)
+        if _floats(decimals, str(numbers.type)).equals(numbers):
+            return decimals
+    return None
 
 
-def _floats(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Numbers as floating-point ones; a decimal as the nearest, which its quotient is and Arrow's cast is not."""
+def _floats(decimals: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
+    """Decimal numbers as the nearest floating-point ones, which their quotients are and Arrow's cast is not."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not pa.types.is_decimal(numbers.type):
-        return numbers.cast(pa.float64())
-    whole = pc.multiply(numbers, pa.scalar(10**DIGITS)).cast(pa.int64())
-    return pc.divide(whole.cast(pa.float64()), pa.scalar(10.0**DIGITS))
+    tens = 10**decimals.type.scale
+    whole = pc.multiply(decimals, pa.scalar(tens)).cast(pa.int64())
+    return pc.divide(whole.cast(pa.float64()), pa.scalar(float(tens))).cast(kind)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from runners.audit.audit import audit
-from runners.readers.columns import frame
 from runners.readers.history import open_history
 from runners.readers.outputs import find_in
 from runners.readers.reading import archived_content, read_run, store_frames
@@ -50,29 +55,46 @@ def test_steps_frames_and_consoles_are_the_same(pair: tuple[RunFolder, RunFolder
             assert_frame_equal(after.frames[name], rows)
 
 
-@given(
-    st.lists(
-        st.one_of(
-            st.integers(0, 10**14).map(lambda ns: ns / 1000),
-            st.floats(0, 1e12, allow_nan=False),
-        ),
-        min_size=1,
-    )
+_TIMES = st.integers(-(10**14), 10**14)
+_NUMBERS = st.one_of(
+    st.tuples(_TIMES, st.sampled_from([1, 10**3, 10**6, 10**9])).map(lambda pair: pair[0] / pair[1]),
+    st.floats(allow_nan=False),
+    st.none(),
 )
-def test_latencies_come_back_as_they_were_in_whole_nanoseconds_or_not(values_us: list[float]) -> None:
-    written = frame("histograms", [{"t_s": 0.0, "kind": "response", "value_us": v, "count": 1} for v in values_us])
+
+
+@given(st.lists(st.tuples(_NUMBERS, _NUMBERS, st.integers(-(2**63), 2**63 - 1)), min_size=1))
+def test_numbers_come_back_to_the_bit(rows: list[tuple[float | None, float | None, int]]) -> None:
+    written = pd.DataFrame(rows, columns=["double", "single", "whole"])
+    written = written.astype({"double": "float64", "single": "float32", "whole": "int64"})
+    assert_frame_equal(_kept(written), written, check_exact=True)
+    for name in ("double", "single"):
+        assert np.array_equal(np.signbit(_kept(written)[name]), np.signbit(written[name])), "the sign of zero"
+
+
+@pytest.mark.parametrize("tens", [1, 10**3, 10**6, 10**9])
+def test_whole_multiples_of_a_power_of_ten_are_decimal_numbers(tens: int) -> None:
+    values = np.arange(1, 3_000, 7) / tens
     with TemporaryDirectory() as folder:
-        kept = Content({"name": "put", "started_unix_us": 0}, {"histograms": written}, None)
-        write_archive(Path(folder) / "run", [kept])
-        archive = Archive.at(Path(folder) / "run")
+        assert_frame_equal(_kept(pd.DataFrame({"v": values}), Path(folder)), pd.DataFrame({"v": values}))
+        stored = pq.read_schema(Path(folder) / "run" / "steps" / "histograms.parquet").field("v").type
+    assert (pa.types.is_decimal(stored), 10**stored.scale) == (True, tens)
+
+
+def _kept(frame: pd.DataFrame, folder: Path | None = None) -> pd.DataFrame:
+    """A frame as it is read from an archive."""
+    with TemporaryDirectory() as temporary:
+        run = (folder or Path(temporary)) / "run"
+        write_archive(run, [Content({"name": "put", "started_unix_us": 0}, {"histograms": frame}, None)])
+        archive = Archive.at(run)
         assert archive is not None
-        assert_frame_equal(archive.frames("histograms")["put"], written, check_exact=True)
+        return archive.frames("histograms")["put"]
 
 
 def test_few_files_are_left(pair: tuple[RunFolder, RunFolder]) -> None:
     files = [path.relative_to(pair[1].path) for path in pair[1].path.rglob("*") if path.is_file()]
     assert {path.parts[0] for path in files} == {
-        *("manifest.json", "conclusions.json", "report.md", "steps.jsonl", "steps", "figures")
+        *("manifest.json", "conclusions.json", "report.md", "steps.jsonl.gz", "steps", "figures")
     }
     figures = [path for path in files if path.parts[0] == "figures"]
     assert 0 < sum(path.suffix == ".svg" for path in figures) <= KEPT_FIGURES
@@ -126,10 +148,21 @@ def test_an_archive_of_an_archive_is_the_same(pair: tuple[RunFolder, RunFolder],
         assert (tmp_path / "again" / path.relative_to(first)).read_bytes() == path.read_bytes()
 
 
-def test_a_broken_list_of_steps_is_named(pair: tuple[RunFolder, RunFolder], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(lambda whole: whole[: len(whole) // 2], id="cut off"),
+        pytest.param(lambda whole: whole[:20] + bytes(20) + whole[40:], id="damaged"),
+        pytest.param(lambda _: b'{"name": "put-lsm"', id="not compressed"),
+        pytest.param(lambda _: gzip.compress(b'{"name": "put-lsm"'), id="no record"),
+    ],
+)
+def test_a_broken_list_of_steps_is_named(
+    pair: tuple[RunFolder, RunFolder], tmp_path: Path, content: Callable[[bytes], bytes]
+) -> None:
     broken = RunFolder(tmp_path / "broken")
     shutil.copytree(pair[1].path, broken.path)
-    steps_jsonl(broken.path).write_text('{"name": "put-lsm"', encoding="utf-8")
-    with pytest.raises(StoreError, match=r"steps\.jsonl: can't be read"):
+    steps_jsonl(broken.path).write_bytes(content(steps_jsonl(broken.path).read_bytes()))
+    with pytest.raises(StoreError, match=r"steps\.jsonl\.gz: can't be read"):
         read_run(broken)
-    assert "steps.jsonl" in open_history([tmp_path]).unreadable[0]
+    assert "steps.jsonl.gz" in open_history([tmp_path]).unreadable[0]
