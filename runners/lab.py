@@ -14,16 +14,16 @@ from typing import Any
 import pandas as pd
 
 from runners import report
-from runners.analysis import floors
-from runners.analysis.changes import judge as judge_sentinel
+from runners.analysis import instrument
 from runners.analysis.facts import offered_rps
+from runners.analysis.steady_state import judge as judge_sentinel
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, plan_of
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.parameter import Value, listed
-from runners.design.session import LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
+from runners.design.session import FLOOR, LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
 from runners.design.setting import Setting
 from runners.design.shape import NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.target import TargetFile, foreign, read_target
@@ -44,7 +44,7 @@ from runners.readers.published import published
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
 from runners.report.flamegraph import flamegraphs
-from runners.report.notebook import Concluded, draw, in_notebook
+from runners.report.markdown import Concluded, draw, in_notebook
 from runners.report.references import write_report
 from runners.storage.run_folder import RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
@@ -268,8 +268,8 @@ class Lab:
 
     def _nearest_floor(self, load: Step) -> Step | None:
         """What this run has read of the instrument itself nearest to a load; read back, as a run may go on later."""
-        kept = [each for each in self.folder.steps() if each.name.startswith((f"{floors.KIND}-", SENTINEL))]
-        return floors.nearest([read_step(each) for each in kept], load)
+        kept = [each for each in self.folder.steps() if each.name.startswith((f"{FLOOR}-", SENTINEL))]
+        return instrument.nearest_floor([read_step(each) for each in kept], load)
 
     def conclude(self) -> Concluded:
         """Write report.html and report.md from the run folder, and give the conclusion to be shown."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from runners.analysis import facts
 from runners.analysis.finding import Finding
-from runners.analysis.floors import unresolved
+from runners.analysis.instrument import unresolved
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import LEVELS, Row
 from runners.analysis.steady_state import not_warm, steadiness

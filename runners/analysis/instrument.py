@@ -21,6 +21,12 @@ latencies.
 largest are given, which enclose it with 1 - 2^(1-n) only, and `enough` is False. A difference is taken within each
 round, so that what moves both of a pair leaves it alone.
 
+**A load's floor** is the same load against a handler that does nothing. Ladders and closed loops have none at each of
+their rates. What every run has is the fixed small load before the campaign (the sentinel): one rate on one connection.
+A percentile that is no higher than the floor's says nothing on the server, and one above what the generator kept up to
+is partly the generator's own lateness. Neither is a headline and neither is compared; what lies above the floor leads:
+the median, CPU time per request, throughput.
+
 **A frozen server.** With requests due every 1/R seconds, those due while the server stands still for F seconds wait
 F, F - 1/R, F - 2/R …; so R * (F - x) of them wait longer than x. A freeze that lasts beyond the end of the load holds
 up what was due from its start to the end, and none of that has an answer when the load ends: a generator that says so
@@ -40,6 +46,8 @@ from scipy.stats import t as student
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
+from runners.design.session import FLOOR, ROUND
+from runners.design.shape import SENTINEL
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.samples import bound_ranks
@@ -108,14 +116,11 @@ def _values(steps: Iterable[Step], level: float) -> dict[int, float]:
     return {number: value.value for number, value in found.items() if value is not None}
 
 
-KIND = "round"
-
-
 def floors(steps: Iterable[Step]) -> list[Floor]:
     """Every generator at every point, in the order of the first round: few connections and low rates first."""
     groups: dict[tuple[int, float, str], list[Step]] = {}
     for step in steps:
-        if step.kind != KIND:
+        if step.kind != ROUND:
             continue
         rate = facts.offered_rps(step)
         key = (step.record.connections or 0, rate if write.known(rate) else math.inf, facts.tool(step))
@@ -357,3 +362,64 @@ def stall(step: Step) -> Stall | None:
 
 def stalls(steps: Sequence[Step]) -> list[Stall]:
     return [found for step in steps if (found := stall(step)) is not None]
+
+
+SAME_RATE = 0.01  # of the load's rate
+THROUGHOUT = 99.9  # the highest percentile at which a generator holds its lateness against the response time
+
+
+def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
+    """The last floor at a load's rate and connections; one of the same workload goes before any other."""
+    there = [step for step in _good(steps, FLOOR) if taken_at(step, load)]
+    return _last(there, load)
+
+
+def floor_before(steps: Iterable[Step]) -> Step | None:
+    """The fixed small load before the campaign; None where there was none or nothing may be quoted of it."""
+    return facts.only(_good(steps, SENTINEL))
+
+
+def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
+    """A load's own floor; without one a floor on as many connections, at another rate; else the one before."""
+    alike = [step for step in _good(steps, FLOOR) if _connections(step) == _connections(load)]
+    return own_floor(steps, load) or _last(alike, load) or floor_before(steps)
+
+
+def taken_at(floor: Step, load: Step) -> bool:
+    """Whether a floor was taken at a load's rate and connections. A closed loop has no rate."""
+    rate_rps = facts.offered_rps(load)
+    near = write.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
+    return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
+
+
+def unresolved(step: Step, level: float, floor: Step | None) -> str:
+    """Say why a percentile of a load is not the server's; empty where it is, or where nothing speaks against it.
+
+    `floor` is the same load on a server that does nothing, at the same rate; without it only the generator is asked.
+    """
+    upto = facts.number(step, "kept_up_to")
+    if write.known(upto) and upto < THROUGHOUT and 100 * level > upto:
+        return f"the generator kept up to p{upto:g} only"
+    if floor is None or floor.name == step.name or not facts.quotable(floor):
+        return ""
+    measured, own_floor = facts.at(step, level), facts.at(floor, level)
+    if measured is None or own_floor is None:
+        return ""
+    return "" if measured.low > own_floor.high else "it is inside the instrument's floor"
+
+
+def where_taken(floor: Step) -> str:
+    """The rate and the connections of a floor, in words."""
+    return f"{write.rate(facts.offered_rps(floor))} on {write.connections(_connections(floor))}"
+
+
+def _good(steps: Iterable[Step], kind: str) -> list[Step]:
+    return [step for step in steps if step.kind == kind and facts.quotable(step)]
+
+
+def _last(found: list[Step], load: Step) -> Step | None:
+    return facts.only([step for step in found if step.workload == load.workload]) or facts.only(found)
+
+
+def _connections(step: Step) -> int:
+    return step.record.connections or 0

@@ -1,4 +1,4 @@
-"""Stretches of time in which responses were slow, from response times by tenths of a second.
+"""Stretches of time in which responses were slow, and what can have held them up, as events on the same clock.
 
 A slice stands out when its p99 exceeds the median of all slices' p99 by five robust standard deviations (the median
 absolute deviation times 1.4826; F. R. Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median: the threshold
@@ -10,20 +10,32 @@ queue behind it: response times count from the intended start, so after a stall 
 usual, and all of them belong to the stall. Stretches that touch are one spike.
 
 The *excess* is what slow responses took above the threshold, summed up: it weighs a response by how late it was.
+
+An event of a cause has a stretch of time and a capacity, the longest delay that it can have made: the whole of its
+length for what stops the JVM or blocks a request, the CPU time that it took for what shares a core with the server. How
+long the serving threads and the generator waited in the kernel's run queues divides their delays among the machine (see
+machine_stalls), other processes and the server itself: others can have delayed them by no more than they waited, and
+what is left of the server's wait after its background threads is what its serving threads cost each other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from runners.analysis import machine_stalls
+from runners.analysis.machine_stalls import SLICE_S
+from runners.readers.activity import PROCESS
+from runners.readers.run import Step
+from runners.trial.activity import OWN_BACKGROUND
+
 ROBUST_DEVIATIONS = 5
 LEAST_EXCESS = 0.5
 MAD_TO_SIGMA = 1.4826
-SLICE_S = 0.1
 FEWEST_ANSWERS = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
@@ -149,3 +161,172 @@ def _merged(spans: list[tuple[float, float, int]]) -> list[tuple[float, float, l
         else:
             merged.append((begin, end, [slice_]))
     return merged
+
+
+STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
+#: The serving threads' wait for a core that neither other processes nor the server's background threads explain.
+CROWDED = "serving threads waiting for a core"
+CROWDED_SHARE, FOREIGN_SHARE = 0.2, 0.4
+#: Causes that are neither the server, nor its store, nor its JVM.
+MACHINE = (STALLED, STEAL, FOREIGN)
+#: Of `activity`: kind, what it is called, and from which share of a core on it counts as an event.
+SHARES = (
+    ("jit", "JIT compilation", 0.2),
+    ("gc", "GC beside the application", 0.2),
+    ("flush", "flush", 0.2),
+    ("compaction", "compaction", 0.2),
+    ("steal", STEAL, 0.2),
+    ("foreign", FOREIGN, FOREIGN_SHARE),
+    ("disk", "disk busy", 0.8),
+    ("io stall", "waits for the disk", 0.2),
+    ("memory stall", "waits for memory", 0.2),
+)
+#: Of `events`: kind and what it is called.
+KINDS = (
+    ("flush", "flush"),
+    ("compaction", "compaction"),
+    ("log sync", "log sync"),
+    ("file force", "slow file access"),
+    ("file write", "slow file access"),
+    ("file read", "slow file access"),
+)
+STALLS = ("stall", "allocation stall")
+GC, SAFEPOINT, STALL = "GC pause", "other safepoint", "writers held back"
+#: Causes whose names are plural.
+SEVERAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
+FEWEST_EVENT_MS = 1.0
+
+
+def explains(name: str) -> str:
+    """A cause as the subject of a sentence: CPU steal explains, stalls of the machine explain."""
+    return f"{name} {'explain' if name in SEVERAL else 'explains'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause and its events. `stops`: while it lasts nothing is answered, so it must leave a trace."""
+
+    name: str
+    stops: bool
+    begin_s: Floats
+    end_s: Floats
+    capacity_ms: Floats
+
+    def __len__(self) -> int:
+        return len(self.begin_s)
+
+    @property
+    def busy_s(self) -> float:
+        return float((self.end_s - self.begin_s).sum())
+
+
+def cause(name: str, events: list[tuple[float, float, float]], stops: bool = False) -> Cause:
+    """A cause from (begin_s, end_s, capacity_ms) rows."""
+    rows = np.array(events, float).reshape(-1, 3)
+    return Cause(name, stops, rows[:, 0], rows[:, 1], rows[:, 2])
+
+
+def causes_of(step: Step) -> list[Cause]:
+    """Every cause that the step's raw files tell of, those with no event left out."""
+    return [one for one in (*_stops(step), *_contention(step)) if len(one)]
+
+
+def other_processes(step: Step) -> dict[str, float]:
+    """CPU time in milliseconds by name of each process that ran beside the load, while others held it up.
+
+    The largest first; empty where nothing held it up, or where an older record knows no names.
+    """
+    activity = step.frames["activity"]
+    rows = activity[activity["kind"].str.startswith(PROCESS)]
+    events = next((one for one in causes_of(step) if one.name == FOREIGN), None)
+    if events is None or rows.empty:
+        return {}
+    middle_s = (rows["t_s"] + rows["length_s"] / 2).to_numpy(float)[:, None]
+    during = ((events.begin_s <= middle_s) & (middle_s <= events.end_s)).any(axis=1)
+    used = rows[during].groupby("kind")["busy_ms"].sum().sort_values(ascending=False, kind="stable")
+    return {str(kind).removeprefix(PROCESS): float(ms) for kind, ms in used.items()}
+
+
+def _stops(step: Step) -> Iterator[Cause]:
+    pauses, events = step.frames["pauses"], step.frames["events"]
+    collections = _spans(pauses[pauses["kind"] == "gc"])
+    others = [
+        span
+        for span in _spans(pauses[pauses["kind"] == "safepoint"])
+        if not any(span[0] <= end + 0.002 and span[1] >= begin - 0.002 for begin, end, _ in collections)
+    ]
+    yield cause(GC, _long(collections), stops=True)
+    yield cause(SAFEPOINT, _long(others), stops=True)
+    yield cause(STALL, _long(_spans(events[events["kind"].isin(STALLS)])), stops=True)
+
+
+def _contention(step: Step) -> Iterator[Cause]:
+    events, activity, pauses = step.frames["events"], step.frames["activity"], step.frames["pauses"]
+    named: dict[str, list[tuple[float, float, float]]] = {}
+    for kind, name in KINDS:
+        named.setdefault(name, []).extend(_long(_spans(events[events["kind"] == kind])))
+    if machine_stalls.watched(step):  # it sees what the hypervisor takes too, and a hundred times as finely
+        found = machine_stalls.windows(machine_stalls.stalls_of(step))
+        named[STALLED] = _long([(begin, end, (end - begin) * 1000) for begin, end in found.tolist()])
+    for kind, name, share in SHARES:
+        if name == STEAL and STALLED in named:
+            continue
+        if not named.get(name):  # the store's own events are finer than the CPU time of its threads
+            rows = activity[activity["kind"] == kind].sort_values("t_s")
+            named[name] = _active(rows, share, _spans(pauses) if kind == "gc" else [])
+    if len(waits := _run_queue_waits(activity)):
+        rows = activity[activity["kind"] == "foreign"].merge(waits[["t_s", "behind_others_ms"]], on="t_s")
+        named[FOREIGN] = _long(_active(rows, FOREIGN_SHARE, [], "behind_others_ms"))
+        named[CROWDED] = _active(waits.assign(busy_ms=waits["behind_its_own_ms"]), CROWDED_SHARE, [])
+    if activity.empty:
+        named["JIT compilation"] = _long(_spans(events[events["kind"] == "compilation"]))
+    for name, spans in named.items():
+        yield cause(name, sorted(spans))
+
+
+def _spans(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
+    begin, length = frame["t_s"].to_numpy(float), frame["duration_ms"].to_numpy(float)
+    return list(zip(begin.tolist(), (begin + length / 1000).tolist(), length.tolist(), strict=True))
+
+
+def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+    return [span for span in spans if span[2] >= FEWEST_EVENT_MS]
+
+
+def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
+    """Divide what threads waited for a core in each sample; empty where they are not known by name.
+
+    Columns `t_s`, `length_s`, `behind_others_ms` (of serving and sending threads, at most what other processes ran) and
+    `behind_its_own_ms` (of serving threads, what neither these nor the server's background threads can explain).
+    """
+    known = activity[activity["kind"] == "sending wait"]["t_s"]
+    samples = activity[activity["t_s"].isin(known)]
+    samples = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(
+        0.0
+    )
+    if not {"wait", "foreign", "serving"} <= set(samples.columns) or not samples["serving"].sum() > 0:
+        return pd.DataFrame(columns=["t_s", "length_s", "behind_others_ms", "behind_its_own_ms"])
+    background = samples[[kind for kind in OWN_BACKGROUND if kind in samples]].sum(axis=1)
+    others = np.minimum(samples["wait"] + samples["sending wait"], samples["foreign"])
+    own = (samples["wait"] - others - background).clip(lower=0.0)
+    return samples.assign(behind_others_ms=others, behind_its_own_ms=own).reset_index()
+
+
+def _active(
+    rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
+) -> list[tuple[float, float, float]]:
+    """Samples with at least that share of a core, neighbours joined; time within `but` is another cause's.
+
+    `capacity` is the column of the longest delay that a sample can have made.
+    """
+    found: list[tuple[float, float, float]] = []
+    for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
+        end = begin + length
+        another = 1000 * sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop, _ in but)
+        if busy - another < share * length * 1000:
+            continue
+        if found and begin <= found[-1][1] + 1e-6:
+            found[-1] = (found[-1][0], end, found[-1][2] + most - another)
+        else:
+            found.append((begin, end, most - another))
+    return found

@@ -35,7 +35,6 @@ import pandas as pd
 from runners.analysis import facts
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
-from runners.analysis.latency_spikes import SLICE_S
 from runners.design.block import MOST_UTILISATION
 from runners.readers import write
 from runners.readers.run import Step
@@ -48,6 +47,7 @@ PERIOD_S = 0.001
 #: for a server, without preemption, is as long.
 SHORT_MS, BURST_S = 0.2, 0.05
 LEVELS = (0.99, 0.999)
+SLICE_S = 0.1  # as response times are kept
 BLOCKS_A_SECOND = round(1 / SLICE_S)
 #: Shares of time left out of two loads disagree when they differ by so much and by so many standard deviations.
 UNEQUAL, UNEQUAL_DEVIATIONS = 0.05, 3.0

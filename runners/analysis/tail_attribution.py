@@ -26,11 +26,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from runners.analysis import causes, facts, latency_spikes
-from runners.analysis.causes import Cause
+from runners.analysis import facts, latency_spikes
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded
-from runners.analysis.latency_spikes import Spike, Tail
+from runners.analysis.latency_spikes import Cause, Spike, Tail
 from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.severity import Severity
@@ -45,7 +44,7 @@ def attribution(step: Step) -> Attribution | None:
     if not facts.quotable(step):
         return None
     tail = latency_spikes.find(step.frames["slices"])
-    return None if tail is None else attribute(tail, causes.of(step))
+    return None if tail is None else attribute(tail, latency_spikes.causes_of(step))
 
 
 def findings(step: Step) -> Iterator[Finding]:
@@ -129,7 +128,7 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
     credit = seen.credited[seen.tail.spikes.index(worst)]
     there = [
         f"{one.name} ({write.latency(longest * 1000)})"
-        for one in causes.of(step)
+        for one in latency_spikes.causes_of(step)
         if (longest := _longest_in(one, worst)) > 0
     ]
     text = f"The slowest responses of {facts.title(step)} took about {write.latency(worst.peak_us)}, {_when(worst)}; "
@@ -144,7 +143,7 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
     return _finding("W02", Severity.NOTE, text, evidence, step)
 
 
-def _longest_in(one: causes.Cause, window: Spike) -> float:
+def _longest_in(one: latency_spikes.Cause, window: Spike) -> float:
     """The largest capacity of a cause's events in a spike, in milliseconds; 0 without any."""
     inside = (one.begin_s <= window.end_s) & (one.end_s >= window.begin_s)
     return float(one.capacity_ms[inside].max()) if inside.any() else 0.0
@@ -362,7 +361,9 @@ class Made:
     @property
     def written(self) -> str:
         """CPU steal explains 99.5 % of its tail, without the last three words."""
-        return write.listed(f"{causes.explains(name)} {write.percent(share)}" for name, share in self.shares.items())
+        return write.listed(
+            f"{latency_spikes.explains(name)} {write.percent(share)}" for name, share in self.shares.items()
+        )
 
 
 def made(step: Step, level: float = P99) -> Made | None:
@@ -371,9 +372,9 @@ def made(step: Step, level: float = P99) -> Made | None:
     slow = latency_spikes.find(step.frames["slices"]) if value is not None else None
     if value is None or slow is None or not value.value > slow.threshold_us:
         return None
-    if not any(one.name in causes.MACHINE for one in causes.of(step)):
+    if not any(one.name in latency_spikes.MACHINE for one in latency_spikes.causes_of(step)):
         return None
     seen = attribution(step)
     shares = {each.cause.name: each.share.value for each in seen.named} if seen is not None else {}
-    own = {name: share for name, share in shares.items() if name in causes.MACHINE}
+    own = {name: share for name, share in shares.items() if name in latency_spikes.MACHINE}
     return Made(own) if sum(own.values()) >= MACHINE_SHARE else None

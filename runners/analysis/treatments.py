@@ -29,11 +29,11 @@ from scipy.optimize import brentq
 from scipy.stats import multivariate_t, norm, t
 
 from runners.analysis.intervals import Bounded
+from runners.analysis.quantities import ALPHA
 from runners.analysis.quantities import Verdict as Verdict
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.levels import rank
 
-ALPHA = 0.05
 BLOCKS = 40  # of requests in a start, at most
 LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
 FEWEST_BLOCKS = 8

@@ -21,7 +21,7 @@ from typing import Any
 
 from runners.bench.fixture import Fixture, fixture
 from runners.bench.row import Goal, NoFigure, Row
-from runners.claims.gate import EXIT_FAILED
+from runners.claims.between import EXIT_FAILED
 from runners.errors import MeasureError
 from runners.toolchain.tools import ROOT
 

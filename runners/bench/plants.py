@@ -26,8 +26,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from runners.analysis.latency_spikes import SLICE_S
-from runners.analysis.machine_stalls import dropped, not_of_the_disk
+from runners.analysis.machine_stalls import SLICE_S, dropped, not_of_the_disk
 from runners.bench.fixture import STALL_WITNESS, Fixture
 from runners.bench.row import NoFigure, Row
 from runners.process.cpu_placement import usable_cpus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from runners.analysis import comparable, facts, floors, intervals, tail_attribution
+from runners.analysis import comparable, facts, instrument, intervals, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.analysis.quantities import of_step
@@ -52,7 +52,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
         )
     p50, p99 = facts.at(step, 0.5), facts.at(step, 0.99)
     text = f"{name} achieves {write.rate(offered if write.known(offered) else achieved)}"
-    why = floors.unresolved(step, 0.99, floors.own(run.steps, step))
+    why = instrument.unresolved(step, 0.99, instrument.own_floor(run.steps, step))
     if p50 and p99 and why:
         cpu_us = of_step(step)["cpu_us"]
         text += f" with a median of {facts.written(p50)}"
@@ -174,7 +174,7 @@ def engines_apart(steps: list[Step], floor: Step | None = None) -> Iterator[Find
         same_rate = abs(facts.offered_rps(first) - facts.offered_rps(second)) < 1
         if a is None or b is None or not same_rate or not a.apart_from(b):
             continue
-        if any(floors.unresolved(step, 0.99, floor) for step in (first, second)):
+        if any(instrument.unresolved(step, 0.99, floor) for step in (first, second)):
             continue
         if not_compared := comparable.not_compared(first, second, Anchor.spectrum(first.workload)):
             yield not_compared

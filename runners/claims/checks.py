@@ -10,15 +10,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from runners.analysis import facts, floors, instrument, machine_stalls
-from runners.analysis.knee import Kind
-from runners.analysis.meets import Outcome
+from runners.analysis import facts, instrument, machine_stalls
+from runners.analysis.knee import Kind, Outcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, head, steadiness
 from runners.audit.audit import audit
 from runners.claims import profile
 from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Check
-from runners.claims.executions import Knee, knees
+from runners.claims.settings import Knee, knees
 from runners.design.session import ALONE, PROFILED_RATE_STEP, RATE_STEP, ROUND, SHARED, SOLO
 from runners.design.storage_engines import CEILING
 from runners.readers import write
@@ -103,12 +102,12 @@ def _label(step: Step) -> str:
 
 def _floor(run: Run, step: Step) -> Step | None:
     """The floor that was taken for a step's workload, else one at its rate."""
-    return facts.floor(run, step.workload) or floors.own(run.steps, step)
+    return facts.floor(run, step.workload) or instrument.own_floor(run.steps, step)
 
 
 def _resolution(run: Run, loads: list[Step]) -> Check:
     """What the instrument resolves; of a run without loads, whose rates have no floor, at that of the sentinel."""
-    before = floors.before(run.steps)
+    before = instrument.floor_before(run.steps)
     if loads or not run.steps:
         return _over("resolution", loads, lambda step: resolvable(step, _floor(run, step), before))
     text = resolved_before(before, "the rates of this run")
@@ -306,7 +305,7 @@ def resolvable(step: Step, floor: Step | None, before: Step | None) -> Verdict:
 
     The latter is about another rate, so it is no answer.
     """
-    resolved = instrument.of_floor(floor) if floor is not None and floors.taken_at(floor, step) else None
+    resolved = instrument.of_floor(floor) if floor is not None and instrument.taken_at(floor, step) else None
     if resolved is not None:
         return Verdict(True, resolved.sentence())
     return Verdict(None, resolved_before(before, "this load's rate"))
@@ -399,7 +398,7 @@ def cross_checks(run: Run) -> Iterator[Check]:
         yield _profiled(profiled)
         yield _own_share(profiled)
     if floored := [
-        (s, f) for s in run.find(kind="load", profiled=False) if (f := floors.own(run.steps, s)) is not None
+        (s, f) for s in run.find(kind="load", profiled=False) if (f := instrument.own_floor(run.steps, s)) is not None
     ]:
         yield _faster(floored)
     if len(left_out := [(s, u) for s in run.find(kind="load", profiled=False) if (u := machine_stalls.of(s))]) > 1:

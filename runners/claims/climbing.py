@@ -12,8 +12,19 @@ from functools import cached_property, lru_cache
 from runners.analysis import facts
 from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Answer, Curve, Kind, curve, estimate, pooled, ratio, undisturbed
-from runners.analysis.meets import Outcome, Point, points
+from runners.analysis.knee import (
+    Answer,
+    Curve,
+    Kind,
+    Outcome,
+    Point,
+    curve,
+    estimate,
+    points,
+    pooled,
+    ratio,
+    undisturbed,
+)
 from runners.claims.conclusion import Check, Claims
 from runners.design.objective import Objective
 from runners.design.session import RATE_STEP
@@ -23,7 +34,7 @@ from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
-MOST_IN_ANSWER = 3  # more ladders than that stand side by side, see executions
+MOST_IN_ANSWER = 3  # more ladders than that stand side by side, see settings
 JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
 KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
 
@@ -188,7 +199,7 @@ def analyse(run: Run) -> Claims | None:
 
 
 def _answer(found: Sequence[Ladder], sentences: Sequence[Finding]) -> str:
-    """Few ladders in their own words; settings under one load stand side by side, see executions."""
+    """Few ladders in their own words; settings under one load stand side by side, see settings."""
     searched = [ladder for ladder in found if ladder.search is not None]
     known = [ladder for ladder in searched if ladder.answer is not None and ladder.answer.kind == Kind.FOUND]
     if max(Counter(ladder.steps[0].workload for ladder in known).values(), default=0) > 1:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import pandas as pd
 from scipy.stats import false_discovery_control, norm, t
 
-from runners.analysis import comparable, facts, floors
+from runners.analysis import comparable, facts, instrument
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import Bounded, difference
 from runners.readers import write
@@ -237,7 +237,7 @@ def pairs(run: Run) -> Iterator[Pair]:
         for other in good[1:]:
             clean = [facts.clean(run, step.subject, workload) for step in (good[0], other)]
             both = (clean[0], clean[1]) if clean[0] is not None and clean[1] is not None else None
-            yield Pair(good[0], other, both, floors.own(run.steps, good[0]))
+            yield Pair(good[0], other, both, instrument.own_floor(run.steps, good[0]))
 
 
 def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
@@ -351,7 +351,7 @@ def _measured(pair: Pair) -> tuple[list[str], dict[str, write.Value]]:
         if before is None or after is None:
             continue
         change = difference(after, before)
-        floored = [floors.unresolved(step, level, pair.floor) for step in (a, b)] if level > 0.5 else []
+        floored = [instrument.unresolved(step, level, pair.floor) for step in (a, b)] if level > 0.5 else []
         if why := comparable.in_turn(a, b, level) or comparable.unbounded(change) or next(filter(None, floored), ""):
             refused[level] = why
         else:

@@ -19,7 +19,7 @@ from runners.analysis.instrument import UNIT_US
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.knee import Kind
 from runners.analysis.quantities import changed
-from runners.claims import executions, profile
+from runners.claims import profile, settings
 from runners.claims.climbing import Ladder, between, ladders, rate_interval, searched_together
 from runners.design.block import FEWEST_STARTS
 from runners.readers import write
@@ -372,7 +372,7 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
             (f for f in evidence.all("E02") if {f.evidence["of"], f.evidence["against"]} == {of, against}), None
         )
         basis = f"one search of {'both' if together else 'each'}, {write.several(starts, 'start')}"
-        return Answer(verdict, effect, basis, needed, finding, executions.anchor(workload))
+        return Answer(verdict, effect, basis, needed, finding, settings.anchor(workload))
 
     return answer
 

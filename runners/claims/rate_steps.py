@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from runners.analysis import facts, floors, tail_attribution
+from runners.analysis import facts, instrument, tail_attribution
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.claims import profile
@@ -165,7 +165,7 @@ def _cold(run: Run) -> Finding | None:
         text += f"; the whole of the same load on the warm server has {facts.written(whole)}"
         if by := tail_attribution.made(warm):
             text += f", but {by.written} of that tail"
-        elif why := floors.unresolved(warm, 0.99, floors.own(run.steps, warm)):
+        elif why := instrument.unresolved(warm, 0.99, instrument.own_floor(run.steps, warm)):
             text += f", which is not resolved: {why}"
         evidence["warm_p99_us"] = whole.value
         names.append(warm.name)

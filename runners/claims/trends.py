@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from runners.analysis import facts
-from runners.analysis.changes import FEWEST_RUNS, LEVEL, Change, changes, usual_before
 from runners.analysis.finding import Finding
+from runners.analysis.steady_state import CHANGE_LEVEL, FEWEST_RUNS, Change, changes, usual_before
 from runners.claims.conclusion import Claims
 from runners.readers import write
 from runners.readers.history import LEAST_SHARE
@@ -120,14 +120,14 @@ def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.Data
         machine, experiment, size, kind, subject, workload, _ = (str(part) for part in key)
         for name in chosen:
             frame = about.assign(value=table[name].to_numpy(), low=math.nan, high=math.nan)
-            points, why_not = _changes(frame, kind, LEVEL / len(chosen))
+            points, why_not = _changes(frame, kind, CHANGE_LEVEL / len(chosen))
             points = tuple(each for each in points if abs(each.after - each.before) >= SMALLEST_SHARE)
             metric = f"{SHARE_OF}{name}"
             found.append(Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not))
     return found
 
 
-def _changes(frame: pd.DataFrame, kind: str, level: float = LEVEL) -> tuple[tuple[Change, ...], str]:
+def _changes(frame: pd.DataFrame, kind: str, level: float = CHANGE_LEVEL) -> tuple[tuple[Change, ...], str]:
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
         spread = f"{write.rate(rates.min())} to {write.rate(rates.max())}"

@@ -28,7 +28,7 @@ from runners.cli.base import (
 )
 
 if TYPE_CHECKING:
-    from runners.claims.gate import Judgement
+    from runners.claims.between import Judgement
     from runners.design.objective import ChangeLimit
     from runners.storage.run_folder import RunFolder
 
@@ -193,7 +193,7 @@ class _Judging:
 
     def end(self, judgements: Sequence[Judgement], more: dict[str, object]) -> NoReturn:
         """Say what limits say, as JSON beside `more` where that was asked for, and exit with their code."""
-        from runners.claims.gate import exit_code
+        from runners.claims.between import exit_code
 
         for each in judgements:
             echo(each.sentence, err=self.as_json or self.form is not None)

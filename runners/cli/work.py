@@ -20,9 +20,8 @@ from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
 from runners.claims import interleaved
-from runners.claims.between import Compared, compared, differing
+from runners.claims.between import Compared, Judgement, compared, differing, judge, judge_runs
 from runners.claims.conclusion import Check
-from runners.claims.gate import Judgement, judge, judge_runs
 from runners.design import comparison
 from runners.design.campaign import Job, read_campaign
 from runners.design.experiment import COMMANDS, COMPARE, KNEE, LOAD, SHARES, TARGET_COMPARE

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from runners.analysis import facts
 from runners.analysis import knee as knees
-from runners.analysis.knee import Answer, Kind, RateStep
-from runners.analysis.meets import Outcome, meets, points
+from runners.analysis.knee import Answer, Kind, Outcome, RateStep, meets, points
 from runners.claims.climbing import rate_interval
 from runners.design.ladder import (
     BATCH,

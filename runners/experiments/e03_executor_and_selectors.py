@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runners.analysis import facts, meets
+from runners.analysis import facts, knee
 from runners.analysis.finding import Finding
-from runners.claims import executions, interleaved, questions
+from runners.claims import interleaved, questions, settings
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
 from runners.design import report_3
 from runners.design.block import Block, Interleaved
@@ -64,16 +64,16 @@ def handed_over(quantity: str) -> Answering:
 
 def longer_queue(evidence: Evidence) -> Answer | None:
     """Does a longer queue refuse less of what does not fit?"""
-    pairs = sorted(executions.overloaded(evidence.run), key=lambda pair: executions.queue_length(pair[1]))
+    pairs = sorted(settings.overloaded(evidence.run), key=lambda pair: settings.queue_length(pair[1]))
     if len(pairs) < 2:
         return None
     parts = []
     for _, high in pairs:
-        refused = meets.refused_share(high)
+        refused = knee.refused_share(high)
         value = facts.latency_text(high, 0.99)
         p99 = f"p99 not quoted ({why})" if (why := facts.why_not(high)) == value else f"p99 {value}"
         parts.append(f"{facts.engine_name(high.subject)}: {write.percent(refused)} refused, {p99}")
-    shares = [meets.refused_share(high) for _, high in pairs]
+    shares = [knee.refused_share(high) for _, high in pairs]
     verdict = Verdict.YES if shares[-1] < shares[0] else Verdict.NO
     return Answer(verdict, "; ".join(parts), "one load each", finding=evidence.first("E03"))
 

@@ -13,7 +13,7 @@ from runners.design.experiment import experiment
 from runners.errors import LabError
 from runners.experiments import e08_history
 from runners.readers.history import History, open_history
-from runners.report.notebook import Concluded
+from runners.report.markdown import Concluded
 from runners.report.references import write_report
 from runners.storage.run_folder import REFERENCE, RUN_VARIABLE, RUNS, RunFolder
 

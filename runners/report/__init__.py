@@ -11,10 +11,9 @@ from runners.report.comparison import interleaved
 from runners.report.flamegraph import differential, flamegraph
 from runners.report.ladder import knees_of as knees
 from runners.report.ladder import ladder
+from runners.report.latency import spectrum, timeline
 from runners.report.overview import by_rate
 from runners.report.report import render
-from runners.report.spectrum import spectrum
-from runners.report.timeline import timeline
 from runners.report.trends import history
 from runners.report.validation import floors, staircase, stall
 

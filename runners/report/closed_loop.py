@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
-from runners.analysis import facts, floors, loops
+from runners.analysis import facts, instrument, loops
 from runners.analysis.loops import Loop
 from runners.analysis.quantities import factor
 from runners.claims import closed_loop as claims
@@ -19,8 +19,8 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
 from runners.report import style, tables
+from runners.report.latency import spectrum
 from runners.report.section import Section, Shown, shown_of
-from runners.report.spectrum import spectrum
 from runners.report.tables import Table
 
 
@@ -36,7 +36,7 @@ def curve_section(run: Run, conclusion: Conclusion) -> Section | None:
         "A connection sends its next request when the response to the last one has come. What is late is late by the "
         "timer of the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits.",
         conclusion.about(loops.CURVES),
-        (shown_of(loops.CURVES, loop_curves(steps, floors.before(run.steps)), steps, "spectrum"),),
+        (shown_of(loops.CURVES, loop_curves(steps, instrument.floor_before(run.steps)), steps, "spectrum"),),
     )
 
 

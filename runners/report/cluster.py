@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from runners.analysis import facts, floors, latency_spikes
+from runners.analysis import facts, instrument, latency_spikes
 from runners.claims import cluster, faults
 from runners.claims.conclusion import Conclusion
 from runners.claims.faults import Outage
 from runners.design.session import FAULT
 from runners.readers.run import Run, Step
 from runners.report import style, tables
+from runners.report.latency import latency_of, timeline
 from runners.report.section import Section, Shown
 from runners.report.tables import Table
-from runners.report.timeline import latency_of, timeline
 
 DEATH_TEXT = (
     "Three processes; the load goes to the first, the third is killed (SIGKILL) and started again on its port and its "
@@ -76,7 +76,7 @@ def outage_section(run: Run, conclusion: Conclusion) -> Section | None:
         return None
     steps = [each.step for each in found]
     rows = [latency_of(s, latency_spikes.tenths(s.frames["slices"])).assign(step=s.name) for s in steps]
-    shown = Shown(faults.OUTAGES, outage(steps, floors.nearest(run.steps, steps[0])), pd.concat(rows))
+    shown = Shown(faults.OUTAGES, outage(steps, instrument.nearest_floor(run.steps, steps[0])), pd.concat(rows))
     about = conclusion.about(faults.OUTAGES)
     return Section("outages-section", "A node dies", DEATH_TEXT, about, (shown,), (outage_table(found),))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from runners.analysis import facts, floors
+from runners.analysis import facts, instrument
 from runners.analysis.facts import quotable
 from runners.analysis.finding import Anchor, Finding
 from runners.claims import profile
@@ -29,11 +29,10 @@ from runners.report.cluster import client_lock_section, keys_section, outage_sec
 from runners.report.comparison import interleaved_sections
 from runners.report.flamegraph import FlameGraph, differential, flamegraph, name_of
 from runners.report.ladder import PUBLISHED_TEXT, beside_published, knee_sections, ladder_section
+from runners.report.latency import attribution_of, spectrum, timeline, timeline_data
 from runners.report.section import Section, Shown, shown_of
-from runners.report.spectrum import spectrum
 from runners.report.stores import sections as store_sections
 from runners.report.tables import Table
-from runners.report.timeline import attribution_of, timeline, timeline_data
 from runners.report.trends import section as history_section
 from runners.report.validation import BUILDERS as INSTRUMENT
 
@@ -199,7 +198,7 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
     loads = [step for step in run.find(kind="load", profiled=False) if facts.quotable(step)]
     for workload in dict.fromkeys(step.workload for step in loads):
         own = [step for step in loads if step.workload == workload and facts.samples(step) >= FEWEST_SAMPLES]
-        floor = floors.nearest(run.steps, own[0]) if own else None
+        floor = instrument.nearest_floor(run.steps, own[0]) if own else None
         if not own:
             continue
         picture = spectrum(*own, published=by_workload.get(workload), floor=floor, heading=_heading(own, run))
@@ -212,7 +211,7 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
     timed = [step for step in loads if not step.frames["intervals"].empty]
     if timed and not any(map(attribution_of, loads)):  # else its causes are drawn with it, see _tail
         worst = max(timed, key=_tail_of)
-        picture = timeline(worst, floor=floors.nearest(run.steps, worst))
+        picture = timeline(worst, floor=instrument.nearest_floor(run.steps, worst))
         shown.append(Shown(Anchor.timeline(worst.workload), picture, timeline_data(worst)))
     if shown:
         head = ("load", "rate", "p50 (95 %)", "p99 (95 %)", "CPU per request", "samples")
@@ -226,7 +225,7 @@ def _latency(run: Run, published: dict[str, ConsoleReport]) -> Iterator[Section]
 
 
 def _unresolved(step: Step, run: Run) -> str:
-    return floors.unresolved(step, 0.99, floors.own(run.steps, step))
+    return instrument.unresolved(step, 0.99, instrument.own_floor(run.steps, step))
 
 
 def _heading(own: list[Step], run: Run) -> str:
@@ -333,7 +332,7 @@ def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     if not loads:
         return
     step = max(loads, key=_tail_of)
-    picture = timeline(step, floor=floors.nearest(run.steps, step))
+    picture = timeline(step, floor=instrument.nearest_floor(run.steps, step))
     shown = Shown(Anchor.causes(step.name), picture, timeline_data(step))
     yield Section(
         "tail", "Why the tail", findings=conclusion.about(Anchor.causes(step.name))[:MOST_MORE], figures=(shown,)

@@ -22,16 +22,14 @@ from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.interleaved import QUANTITIES, Comparison
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import Quantity, Row, absolute
-from runners.analysis.treatments import ALPHA
+from runners.analysis.quantities import ALPHA, Quantity, Row, absolute
 from runners.audit.audit import Audit
 from runners.audit.figures import achieved_rps, at, largest_us, samples
 from runners.audit.listing import held_lines, written
 from runners.audit.registry import page
 from runners.audit.rule import Remark
-from runners.claims.between import Compared
+from runners.claims.between import Compared, Judgement, Outcome
 from runners.claims.conclusion import Check
-from runners.claims.gate import Judgement, Outcome
 from runners.design.objective import ERRORS
 from runners.readers import write
 from runners.readers.outputs import Output

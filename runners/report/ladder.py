@@ -11,9 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from runners.analysis import facts, floors
-from runners.analysis.knee import Answer, Kind
-from runners.analysis.meets import Met, Outcome
+from runners.analysis import facts, instrument
+from runners.analysis.knee import Answer, Kind, Met, Outcome
 from runners.claims import climbing, rate_steps
 from runners.claims.climbing import (
     MOST_IN_ANSWER,
@@ -25,8 +24,8 @@ from runners.claims.climbing import (
     searched_together,
 )
 from runners.claims.conclusion import Conclusion
-from runners.claims.executions import Knee, anchor, knees
 from runners.claims.rate_steps import taken_at
+from runners.claims.settings import Knee, anchor, knees
 from runners.readers import write
 from runners.readers.outputs import Output
 from runners.readers.run import Run, Step
@@ -342,7 +341,9 @@ def ladder_section(run: Run, conclusion: Conclusion) -> Section | None:
         ANCHOR,
         "The knee" if searched else "The ladder",
         findings=conclusion.about(*anchors),
-        figures=tuple(_figure(each, floors.nearest(run.steps, each.steps[0])) for each in alone[:MOST_IN_ANSWER]),
+        figures=tuple(
+            _figure(each, instrument.nearest_floor(run.steps, each.steps[0])) for each in alone[:MOST_IN_ANSWER]
+        ),
         tables=(search_table(found),),
     )
 

@@ -1,13 +1,15 @@
-"""Text for Markdown as code-hosting sites render it: every value is escaped unless it is marked as Markdown."""
+"""Text for Markdown as code-hosting sites and notebooks render it: values are escaped unless marked as Markdown."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from runners.analysis.finding import Finding
-from runners.errors import UNPRINTABLE
+from runners.claims.conclusion import Conclusion
+from runners.errors import UNPRINTABLE, printable
 from runners.report.tables import Linked, Table
 
 ICONS = {"good": "✓", "note": "•", "warning": "⚠", "error": "✗"}
@@ -101,3 +103,50 @@ def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdow
         return Markdown(f'<a id="{place}"></a>{shown}')
     picture = f"[![{escape(alt)}](figures/{place}.png)](figures/{place}.svg)"
     return Markdown(f'<a id="{place}"></a>{picture} [data](figures/{place}.csv)')
+
+
+@dataclass(frozen=True, slots=True)
+class Concluded:
+    """The answer, the findings, what the authors missed and what to try next."""
+
+    conclusion: Conclusion
+
+    def _parts(self) -> list[tuple[str, tuple[Finding, ...]]]:
+        whole = self.conclusion
+        parts = [
+            ("", whole.findings),
+            ("What the authors missed", whole.missed),
+            ("What to try next", whole.next_steps),
+        ]
+        return [(head, findings) for head, findings in parts if findings]
+
+    def _repr_markdown_(self) -> str:
+        out = [f"### {escape(self.conclusion.title)}", f"**{escape(self.conclusion.answer)}**"]
+        for head, found in self._parts():
+            out += [f"#### {escape(head)}"] if head else []
+            out.append(findings(found))
+        return "\n\n".join(out)
+
+    def __repr__(self) -> str:
+        lines = [self.conclusion.title, self.conclusion.answer]
+        for head, findings in self._parts():
+            lines += [head] if head else []
+            lines += [f"{ICONS[finding.severity.value]} {finding.sentence}" for finding in findings]
+        return printable("\n".join(lines))
+
+
+def in_notebook() -> bool:
+    """Whether this code runs in a notebook's kernel."""
+    try:
+        from IPython.core.getipython import get_ipython
+    except ImportError:
+        return False
+    return hasattr(get_ipython(), "kernel")
+
+
+def draw(make: Callable[[], object]) -> None:
+    """Make a figure and show it below the cell. Outside a notebook nothing is made."""
+    if in_notebook():
+        from IPython.display import display
+
+        display(make())  # type: ignore[no-untyped-call]

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator
 
-from runners.analysis import facts, floors
+from runners.analysis import facts, instrument
 from runners.analysis.quantities import of_step
 from runners.claims import profile
 from runners.claims.climbing import ladders
@@ -64,7 +64,7 @@ def _row(run: Run, step: Step, throughput_rps: float) -> tuple[object, ...]:
     enough = facts.samples(step) * (1 - TAIL) >= facts.ENOUGH_BEYOND
     p99_us = value.value if value is not None and enough else math.nan
     name = facts.tool(step) if step.kind == "round" else step.subject
-    why = floors.unresolved(step, TAIL, floors.own(run.steps, step)) if enough else ""
+    why = instrument.unresolved(step, TAIL, instrument.own_floor(run.steps, step)) if enough else ""
     return step.name, name, step.workload, throughput_rps, p99_us, why
 
 

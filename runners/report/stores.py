@@ -9,7 +9,7 @@ import pandas as pd
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import signed
 from runners.claims.conclusion import Conclusion
-from runners.claims.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference, stores, times, verdict
+from runners.claims.settings import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference, stores, times, verdict
 from runners.readers import write
 from runners.readers.run import Run
 from runners.report import style, tables

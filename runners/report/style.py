@@ -24,7 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
-from runners.analysis import facts, floors
+from runners.analysis import facts, instrument
 from runners.analysis.facts import ENGINE_NAMES
 from runners.design.setting import ENGINES
 from runners.errors import UNPRINTABLE
@@ -349,12 +349,12 @@ DOTTED = (0, (1, 1.5))
 
 def is_own(floor: Step, loads: Sequence[Step]) -> bool:
     """Whether the floor was taken at the rate and connections of one of the loads that are drawn."""
-    return any(floors.taken_at(floor, load) for load in loads)
+    return any(instrument.taken_at(floor, load) for load in loads)
 
 
 def label(floor: Step, loads: Sequence[Step]) -> str:
     """What a legend says of a floor: of one that was taken elsewhere, at which rate."""
-    return "instrument floor (noop)" if is_own(floor, loads) else f"instrument floor at {floors.where(floor)}"
+    return "instrument floor (noop)" if is_own(floor, loads) else f"instrument floor at {instrument.where_taken(floor)}"
 
 
 def floor_lines(

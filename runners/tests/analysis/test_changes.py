@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from runners.analysis.changes import FEWEST_RUNS, changes, usual
+from runners.analysis.steady_state import FEWEST_RUNS, changes, usual
 
 HISTORIES = 400 if os.environ.get("LAB_LONG") else 60
 Noise = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runners.analysis import causes, machine_stalls
+from runners.analysis import latency_spikes, machine_stalls
 from runners.analysis.machine_stalls import BURST_S, PERIOD_S, SHORT_MS, outside, undisturbed, windows
 from runners.readers.columns import frame
 from runners.readers.run import Step
@@ -99,13 +99,13 @@ def test_the_share_of_time_left_out_is_told_beside_the_p99(tmp_path: Path) -> No
 def test_the_witness_is_a_cause_of_the_machine_and_stands_for_steal(tmp_path: Path) -> None:
     busy = frame("activity", [{"t_s": 3.0, "length_s": 0.1, "kind": "steal", "busy_ms": 90.0}])
     asked: list[tuple[dict[str, object], str]] = [
-        ({"cpus": [0]}, causes.STALLED),
-        ({"note": REFUSED}, causes.STEAL),
+        ({"cpus": [0]}, latency_spikes.STALLED),
+        ({"note": REFUSED}, latency_spikes.STEAL),
     ]
     for witness, name in asked:
         step = load(tmp_path, STOOD, seen(STOOD), witness)
         step.frames["activity"] = busy
-        assert [one.name for one in causes.of(step)] == [name] and name in causes.MACHINE
+        assert [one.name for one in latency_spikes.causes_of(step)] == [name] and name in latency_spikes.MACHINE
 
 
 def requests(response_us: list[float], target: list[str]) -> pd.DataFrame:
@@ -173,12 +173,15 @@ def of_activity(**busy_ms: float) -> pd.DataFrame:
     ("busy_ms", "expected"),
     [
         ({"foreign": 80.0, "wait": 0.0, "sending wait": 0.0}, {}),  # on a core of its own: nobody waited for it
-        ({"foreign": 80.0, "wait": 50.0, "sending wait": 0.0}, {causes.FOREIGN: 50.0}),
-        ({"foreign": 80.0, "wait": 0.0, "sending wait": 40.0}, {causes.FOREIGN: 40.0}),
-        ({"foreign": 0.0, "wait": 60.0, "sending wait": 0.0}, {causes.CROWDED: 60.0}),
+        ({"foreign": 80.0, "wait": 50.0, "sending wait": 0.0}, {latency_spikes.FOREIGN: 50.0}),
+        ({"foreign": 80.0, "wait": 0.0, "sending wait": 40.0}, {latency_spikes.FOREIGN: 40.0}),
+        ({"foreign": 0.0, "wait": 60.0, "sending wait": 0.0}, {latency_spikes.CROWDED: 60.0}),
         ({"foreign": 0.0, "wait": 60.0, "sending wait": 0.0, "compaction": 55.0}, {"compaction": 55.0}),
-        ({"foreign": 50.0, "wait": 90.0, "sending wait": 0.0, "gc": 5.0}, {causes.FOREIGN: 50.0, causes.CROWDED: 35.0}),
-        ({"foreign": 80.0, "wait": 0.0}, {causes.FOREIGN: 80.0}),  # an older record
+        (
+            {"foreign": 50.0, "wait": 90.0, "sending wait": 0.0, "gc": 5.0},
+            {latency_spikes.FOREIGN: 50.0, latency_spikes.CROWDED: 35.0},
+        ),
+        ({"foreign": 80.0, "wait": 0.0}, {latency_spikes.FOREIGN: 80.0}),  # an older record
     ],
     ids=["another core", "others", "behind the generator", "itself", "its background", "both", "not known"],
 )
@@ -187,16 +190,18 @@ def test_what_serving_threads_waited_for_is_divided_between_others_and_the_serve
 ) -> None:
     step = load(tmp_path, STOOD, seen([]), None)
     step.frames["activity"] = of_activity(**busy_ms)
-    found = {one.name: float(one.capacity_ms.sum()) for one in causes.of(step)}
+    found = {one.name: float(one.capacity_ms.sum()) for one in latency_spikes.causes_of(step)}
     assert found == pytest.approx(expected)
-    assert causes.CROWDED not in causes.MACHINE
+    assert latency_spikes.CROWDED not in latency_spikes.MACHINE
 
 
 def test_without_names_of_serving_threads_other_processes_count_with_what_they_ran(tmp_path: Path) -> None:
     step = load(tmp_path, STOOD, seen([]), None)
     rows = of_activity(**{"foreign": 80.0, "wait": 0.0, "sending wait": 0.0})
     step.frames["activity"] = rows[rows["kind"] != "serving"]
-    assert {one.name: float(one.capacity_ms.sum()) for one in causes.of(step)} == {causes.FOREIGN: 80.0}
+    assert {one.name: float(one.capacity_ms.sum()) for one in latency_spikes.causes_of(step)} == {
+        latency_spikes.FOREIGN: 80.0
+    }
 
 
 def test_processes_that_ran_while_others_held_up_the_load_are_named_the_busiest_first(tmp_path: Path) -> None:
@@ -204,9 +209,9 @@ def test_processes_that_ran_while_others_held_up_the_load_are_named_the_busiest_
     rows = of_activity(**{"foreign": 80.0, "wait": 50.0, "sending wait": 0.0, "process a": 20.0, "process b": 60.0})
     elsewhere = pd.DataFrame([{"t_s": 9.0, "length_s": 0.1, "kind": "process c", "busy_ms": 90.0}])
     step.frames["activity"] = pd.concat([rows, elsewhere], ignore_index=True)
-    assert causes.other_processes(step) == {"b": 60.0, "a": 20.0}
+    assert latency_spikes.other_processes(step) == {"b": 60.0, "a": 20.0}
     step.frames["activity"] = of_activity(**{"foreign": 80.0, "wait": 0.0, "sending wait": 0.0, "process a": 80.0})
-    assert causes.other_processes(step) == {}, "nobody waited for it"
+    assert latency_spikes.other_processes(step) == {}, "nobody waited for it"
 
 
 def test_a_stall_while_the_disk_is_busy_may_be_the_server_s_and_stays_in() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from msgspec.structs import replace
 
-from runners.analysis import floors
+from runners.analysis import instrument
 from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, run_to_run_us, tick_of
 from runners.analysis.intervals import Bounded
 from runners.claims.checks import checks
@@ -179,13 +179,13 @@ def test_the_nearest_floor_is_the_loads_own_then_one_on_as_many_connections_then
         slower, frames={**slower.frames, "summary": slower.frames["summary"].assign(offered_rps=5_000.0)}
     )
     own = floor(tmp_path, *SIX)
-    assert floors.nearest([], load) is None
-    assert floors.nearest([first, apart], load) is first
-    assert floors.nearest([first, apart, slower], load) is slower
-    assert floors.nearest([first, own, apart, slower], load) is own
+    assert instrument.nearest_floor([], load) is None
+    assert instrument.nearest_floor([first, apart], load) is first
+    assert instrument.nearest_floor([first, apart, slower], load) is slower
+    assert instrument.nearest_floor([first, own, apart, slower], load) is own
     closed = dataclasses.replace(load, record=replace(load.record, offered_rps=None))
     closed.frames["summary"]["offered_rps"] = np.nan
-    assert floors.own([own], closed) is None, "a closed loop has no rate"
+    assert instrument.own_floor([own], closed) is None, "a closed loop has no rate"
 
 
 def _plot() -> Axes:

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from runners.analysis import facts
 from runners.analysis.facts import NOT_KEPT_UP
-from runners.analysis.knee import Kind
-from runners.analysis.meets import Outcome, meets
+from runners.analysis.knee import Kind, Outcome, meets
 from runners.claims.climbing import ladders
 from runners.claims.conclude import conclude
 from runners.design.objective import Objective

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from runners.analysis import facts, floors
+from runners.analysis import facts, instrument
 from runners.claims import profile
 from runners.claims.checks import contradictions, cross_checks
 from runners.claims.climbing import ladders
@@ -106,10 +106,10 @@ def test_a_percentile_above_what_the_generator_kept_up_to_is_no_headline_and_not
 
 def test_a_percentile_inside_the_floor_is_not_resolved(run: Run) -> None:
     step = run.find(profiled=False)[0]
-    floor = floors.own(run.steps, step)
-    assert floor is not None and floors.unresolved(step, 0.99, floor) == ""
+    floor = instrument.own_floor(run.steps, step)
+    assert floor is not None and instrument.unresolved(step, 0.99, floor) == ""
     same = dataclasses.replace(step, frames={**step.frames, "percentiles": floor.frames["percentiles"]})
-    assert floors.unresolved(same, 0.99, floor) == "it is inside the instrument's floor"
+    assert instrument.unresolved(same, 0.99, floor) == "it is inside the instrument's floor"
 
 
 def test_a_drift_of_more_than_fivefold_is_a_factor() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from runners.analysis.interleaved import QUANTITIES, REQUESTS, Comparison
 from runners.analysis.quantities import Row, Verdict
+from runners.claims.between import Outcome, errors, exit_code, judge
 from runners.claims.conclusion import Check
-from runners.claims.gate import Outcome, errors, exit_code, judge
 from runners.design.objective import ChangeLimit
 from runners.report.exports import bencher, benchmark_action, comment, picture
 

@@ -12,7 +12,7 @@ from runners.analysis.quantities import changed
 from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
 from runners.claims.questions import Evidence, knees_apart
-from runners.claims.stores import gain, reference, stores, verdict
+from runners.claims.settings import gain, reference, stores, verdict
 from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.parameter import validate

@@ -9,7 +9,7 @@ import pytest
 
 from runners.analysis.interleaved import SLICES, comparisons
 from runners.claims import cluster, faults
-from runners.claims.stores import stores
+from runners.claims.settings import stores
 from runners.design import report_5
 from runners.design.block import FEWEST_STARTS
 from runners.readers.reading import read_run

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.analysis.meets import Outcome
+from runners.analysis.knee import Outcome
 from runners.claims.climbing import Ladder as Measured
 from runners.claims.climbing import between, ladder_of, ladders
 from runners.design.block import FEWEST_STARTS

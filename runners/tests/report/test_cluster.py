@@ -19,7 +19,7 @@ from runners.readers.columns import frame
 from runners.readers.run import Run, Step
 from runners.report import render
 from runners.report.cluster import outage_table
-from runners.report.timeline import latency_of
+from runners.report.latency import latency_of
 from runners.tests.fixtures.fake_clusters import expected, group_of, outage_of, round_of, run_of
 
 

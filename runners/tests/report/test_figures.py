@@ -17,9 +17,8 @@ from runners.readers.published import published
 from runners.report import style
 from runners.report.closed_loop import probes
 from runners.report.flamegraph import boxes, picture, short, tree
+from runners.report.latency import curve, spectrum, timeline, title
 from runners.report.overview import cpu
-from runners.report.spectrum import curve, spectrum, title
-from runners.report.timeline import timeline
 from runners.tests.report import steps
 
 NOWHERE = Path("nowhere")

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 
 from runners import report
-from runners.analysis import floors, loops
+from runners.analysis import loops
 from runners.claims import climbing
 from runners.claims.conclude import conclude
+from runners.design.session import FLOOR
 from runners.design.shape import SENTINEL, SENTINEL_RPS
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.report import render, style
-from runners.report.spectrum import spectrum
-from runners.report.timeline import timeline
+from runners.report.latency import spectrum, timeline
 from runners.tests.fixtures.fake_clusters import outage_of
 from runners.tests.fixtures.fake_loops import run_of as loops_of
 from runners.tests.fixtures.ladder_run import make_ladder
@@ -30,7 +30,7 @@ BEFORE = "instrument floor at 2\u202f000/s on one connection"
 
 def floor(root: Path) -> Step:
     """At the rate and on the connection of the load."""
-    return steps.step(root, "floor-put", steps.times(median_us=40), kind=floors.KIND, engine="noop")
+    return steps.step(root, "floor-put", steps.times(median_us=40), kind=FLOOR, engine="noop")
 
 
 def before(root: Path) -> Step:

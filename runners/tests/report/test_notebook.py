@@ -13,7 +13,7 @@ from runners.analysis.finding import Finding
 from runners.claims.conclusion import Check, Conclusion
 from runners.readers.run import Step
 from runners.readers.severity import Severity
-from runners.report.notebook import Concluded
+from runners.report.markdown import Concluded
 from runners.tests.report import steps
 from runners.tests.report.outside import Page
 

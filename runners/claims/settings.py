@@ -1,4 +1,4 @@
-"""Stores side by side: what each carries, what it writes for a byte it is given, and what it takes.
+"""Settings side by side: the knees of ways to run a request and of stores, full queues, and what a store writes.
 
 Written bytes are the kernel's (`write_bytes` of /proc/PID/io, counted when a page becomes dirty), so that they mean the
 same for every store, whether it writes by calls or through a mapping: log, tables, merging and all. A store's own
@@ -11,13 +11,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from runners.analysis import facts
+from runners.analysis import comparable, facts
 from runners.analysis.finding import Finding
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import signed
-from runners.claims import climbing, executions
+from runners.analysis.knee import Answer, Kind, refused_share
+from runners.analysis.quantities import WIDEST, signed
+from runners.claims import climbing
+from runners.claims.climbing import Ladder, ladders, ranked, rate_interval, searched_together
 from runners.claims.conclusion import Claims
-from runners.claims.executions import Knee
+from runners.design.block import FEWEST_STARTS
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.storage_engines import CEILING, REFERENCE
 from runners.readers import write
@@ -104,7 +106,7 @@ def stores(run: Run) -> list[Store]:
     subjects = [name for name in dict.fromkeys(step.subject for step in measured) if name in fills]
     if not subjects:
         return []
-    known = executions.knees(run)
+    known = knees(run)
     found = []
     for subject in subjects:
         own = {work: knee for work, each in known.items() for knee in each if knee.ladder.steps[0].subject == subject}
@@ -153,7 +155,7 @@ def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:
             text = (
                 f"Of the {workload.upper()} knee of a server that stores nothing, there is left {write.listed(parts)}"
             )
-            yield Finding("G01", Severity.NOTE, write.sentence(text), evidence, (), executions.anchor(workload))
+            yield Finding("G01", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload))
 
 
 def _each(found: Sequence[Store], value: Callable[[Store], float]) -> tuple[list[str], dict[str, write.Value]]:
@@ -250,4 +252,128 @@ def _next(found: Sequence[Store]) -> Iterator[Finding]:
                     f"compare): their searches leave {signed(more.low)} to {signed(more.high)} between the knees"
                 )
                 evidence: dict[str, write.Value] = {"low": more.low, "high": more.high}
-                yield Finding("G08", Severity.NOTE, write.sentence(text), evidence, (), executions.anchor(workload))
+                yield Finding("G08", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload))
+
+
+QUEUE = "queue-"  # settings that differ in their queue are called so
+OVERLOADED = 1.2  # of the lower rate: from here on a rate step is more than fits
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """One setting's knee under one workload, with its interval."""
+
+    ladder: Ladder
+    answer: Answer
+
+    @property
+    def name(self) -> str:
+        return facts.engine_name(self.ladder.steps[0].subject)
+
+
+def anchor(workload: str) -> str:
+    """Where the knees of a workload are drawn."""
+    return f"knees-{workload}"
+
+
+def knees(run: Run) -> dict[str, list[Knee]]:
+    """By workload, the knees of settings that were searched in this run; only where there are several."""
+    found: dict[str, list[Knee]] = {}
+    for ladder in ladders(run):
+        answer = ladder.answer
+        if ladder.search is not None and answer is not None and answer.kind == Kind.FOUND:
+            found.setdefault(ladder.steps[0].workload, []).append(Knee(ladder, answer))
+    return {workload: each for workload, each in found.items() if len({k.name for k in each}) >= FEWEST}
+
+
+def of_knees(run: Run) -> Claims | None:
+    """How the settings of a run compare; None for a run with fewer than two of one kind."""
+    found = knees(run)
+    findings = [_ranked(workload, each) for workload, each in found.items()]
+    for workload, each in found.items():
+        findings += _apart(run, workload, each)
+    findings += _queues(overloaded(run))
+    if not findings:
+        return None
+    return Claims(" ".join(_in_short(run, workload) for workload in found), tuple(findings))
+
+
+def _in_short(run: Run, workload: str) -> str:
+    """Who is ahead under one workload. A server that stores nothing is no store, so it is not in the race."""
+    searched = [each for each in ladders(run) if each.search is not None and each.steps[0].workload == workload]
+    return ranked(run, workload, [each for each in searched if each.steps[0].subject != CEILING])
+
+
+def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
+    order = sorted(found, key=lambda knee: -knee.answer.rps)
+    parts = [f"{knee.name} {rate_interval(knee.answer)}" for knee in order]
+    over = write.connections(order[0].ladder.steps[0].record.connections)
+    text = f"Knee of {workload.upper()} over {over}: {write.listed(parts)}"
+    evidence: dict[str, write.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order}
+    names = tuple(step.name for knee in order for step in knee.ladder.steps[-1:])
+    return Finding("E01", Severity.GOOD, write.sentence(text), evidence, names, anchor(workload))
+
+
+def _apart(run: Run, workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
+    """Compare the knee of each setting with that of the one that was measured first."""
+    first, *others = found
+    for other in others:
+        apart = climbing.between(run, other.ladder, first.ladder)
+        if apart is None:
+            continue
+        low, high = apart.low - 1, apart.high - 1
+        text = f"{workload.upper()}: the knee of {other.name} "
+        if low <= 0 <= high:
+            text += f"against that of {first.name} is inconclusive ({signed(low)} to {signed(high)})"
+        elif high > WIDEST:
+            text += f"is {write.number(1 + low)} to {write.number(1 + high)} times that of {first.name}"
+        else:
+            word = "above" if low > 0 else "below"
+            sides = sorted((abs(low), abs(high)))
+            text += f"lies {word} that of {first.name} by {write.percent(sides[0])} to {write.percent(sides[1])}"
+        evidence: dict[str, write.Value] = {"low": low, "high": high, "of": other.name, "against": first.name}
+        if min(each.ladder.starts for each in (first, other)) < FEWEST_STARTS:
+            text += ", by one start of each"
+        paired = searched_together(first.ladder, other.ladder)
+        remedy = None if paired else "One search of each, one after the other; one search of both pairs them by slices."
+        yield Finding("E02", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload), remedy)
+
+
+def overloaded(run: Run) -> list[tuple[Step, Step]]:
+    """Pools by queue: a rate step that fits and one that does not."""
+    pairs = []
+    for ladder in ladders(run):
+        steps = ladder.rate_steps
+        if steps[0].subject.startswith(QUEUE) and len(steps) >= FEWEST:
+            low, high = steps[0], steps[-1]
+            if facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):
+                pairs.append((low, high))
+    return pairs
+
+
+def queue_length(step: Step) -> int:
+    """The length of a pool's queue, by which its setting ends."""
+    return int(step.subject.rpartition("-")[2])
+
+
+def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
+    for low, high in pairs:
+        refused = refused_share(high)
+        text = (
+            f"{facts.engine_name(high.subject)}, offered {write.rate(facts.offered_rps(high))}, responds to "
+            f"{write.rate(facts.achieved_rps(high))}; {write.percent(refused) if refused else 'none'} of its responses "
+            "are refusals"
+        )
+        evidence: dict[str, write.Value] = {"offered_rps": facts.offered_rps(high), "refused": refused}
+        if facts.fell_short(high):
+            text += ". It falls short of what was offered, so its p99 is the length of its queue"
+        elif (after := facts.at(high, 0.99)) is not None and (before := facts.at(low, 0.99)) is not None:
+            text += f"; p99 of all responses {facts.latency_text(high, 0.99)}, "
+            at = write.rate(facts.offered_rps(low))
+            short = facts.fell_short(low)
+            text += f"though {at} was not all answered" if short else f"against {facts.latency_text(low, 0.99)} at {at}"
+            if why := "" if short else comparable.in_turn(low, high):
+                text += f"; they are not compared, for {why}"
+            evidence |= {"p99_us": after.value, "p99_low_us": before.value}
+        ladder = f"ladder-{high.record.ladder.name if high.record.ladder else ''}"
+        yield Finding("E03", Severity.NOTE, write.sentence(text), evidence, (low.name, high.name), ladder)

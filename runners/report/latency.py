@@ -1,0 +1,429 @@
+"""Draw latency: the percentile spectrum of loads, and loads over time with what latency spikes coincide with.
+
+A spectrum has the tail stretched by 1/(1 - p), in the form of HdrHistogram's plots (Tene, "How NOT to measure
+latency"): each step to the right is ten times rarer. Response time (from the intended start) is
+solid, service time (from the actual send) dashed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from runners.analysis import facts, latency_spikes, tail_attribution
+from runners.analysis.facts import quotable
+from runners.analysis.latency_spikes import Grid
+from runners.analysis.tail_attribution import Attribution, Share
+from runners.readers.console_report import ConsoleReport
+from runners.readers.run import Step
+from runners.report import style, tables
+from runners.report.style import DOTTED, floor_lines, is_own, label, reach
+
+FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line of a spectrum: values in us over 1/(1-p), the number of samples, and how it is drawn."""
+
+    label: str
+    x: np.ndarray[Any, np.dtype[np.float64]]
+    value_us: np.ndarray[Any, np.dtype[np.float64]]
+    count: int
+    colour: str
+    dash: str = "-"
+    width: float = 1.8
+    alpha: float = 1.0
+
+    @property
+    def few_from(self) -> float:
+        """The 1/(1-p) from which fewer than ten samples lie beyond."""
+        return max(1.0, self.count / FEW)
+
+
+def curve(frame: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any) -> Curve | None:
+    """The curve of one kind of time in a spectrum frame; None where it has no finite, positive values."""
+    rows = frame[frame["kind"] == kind] if "kind" in frame.columns else frame
+    if rows.empty:
+        return None
+    p = pd.to_numeric(rows["percentile"], errors="coerce").to_numpy(dtype=float)
+    value = pd.to_numeric(rows["value_us"], errors="coerce").to_numpy(dtype=float)
+    total = pd.to_numeric(rows["total_count"], errors="coerce").to_numpy(dtype=float)
+    count = int(np.nanmax(total)) if np.isfinite(total).any() else 0
+    good = np.isfinite(p) & np.isfinite(value) & (value > 0) & (p >= 0) & (p <= 1)
+    if count < 1 or not good.any():
+        return None
+    p, value = p[good], value[good]
+    order = np.lexsort((value, p))
+    p, value = p[order], value[order]
+    with np.errstate(divide="ignore"):
+        x = 1 / (1 - p)
+    # The maximum has no place on a logarithmic axis. With n samples it is seen once in n.
+    x = np.minimum(x, max(count, 1))
+    return Curve(style.plain(label, 60), x, np.maximum.accumulate(value), count, colour, **drawn)
+
+
+def published_curve(published: ConsoleReport | None) -> Curve | None:
+    """The spectrum of a parsed console report; None when it prints none."""
+    if published is None:
+        return None
+    at = f", at {tables.rate(published.rate_rps)}" if published.rate_rps else ""
+    return curve(published.spectrum_frame(), "response", f"published{at}", style.INK, dash=(0, (1, 1.2)))
+
+
+def curves(
+    steps: tuple[Step, ...], published: ConsoleReport | None, service: bool, labels: Mapping[str, str]
+) -> list[Curve]:
+    """Response and service time of every step that may be quoted, and the published curve."""
+    found: list[Curve | None] = []
+    colours = style.colours_of(step.subject for step in steps)
+    for step in steps:
+        if not quotable(step):
+            continue
+        colour, name = colours[step.subject], labels.get(step.name, style.engine_name(step.subject))
+        frame = step.frames["spectrum"]
+        if step.profiled:
+            found.append(
+                curve(frame, "response", f"{name} response, profiled", colour, dash="-.", width=1.4, alpha=0.6)
+            )
+            continue
+        found.append(curve(frame, "response", f"{name} response", colour))
+        if service:
+            found.append(curve(frame, "service", f"{name} service", colour, dash=(0, (4, 2)), width=1.2))
+    found.append(published_curve(published))
+    return [line for line in found if line is not None]
+
+
+def _line(axes: Axes, line: Curve) -> None:
+    cut = line.few_from
+    sure = line.x <= cut
+    # The last sure point starts the faint part, so that the line has no gap.
+    faint = ~sure
+    if sure.any():
+        faint = faint | (line.x == line.x[sure].max())
+    drawn: dict[str, Any] = {"color": line.colour, "linestyle": line.dash, "linewidth": line.width}
+    marker = "o" if len(line.x) == 1 else None
+    axes.plot(line.x[sure], line.value_us[sure], label=line.label, alpha=line.alpha, marker=marker, **drawn)
+    if (~sure).any():
+        axes.plot(line.x[faint], line.value_us[faint], alpha=line.alpha * 0.35, **drawn)
+    if sure.any() and (~sure).any():
+        where = int(np.flatnonzero(sure)[-1])
+        axes.plot(
+            line.x[where],
+            line.value_us[where],
+            marker="|",
+            markersize=9,
+            markeredgewidth=1.6,
+            color=line.colour,
+            alpha=line.alpha,
+        )
+
+
+def _floor_curve(floor: Step, loads: Sequence[Step]) -> Curve | None:
+    """The floor's curve: dotted where it was taken at another rate than these loads."""
+    loads = loads or (floor,)
+    dash: Any = "-" if is_own(floor, loads) else DOTTED
+    return curve(floor.frames["spectrum"], "response", label(floor, loads), style.FLOOR, dash=dash, width=0.9)
+
+
+def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
+    """The floor's own curve with what lies below it shaded; of one taken elsewhere the line alone."""
+    if floor.dash == "-":
+        axes.fill_between(floor.x, low, floor.value_us, color=style.FLOOR, alpha=0.22, linewidth=0, label=floor.label)
+    name = floor.label if floor.dash != "-" else None
+    axes.plot(floor.x, floor.value_us, color=style.FLOOR, linewidth=floor.width, linestyle=floor.dash, label=name)
+
+
+def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
+    """A mark where a step's responses end: the rest had none when the run ended, so they took longer than shown."""
+    row, colours = 0, style.colours_of(step.subject for step in steps)
+    for step in steps:
+        censored, scheduled = facts.number(step, "censored"), facts.number(step, "scheduled")
+        if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
+            continue
+        x = max(1.0, scheduled / censored)
+        colour = colours[step.subject]
+        axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
+        name, missing = style.engine_name(step.subject), tables.count(censored)
+        axes.annotate(
+            f"{name}: {missing} without a response, beyond this line at least",
+            (x, 0.99 - 0.05 * row),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4, 0),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=7.5,
+            color=colour,
+            bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
+        )
+        row += 1
+
+
+def p99(step: Step) -> str:
+    """A step's p99 in words, "at least" where requests without a response make it a lower bound; empty when unknown."""
+    value = facts.at(step, 0.99)
+    if value is None or not math.isfinite(value.value):
+        return ""
+    return f"at least {tables.latency(value.value)}" if value.at_least else tables.latency(value.value)
+
+
+def title(steps: tuple[Step, ...]) -> str:
+    """The result: what was asked, and each engine's p99."""
+    clean = [step for step in steps if not step.profiled and quotable(step)] or [s for s in steps if quotable(s)]
+    if not clean:
+        return f"{_workloads(steps)}: no measurement of which latency may be quoted"
+    rates = {step.record.offered_rps for step in clean}
+    rate = rates.pop() if len(rates) == 1 else None
+    head = _workloads(clean) + (f" at {tables.rate(rate)}" if rate else "")
+    parts = [f"{style.engine_name(step.subject)} p99 {value}" for step in clean if (value := p99(step))]
+    return f"{head}: {', '.join(parts)}" if parts else head
+
+
+def _workloads(steps: Iterable[Step]) -> str:
+    return "/".join(dict.fromkeys(style.plain(step.workload.upper(), 12) for step in steps)) or "Latency"
+
+
+@style.styled
+def spectrum(
+    *steps: Step,
+    published: ConsoleReport | None = None,
+    floor: Step | None = None,
+    service: bool = True,
+    heading: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> style.Picture:
+    """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
+
+    A floor that was taken at another rate or on other connections is a dotted line that says where.
+
+    A line turns faint after a tick where fewer than ten samples lie beyond. Steps that are invalid or saturated have
+    no curve. `service=False` leaves out service time; `heading` replaces the title, which says each p99; `labels` names
+    steps otherwise than by their treatment.
+    """
+    figure = style.Picture(8.4, 5.0)
+    axes = figure.add_subplot()
+    lines = curves(steps, published, service, labels or {})
+    floor_line = None
+    if floor is not None and quotable(floor):
+        floor_line = _floor_curve(floor, steps)
+    everything = [*lines, floor_line] if floor_line else list(lines)
+    heading = title(steps) if heading is None else heading
+    if not everything:
+        axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
+        axes.set_axis_off()
+        figure.alt = "An empty spectrum: no valid step."
+        return figure
+    low = min(line.value_us[0] for line in everything)
+    high = max(line.value_us[-1] for line in everything)
+    if floor_line:
+        _floor_band(axes, floor_line, low / 10)
+    for line in lines:
+        _line(axes, line)
+    _censored(axes, steps)
+    style.percentile_axis(axes, max(line.x[-1] for line in everything))
+    style.latency_axis(axes, low, high)
+    axes.set_ylabel("latency (log)")
+    if any(line.x[-1] > line.few_from for line in everything):
+        note = f"faint after |: fewer than {FEW} samples beyond"
+        axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
+    figure.legend(loc="outside lower center", ncols=3 if len(everything) in (3, 5, 6) else 4)
+    names = "; ".join(line.label for line in everything)
+    return figure.headed(heading, f"Latency by percentile. {heading}. Curves: {names}.")
+
+
+LINES = (("p50_us", "p50", 1.2, "-"), ("p99_us", "p99", 1.5, (0, (4, 1.2))), ("max_us", "max", 0.8, (0, (1, 1))))
+COLUMNS = ["t_s", "end_s", *(name for name, *_ in LINES)]
+#: What happened, as a line across the panels.
+EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "answers": style.GREEN}
+#: A lane says by its colour whether the cause is named; the rest is said by its label.
+NAMED, NOT_NAMED, MARK = style.VERMILION, "#9aa2ab", "#fbe3d3"
+MOST_LANES = 9
+LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
+
+Marks = Mapping[str, Sequence[tuple[float, str]]]
+
+
+def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
+    """Latency by slices of the grid, else by the second: `t_s`, `end_s`, and a percentile a column, NaN without any."""
+    if grid is not None:
+        at = np.arange(len(grid.counts)) * grid.slice_s
+        values = (at, at + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
+        return pd.DataFrame(dict(zip(COLUMNS, values, strict=True)))
+    rows = seconds_of(step)
+    return (
+        rows.assign(end_s=rows["t_s"] + 1)[COLUMNS].astype(float) if not rows.empty else pd.DataFrame(columns=COLUMNS)
+    )
+
+
+def seconds_of(step: Step) -> pd.DataFrame:
+    """The per-second rows of response times, in time order."""
+    frame = step.frames["intervals"]
+    return frame[frame["kind"] == facts.RESPONSE].sort_values("t_s", kind="stable") if not frame.empty else frame
+
+
+def timeline_title(step: Step, seen: Attribution | None) -> str:
+    """The result: what explains the tail; without its causes the worst second."""
+    name = f"{style.engine_name(step.subject)} {style.plain(step.workload.upper(), 12)}"
+    if seen is None:
+        p99 = seconds_of(step)["p99_us"].to_numpy(float)
+        if not np.isfinite(p99).any():
+            return f"{name}: no latency by the second"
+        return f"{name}: p99 of a second {tables.latency(np.nanmedian(p99))}, worst {tables.latency(np.nanmax(p99))}"
+    if not seen.tail.spikes:
+        return f"{name}: nothing stands out; median p99 {tables.latency(seen.tail.usual_us)}"
+    named = [share for share in seen.named if share.share.value >= tail_attribution.LEAST_SHARE]
+    if not named:
+        return f"{name}: no recorded cause explains the tail beyond chance"
+    parts = [f"{share.cause.name} {tables.share(share.share.value)}" for share in named[:3]]
+    return f"{name}, of the tail: {', '.join(parts)}; unexplained {tables.share(seen.unexplained)}"
+
+
+@style.styled
+def timeline(
+    *steps: Step, floor: Step | None = None, marks: Marks | None = None, titles: Sequence[str] = ()
+) -> style.Picture:
+    """Draw each load as a column: latency with the floor's, then good and failed responses by the second.
+
+    A load alone has its latency spikes marked, and the events of each cause in a lane below. `marks`: by step, times
+    of what happened to its server, drawn across both panels.
+    """
+    marks = marks or {}
+    shown = []
+    for step in steps:
+        slices = step.frames.get("slices", pd.DataFrame())
+        grid = latency_spikes.tenths(slices) if marks else latency_spikes.grid(slices)
+        if (marks or facts.quotable(step)) and not (rows := latency_of(step, grid)).empty:
+            shown.append((step, rows))
+    if not shown:
+        return style.empty("no valid step to draw over time")
+    seen = attribution_of(shown[0][0]) if len(shown) == 1 and not marks else None
+    lanes = lanes_of(seen) if seen is not None else []
+    heights = [2.3, 0.9, *([0.24 * len(lanes)] if lanes else [])]
+    figure = style.Picture(8.4, 4.2 + 0.26 * len(lanes))
+    grid_of = figure.subplots(
+        len(heights), len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=heights
+    )
+    values: list[float] = []
+    for place, (step, rows) in enumerate(shown):
+        latency, responses = grid_of[0][place], grid_of[1][place]
+        values += _latency(latency, step, rows)
+        _responses(responses, step)
+        for at, word in marks.get(step.name, ()):
+            _mark(latency, responses, at, word)
+        if seen is None:
+            heading = titles[place] if titles else timeline_title(step, None)
+            latency.set_title(heading.replace(": ", ":\n", 1) if len(shown) > 1 else heading, fontsize=10)
+        grid_of[-1][place].set_xlabel("seconds since the start of the measurement")
+        grid_of[-1][place].xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        latency.set_xlim(float(rows["t_s"].iloc[0]), float(rows["end_s"].iloc[-1]))
+    low, high = min([*values, *reach(floor)], default=1.0), max(values, default=1e3)
+    style.latency_axis(grid_of[0][0], low, high * (1.6 if marks else 1.0))  # room for the words
+    entries = [floor_lines(axes, floor, [step for step, _ in shown]) for axes in grid_of[0]]
+    grid_of[0][0].set_ylabel("latency (log)")
+    grid_of[1][0].set_ylabel("responses/s")
+    if seen is not None:
+        _spikes(grid_of[0][0], seen)
+        if lanes:
+            _lanes(grid_of[2][0], lanes, seen)
+    handles = [handle for axes in grid_of[:2, 0] for handle in axes.get_legend_handles_labels()[0]]
+    figure.legend(
+        handles=[*handles, *(entry for entry in entries[:1] if entry)], loc="outside lower center", ncols=5, fontsize=8
+    )
+    figure.align_ylabels(list(grid_of[:2, 0]))
+    if seen is not None:
+        return figure.headed(
+            timeline_title(shown[0][0], seen), f"Latency over time. {timeline_title(shown[0][0], seen)}."
+        )
+    said = ". ".join(titles or [timeline_title(step, None) for step, _ in shown])
+    figure.alt = f"Latency, responses and errors by time. {said}."
+    return figure
+
+
+def attribution_of(step: Step) -> Attribution | None:
+    """The causes of a load's tail; None where nothing was recorded by tenths of a second."""
+    return tail_attribution.attribution(step) if "slices" in step.frames else None
+
+
+def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
+    middle = (rows["t_s"] + rows["end_s"]) / 2
+    seen: list[float] = []
+    for name, line, width, dash in LINES:
+        us = rows[name].to_numpy(float, copy=True)
+        us[~((us > 0) & np.isfinite(us))] = np.nan
+        drawn: dict[str, Any] = {"linewidth": width, "linestyle": dash, "marker": "o" if len(rows) < 3 else None}
+        axes.plot(middle, us, color=style.colour_of(step.subject), label=line, **drawn)
+        seen += [value for value in us if np.isfinite(value)]
+    return seen
+
+
+def _responses(axes: Axes, step: Step) -> None:
+    """Good and failed responses of each second, and the rate that was offered."""
+    rows = seconds_of(step)
+    at, completed = rows["t_s"] + 0.5, np.nan_to_num(rows["completed"].to_numpy(float))
+    failed = np.nan_to_num(rows["errors"].to_numpy(float))
+    axes.bar(at, completed - failed, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good")
+    axes.bar(at, failed, 0.9, completed - failed, color=style.VERMILION, label="failed")
+    offered = tables.value(step.record.offered_rps)
+    if np.isfinite(offered):
+        axes.axhline(offered, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
+    axes.set_ylim(0, 1.15 * max([1.0, *completed, *([offered] if np.isfinite(offered) else [])]))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
+
+
+def _mark(latency: Axes, responses: Axes, at: float, word: str) -> None:
+    for axes in (latency, responses):
+        axes.axvline(at, color=EVENT_COLOURS.get(word, style.INK), linewidth=1.2, linestyle=(0, (4, 2)))
+    latency.annotate(
+        word, (at, 0.985), xycoords=("data", "axes fraction"), xytext=(2, 0), textcoords="offset points", fontsize=7.5,
+        color=style.INK, va="top", rotation=90,
+    )  # fmt: skip
+
+
+def lanes_of(seen: Attribution) -> list[Share]:
+    """The causes worth a lane: named ones first, then those that come nearest to spikes."""
+    return sorted(seen.shares, key=lambda s: (not s.named, -s.share.value, s.p, s.cause.name))[:MOST_LANES]
+
+
+def _spikes(axes: Axes, seen: Attribution) -> None:
+    axes.axhline(seen.tail.threshold_us, color=style.QUIET, linewidth=0.8, linestyle=(0, (6, 3)), label="threshold")
+    for index, each in enumerate(seen.tail.spikes):
+        once = f"latency spike ({len(seen.tail.spikes)})" if index == 0 else None
+        axes.axvspan(each.begin_s, each.end_s, color=MARK, linewidth=0, zorder=0, label=once)
+
+
+def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
+    least = LEAST_WIDTH * seen.tail.length_s
+    for each in seen.tail.spikes:
+        axes.axvspan(each.begin_s, each.end_s, color=MARK, linewidth=0, zorder=0)
+    for row, share in enumerate(lanes):
+        spans = zip(share.cause.begin_s, share.cause.end_s, strict=True)
+        bars = [(max(0.0, begin), max(least, end - max(0.0, begin))) for begin, end in spans]
+        axes.broken_barh(bars, (row - 0.36, 0.72), facecolors=NAMED if share.named else NOT_NAMED, linewidth=0)
+    labels = [f"{s.cause.name} {tables.share(s.share.value)}" if s.named else s.cause.name for s in lanes]
+    axes.set_yticks(range(len(lanes)), labels, fontsize=8)
+    for text, share in zip(axes.get_yticklabels(), lanes, strict=True):
+        text.set_fontweight("bold" if share.named else "normal")
+    axes.set_ylim(len(lanes) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+
+
+def timeline_data(step: Step) -> pd.DataFrame:
+    """What is drawn of a load alone: slices or seconds, then spikes and the events of each cause."""
+    seen = attribution_of(step)
+    parts = [latency_of(step, latency_spikes.grid(step.frames["slices"])).assign(what="latency")]
+    if seen is not None:
+        rows = [("spike", each.begin_s, each.end_s) for each in seen.tail.spikes]
+        for share in lanes_of(seen):
+            rows += [(share.cause.name, b, e) for b, e in zip(share.cause.begin_s, share.cause.end_s, strict=True)]
+        parts.append(pd.DataFrame(rows, columns=["what", "t_s", "end_s"]))
+    found = pd.concat([part for part in parts if not part.empty], ignore_index=True).assign(step=step.name)
+    return found[["step", "what", *COLUMNS]]
