@@ -18,10 +18,9 @@ from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
-from runners.report import style, tables
+from runners.report import tables, style
 from runners.report.latency import spectrum
-from runners.report.section import Section, Shown, shown_of
-from runners.report.tables import Table
+from runners.report.tables import Section, Shown, Table, shown_of
 
 
 def curve_section(run: Run, conclusion: Conclusion) -> Section | None:

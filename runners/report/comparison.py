@@ -18,8 +18,7 @@ from runners.claims.interleaved import anchor
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style
-from runners.report.section import Section, Shown
-from runners.report.tables import Table
+from runners.report.tables import Section, Shown, Table
 
 #: By quantity and treatment, the ratio to the baseline in each round.
 Dots = Mapping[tuple[str, str], Sequence[float]]

@@ -17,8 +17,8 @@ from runners.claims import profile
 from runners.claims.climbing import ladders
 from runners.design.session import ALONE, SOLO
 from runners.readers.run import Run, Step
-from runners.report import style, tables
-from runners.report.section import Shown
+from runners.report import tables, style
+from runners.report.tables import Shown
 
 POINTS, CPU = "throughput-p99", "cpu-a-request"
 TAIL = 0.99

@@ -34,10 +34,10 @@ from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.report import markdown, style, tables
+from runners.report import markdown, tables, style
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
-from runners.report.section import Shown
+from runners.report.tables import Shown
 
 LIMIT_BYTES = 2_000_000
 MARGIN_BYTES = 50_000

@@ -1,4 +1,4 @@
-"""Tables of a report as plain values, and numbers as their cells: as `readers.write` has them, a dash where none is.
+"""Tables, figures and sections of a report as plain values; numbers as cells, as `readers.write` has them, or a dash.
 
 The templates turn tables into HTML and Markdown, which escape each cell.
 """
@@ -6,11 +6,20 @@ The templates turn tables into HTML and Markdown, which escape each cell.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from runners.analysis.finding import Finding
 from runners.readers import write
+from runners.readers.run import Step
+
+if TYPE_CHECKING:
+    from runners.report.flamegraph import FlameGraph
+    from runners.report.style import Picture
 
 NONE = write.DASH
 
@@ -90,3 +99,36 @@ def when(unix_s: Any) -> str:
         return datetime.fromtimestamp(float(unix_s), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (TypeError, ValueError, OverflowError, OSError):
         return NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A figure with the data that it draws."""
+
+    anchor: str
+    picture: Picture
+    data: pd.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report: its heading, text, findings, figures, flame graphs and tables, in this order.
+
+    `anchor` is the place that findings link to, beside those of the figures. `text` is one plain paragraph, or empty.
+    """
+
+    anchor: str
+    title: str
+    text: str = ""
+    findings: tuple[Finding, ...] = ()
+    figures: tuple[Shown, ...] = ()
+    tables: tuple[Table, ...] = ()
+    graphs: tuple[FlameGraph, ...] = ()
+
+
+def shown_of(
+    anchor: str, picture: Picture, steps: Sequence[Step], frame: str, more: Sequence[pd.DataFrame] = ()
+) -> Shown:
+    """The figure with one frame of its steps, and whatever more was drawn, as its data."""
+    data = pd.concat([*(step.frames[frame].assign(step=step.name) for step in steps), *more], ignore_index=True)
+    return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]])

@@ -24,7 +24,7 @@ from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render
-from runners.report.stores import amplification, data, memory, table
+from runners.report.sections import amplification, memory, store_data, store_table
 from runners.tests.fixtures.fake_stores import Invented, make_stores
 from runners.tests.fixtures.ladder_run import make_ladder
 
@@ -100,7 +100,7 @@ def test_what_is_left_of_the_servers_own_knee_is_a_share(codes: dict[str, Findin
 
 
 def test_the_table_has_a_row_a_store_and_ends_in_its_verdict(run: Run) -> None:
-    made = table(stores(run))
+    made = store_table(stores(run))
     rows = {row[0]: row[1:] for row in made.rows}
     assert set(rows) == {"RocksDB", "LSM", "LevelDB", "noop"}
     assert all(len(row) == len(made.head) for row in made.rows)
@@ -111,7 +111,7 @@ def test_figures_say_their_result_and_hold_their_data(run: Run) -> None:
     found = stores(run)
     assert "LSM writes least for a byte: 1.50" in amplification(found).alt
     assert "takes most memory of its own: 200" in memory(found).alt
-    assert set(data(found)["store"]) == {"rocksdb", "lsm", "leveldb", "noop"}
+    assert set(store_data(found)["store"]) == {"rocksdb", "lsm", "leveldb", "noop"}
 
 
 def test_both_reports_hold_the_sections(run: Run, told: Conclusion) -> None:

@@ -18,8 +18,8 @@ from runners.design.session import LOAD
 from runners.readers.columns import frame
 from runners.readers.run import Run, Step
 from runners.report import render
-from runners.report.cluster import outage_table
 from runners.report.latency import latency_of
+from runners.report.sections import outage_table
 from runners.tests.fixtures.fake_clusters import expected, group_of, outage_of, round_of, run_of
 
 

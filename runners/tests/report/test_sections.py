@@ -14,8 +14,7 @@ from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.readers.severity import Severity
 from runners.report import document, render, style
-from runners.report.section import Section, Shown
-from runners.report.tables import Table
+from runners.report.tables import Section, Shown, Table
 from runners.tests.fixtures.fake_run import make_run
 
 
