@@ -22,12 +22,11 @@ from runners.claims.climbing import ladder_of
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import REPORT_S, SHARES, Experiment, plan_of
 from runners.design.ladder import KneeSearch, Ladder
+from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.parameter import Value, listed
 from runners.design.session import FLOOR, LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
 from runners.design.setting import Setting
-from runners.design.shape import NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.target import TargetFile, foreign, read_target
-from runners.design.workload import GET
 from runners.errors import PlanError
 from runners.execution.executor import Executor
 from runners.execution.measurement import Measurement

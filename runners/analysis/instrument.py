@@ -46,8 +46,8 @@ from scipy.stats import t as student
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
+from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
-from runners.design.shape import SENTINEL
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.samples import bound_ranks

@@ -25,9 +25,9 @@ from runners.analysis.knee import (
 from runners.bench.fixture import STALL_WITNESS, Fixture
 from runners.bench.row import NoFigure, Row
 from runners.design.ladder import BATCH, REST_SHARE, SEARCH_STEP_S
+from runners.design.load import SCRIPTS
 from runners.design.objective import Objective
 from runners.design.session import Sweep
-from runners.design.workload import SCRIPTS
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import read_stall_log
 from runners.readers.columns import frame

@@ -20,7 +20,7 @@ from runners.bench import power
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, Result, fixture, groups_asked
 from runners.bench.power import Design, shared, spinning
 from runners.bench.row import Row
-from runners.design.workload import SCRIPTS
+from runners.design.load import SCRIPTS
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import StallLog, read_stall_log
 from runners.readers.wrk_console import read_console

@@ -32,7 +32,7 @@ from runners.bench import knee, plants
 from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, fixture
 from runners.bench.row import NoFigure, Row
 from runners.design.block import SLICE_S, WRITES_SLICE_S
-from runners.design.workload import SCRIPTS
+from runners.design.load import SCRIPTS
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned, start

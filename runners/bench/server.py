@@ -24,7 +24,7 @@ import psutil
 from runners.bench import knee, overload
 from runners.bench.fixture import CONNECTIONS, Fixture, Result, fixture, groups_asked
 from runners.bench.row import Course, Goal, NoFigure, Part, Row, say
-from runners.design.workload import SCRIPTS
+from runners.design.load import SCRIPTS
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
 from runners.toolchain.tools import Jdk, find_jdk, require_jdk

@@ -24,7 +24,7 @@ from runners.bench.programs import FLAGS, Programs, ending_in_order, scratch
 from runners.bench.row import Course, NoFigure, Part, Row, keep, say
 from runners.bench.stalls import find_witness
 from runners.bench.store_groups import FULL, GROUPS, SMOKE, Bench, Plan
-from runners.design.workload import SCRIPTS
+from runners.design.load import SCRIPTS
 from runners.errors import ToolError
 from runners.process.cpu_placement import usable_cpus
 from runners.storage.run_folder import RUNS

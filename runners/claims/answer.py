@@ -10,7 +10,7 @@ from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import difference
 from runners.analysis.quantities import of_step
 from runners.analysis.steady_state import not_warm, steadiness
-from runners.design.shape import STABLE_SHARE
+from runners.design.load import STABLE_SHARE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity

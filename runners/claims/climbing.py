@@ -26,9 +26,9 @@ from runners.analysis.knee import (
     undisturbed,
 )
 from runners.claims.conclusion import Check, Claims
+from runners.design.load import STABLE_SHARE
 from runners.design.objective import Objective
 from runners.design.session import RATE_STEP
-from runners.design.shape import STABLE_SHARE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity

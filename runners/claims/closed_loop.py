@@ -10,7 +10,7 @@ from runners.analysis.finding import Finding
 from runners.analysis.loops import COUNTERS, CURVES, ERRORS, RATES, REPORT, Loop
 from runners.analysis.quantities import factor, signed
 from runners.claims.conclusion import Check, Claims
-from runners.design.shape import STABLE_SHARE
+from runners.design.load import STABLE_SHARE
 from runners.readers import write
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step

@@ -28,8 +28,8 @@ from runners.claims import (
 from runners.claims.checks import NOTHING_TO_LOOK_AT, STEAL_LIMIT, checks, cross_checks
 from runners.claims.conclusion import Check, Claims, Conclusion
 from runners.claims.questions import Asked, Evidence, answered
+from runners.design.load import STABLE_SHARE
 from runners.design.session import RATE_STEP, SHARED, SOLO
-from runners.design.shape import STABLE_SHARE
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step

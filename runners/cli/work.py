@@ -22,9 +22,8 @@ from runners.audit.listing import plain
 from runners.claims import interleaved
 from runners.claims.between import Compared, Judgement, compared, differing, judge, judge_runs
 from runners.claims.conclusion import Check
-from runners.design import comparison
 from runners.design.campaign import Job, read_campaign
-from runners.design.experiment import COMMANDS, COMPARE, KNEE, LOAD, SHARES, TARGET_COMPARE
+from runners.design.experiment import COMMANDS, COMPARE, COMPARE_BLOCK, KNEE, LOAD, SHARES, TARGET_COMPARE
 from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import MeasureError, PlanError
@@ -171,7 +170,7 @@ def compare_settings(given: Mapping[str, object], resume: Path | None = None) ->
     blocks_of(COMPARE.number, asked)
     lab = Lab.begin(plan, resume=resume, **parameters)
     try:
-        lab.run(comparison.BLOCK)
+        lab.run(COMPARE_BLOCK)
         print(repr(lab.conclude()))
     finally:
         lab.close()

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Interleaved
+from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload
 from runners.design.setting import Setting
-from runners.design.shape import SIZES, Shape, Size, Starts
-from runners.design.workload import SCRIPTS, Workload
 
 VALUE_BYTES = 1_200
 KEYS = {"smoke": 2_000, "quick": 20_000, "full": 300_000}

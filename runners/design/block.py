@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from runners.design.ladder import KneeSearch, Ladder, WarmServer
+from runners.design.load import GET, STABLE_SHARE, Rate, Shape, Size, Starts, Workload
 from runners.design.session import (
     ALONE,
     FLOOR,
@@ -26,8 +27,6 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import Setting
-from runners.design.shape import STABLE_SHARE, Rate, Shape, Size, Starts
-from runners.design.workload import GET, Workload
 from runners.errors import PlanError
 
 #: What the labels of these roles say.

@@ -1,22 +1,25 @@
-"""The experiments: each is a notebook, or a command such as `lab knee`, with its title and its parameters."""
+"""The experiments: each is a notebook, or a command such as `lab knee`, with its title and its parameters.
+
+Experiment 09, which is `lab compare` too, has its block here: two settings, or anybody's two servers, by one schedule.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from runners.design import ablations, report_3, report_4, report_5, storage_engines
-from runners.design.comparison import Until
+from runners.design.block import COMPARED_WARMUP_S, Interleaved
 from runners.design.ladder import SEARCH_STEP_S
-from runners.design.objective import Objective
+from runners.design.load import AROUND_A_LOAD_S as AROUND_A_LOAD_S
+from runners.design.load import GET, PUT, SIZES, WORKLOADS, Shape, Workload
+from runners.design.objective import PRIMARIES, Objective, Until
 from runners.design.parameter import Parameter, Value, validate
 from runners.design.setting import ENGINES, Setting
-from runners.design.shape import AROUND_A_LOAD_S as AROUND_A_LOAD_S
-from runners.design.shape import SIZES
-from runners.design.target import LOOPBACK, target_of, targets_of, whole_path, whole_paths
-from runners.design.workload import GET, PUT, WORKLOADS, Workload
+from runners.design.target import LOOPBACK, TargetFile, shared_workload, target_of, targets_of, whole_path, whole_paths
 from runners.errors import PlanError
 
 EVENTS = ("cpu", "alloc", "lock")
@@ -342,8 +345,8 @@ KNEE = Experiment(
 COMPARE = EXPERIMENTS["09"]
 
 #: As on the lab's own servers, with the workloads that the targets describe.
-TARGET_KNEE = dataclasses.replace(KNEE, parameters=_of_targets(KNEE.parameters))
-TARGET_COMPARE = dataclasses.replace(
+TARGET_KNEE = replace(KNEE, parameters=_of_targets(KNEE.parameters))
+TARGET_COMPARE = replace(
     COMPARE, number="compare", notebook="", parameters=(*_of_targets(COMPARE.parameters), SHARES, LISTEN)
 )
 LOAD = Experiment(
@@ -374,3 +377,66 @@ COMMANDS = {
 def plan_of(name: str) -> Experiment:
     """The command or the notebook of that name. Raises PlanError with the list of notebooks."""
     return COMMANDS.get(name) or experiment(name)
+
+
+COMPARE_BLOCK = "compare"
+#: Minutes of all starts together: in the smoke size as many as tell anything at all.
+MINUTES = {"smoke": 1.95, "quick": 5.5, "full": 60.0}
+GENERATOR = "truepace"
+
+
+def workload_of(name: str, settings: Sequence[str]) -> Workload:
+    """The workload of that name: of the lab, or where the settings are targets the one that all of them describe.
+
+    Raises PlanError.
+    """
+    files = [target_of(text) for text in settings]
+    targets = [file for file in files if file is not None]
+    if not targets:
+        return WORKLOADS[name]
+    if len(targets) < len(files):
+        raise PlanError(" and ".join(settings), "one is a target and one is none", "compare targets with targets")
+    workload = shared_workload(name, targets)
+    _refuse_one_port(targets)
+    return workload
+
+
+def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
+    """Servers that are compared are up at once. Raises PlanError for two that would listen on one port."""
+    paths: dict[str, Path] = {}
+    names: dict[str, str] = {}
+    for file in targets:
+        if paths.setdefault(file.name, file.path) != file.path:
+            raise PlanError(f"target {file.name}", "both have this name", "give each its own `name`")
+        address = urlsplit(file.target.url).netloc or str(file.socket)
+        if address in names and not file.repeatable:
+            cause = f"both are at {address}, and they are compared while both are up"
+            remedy = "give one of them another port, or write {port} for it, and {data} in place of a `data` folder"
+            raise PlanError(f"targets {names[address]} and {file.name}", cause, remedy)
+        names[address] = file.name
+
+
+def compared(asked: Mapping[str, Value]) -> Interleaved:
+    """Two settings compared, over as many starts as the minutes have time for. Raises PlanError."""
+    if str(asked["generator"]) != GENERATOR:
+        cause = "it can't share one schedule over several servers"
+        raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")
+    texts = [str(asked["a"]), str(asked["b"])]
+    workload, (a, b) = workload_of(str(asked["workload"]), texts), map(setting_of, texts)
+    if a.name == b.name:  # the same twice shows what starts alone make
+        b = replace(b, name=f"{b.name[:34]}-again")
+    shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["repeat_s"]), COMPARED_WARMUP_S)
+    size = SIZES[str(asked["size"])]
+    until = Until.parse(str(asked["until"]))
+    decides = until or Until(PRIMARIES["p50"], float(asked["see"]))
+    name = next(name for name, primary in PRIMARIES.items() if primary == decides.primary)
+    title = f"{workload.label} of {a.name} and {b.name} by one schedule; primary quantity {name}, margin "
+    title += f"{100 * decides.margin:g} %"
+    first = target_of(texts[0])
+    planned = Interleaved(
+        COMPARE_BLOCK, title, (a, b), a.name, workload, size, shape, rate_rps=float(asked["rate_rps"]),
+        primary=decides.primary, margin=decides.margin, until=until is not None,
+        control=first is None or first.repeatable,
+        questions=("p50_us", "p99_us", "cpu_us", "closed_loop_rps"),
+    )  # fmt: skip
+    return planned.within(float(asked["minutes"]) or MINUTES[size.name])

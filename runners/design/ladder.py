@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from runners.design.load import Rate, Shape, Size, Workload
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
 from runners.design.session import (
@@ -21,8 +22,6 @@ from runners.design.session import (
     step_name,
 )
 from runners.design.setting import Setting
-from runners.design.shape import Rate, Shape, Size
-from runners.design.workload import Workload
 from runners.errors import PlanError
 
 #: Seconds of a short step of a search where nothing else is said, and how many of them are one load.

@@ -1,6 +1,6 @@
-"""Describe what is good enough: an objective at a rate, and the change of a comparison that fails it.
+"""Describe what is good enough: an objective at a rate, the change of a comparison that fails it, and when it ends.
 
-An objective is written like `p99<=10ms,achieved>=99%,errors=0`, a limit of change like `p99>+10%`.
+An objective is written like `p99<=10ms,achieved>=99%,errors=0`, a limit of change like `p99>+10%`, an end `p50+-2%`.
 """
 
 from __future__ import annotations
@@ -110,3 +110,30 @@ class ChangeLimit:
         if found["name"] == ERRORS and (not above or change >= 1):
             raise PlanError(thing, "it limits no errors", _EXAMPLE)
         return cls(LIMITED[found["name"]], above, change, f"{found['name']}{found['side']}{100 * change:+g}%")
+
+
+#: Quantities that may decide, by the names that a user gives them.
+PRIMARIES = {
+    "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",
+    "cpu": "cpu_us", "throughput": "closed_loop_rps",
+}  # fmt: skip
+UNTIL_FORM = "p50+-2% (of p50, p90, p99, service-p50, service-p99, cpu, throughput)"
+_UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """When a comparison ends: its primary quantity, and the margin within which two are the same."""
+
+    primary: str
+    margin: float
+
+    @classmethod
+    def parse(cls, text: str) -> Until | None:
+        """Read `p50+-2%`; None for an empty text. Raises PlanError."""
+        if not text:
+            return None
+        found = _UNTIL.fullmatch(text.strip().lower().replace(" ", ""))
+        if found is None or found[1] not in PRIMARIES or not 0 < float(found[2]) < 100:
+            raise PlanError(f"until {text!r}", "it can't be read", f"write it like {UNTIL_FORM}")
+        return cls(PRIMARIES[found[1]], float(found[2]) / 100)

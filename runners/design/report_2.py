@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runners.design.block import FixedTrials
+from runners.design.load import SCRIPTS, Shape, Workload
 from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial
 from runners.design.setting import JDK_FRONT, Setting
-from runners.design.shape import Shape
-from runners.design.workload import SCRIPTS, Workload
 
 #: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runners.design.ladder import LadderSize
+from runners.design.load import SCRIPTS, Starts, Workload, random_gets
 from runners.design.setting import Setting
-from runners.design.shape import Starts
-from runners.design.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from runners.design.block import Interleaved
+from runners.design.load import SCRIPTS, Shape, Size, Starts, Workload
 from runners.design.setting import Setting
-from runners.design.shape import Shape, Size, Starts
-from runners.design.workload import SCRIPTS, Workload
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
 PUBLISHED_RPS = 10_000

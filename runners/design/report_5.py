@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from runners.design.block import FEWEST_STARTS, WRITES_SLICE_S, Interleaved
 from runners.design.ladder import LadderSize
+from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload, random_gets
 from runners.design.setting import Setting
-from runners.design.shape import SIZES, Shape, Size, Starts
-from runners.design.workload import SCRIPTS, Workload, random_gets
 
 ENGINE = "lsm"
 NODES = 3

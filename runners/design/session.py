@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runners.design.load import AROUND_A_LOAD_S, Rate, Shape, Workload
 from runners.design.setting import Setting
-from runners.design.shape import AROUND_A_LOAD_S, Rate, Shape
-from runners.design.workload import Workload
 
 #: Seconds around a rate step on a server that is up, and around one whose profile is read.
 AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.25, 1.5

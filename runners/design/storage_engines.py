@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from runners.design.ladder import LadderSize
+from runners.design.load import SCRIPTS, SIZES, Size, Starts, Workload, random_gets
 from runners.design.setting import ENGINES, Setting
-from runners.design.shape import SIZES, Size, Starts
-from runners.design.workload import SCRIPTS, Workload, random_gets
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.

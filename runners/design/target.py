@@ -23,8 +23,8 @@ from urllib.parse import quote, urlsplit
 import msgspec
 from msgspec import Meta
 
+from runners.design.load import SCRIPTS, Workload
 from runners.design.setting import Setting
-from runners.design.workload import SCRIPTS, Workload
 from runners.design.yaml_file import Fault, Struct, YamlForm
 from runners.errors import PlanError
 

@@ -8,11 +8,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from runners.design import comparison
-from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, experiment, setting_of
+from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, compared, experiment
 from runners.design.ladder import seconds_of_a_batch
+from runners.design.load import Shape
 from runners.design.parameter import Value
-from runners.design.shape import Shape
 from runners.errors import LabError
 from runners.execution.progress import ADDRESS, listening, sink
 from runners.execution.resume import begun, same_parameters
@@ -106,7 +105,7 @@ def _going_on(folder: RunFolder) -> str:
 def affordable(number: str, asked: Mapping[str, Value]) -> None:
     """Refuse a plan whose minutes are too few, before anything is built or started. Raises PlanError."""
     if number in (COMPARE.number, TARGET_COMPARE.number):
-        comparison.block(asked, setting_of(str(asked["a"])), setting_of(str(asked["b"])))
+        compared(asked)
     if number == KNEE.number:
         low_rps, high_rps = float(asked["low_rps"]), float(asked["high_rps"])
         shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))

@@ -9,9 +9,9 @@ from typing import Protocol, cast
 from runners.analysis import facts
 from runners.design.block import Block, FaultInjection, FixedRate, FixedTrials, Interleaved
 from runners.design.ladder import KneeSearch, Ladder
+from runners.design.load import Shape, choose_rate
 from runners.design.session import FILL, RATE_STEP, Session, SharedSession, Trial
 from runners.design.setting import Setting
-from runners.design.shape import Shape, choose_rate
 from runners.errors import MeasureError
 from runners.execution import adaptive, interleaving
 from runners.execution.adaptive import Request, Requests

@@ -11,9 +11,9 @@ from runners.analysis import facts
 from runners.analysis.interleaved import comparison
 from runners.claims.interleaved import headline
 from runners.design.block import FEWEST_STARTS, Interleaved
+from runners.design.load import Shape
 from runners.design.session import SharedSession
 from runners.design.setting import Setting
-from runners.design.shape import Shape
 from runners.errors import MeasureError
 from runners.execution.adaptive import Request, Requests
 from runners.execution.measurement import Measurement

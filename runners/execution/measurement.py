@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from runners.analysis.facts import judge
 from runners.claims.answer import line, writes_rps
 from runners.design.experiment import AROUND_A_LOAD_S
+from runners.design.load import FILL, SENTINEL, Size, Workload
 from runners.design.session import LOAD, Trial
-from runners.design.shape import SENTINEL, Size
-from runners.design.workload import FILL, Workload
 from runners.errors import MeasureError, ServerError, ToolError
 from runners.execution.happening import NOTHING, Happening
 from runners.execution.progress import Follower, Progress

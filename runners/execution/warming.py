@@ -15,9 +15,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from runners.analysis.steady_state import not_warm
+from runners.design.load import BURST_S, WARM_BOUND, Shape, Workload
 from runners.design.session import Trial
-from runners.design.shape import BURST_S, WARM_BOUND, Shape
-from runners.design.workload import Workload
 from runners.execution.measurement import Measurement
 from runners.process.cpu_placement import compilers, compiling_anywhere
 from runners.readers.run import Step

@@ -12,9 +12,9 @@ from runners.claims.questions import Answer, Answering, Asked, Evidence, Questio
 from runners.design import report_3
 from runners.design.block import Block, Interleaved
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
+from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
-from runners.design.shape import SIZES, Shape
 from runners.readers import write
 from runners.readers.published import with_rates
 

@@ -13,11 +13,11 @@ from runners.claims.questions import Answer, Answering, Asked, Evidence, Questio
 from runners.design import report_5
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
+from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.design.report_5 import NEW, OLD
 from runners.design.session import KillNode
-from runners.design.shape import SIZES, Shape
 from runners.process.cpu_placement import usable_cpus
 from runners.readers import write
 from runners.readers.published import with_rates

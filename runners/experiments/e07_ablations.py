@@ -13,9 +13,9 @@ from runners.claims.questions import Answer, Answering, Asked, Evidence, Questio
 from runners.design import ablations
 from runners.design.ablations import RESPONSES, SHARED_RESPONSE, THROUGHPUT, TOGETHER
 from runners.design.block import Block, FixedRate, FixedTrials
+from runners.design.load import Shape
 from runners.design.parameter import Value, listed
 from runners.design.session import FAULT, Session, Trial
-from runners.design.shape import Shape
 from runners.readers import write
 
 FREE = (Found.HIGHER, Found.SAME)

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from runners.analysis.quantities import QUANTITIES, Quantity
 from runners.claims import interleaved
 from runners.claims.questions import Answer, Asked, Evidence, Question
-from runners.design import comparison
 from runners.design.block import Block
-from runners.design.experiment import setting_of
+from runners.design.experiment import compared
 from runners.design.parameter import Value
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The one block: both settings, a second process of the first, and a server that does nothing."""
-    return (comparison.block(asked, setting_of(str(asked["a"])), setting_of(str(asked["b"]))),)
+    return (compared(asked),)
 
 
 def differs(quantity: Quantity) -> Asked:

@@ -24,7 +24,7 @@ from msgspec.structs import replace as record_with
 from runners import report
 from runners.claims.between import compared, differing
 from runners.design.experiment import EXPERIMENTS, experiment
-from runners.design.shape import SIZES
+from runners.design.load import SIZES
 from runners.errors import LabError
 from runners.execution.doctor import Finding, examine
 from runners.process.supervisor import Child, start

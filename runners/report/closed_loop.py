@@ -18,7 +18,7 @@ from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
-from runners.report import tables, style
+from runners.report import style, tables
 from runners.report.latency import spectrum
 from runners.report.tables import Section, Shown, Table, shown_of
 

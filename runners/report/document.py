@@ -23,13 +23,12 @@ from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
-from runners.report import overview, tables, style
+from runners.report import overview, style, tables
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
 from runners.report.flamegraph import FlameGraph, differential, flamegraph, name_of
 from runners.report.ladder import PUBLISHED_TEXT, beside_published, knee_sections, ladder_section
 from runners.report.latency import attribution_of, spectrum, timeline, timeline_data
-from runners.report.tables import Section, Shown, Table, shown_of
 from runners.report.sections import (
     client_lock_section,
     history_section,
@@ -38,6 +37,7 @@ from runners.report.sections import (
     shared_response_sections,
     store_sections,
 )
+from runners.report.tables import Section, Shown, Table, shown_of
 from runners.report.validation import BUILDERS as INSTRUMENT
 
 MOST_FINDINGS, MOST_FIGURES, MOST_OWN, MOST_ROWS = 10, 12, 4, 18

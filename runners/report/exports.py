@@ -38,8 +38,8 @@ from runners.report import report, style
 from runners.report.comparison import drawn, interleaved_table
 from runners.report.markdown import ICONS, bold, escape, fenced
 from runners.report.markdown import table as as_table
-from runners.report.tables import Shown, Table
 from runners.report.report import csv
+from runners.report.tables import Shown, Table
 
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
 _WIDTH = 49  # characters of the axis; odd, so that no change lies in the middle

@@ -31,7 +31,7 @@ from runners.claims.profile import EVENT_NAMES, Change, changes
 from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
-from runners.report import tables, style
+from runners.report import style, tables
 
 EVENTS = ("cpu", "alloc", "lock")
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620

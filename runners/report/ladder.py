@@ -29,9 +29,9 @@ from runners.claims.settings import Knee, anchor, knees
 from runners.readers import write
 from runners.readers.outputs import Output
 from runners.readers.run import Run, Step
-from runners.report import tables, style
-from runners.report.tables import Linked, Section, Shown, Table
+from runners.report import style, tables
 from runners.report.style import floor_lines, reach
+from runners.report.tables import Linked, Section, Shown, Table
 
 ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
@@ -294,7 +294,9 @@ def _missed(ladder: Ladder) -> str:
         return tables.NONE
     if near == 1:
         return ", ".join(map(climbing.part_of, kinds))
-    parts = (f"{climbing.part_of(kind)} in {tables.count(n)} of {tables.count(near)}" for kind, n in kinds.most_common())
+    parts = (
+        f"{climbing.part_of(kind)} in {tables.count(n)} of {tables.count(near)}" for kind, n in kinds.most_common()
+    )
     return ", ".join(parts)
 
 

@@ -23,7 +23,7 @@ from runners.analysis.latency_spikes import Grid
 from runners.analysis.tail_attribution import Attribution, Share
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Step
-from runners.report import tables, style
+from runners.report import style, tables
 from runners.report.style import DOTTED, floor_lines, is_own, label, reach
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote

@@ -17,7 +17,7 @@ from runners.claims import profile
 from runners.claims.climbing import ladders
 from runners.design.session import ALONE, SOLO
 from runners.readers.run import Run, Step
-from runners.report import tables, style
+from runners.report import style, tables
 from runners.report.tables import Shown
 
 POINTS, CPU = "throughput-p99", "cpu-a-request"

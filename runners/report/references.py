@@ -17,7 +17,7 @@ from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion, highlights
 from runners.claims.questions import Asked
 from runners.design.experiment import EXPERIMENTS, Experiment, plan_of
-from runners.design.workload import Workload
+from runners.design.load import Workload
 from runners.readers.console_report import ConsoleReport
 from runners.readers.outputs import find_in
 from runners.readers.published import ROOT as PUBLISHED

@@ -34,7 +34,7 @@ from runners.errors import UNPRINTABLE
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.report import markdown, tables, style
+from runners.report import markdown, style, tables
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
 from runners.report.tables import Shown

@@ -20,7 +20,7 @@ from runners.claims.trends import Trend, analyse, trends_of
 from runners.design.session import FAULT
 from runners.readers import write
 from runners.readers.run import Run, Step
-from runners.report import tables, style
+from runners.report import style, tables
 from runners.report.latency import latency_of, timeline
 from runners.report.tables import Section, Shown, Table
 

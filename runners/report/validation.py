@@ -21,7 +21,7 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
 from runners.readers.timer import TimerFit, fit
-from runners.report import tables, style
+from runners.report import style, tables
 from runners.report.tables import Section, Shown, Table, shown_of
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum

@@ -10,11 +10,11 @@ import pytest
 
 import runners.lab
 from runners.cli import work
-from runners.design import comparison
+from runners.design.experiment import MINUTES
 from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
 from runners.design.experiment import TARGET_COMPARE, experiment, plan_of
+from runners.design.load import SIZES, Shape
 from runners.design.parameter import validate
-from runners.design.shape import SIZES, Shape
 from runners.errors import PlanError
 from runners.execution import batch
 from runners.experiments.registry import blocks_of, planned_s
@@ -103,7 +103,7 @@ def test_without_a_budget_the_command_takes_its_own_and_the_notebook_the_sizes(b
         work.compare_settings({"size": size})
     blocks = [lab.asked[-2] for lab in begun]
     for size, (notebook, command) in zip(SIZES, zip(blocks[::2], blocks[1::2], strict=True), strict=True):
-        assert notebook.starts == notebook.within(comparison.MINUTES[size]).starts >= FEWEST_STARTS
+        assert notebook.starts == notebook.within(MINUTES[size]).starts >= FEWEST_STARTS
         assert command.starts == command.within(work.COMPARED_MINUTES).starts
 
 

@@ -19,7 +19,7 @@ from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_
 from runners.analysis.intervals import Bounded
 from runners.claims.checks import checks
 from runners.design import ablations, report_5, storage_engines
-from runners.design.shape import SENTINEL, SENTINEL_RPS, SIZES
+from runners.design.load import SENTINEL, SENTINEL_RPS, SIZES
 from runners.readers.run import Step
 from runners.report import style
 from runners.report.style import floor_lines, reach

@@ -15,7 +15,7 @@ from runners.analysis.knee import Answer, Kind
 from runners.bench import fixture, knee, row, server
 from runners.bench.row import NoFigure, Row
 from runners.bench.server import Comparison, Loaded
-from runners.design.workload import SCRIPTS
+from runners.design.load import SCRIPTS
 from runners.targets.lab_server import RunningServer
 from runners.toolchain.tools import Jdk
 

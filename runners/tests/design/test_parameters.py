@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Experiment, experiment, plan_of
+from runners.design.load import SIZES, STABLE_SHARE, choose_rate
 from runners.design.parameter import validate
 from runners.design.report_2 import LOOP_SIZES, STAGES
 from runners.design.setting import Setting
-from runners.design.shape import SIZES, STABLE_SHARE, choose_rate
 from runners.errors import PlanError
 from runners.experiments.registry import BLOCKS, QUESTIONS, blocks_of, planned_s, questions_of
 from runners.readers.published import published_of

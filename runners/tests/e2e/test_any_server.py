@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from runners.design.load import Workload
 from runners.design.target import read_target
-from runners.design.workload import Workload
 from runners.generators.generators import Truepace
 from runners.generators.load import LoadFiles, LoadSpec, run_load
 from runners.process.supervisor import in_a_row

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from runners.design.load import GET, PUT, Rate, Shape, Size, Workload
 from runners.design.session import LOAD, Trial
-from runners.design.shape import Rate, Shape, Size
-from runners.design.workload import GET, PUT, Workload
 from runners.errors import LabError, MeasureError, ServerError
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress

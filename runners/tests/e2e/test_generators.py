@@ -19,9 +19,8 @@ import pytest
 from runners.analysis import facts
 from runners.analysis.instrument import Stall, stall
 from runners.design.experiment import EVERY_GENERATOR as GENERATORS
+from runners.design.load import FIXED_GET, SIZES, Rate, Shape
 from runners.design.session import STALL, Freeze, Trial
-from runners.design.shape import SIZES, Rate, Shape
-from runners.design.workload import FIXED_GET
 from runners.execution.happening import happening
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress

@@ -15,12 +15,11 @@ from runners.claims.climbing import between, ladder_of, ladders
 from runners.design.block import FEWEST_STARTS
 from runners.design.experiment import EXPERIMENTS
 from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer
+from runners.design.load import GET, PUT, SIZES, Shape, Workload
 from runners.design.objective import Objective
 from runners.design.parameter import validate
 from runners.design.session import AROUND_A_PROFILE_S, AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import Setting
-from runners.design.shape import SIZES, Shape
-from runners.design.workload import GET, PUT, Workload
 from runners.errors import MeasureError, PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress

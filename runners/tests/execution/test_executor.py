@@ -11,11 +11,10 @@ import pytest
 
 from runners.design import report_2
 from runners.design.block import FaultInjection, FixedRate, FixedTrials
+from runners.design.load import GET, PUT, SIZES, Rate, Shape, Workload
 from runners.design.report_2 import HELD_KEYS, MIXED, LoopSize, Stage
 from runners.design.session import LOOP, ROUND, Fault, Freeze, KillNode, Session, Trial
 from runners.design.setting import Setting
-from runners.design.shape import SIZES, Rate, Shape
-from runners.design.workload import GET, PUT, Workload
 from runners.errors import MeasureError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress

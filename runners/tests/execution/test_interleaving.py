@@ -17,10 +17,9 @@ from runners.claims.questions import Evidence
 from runners.claims.questions import Verdict as Answered
 from runners.design import report_4
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
+from runners.design.load import GET, PUT, SIZES, Rate, Shape, Starts
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
-from runners.design.shape import SIZES, Rate, Shape, Starts
-from runners.design.workload import GET, PUT
 from runners.errors import PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress

@@ -12,9 +12,8 @@ import pytest
 
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.ladder import Ladder, WarmServer
+from runners.design.load import PUT, SIZES, Shape
 from runners.design.setting import Setting
-from runners.design.shape import SIZES, Shape
-from runners.design.workload import PUT
 from runners.execution.executor import Executor
 from runners.generators import generators
 from runners.generators import load as sending

@@ -15,9 +15,8 @@ from typing import Any, cast
 import pytest
 
 from runners.analysis.steady_state import compiling_cores
+from runners.design.load import BURST_S, PUT, WARM_BOUND, Shape
 from runners.design.session import Trial
-from runners.design.shape import BURST_S, WARM_BOUND, Shape
-from runners.design.workload import PUT
 from runners.execution import warming
 from runners.execution.measurement import Measurement
 from runners.execution.warming import AT_REST, LOOK_S, await_rest, compiler_s

@@ -13,8 +13,8 @@ from runners import report
 from runners.analysis import loops
 from runners.claims import climbing
 from runners.claims.conclude import conclude
+from runners.design.load import SENTINEL, SENTINEL_RPS
 from runners.design.session import FLOOR
-from runners.design.shape import SENTINEL, SENTINEL_RPS
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.report import render, style

@@ -10,7 +10,7 @@ from runners.claims.climbing import ladders, rate_interval
 from runners.claims.conclude import conclude
 from runners.readers.reading import read_run
 from runners.readers.run import Run
-from runners.report import tables, render
+from runners.report import render, tables
 from runners.report.ladder import HEAD
 from runners.report.ladder import search_table as table
 from runners.report.tables import Linked

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.design.comparison import workload_of
+from runners.design.experiment import workload_of
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import LabError, PlanError
 from runners.targets.external import build
