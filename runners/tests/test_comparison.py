@@ -10,9 +10,8 @@ import pytest
 
 import runners.lab
 from runners.cli import work
-from runners.design.experiment import MINUTES
 from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
-from runners.design.experiment import TARGET_COMPARE, experiment, plan_of
+from runners.design.experiment import MINUTES, TARGET_COMPARE, experiment, plan_of
 from runners.design.load import SIZES, Shape
 from runners.design.parameter import validate
 from runners.errors import PlanError
