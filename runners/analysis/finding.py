@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from runners.readers.severity import Severity
-from runners.readers.write import Value
+from runners.readers.write import Value, sentence
 
 
 class Anchor:
@@ -54,6 +55,14 @@ class Finding:
     steps: tuple[str, ...] = ()
     figure: str | None = None
     remedy: str | None = None
+
+    @classmethod
+    def of(
+        cls, code: str, severity: Severity, text: str, evidence: Mapping[str, Value], steps: tuple[str, ...] = (),
+        figure: str | None = None, remedy: str | None = None,
+    ) -> Finding:  # fmt: skip
+        """Make a finding of a text, which becomes a sentence."""
+        return cls(code, severity, sentence(text), dict(evidence), steps, figure, remedy)
 
     def as_json(self) -> dict[str, object]:
         """The finding as plain JSON values; a number that is not finite becomes null."""

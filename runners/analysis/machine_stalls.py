@@ -197,8 +197,7 @@ def findings(steps: Sequence[Step]) -> Iterator[Finding]:
         why = refused[0].record.witness.note or ""
         text = f"No percentile is given without the machine's stalls, for none were recorded: {why}"
         figure = Anchor.causes(refused[0].name)
-        names = tuple(step.name for step in refused)
-        yield Finding("W06", Severity.NOTE, write.sentence(text), {}, names, figure, REMEDY)
+        yield Finding.of("W06", Severity.NOTE, text, {}, tuple(step.name for step in refused), figure, REMEDY)
 
 
 def _beside(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
@@ -214,4 +213,4 @@ def _beside(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
         rest = write.latency_interval(left.value, left.low, left.high)
         text = f"The p99 of {facts.title(step)} is {write.latency(p99.value)}, without the machine's stalls {rest}; "
         text += out
-    return Finding("W06", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.causes(step.name), None)
+    return Finding.of("W06", Severity.NOTE, text, evidence, (step.name,), Anchor.causes(step.name), None)

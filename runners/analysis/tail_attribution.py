@@ -59,7 +59,7 @@ def findings(step: Step) -> Iterator[Finding]:
             text = f"{facts.tool(step)} records no latency by tenths of a second, so the causes of the tail of "
             text += f"{facts.title(step)} can't be looked for"
         figure = Anchor.timeline(step.workload)
-        yield Finding("W03", Severity.NOTE, write.sentence(text), {}, (step.name,), figure, "Run a larger size.")
+        yield Finding.of("W03", Severity.NOTE, text, {}, (step.name,), figure, "Run a larger size.")
         return
     yield _spikes(step, seen)
     if seen.tail.spikes:
@@ -132,7 +132,6 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
         if (longest := _longest_in(one, worst)) > 0
     ]
     text = f"The slowest responses of {facts.title(step)} took about {write.latency(worst.peak_us)}, {_when(worst)}; "
-    evidence: dict[str, write.Value] = {"peak_us": worst.peak_us, "begin_s": worst.begin_s, **credit}
     if credit:
         parts = [f"{name} ({write.percent(credit[name])})" for name in sorted(credit, key=lambda name: -credit[name])]
         text += f"they are credited to {write.listed(parts)}"
@@ -140,7 +139,7 @@ def _slowest(step: Step, seen: Attribution) -> Finding:
         text += f"no named cause is long enough; there were {write.listed(there[:MOST_EVENTS])}"
     else:
         text += "nothing that was recorded happened there"
-    return _finding("W02", Severity.NOTE, text, evidence, step)
+    return _finding("W02", Severity.NOTE, text, {"peak_us": worst.peak_us, "begin_s": worst.begin_s, **credit}, step)
 
 
 def _longest_in(one: latency_spikes.Cause, window: Spike) -> float:
@@ -166,8 +165,7 @@ def p(share: Share) -> str:
 def _finding(
     code: str, severity: Severity, text: str, evidence: dict[str, write.Value], step: Step, remedy: str | None = None
 ) -> Finding:
-    figure = Anchor.causes(step.name)
-    return Finding(code, severity, write.sentence(text), evidence, (step.name,), figure, remedy)
+    return Finding.of(code, severity, text, evidence, (step.name,), Anchor.causes(step.name), remedy)
 
 
 TOLERANCE_S = 0.05

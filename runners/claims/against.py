@@ -165,7 +165,7 @@ def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[St
     remedy = (
         "Measure with a generator that waits to the microsecond, or read wrk2's uncorrected figures (-U) beside it."
     )
-    return Finding("M01", Severity.ERROR, write.sentence(text), evidence, steps, Anchor.spectrum(workload), remedy)
+    return Finding.of("M01", Severity.ERROR, text, evidence, steps, Anchor.spectrum(workload), remedy)
 
 
 def _absent(workload: str, name: str, published: ConsoleReport) -> Finding | None:
@@ -195,9 +195,7 @@ def _absent(workload: str, name: str, published: ConsoleReport) -> Finding | Non
         "expected_high": exact.high,
     }
     remedy = "Fill every key that is read, and report responses by status code."
-    return Finding(
-        "M02", Severity.WARNING, write.sentence(text), evidence, (name,), Anchor.comparison(workload), remedy
-    )
+    return Finding.of("M02", Severity.WARNING, text, evidence, (name,), Anchor.comparison(workload), remedy)
 
 
 def _left_out(workload: str, name: str, published: ConsoleReport) -> Finding | None:
@@ -212,7 +210,7 @@ def _left_out(workload: str, name: str, published: ConsoleReport) -> Finding | N
         f"{write.seconds(lost / published.requests_per_s)}: the generator counts them and does not record them"
     )
     evidence: dict[str, write.Value] = {"requests": published.requests, "recorded": recorded, "left_out": lost}
-    return Finding("M03", Severity.NOTE, write.sentence(text), evidence, (name,), Anchor.comparison(workload))
+    return Finding.of("M03", Severity.NOTE, text, evidence, (name,), Anchor.comparison(workload))
 
 
 def _thin(workload: str, name: str, published: ConsoleReport) -> Finding | None:
@@ -227,21 +225,19 @@ def _thin(workload: str, name: str, published: ConsoleReport) -> Finding | None:
     )
     severity = Severity.WARNING if left < facts.ENOUGH_BEYOND else Severity.NOTE
     evidence: dict[str, write.Value] = {"samples": count, "samples_beyond": left, "percentile": highest}
-    return Finding("M04", severity, write.sentence(text), evidence, (name,), Anchor.comparison(workload))
+    return Finding.of("M04", severity, text, evidence, (name,), Anchor.comparison(workload))
 
 
 def not_repeated(published: dict[str, ConsoleReport]) -> Finding | None:
     """One output a workload: nothing is known on the spread from run to run."""
     if not published:
         return None
-    text = "Each published figure comes from one run, so nothing tells how much it would differ in the next"
-    names = tuple(sorted(published))
-    return Finding(
+    return Finding.of(
         "M05",
         Severity.NOTE,
-        write.sentence(text),
+        "Each published figure comes from one run, so nothing tells how much it would differ in the next",
         {"outputs": len(published)},
-        names,
+        tuple(sorted(published)),
         None,
         "Repeat and give the spread.",
     )

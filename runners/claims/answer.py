@@ -34,7 +34,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
             "so its response times are the length of a queue and none is quoted"
         )
         remedy = f"Offer less: {write.given_share(STABLE_SHARE)} of what the closed-loop probe reached."
-        return Finding("A02", Severity.ERROR, write.sentence(text), evidence, (step.name,), figure, remedy)
+        return Finding.of("A02", Severity.ERROR, text, evidence, (step.name,), figure, remedy)
     if facts.was_held_up(step):
         text = (
             f"{name} responded to {write.rate(achieved)} of {write.rate(offered)}, "
@@ -42,14 +42,10 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
             "for a while rather than out of capacity; no latency is quoted"
         )
         remedy = "Run the step again, on a quieter machine."
-        return Finding(
-            "A06", Severity.ERROR, write.sentence(text), evidence, (step.name,), Anchor.timeline(workload), remedy
-        )
+        return Finding.of("A06", Severity.ERROR, text, evidence, (step.name,), Anchor.timeline(workload), remedy)
     if not facts.quotable(step):
         text = f"{name} is invalid ({facts.why_not(step)}), so none of its figures is quoted"
-        return Finding(
-            "A03", Severity.ERROR, write.sentence(text), {}, (step.name,), Anchor.CHECKS, "Run the step again."
-        )
+        return Finding.of("A03", Severity.ERROR, text, {}, (step.name,), Anchor.CHECKS, "Run the step again.")
     p50, p99 = facts.at(step, 0.5), facts.at(step, 0.99)
     text = f"{name} achieves {write.rate(offered if write.known(offered) else achieved)}"
     why = instrument.unresolved(step, 0.99, instrument.own_floor(run.steps, step))
@@ -69,7 +65,7 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
             text += f"{';' if by else ', but'} it never became steady"
         elif not_warm(step):
             text += f"{';' if by else ', but'} JIT compilation was unfinished"
-    return Finding("A01", Severity.GOOD, write.sentence(text), evidence, (step.name,), figure)
+    return Finding.of("A01", Severity.GOOD, text, evidence, (step.name,), figure)
 
 
 def _connections(step: Step) -> str:
@@ -96,10 +92,10 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     text = f"In closed loop {facts.title(step)} reaches {write.rate(achieved)} on {_connections(step)} here"
     if step.record.compiler_on_any_core:
         text += ", while the server's compiler might use the generator's cores too"
-    return Finding(
+    return Finding.of(
         "A05",
         Severity.NOTE,
-        write.sentence(text),
+        text,
         {"achieved_rps": achieved},
         (step.name,),
         Anchor.comparison(workload),
@@ -135,8 +131,7 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
         "added_low_us": added.low,
         "added_high_us": added.high,
     }
-    steps = (step.name, floor.name)
-    return Finding("L01", Severity.NOTE, write.sentence(text), evidence, steps, Anchor.spectrum(step.workload))
+    return Finding.of("L01", Severity.NOTE, text, evidence, (step.name, floor.name), Anchor.spectrum(step.workload))
 
 
 def one_spike(step: Step, level: float = 0.99) -> Finding | None:
@@ -159,9 +154,7 @@ def one_spike(step: Step, level: float = 0.99) -> Finding | None:
         "effective_samples": intervals.effective_samples(blocks, level) if blocks is not None else None,
     }
     remedy = "Measure longer, or repeat: one run can't tell how often this happens."
-    return Finding(
-        "L03", Severity.WARNING, write.sentence(text), evidence, (step.name,), Anchor.timeline(step.workload), remedy
-    )
+    return Finding.of("L03", Severity.WARNING, text, evidence, (step.name,), Anchor.timeline(step.workload), remedy)
 
 
 def engines_apart(steps: list[Step], floor: Step | None = None) -> Iterator[Finding]:
@@ -193,9 +186,7 @@ def engines_apart(steps: list[Step], floor: Step | None = None) -> Iterator[Find
         }
         steps_named = (first.name, second.name)
         remedy = "Repeat both, interleaved, before relying on it: one run shows no spread between runs."
-        yield Finding(
-            "L02", Severity.NOTE, write.sentence(text), evidence, steps_named, Anchor.spectrum(first.workload), remedy
-        )
+        yield Finding.of("L02", Severity.NOTE, text, evidence, steps_named, Anchor.spectrum(first.workload), remedy)
 
 
 SHOWN_LEVELS = (0.5, 0.99)

@@ -263,7 +263,7 @@ def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:
         reasons = reasons or [reason for point in ladder.points[-1:] for reason in point.met.missed]
         text = f"The knee of {ladder.title} could not be measured: {write.listed(reasons) or 'probes failed'}"
     steps = tuple(step.name for step in ladder.steps)
-    return Finding("K01", severity, write.sentence(text), _evidence(ladder, answer), steps, ladder.anchor)
+    return Finding.of("K01", severity, text, _evidence(ladder, answer), steps, ladder.anchor)
 
 
 def _steps(ladder: Ladder) -> str:
@@ -308,7 +308,7 @@ def _missed_first(ladder: Ladder, answer: Answer) -> Finding | None:
         parts = [f"{write.count(number)} missed {part_of(kind)}" for kind, number in kinds.most_common()]
         text = f"Of the {write.count(count)} probes {just}, {write.listed(parts)}"
     evidence: dict[str, write.Value] = {f"missed {kind}": number for kind, number in kinds.items()}
-    return Finding("K02", Severity.NOTE, write.sentence(text), evidence, names, ladder.anchor)
+    return Finding.of("K02", Severity.NOTE, text, evidence, names, ladder.anchor)
 
 
 def part_of(kind: str) -> str:
@@ -338,7 +338,7 @@ def _generator(ladder: Ladder) -> Finding | None:
     else:
         return None
     names = tuple(dict.fromkeys(point.step.name for point in late)) or tuple(loads)
-    return Finding("K03", Severity.WARNING, write.sentence(text), evidence, names, ladder.anchor, remedy)
+    return Finding.of("K03", Severity.WARNING, text, evidence, names, ladder.anchor, remedy)
 
 
 def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
@@ -354,7 +354,7 @@ def _not_precise(ladder: Ladder, answer: Answer) -> Finding:
     remedy = "Give more minutes: lab knee --resume with this run goes on where it ended."
     evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "probes": len(ladder.points)}
     evidence |= {"width": width, "asked": search.precision}
-    return Finding("K04", Severity.NOTE, write.sentence(text), evidence, (), ladder.anchor, remedy)
+    return Finding.of("K04", Severity.NOTE, text, evidence, (), ladder.anchor, remedy)
 
 
 def _fixed(ladder: Ladder) -> Finding:
@@ -378,10 +378,9 @@ def _fixed(ladder: Ladder) -> Finding:
         text = f"{ladder.title} {fails} {write.rate(missed[0])}, the one rate that can be judged"
     else:
         text = f"{ladder.title} {does} none of the {write.count(count)} rates that can be judged"
-    severity = Severity.GOOD if met else Severity.WARNING
     evidence: dict[str, write.Value] = {"rates": count, "highest_carried_rps": max(met, default=float("nan"))}
     steps = tuple(step.name for step in ladder.steps)
-    return Finding("K05", severity, write.sentence(text), evidence, steps, ladder.anchor)
+    return Finding.of("K05", Severity.GOOD if met else Severity.WARNING, text, evidence, steps, ladder.anchor)
 
 
 def _next(ladder: Ladder) -> Iterator[Finding]:
@@ -392,7 +391,7 @@ def _next(ladder: Ladder) -> Iterator[Finding]:
     name, offered = facts.title(ladder.steps[0]), write.rate(float(f"{rate:.2g}"))
     text = f"Measure the latency of {name} at {offered}, {write.given_share(STABLE_SHARE)} of its knee's lower bound"
     evidence: dict[str, write.Value] = {"knee_low_rps": answer.low_rps, "suggested_rps": rate}
-    yield Finding("K06", Severity.NOTE, write.sentence(text), evidence, (), ladder.anchor)
+    yield Finding.of("K06", Severity.NOTE, text, evidence, (), ladder.anchor)
 
 
 FEWEST = 2  # knees of one setting that are worth a sentence of their own

@@ -90,7 +90,7 @@ def _flag(found: Sequence[Loop]) -> Iterator[Finding]:
         f"{', and to '.join(parts)}{_median(found)}. The report changes threads and concludes that nothing more is to "
         "be had from this server"
     )
-    yield Finding("D01", Severity.WARNING, write.sentence(text), evidence, (), CURVES)
+    yield Finding.of("D01", Severity.WARNING, text, evidence, (), CURVES)
 
 
 def _median(found: Sequence[Loop]) -> str:
@@ -120,7 +120,7 @@ def _arithmetic(found: Sequence[Loop]) -> Iterator[Finding]:
     text += f"connection: {per_connection(found)}"
     rates = [one.rate_rps / one.connections for one in waiting]
     evidence |= {"least_rps": min(rates), "most_rps": max(rates)}
-    yield Finding("D02", Severity.NOTE, write.sentence(text), evidence, (), CURVES)
+    yield Finding.of("D02", Severity.NOTE, text, evidence, (), CURVES)
 
 
 def per_connection(found: Sequence[Loop]) -> str:
@@ -152,9 +152,8 @@ def _evidence(found: Sequence[Loop]) -> Iterator[Finding]:
         "least_waiting": min(with_wait), "most_waiting": max(with_wait), "most_other": max(without),
     }  # fmt: skip
     clear = min(with_wait) > ONE > max(without)
-    severity = Severity.GOOD if clear else Severity.WARNING
     remedy = None if clear else "Run again on a machine where nothing else uses TCP."
-    yield Finding("D03", severity, write.sentence(text), evidence, (), COUNTERS, remedy)
+    yield Finding.of("D03", Severity.GOOD if clear else Severity.WARNING, text, evidence, (), COUNTERS, remedy)
 
 
 def _executor(found: Sequence[Loop]) -> Iterator[Finding]:
@@ -174,7 +173,7 @@ def _executor(found: Sequence[Loop]) -> Iterator[Finding]:
         "While a response waits for its acknowledgement no thread is busy with it"
     )
     evidence: dict[str, write.Value] = {"least_us": min(moves), "most_us": max(moves), "pairs": len(couples)}
-    yield Finding("D04", Severity.NOTE, write.sentence(text), evidence, (), RATES)
+    yield Finding.of("D04", Severity.NOTE, text, evidence, (), RATES)
 
 
 def _new_jdk(found: Sequence[Loop]) -> Iterator[Finding]:
@@ -196,7 +195,7 @@ def _new_jdk(found: Sequence[Loop]) -> Iterator[Finding]:
             text += f"; with nodelay=false it is back at {seen}, so its default made the difference"
         else:
             text += f". It is not the flag: with nodelay=false it has {seen}{_segments(found, undone, evidence)}"
-    yield Finding("D05", Severity.NOTE, write.sentence(text), evidence, tuple(names), CURVES)
+    yield Finding.of("D05", Severity.NOTE, text, evidence, tuple(names), CURVES)
 
 
 def _segments(found: Sequence[Loop], undone: Loop, evidence: dict[str, write.Value]) -> str:
@@ -221,7 +220,7 @@ def _one_write(found: Sequence[Loop]) -> Iterator[Finding]:
         f"p50 {write.latency(one.median_us)} against {write.latency(two.median_us)}"
     )
     evidence: dict[str, write.Value] = {"one_write_us": one.median_us, "two_writes_us": two.median_us}
-    yield Finding("D06", Severity.NOTE, write.sentence(text), evidence, (one.step.name, two.step.name), RATES)
+    yield Finding.of("D06", Severity.NOTE, text, evidence, (one.step.name, two.step.name), RATES)
 
 
 def _profiles(run: Run, found: Sequence[Loop]) -> Iterator[Finding]:
@@ -241,16 +240,14 @@ def _profiles(run: Run, found: Sequence[Loop]) -> Iterator[Finding]:
             f"A profile of CPU time can't show this wait, for no thread computes meanwhile: {'; '.join(parts)}. The "
             "published flame graphs, before and after, can't show it either"
         )
-        yield Finding("D12", Severity.NOTE, write.sentence(text), evidence, tuple(names), "shares-cpu")
+        yield Finding.of("D12", Severity.NOTE, text, evidence, tuple(names), "shares-cpu")
 
 
 def _old_jdk(run: Run) -> Iterator[Finding]:
     stages = {step.record.loop.stage for step in run.find(kind=loops.KIND)}
     if not stages & {"before", "after", "nodelay"}:
         text = "JDK 17 was not found on this machine, so none of the published stages was measured"
-        yield Finding(
-            "D13", Severity.WARNING, write.sentence(text), {}, (), "checks", "Install a JDK 17, then run again."
-        )
+        yield Finding.of("D13", Severity.WARNING, text, {}, (), "checks", "Install a JDK 17, then run again.")
 
 
 def _next(found: Sequence[Loop]) -> Iterator[Finding]:
@@ -260,7 +257,7 @@ def _next(found: Sequence[Loop]) -> Iterator[Finding]:
             "JDK 25 do nothing"
         )
         waiting = sum(loop.waits for loop in found)
-        yield Finding("D14", Severity.NOTE, write.sentence(text), {"waiting": waiting}, (), CURVES)
+        yield Finding.of("D14", Severity.NOTE, text, {"waiting": waiting}, (), CURVES)
     fast = loops.first(found, "nodelay", "put") or loops.first(found, "jdk25", "put")
     if fast is not None and not fast.waits:
         rate = STABLE_SHARE * fast.rate_rps // 100 * 100
@@ -268,10 +265,10 @@ def _next(found: Sequence[Loop]) -> Iterator[Finding]:
             f"Offer a rate to the cured server, say {write.rate(rate)}, {write.given_share(STABLE_SHARE)} of what its "
             "closed loop reached, and read its latency from the intended start: a closed loop can't show it"
         )
-        yield Finding("D15", Severity.NOTE, write.sentence(text), {"rate_rps": rate}, (fast.step.name,), RATES)
+        yield Finding.of("D15", Severity.NOTE, text, {"rate_rps": rate}, (fast.step.name,), RATES)
     if not loops.find(found, "after"):
         text = "Install a JDK 17 and run again: the published stages need it"
-        yield Finding("D16", Severity.NOTE, write.sentence(text), {}, (), "checks")
+        yield Finding.of("D16", Severity.NOTE, text, {}, (), "checks")
 
 
 CLOSE = 0.05  # of a loop's requests: how far the 404s may lie from the replay, for threads do not share them out evenly
@@ -353,8 +350,7 @@ def errors(found: Sequence[Loop]) -> Iterator[Finding]:
         f"unseeded numbers, replayed, make {write.count(expected)}"
     )
     evidence: dict[str, write.Value] = {"non_2xx": absent, "requests": asked, "replayed": expected}
-    names = tuple(loop.step.name for loop in few)
-    yield Finding("D07", Severity.WARNING, write.sentence(text), evidence, names, ERRORS)
+    yield Finding.of("D07", Severity.WARNING, text, evidence, tuple(loop.step.name for loop in few), ERRORS)
 
 
 def published_errors() -> Iterator[Finding]:
@@ -368,7 +364,7 @@ def published_errors() -> Iterator[Finding]:
             evidence |= {f"published {name}": output.non_2xx, f"replayed {name}": made}
     if parts:
         text = f"The published 404s are those of the script's numbers too: {'; '.join(parts)}"
-        yield Finding("D08", Severity.WARNING, write.sentence(text), evidence, (), ERRORS)
+        yield Finding.of("D08", Severity.WARNING, text, evidence, (), ERRORS)
 
 
 def right(found: Sequence[Loop]) -> Iterator[Finding]:
@@ -385,7 +381,7 @@ def right(found: Sequence[Loop]) -> Iterator[Finding]:
     )
     evidence: dict[str, write.Value] = {"non_2xx": bad, "least_p50_us": least, "most_p50_us": most}
     severity = Severity.NOTE if not bad else Severity.WARNING
-    yield Finding("D09", severity, write.sentence(text), evidence, tuple(one.step.name for one in full), ERRORS)
+    yield Finding.of("D09", severity, text, evidence, tuple(one.step.name for one in full), ERRORS)
 
 
 def _created(loop: Loop) -> float:
@@ -409,7 +405,7 @@ def coin(found: Sequence[Loop]) -> Iterator[Finding]:
         share = sum(map(_created, each)) / sum(loop.completed for loop in each)
         text += f"; tossed for each request, {write.percent(share)} are"
         evidence["share_each"] = share
-    yield Finding("D10", Severity.WARNING, write.sentence(text), evidence, (), ERRORS)
+    yield Finding.of("D10", Severity.WARNING, text, evidence, (), ERRORS)
 
 
 def published_coin() -> Iterator[Finding]:
@@ -425,4 +421,4 @@ def published_coin() -> Iterator[Finding]:
             f"{put:.1f}; half of each would have {(put + get) / 2:.1f}"
         )
         evidence: dict[str, write.Value] = {"put_bytes": put, "get_bytes": get, "mixed_bytes": mixed}
-        yield Finding("D11", Severity.NOTE, write.sentence(text), evidence, (), ERRORS)
+        yield Finding.of("D11", Severity.NOTE, text, evidence, (), ERRORS)

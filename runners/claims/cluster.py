@@ -57,7 +57,7 @@ def _threads(loads: Sequence[Step]) -> Iterator[Finding]:
         f"published {OLD_THREADS} and {NEW_THREADS}, in the same ratio"
     )
     evidence: dict[str, write.Value] = {"old_threads": pools[OLD], "new_threads": pools[NEW]}
-    yield Finding("H05", Severity.NOTE, write.sentence(text), evidence, (), KEYS_ANCHOR)
+    yield Finding.of("H05", Severity.NOTE, text, evidence, (), KEYS_ANCHOR)
 
 
 def _missed(run: Run) -> Iterator[Finding]:
@@ -67,13 +67,12 @@ def _missed(run: Run) -> Iterator[Finding]:
         f"Between its two PUT tables the report changes {write.count(len(named_here))} things "
         f"({'; '.join(named_here)}); one more, the pool, was changed before the first"
     )
-    steps = ("report-5/put-12000-pool", "report-5/put-ladder")
-    yield Finding(
+    yield Finding.of(
         "M11",
         Severity.ERROR,
-        write.sentence(text),
+        text,
         {"changes": len(named_here) + 1},
-        steps,
+        ("report-5/put-12000-pool", "report-5/put-ladder"),
         None,
         "Change one thing at a time, in interleaved rounds.",
     )
@@ -85,10 +84,10 @@ def _missed(run: Run) -> Iterator[Finding]:
             "and without the number of errors; a full queue of the report's server refuses with 503, which is a fast "
             "response"
         )
-        yield Finding(
+        yield Finding.of(
             "M12",
             Severity.WARNING,
-            write.sentence(text),
+            text,
             {"rates": len(untold)},
             tuple(untold),
             None,
@@ -123,17 +122,16 @@ def _tick(run: Run) -> Iterator[Finding]:
     )
     ends = [f"{write.latency(us)} at {write.rate(rps)}" for rps, us in (low, high)]
     text += f"is {ends[0]}" if low == high else f"goes from {ends[0]} to {ends[1]}"
-    evidence: dict[str, write.Value] = {
-        "published_low_us": medians[0],
-        "published_high_us": medians[-1],
-        "own_low_us": low[1],
-        "own_high_us": high[1],
-    }
-    yield Finding(
+    yield Finding.of(
         "M13",
         Severity.WARNING,
-        write.sentence(text),
-        evidence,
+        text,
+        {
+            "published_low_us": medians[0],
+            "published_high_us": medians[-1],
+            "own_low_us": low[1],
+            "own_high_us": high[1],
+        },
         tuple(_PUT_COLUMNS),
         None,
         "Use a generator that is paced finer than what it measures.",
@@ -222,7 +220,7 @@ def passed_on(loads: Sequence[Step]) -> Iterator[Finding]:
             f"{write.span(new, write.percent)} on each"
         )
         evidence: dict[str, write.Value] = {"most_old": max(old), "least_new": min(new), "most_new": max(new)}
-        yield Finding("H02", Severity.WARNING, write.sentence(text), evidence, (), KEYS_ANCHOR)
+        yield Finding.of("H02", Severity.WARNING, text, evidence, (), KEYS_ANCHOR)
     found = by_treatment(loads)
     parts = [
         f"{write.percent(one.share)} in {facts.engine_name(one.name)} (its hash says {write.percent(one.expected)})"
@@ -233,8 +231,7 @@ def passed_on(loads: Sequence[Step]) -> Iterator[Finding]:
         text = f"Of its requests the loaded node passes on {write.listed(parts)}"
         evidence = {f"{one.name} share": one.share for one in found}
         evidence |= {f"{one.name} expected": one.expected for one in found}
-        severity = Severity.NOTE if agree else Severity.WARNING
-        yield Finding("H03", severity, write.sentence(text), evidence, (), KEYS_ANCHOR)
+        yield Finding.of("H03", Severity.NOTE if agree else Severity.WARNING, text, evidence, (), KEYS_ANCHOR)
 
 
 LOCK_ANCHOR = "client-lock"
@@ -306,13 +303,12 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
     evidence["least_held"] = held = min(facts.held_share(one.step) for one in found)
     if held < facts.HELD:
         text += f"; no evidence: a profiled load kept {write.percent(held)} of its offered rate"
-    names = tuple(one.step.name for one in found)
-    yield Finding(
+    yield Finding.of(
         "H08",
         Severity.NOTE if held >= facts.HELD else Severity.WARNING,
-        write.sentence(text),
+        text,
         evidence,
-        names,
+        tuple(one.step.name for one in found),
         LOCK_ANCHOR,
     )
 

@@ -182,16 +182,12 @@ def _unsteady(run: Run, engines: list[str], workloads: list[str]) -> Iterator[Fi
             if facts.quotable(step) and (finding := _head(step, seen)):
                 yield finding
             if facts.quotable(step) and seen.steady is False:
-                text = (
-                    f"{facts.title(step)} never became steady in {seen.seconds} seconds: the median of a second drifts "
-                    f"{write.growth(seen.drift)}"
-                )
-                evidence: dict[str, write.Value] = {"seconds": seen.seconds, "drift": seen.drift}
-                yield Finding(
+                yield Finding.of(
                     "S01",
                     Severity.WARNING,
-                    write.sentence(text),
-                    evidence,
+                    f"{facts.title(step)} never became steady in {seen.seconds} seconds: the median of a second drifts "
+                    f"{write.growth(seen.drift)}",
+                    {"seconds": seen.seconds, "drift": seen.drift},
                     (step.name,),
                     Anchor.timeline(work),
                     "Warm up longer, or run a larger size.",
@@ -212,7 +208,7 @@ def _head(step: Step, seen: Steadiness) -> Finding | None:
         "p99_steady_us": before.steady_us,
     }
     figure, remedy = Anchor.timeline(step.workload), "Warm up longer: the recorded window should begin steady."
-    return Finding("S02", Severity.WARNING, write.sentence(text), evidence, (step.name,), figure, remedy)
+    return Finding.of("S02", Severity.WARNING, text, evidence, (step.name,), figure, remedy)
 
 
 BUSY = 0.7  # share of time in which the connection waits for an answer
@@ -271,7 +267,7 @@ def _lower_rate(run: Run, step: Step) -> Finding | None:
     )
     steps = (step.name, *([probe.name] if probe else []))
     evidence: dict[str, write.Value] = {"reached_rps": reached, "suggested_rps": rate}
-    return Finding("N01", Severity.ERROR, write.sentence(text), evidence, steps, Anchor.comparison(step.workload))
+    return Finding.of("N01", Severity.ERROR, text, evidence, steps, Anchor.comparison(step.workload))
 
 
 def _transport(step: Step) -> Finding | None:
@@ -282,7 +278,7 @@ def _transport(step: Step) -> Finding | None:
         f"Run {facts.title(step)} with one-nio's native transport: version "
         f"{ready.get('one_nio') or write.UNKNOWN} fell back to Java sockets here"
     )
-    return Finding("N09", Severity.WARNING, write.sentence(text), {"transport": "java"}, (step.name,), Anchor.CHECKS)
+    return Finding.of("N09", Severity.WARNING, text, {"transport": "java"}, (step.name,), Anchor.CHECKS)
 
 
 def _machine(steps: list[Step]) -> Finding | None:
@@ -296,7 +292,7 @@ def _machine(steps: list[Step]) -> Finding | None:
         return None
     text = f"Measure again on a quieter machine: others took up to {write.percent(worst)} of the processor (steal)"
     names = tuple(name for name, share in stolen.items() if share > STEAL_LIMIT)
-    return Finding("N07", Severity.WARNING, write.sentence(text), {"steal_share": worst}, names, Anchor.CHECKS)
+    return Finding.of("N07", Severity.WARNING, text, {"steal_share": worst}, names, Anchor.CHECKS)
 
 
 def _kernel_frames(run: Run) -> Finding | None:
@@ -312,9 +308,7 @@ def _kernel_frames(run: Run) -> Finding | None:
     )
     names = tuple(step.name for step in steps)
     remedy = "sysctl kernel.perf_event_paranoid=1 kernel.kptr_restrict=0"
-    return Finding(
-        "N08", Severity.NOTE, write.sentence(text), {"perf_event_paranoid": level}, names, Anchor.shares("cpu"), remedy
-    )
+    return Finding.of("N08", Severity.NOTE, text, {"perf_event_paranoid": level}, names, Anchor.shares("cpu"), remedy)
 
 
 def _tail(step: Step) -> Iterator[Finding]:
@@ -331,11 +325,10 @@ def _tail(step: Step) -> Iterator[Finding]:
         explains = latency_spikes.explains(cause) if share.share.low > 0 else f"{cause} may explain"
         text = f"{remedy} for {name}: {explains} {part} of its tail"
         evidence: dict[str, write.Value] = {"share": share.share.value, "p": share.p, "spikes": share.spikes}
-        yield Finding(code, Severity.NOTE, write.sentence(text), evidence, (step.name,), figure)
+        yield Finding.of(code, Severity.NOTE, text, evidence, (step.name,), figure)
     if seen.unexplained >= MUCH_UNEXPLAINED:
         text = f"Look closer at {name}: {write.percent(seen.unexplained)} of its tail has no cause among those recorded"
-        unexplained: dict[str, write.Value] = {"unexplained": seen.unexplained}
-        yield Finding("N03", Severity.NOTE, write.sentence(text), unexplained, (step.name,), figure)
+        yield Finding.of("N03", Severity.NOTE, text, {"unexplained": seen.unexplained}, (step.name,), figure)
 
 
 def _named_processes(step: Step) -> str:
@@ -362,7 +355,7 @@ def _store(step: Step) -> Finding | None:
         f"CPU time of {facts.title(step)}; the rest is network, HTTP and the JVM"
     )
     evidence: dict[str, write.Value] = {"store": store.value, "poll": idle.value if idle else None}
-    return Finding("N04", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.shares("cpu"))
+    return Finding.of("N04", Severity.NOTE, text, evidence, (step.name,), Anchor.shares("cpu"))
 
 
 def _busy(steps: list[Step]) -> Finding | None:
@@ -383,7 +376,7 @@ def _busy(steps: list[Step]) -> Finding | None:
         f"Add connections before judging the server's capacity: the one connection waits for a response most of the "
         f"time ({write.listed(parts)}, median service time times rate)"
     )
-    return Finding("N05", Severity.NOTE, write.sentence(text), evidence, tuple(names), None)
+    return Finding.of("N05", Severity.NOTE, text, evidence, tuple(names), None)
 
 
 def _longer(steps: list[Step]) -> Finding | None:
@@ -396,14 +389,11 @@ def _longer(steps: list[Step]) -> Finding | None:
     if not needs:
         return None
     length_s, level, step = max(needs, key=lambda need: need[0])
-    text = (
-        f"Run longer for {write.level(level)}: {facts.title(step)} needs about {write.seconds(math.ceil(length_s))} to "
-        f"have {facts.ENOUGH_BEYOND} samples beyond it"
-    )
-    return Finding(
+    return Finding.of(
         "N06",
         Severity.NOTE,
-        write.sentence(text),
+        f"Run longer for {write.level(level)}: {facts.title(step)} needs about {write.seconds(math.ceil(length_s))} to "
+        f"have {facts.ENOUGH_BEYOND} samples beyond it",
         {"percentile": level, "duration_s": float(math.ceil(length_s))},
         tuple(need[2].name for need in needs),
         Anchor.CHECKS,

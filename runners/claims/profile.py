@@ -113,7 +113,7 @@ def where(step: Step) -> Iterator[Finding]:
         what = EVENT_NAMES.get(event, event)
         text = f"{name}, {what}: {write.listed(parts)}, from {write.count(samples)} samples{beside(step)}"
         evidence: dict[str, write.Value] = {"samples": samples, **{category: share for category, share, _, _ in found}}
-        yield Finding("P01", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.shares(event))
+        yield Finding.of("P01", Severity.NOTE, text, evidence, (step.name,), Anchor.shares(event))
 
 
 def differences(steps: Sequence[Step]) -> Iterator[Finding]:
@@ -146,8 +146,7 @@ def _apart(first: Step, second: Step, event: str) -> Iterator[Finding]:
         f"{facts.title(first)} and {facts.title(second)} differ in {EVENT_NAMES.get(event, event)} by more than their "
         f"intervals: {write.listed(parts)}{beside(first, second)}"
     )
-    steps = (first.name, second.name)
-    yield Finding("P02", Severity.NOTE, write.sentence(text), evidence, steps, Anchor.shares(event))
+    yield Finding.of("P02", Severity.NOTE, text, evidence, (first.name, second.name), Anchor.shares(event))
 
 
 def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
@@ -167,7 +166,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
             "profiled_rps": facts.achieved_rps(profiled),
         }
         remedy = "Profile at a lower rate, or with a longer sampling interval."
-        return Finding("P03", Severity.WARNING, write.sentence(text), rates, steps, figure, remedy)
+        return Finding.of("P03", Severity.WARNING, text, rates, steps, figure, remedy)
     parts = []
     evidence: dict[str, write.Value] = {
         "clean_rps": facts.achieved_rps(clean),
@@ -192,7 +191,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
     if own := share(profiled, "cpu", "profiler"):
         text += f"; its own frames are {write.percent_interval(own.value, own.low, own.high)} of the CPU samples"
         evidence["own_share"] = own.value
-    return Finding("P03", Severity.NOTE, write.sentence(text), evidence, steps, figure)
+    return Finding.of("P03", Severity.NOTE, text, evidence, steps, figure)
 
 
 def _change(change: Bounded) -> str:
@@ -323,9 +322,8 @@ def of_frames(run: Run) -> Iterator[Finding]:
             continue
         text = f"From {first} to {second}: {write.listed([*measured, *_frames(pair, beyond, len(all_changes), event)])}"
         evidence |= {each.frame: each.change.value for each in beyond[:TOP]}
-        steps = (pair.first.name, pair.second.name)
         figure = Anchor.differential(pair.second.workload, pair.second.subject)
-        yield Finding("P04", Severity.NOTE, write.sentence(text), evidence, steps, figure)
+        yield Finding.of("P04", Severity.NOTE, text, evidence, (pair.first.name, pair.second.name), figure)
 
 
 def _frames(pair: Pair, beyond: list[Change], asked: int, event: str) -> list[str]:

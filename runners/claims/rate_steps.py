@@ -110,8 +110,7 @@ def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
     evidence: dict[str, write.Value] = {"low_rps": facts.offered_rps(low), "high_rps": facts.offered_rps(high)}
     evidence["at most"] = most
     evidence |= {f"{category} change": b.value - a.value for _, category, a, b in moved}
-    place = anchor(first.workload, event)
-    yield Finding("R01", Severity.NOTE, write.sentence(text), evidence, (low.name, high.name), place)
+    yield Finding.of("R01", Severity.NOTE, text, evidence, (low.name, high.name), anchor(first.workload, event))
 
 
 def _out_of_reach(ladder: Ladder) -> Finding | None:
@@ -137,7 +136,7 @@ def _out_of_reach(ladder: Ladder) -> Finding | None:
     )
     evidence: dict[str, write.Value] = {"ladder": facts.title(ladder.steps[0]), "base": ladder.base.what}
     evidence |= {"base_rps": ladder.base.rps, "lowest_not_offered_rps": far[0]}
-    return Finding("R02", Severity.NOTE, write.sentence(text), evidence, ladder.published, ladder.anchor)
+    return Finding.of("R02", Severity.NOTE, text, evidence, ladder.published, ladder.anchor)
 
 
 def _cold(run: Run) -> Finding | None:
@@ -169,7 +168,7 @@ def _cold(run: Run) -> Finding | None:
             text += f", which is not resolved: {why}"
         evidence["warm_p99_us"] = whole.value
         names.append(warm.name)
-    return Finding("R03", Severity.NOTE, write.sentence(text), evidence, tuple(names), Anchor.timeline(COLD))
+    return Finding.of("R03", Severity.NOTE, text, evidence, tuple(names), Anchor.timeline(COLD))
 
 
 def _no_cold_start(run: Run) -> Iterator[Finding]:
@@ -192,7 +191,7 @@ def _no_cold_start(run: Run) -> Iterator[Finding]:
         "first_p99_us": float(early["p99_us"].iloc[0]),
     }
     remedy = "Measure a cold start from its first request, and warm-up as something of its own."
-    yield Finding("M06", Severity.WARNING, write.sentence(text), evidence, (cold.name,), Anchor.timeline(COLD), remedy)
+    yield Finding.of("M06", Severity.WARNING, text, evidence, (cold.name,), Anchor.timeline(COLD), remedy)
 
 
 QUEUE_US = 500_000.0  # a mean, median or p99 beyond this is a queue that grew
@@ -237,7 +236,7 @@ def _queues(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
     )
     evidence: dict[str, write.Value] = {"beyond": len(short), "rates": len(given), "longest_us": latency}
     steps = tuple(each[0] for each in short)
-    yield Finding("M07", Severity.WARNING, write.sentence(text), evidence, steps, None, "State a knee instead.")
+    yield Finding.of("M07", Severity.WARNING, text, evidence, steps, None, "State a knee instead.")
 
 
 def _absent(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
@@ -256,7 +255,7 @@ def _absent(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
     )
     evidence: dict[str, write.Value] = {"outputs": len(shares), "low": low, "high": high}
     remedy = "Fill every key that is read, and report responses by status code."
-    yield Finding("M08", Severity.WARNING, write.sentence(text), evidence, tuple(shares), None, remedy)
+    yield Finding.of("M08", Severity.WARNING, text, evidence, tuple(shares), None, remedy)
 
 
 def _other_rate(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
@@ -272,7 +271,7 @@ def _other_rate(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
         )
         evidence: dict[str, write.Value] = {"published_rps": output.offered_rps, "ran_at_rps": ran}
         remedy = "Keep each output with its command line; a report made from run folders can't mix them up."
-        yield Finding("M09", Severity.ERROR, write.sentence(text), evidence, (name,), None, remedy)
+        yield Finding.of("M09", Severity.ERROR, text, evidence, (name,), None, remedy)
 
 
 def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
@@ -295,9 +294,8 @@ def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
                     f"{write.rate(high)}, "
                     f"{write.percent(high / low - 1)} apart, each measured once"
                 )
-                evidence: dict[str, write.Value] = {"low_rps": low, "high_rps": high}
                 remedy = "Search the knee: lab knee gives an interval."
-                yield Finding("M10", Severity.NOTE, write.sentence(text), evidence, (), None, remedy)
+                yield Finding.of("M10", Severity.NOTE, text, {"low_rps": low, "high_rps": high}, (), None, remedy)
                 break
 
 

@@ -155,7 +155,7 @@ def _ceiling(found: Sequence[Store]) -> Iterator[Finding]:
             text = (
                 f"Of the {workload.upper()} knee of a server that stores nothing, there is left {write.listed(parts)}"
             )
-            yield Finding("G01", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload))
+            yield Finding.of("G01", Severity.NOTE, text, evidence, (), anchor(workload))
 
 
 def _each(found: Sequence[Store], value: Callable[[Store], float]) -> tuple[list[str], dict[str, write.Value]]:
@@ -177,16 +177,16 @@ def _amplification(found: Sequence[Store]) -> Iterator[Finding]:
         text = (
             f"Bytes written to the disk for each byte given, until at rest: {write.listed(writes)}; {given} were given"
         )
-        yield Finding("G02", Severity.NOTE, write.sentence(text), evidence, fills, AMPLIFICATION)
+        yield Finding.of("G02", Severity.NOTE, text, evidence, fills, AMPLIFICATION)
     room, evidence = _each(found, lambda store: store.room)
     if len(room) >= FEWEST:
         text = f"Bytes on the disk for each byte that is live, at rest: {write.listed(room)}"
-        yield Finding("G03", Severity.NOTE, write.sentence(text), evidence, fills, AMPLIFICATION)
+        yield Finding.of("G03", Severity.NOTE, text, evidence, fills, AMPLIFICATION)
     restless = [s.name for s in found if s.on_disk and s.fill is not None and s.fill.record.fill.settled_s is None]
     if restless:
         text = f"{write.listed(restless)} still wrote when the wait for rest ended: what they wrote is a lower bound"
         remedy = "Give the store more time, or a smaller one."
-        yield Finding("G04", Severity.WARNING, write.sentence(text), {}, fills, AMPLIFICATION, remedy)
+        yield Finding.of("G04", Severity.WARNING, text, {}, fills, AMPLIFICATION, remedy)
 
 
 def _reading(found: Sequence[Store]) -> Iterator[Finding]:
@@ -199,7 +199,7 @@ def _reading(found: Sequence[Store]) -> Iterator[Finding]:
                 f"read that went to the tables searched {times(store.searched)}"
             )
             evidence: dict[str, write.Value] = {"tables": store.tables, "searched": store.searched}
-            yield Finding("G05", Severity.NOTE, write.sentence(text), evidence, (), AMPLIFICATION)
+            yield Finding.of("G05", Severity.NOTE, text, evidence, (), AMPLIFICATION)
 
 
 def _memory(found: Sequence[Store]) -> Iterator[Finding]:
@@ -212,7 +212,7 @@ def _memory(found: Sequence[Store]) -> Iterator[Finding]:
     if parts:
         heaps = dict.fromkeys(write.size(store.heap_bytes) for store in found if write.known(store.heap_bytes))
         text = f"With a heap of {write.listed(heaps)}, the process takes at most: {'; '.join(parts)}"
-        yield Finding("G06", Severity.NOTE, write.sentence(text), evidence, (), MEMORY)
+        yield Finding.of("G06", Severity.NOTE, text, evidence, (), MEMORY)
 
 
 def verdict(store: Store, against: Store) -> str:
@@ -235,9 +235,8 @@ def _verdicts(found: Sequence[Store]) -> Iterator[Finding]:
     rest = [store for store in found if store.subject not in (against.subject, CEILING)]
     verdicts = [f"{store.name} ({verdict(store, against)})" for store in rest if store.knees and against.knees]
     if verdicts:
-        text = f"Against {against.name}: {write.listed(verdicts)}"
         evidence: dict[str, write.Value] = {store.name: verdict(store, against) for store in rest}
-        yield Finding("G07", Severity.NOTE, write.sentence(text), evidence, (), TABLE)
+        yield Finding.of("G07", Severity.NOTE, f"Against {against.name}: {write.listed(verdicts)}", evidence, (), TABLE)
 
 
 def _next(found: Sequence[Store]) -> Iterator[Finding]:
@@ -251,8 +250,7 @@ def _next(found: Sequence[Store]) -> Iterator[Finding]:
                     f"Compare {store.name} and {against.name} in interleaved rounds of {workload.upper()} (lab "
                     f"compare): their searches leave {signed(more.low)} to {signed(more.high)} between the knees"
                 )
-                evidence: dict[str, write.Value] = {"low": more.low, "high": more.high}
-                yield Finding("G08", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload))
+                yield Finding.of("G08", Severity.NOTE, text, {"low": more.low, "high": more.high}, (), anchor(workload))
 
 
 QUEUE = "queue-"  # settings that differ in their queue are called so
@@ -311,7 +309,7 @@ def _ranked(workload: str, found: Sequence[Knee]) -> Finding:
     text = f"Knee of {workload.upper()} over {over}: {write.listed(parts)}"
     evidence: dict[str, write.Value] = {f"{knee.name} rps": knee.answer.rps for knee in order}
     names = tuple(step.name for knee in order for step in knee.ladder.steps[-1:])
-    return Finding("E01", Severity.GOOD, write.sentence(text), evidence, names, anchor(workload))
+    return Finding.of("E01", Severity.GOOD, text, evidence, names, anchor(workload))
 
 
 def _apart(run: Run, workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
@@ -336,7 +334,7 @@ def _apart(run: Run, workload: str, found: Sequence[Knee]) -> Iterator[Finding]:
             text += ", by one start of each"
         paired = searched_together(first.ladder, other.ladder)
         remedy = None if paired else "One search of each, one after the other; one search of both pairs them by slices."
-        yield Finding("E02", Severity.NOTE, write.sentence(text), evidence, (), anchor(workload), remedy)
+        yield Finding.of("E02", Severity.NOTE, text, evidence, (), anchor(workload), remedy)
 
 
 def overloaded(run: Run) -> list[tuple[Step, Step]]:
@@ -376,4 +374,4 @@ def _queues(pairs: Sequence[tuple[Step, Step]]) -> Iterator[Finding]:
                 text += f"; they are not compared, for {why}"
             evidence |= {"p99_us": after.value, "p99_low_us": before.value}
         ladder = f"ladder-{high.record.ladder.name if high.record.ladder else ''}"
-        yield Finding("E03", Severity.NOTE, write.sentence(text), evidence, (low.name, high.name), ladder)
+        yield Finding.of("E03", Severity.NOTE, text, evidence, (low.name, high.name), ladder)

@@ -99,8 +99,7 @@ def _resolved(found: Sequence[Floor]) -> Iterator[Finding]:
                 evidence: dict[str, write.Value] = {"p50_us": resolved.p50_us, "p99_us": resolved.p99_us}
                 steps = tuple(step.name for step in point[tool].good)
                 sentence = resolved.sentence().replace("this instrument", f"This instrument ({tool})", 1) + "."
-                code = "I01" if tool == OURS else "I02"
-                yield Finding(code, Severity.NOTE, sentence, evidence, steps, FLOORS)
+                yield Finding("I01" if tool == OURS else "I02", Severity.NOTE, sentence, evidence, steps, FLOORS)
 
 
 def _added(found: Sequence[Floor]) -> Iterator[Finding]:
@@ -133,7 +132,7 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
             "added_p99_us": p99.value,
         }
         severity = Severity.GOOD if p50.high <= LITTLE * their.value else Severity.NOTE
-        yield Finding("I03", severity, write.sentence(text), evidence, (), FLOORS)
+        yield Finding.of("I03", severity, text, evidence, (), FLOORS)
 
 
 def _timer(found: Sequence[Floor]) -> Iterator[Finding]:
@@ -152,7 +151,7 @@ def _timer(found: Sequence[Floor]) -> Iterator[Finding]:
             f"{write.latency(line.width_us)}"
         )
         evidence: dict[str, write.Value] = {"width_us": line.width_us, "r_squared": line.r_squared}
-        yield Finding("I04", Severity.WARNING, write.sentence(text), evidence, (step.name,), STAIRCASE)
+        yield Finding.of("I04", Severity.WARNING, text, evidence, (step.name,), STAIRCASE)
         return
 
 
@@ -207,8 +206,7 @@ def _cpu(found: Sequence[Floor]) -> Iterator[Finding]:
         return
     parts = [f"{name(tool)} {write.seconds(cost.value)}" for tool, cost in costs.items()]
     text = f"A million requests at {_point(top)} take {write.listed(parts)} of CPU time"
-    evidence: dict[str, write.Value] = {f"cpu_s {tool}": cost.value for tool, cost in costs.items()}
-    yield Finding("I07", Severity.NOTE, write.sentence(text), evidence, (), CPU)
+    yield Finding.of("I07", Severity.NOTE, text, {f"cpu_s {tool}": cost.value for tool, cost in costs.items()}, (), CPU)
 
 
 def _next(run: Run, found: Sequence[Floor]) -> Iterator[Finding]:
@@ -216,14 +214,14 @@ def _next(run: Run, found: Sequence[Floor]) -> Iterator[Finding]:
     missing = [tool for tool in ALL if tool in asked and tool not in {floor.tool for floor in found}]
     if missing:
         text = f"Put {write.listed(missing)} on PATH and run again: not found here, so nothing is said of them"
-        yield Finding("I08", Severity.NOTE, write.sentence(text), {}, (), "checks")
+        yield Finding.of("I08", Severity.NOTE, text, {}, (), "checks")
     few = sorted({floor.tool for floor in found if 0 < len(floor.good) < instrument.ENOUGH_ROUNDS})
     if few:
         text = (
             f"Run a larger size for intervals of 95 %: {write.listed(few)} had fewer than "
             f"{instrument.ENOUGH_ROUNDS} rounds at some rate, so the smallest and the largest value are given"
         )
-        yield Finding("I09", Severity.NOTE, write.sentence(text), {}, (), FLOORS)
+        yield Finding.of("I09", Severity.NOTE, text, {}, (), FLOORS)
 
 
 def _checks(run: Run, found: Sequence[Floor], resolved: Sequence[Finding]) -> Iterator[Check]:
@@ -313,8 +311,8 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
         evidence: dict[str, write.Value] = {"round_trip_us": trip_us}
         if median is not None:
             evidence["p50_us"] = median.value
-        yield Finding(
-            "F01", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
+        yield Finding.of(
+            "F01", Severity.NOTE, text, evidence, (step.name,), Anchor.CHECKS,
             "Measure from a host that is nearer, or read the response time as one over this network.",
         )  # fmt: skip
     sent, repeated = share.network.sent_segments or 0, share.network.repeated_segments or 0
@@ -324,8 +322,8 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
             f"of {sent}): the network loses packets, and each loss delays a request by the time until TCP notices"
         )
         evidence = {"repeated_segments": repeated, "sent_segments": sent}
-        yield Finding(
-            "F02", Severity.WARNING, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
+        yield Finding.of(
+            "F02", Severity.WARNING, text, evidence, (step.name,), Anchor.CHECKS,
             "Mend the path to the server, or leave this host out.",
         )  # fmt: skip
     if share.clock is not None and (share.clock.stepped_us or abs(share.began_us) > LATE_US):
@@ -336,8 +334,8 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
         )
         text = f"{step.label}: the share of host {share.host} is not beside the others': {cause}"
         evidence = {"began_us": share.began_us, "stepped_us": share.clock.stepped_us}
-        yield Finding(
-            "F03", Severity.WARNING, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
+        yield Finding.of(
+            "F03", Severity.WARNING, text, evidence, (step.name,), Anchor.CHECKS,
             "Let one service keep the clocks of all hosts, and measure again.",
         )  # fmt: skip
     cores = len(share.witness.cpus) if share.witness is not None else 0
@@ -349,8 +347,8 @@ def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
             f"the response times that it read hold that"
         )
         evidence = {"stalled_ms": share.stalled_ms, "cores": cores}
-        yield Finding(
-            "F04", Severity.NOTE, write.sentence(text), evidence, (step.name,), Anchor.CHECKS,
+        yield Finding.of(
+            "F04", Severity.NOTE, text, evidence, (step.name,), Anchor.CHECKS,
             "Generate from a host whose cores nobody else uses.",
         )  # fmt: skip
 
