@@ -88,11 +88,10 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
     return Bounded(value, low, high)
 
 
-def expected_hits(draws: int, keys: int, chosen: int = 1, confidence: float = 0.95) -> Bounded:
+def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
     """How often `chosen` of `keys` equally likely keys occur in `draws` independent draws (binomial quantiles)."""
     probability = min(1.0, chosen / keys)
-    tail = (1 - confidence) / 2
-    low, high = binom.ppf([tail, 1 - tail], draws, probability)
+    low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
 
 

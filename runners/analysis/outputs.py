@@ -338,10 +338,10 @@ def _limits(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str], figu
         yield "nothing says that the runs were interleaved: what drifted between them stands in the difference"
 
 
-def compared_lines(found: Sequence[Compared], names: tuple[str, str] = ("A", "B")) -> Iterator[str]:
+def compared_lines(found: Sequence[Compared]) -> Iterator[str]:
     """Write a comparison: each load's figures with their intervals and verdicts, what was refused and what to know."""
     for load in found:
-        yield _heading(load, names)
+        yield _heading(load)
         for figure in load.figures:
             shown = write.rate if figure.name == "rate" else write.latency
             interval = write.percent_interval(figure.share, figure.low, figure.high)
@@ -354,13 +354,13 @@ def compared_lines(found: Sequence[Compared], names: tuple[str, str] = ("A", "B"
             yield f"  note: {limit}"
 
 
-def _heading(load: Compared, names: tuple[str, str]) -> str:
+def _heading(load: Compared) -> str:
     setting = setting_of(load.a[0])
     rate = load.a[0].offered_rps
     parts = [str(setting["tool"] or "unknown tool"), str(setting["operation"] or ""), str(setting["loop"] or "")]
     parts.append(f"at {write.rate(rate)}" if rate and setting["loop"] != "closed loop" else "")
     parts.append(write.connections(load.a[0].connections) if load.a[0].connections else "")
-    runs = f"{write.several(len(load.a), 'run')} of {names[0]}, {write.several(len(load.b), 'run')} of {names[1]}"
+    runs = f"{write.several(len(load.a), 'run')} of A, {write.several(len(load.b), 'run')} of B"
     return f"{', '.join(part for part in parts if part)}: {runs}"
 
 

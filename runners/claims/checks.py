@@ -251,10 +251,6 @@ def failed_requests(step: Step) -> Verdict:
     return Verdict(not parts, write.listed(parts) or "none")
 
 
-#: The highest percentile at which the generator holds its lateness against the response time.
-KEPT_UP_THROUGHOUT = 99.9
-
-
 def kept_up(step: Step) -> Verdict:
     """Whether the generator kept to its own schedule."""
     summary = step.frames["summary"]
@@ -264,7 +260,7 @@ def kept_up(step: Step) -> Verdict:
     lag = facts.number(step, "lag_p99_us")
     text = "yes" if kept else "no"
     upto = facts.number(step, "kept_up_to")
-    partly = kept and write.known(upto) and upto < KEPT_UP_THROUGHOUT
+    partly = kept and write.known(upto) and upto < instrument.THROUGHOUT
     text += f", up to p{upto:g}" if partly else ""
     text += f" (p99 of its lateness {write.latency(lag)})" if write.known(lag) else ""
     text += "; above that the response times are partly its own lateness" if partly else ""

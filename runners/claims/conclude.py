@@ -346,7 +346,7 @@ def _named_processes(step: Step) -> str:
 def _store(step: Step) -> Finding | None:
     if not profile.usable(step):
         return None
-    store = profile.store_share(step)
+    store = profile.together(step, profile.STORE)
     idle = profile.share(step, "cpu", WAITING_CATEGORY)
     if store is None or store.value <= 0:
         return None

@@ -146,8 +146,8 @@ def answer_of(finding: Finding, yes: Sequence[Verdict] = (Verdict.HIGHER, Verdic
     return Answer(said, effect, basis, takes if said == Said.INCONCLUSIVE else "", finding)
 
 
-def each_differs(blocks: Mapping[str, str], treatment: str, quantity: str) -> Answering:
-    """Does a treatment differ from the baseline in a quantity, in any of these blocks? Each has a name in the answer.
+def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
+    """Does a treatment differ from the baseline in p50, in any of these blocks? Each has a name in the answer.
 
     No only where it is the same in all that were measured.
     """
@@ -157,7 +157,7 @@ def each_differs(blocks: Mapping[str, str], treatment: str, quantity: str) -> An
         found = {
             name: one
             for block, name in blocks.items()
-            if (one := differs((block,), treatment, quantity, ways)(evidence)) is not None
+            if (one := differs((block,), treatment, "p50_us", ways)(evidence)) is not None
         }
         if not found:
             return None

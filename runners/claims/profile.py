@@ -62,18 +62,9 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
     return Bounded(float(row["share"]), float(row["low"]), float(row["high"]))
 
 
-def store_share(step: Step, event: str = "cpu") -> Bounded | None:
-    """The share of all the store's categories together, its bounds those of the parts added up; None without any."""
-    return _together(step, event, STORE)
-
-
-def socket_share(step: Step, event: str = "cpu") -> Bounded | None:
-    """The share of reads and writes of sockets together, its bounds those of the two added up; None without any."""
-    return _together(step, event, SOCKETS)
-
-
-def _together(step: Step, event: str, categories: Sequence[str]) -> Bounded | None:
-    parts = [part for category in categories if (part := share(step, event, category)) is not None]
+def together(step: Step, categories: Sequence[str]) -> Bounded | None:
+    """The share of CPU samples of several categories, its bounds those of the parts added up; None without any."""
+    parts = [part for category in categories if (part := share(step, "cpu", category)) is not None]
     if not parts:
         return None
     value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))

@@ -175,24 +175,17 @@ def _most_cores(run: Run) -> int:
     return max(kept, default=0) if all(kept) else 0
 
 
-def verdict_of(low: float, high: float, *, see: float = 0.0, above: bool = True) -> Verdict:
-    """Is the effect above zero (or below it)? Yes or no where its interval tells, or where it is within `see` of zero.
-
-    A bound that is not known is NaN.
-    """
-    if not above:
-        low, high = -high, -low
-    if low > 0 and not (see and high < see):
-        return Verdict.YES
-    return Verdict.NO if high < max(see, 0.0) or high <= 0 else Verdict.INCONCLUSIVE
+def verdict_of(low: float, high: float) -> Verdict:
+    """Is the effect above zero? Yes or no where its interval tells. A bound that is not known is NaN."""
+    return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
 
 
-def of_finding(finding: Finding | None, verdict: Verdict, effect: str = "", confidence: str = "") -> Answer | None:
+def of_finding(finding: Finding | None, verdict: Verdict, effect: str = "") -> Answer | None:
     """Answer by a finding that is a fact of arithmetic or of counting: its sentence is the effect."""
     if finding is None:
         return None
     text = effect or finding.sentence.removesuffix(".")
-    return Answer(verdict, text, confidence or counted(finding), finding=finding)
+    return Answer(verdict, text, counted(finding), finding=finding)
 
 
 def counted(finding: Finding) -> str:
@@ -254,7 +247,7 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
             for workload in workloads
             if (step := facts.profiled(evidence.run, subject, workload)) is not None
             and profile.usable(step)
-            and (part := profile.store_share(step)) is not None
+            and (part := profile.together(step, profile.STORE)) is not None
         }
         if not found:
             return None
@@ -279,7 +272,7 @@ def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
             step = facts.profiled(evidence.run, subject, workload)
             if step is None or not profile.usable(step):
                 continue
-            sockets, store = profile.socket_share(step), profile.store_share(step)
+            sockets, store = profile.together(step, profile.SOCKETS), profile.together(step, profile.STORE)
             if sockets is None or store is None:
                 continue
             changes.append((sockets.low - store.high, sockets.high - store.low))

@@ -29,12 +29,29 @@ GENERATORS = ("truepace", "wrk2")
 EVERY_GENERATOR = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 TREND_METRICS = ("p50", "p75", "p90", "p99", "p99.9", "p99.99", "achieved")
 
+
+def _parameter(name: str) -> Parameter:
+    return next(each for each in COMMON if each.name == name)
+
+
+def _without(parameters: Sequence[Parameter], *names: str) -> tuple[Parameter, ...]:
+    return tuple(each for each in parameters if each.name not in names)
+
+
+def _profile(events: str) -> Parameter:
+    return Parameter("profile", events, "events, or none", choices=EVENTS, several=True, optional=True)
+
+
+def _connections(default: int, meaning: str) -> Parameter:
+    return Parameter("connections", default, meaning, "connections", low=1, high=10_000)
+
+
 #: What every experiment on one server understands.
 COMMON = (
     Parameter("size", "quick", "how long it runs", choices=tuple(SIZES)),
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
     Parameter("engines", "rocksdb,lsm", "stores, first one as published", choices=tuple(ENGINES), several=True),
-    Parameter("profile", "cpu,alloc,lock", "events, or none", choices=EVENTS, several=True, optional=True),
+    _profile("cpu,alloc,lock"),
     Parameter("generator", "truepace", "who sends the load", choices=GENERATORS),
     Parameter("heap_mb", 128, "the server's heap", "MiB", low=16, high=65_536),
     Parameter("selectors", 0, "selector threads; 0: one a core", "threads", low=0, high=256),
@@ -43,77 +60,68 @@ COMMON = (
 
 #: What an experiment on stores understands that can also be made on anybody's servers.
 TARGET = Parameter(
-    "target",
-    "",
-    "other servers in place of the stores: descriptions, apart by commas",
-    read=targets_of,
+    "target", "", "other servers in place of the stores: descriptions, apart by commas", read=targets_of,
     kept=whole_paths,
-)
+)  # fmt: skip
 
 #: Experiment 00: no store and no workload, but every generator that is found.
 INSTRUMENT = (
-    *(parameter for parameter in COMMON if parameter.name == "size"),
+    _parameter("size"),
     Parameter(
         "generators", ",".join(EVERY_GENERATOR), "who sends the load, if found", choices=EVERY_GENERATOR, several=True
     ),
-    *(parameter for parameter in COMMON if parameter.name in ("heap_mb", "selectors", "port")),
+    *map(_parameter, ("heap_mb", "selectors", "port")),
 )
 
 #: Experiment 02: the JDK's HTTP server, in closed loop, so there is no rate to choose.
 CLOSED_LOOP = (
-    *(parameter for parameter in COMMON if parameter.name == "size"),
-    Parameter("profile", "cpu", "events, or none", choices=EVENTS, several=True, optional=True),
+    _parameter("size"),
+    _profile("cpu"),
     Parameter("heap_mb", 1024, "the server's heap", "MiB", low=16, high=65_536),
-    *(parameter for parameter in COMMON if parameter.name == "port"),
+    _parameter("port"),
 )
-
 
 #: Ladders: one engine, a number of connections, and what must be kept.
 LADDER = (
-    *(parameter for parameter in COMMON if parameter.name not in ("engines", "profile")),
-    Parameter("profile", "cpu,alloc", "events, or none", choices=EVENTS, several=True, optional=True),
+    *_without(COMMON, "engines", "profile"),
+    _profile("cpu,alloc"),
     Parameter("p99_ms", 10.0, "p99 to keep, with 99 % of the rate achieved and no errors", "ms", low=0.01, high=60_000),
 )
 LADDER_4 = (
     *LADDER,
     Parameter("engine", "lsm", "the store", choices=tuple(ENGINES)),
-    Parameter("connections", 1, "connections of the load; 1 as published", "connections", low=1, high=10_000),
+    _connections(1, "connections of the load; 1 as published"),
     TARGET,
 )
 _WAYS = tuple(report_3.EXECUTIONS)
 GET_WAYS = ("blocking-one", "selector")
 LADDER_3 = (
-    *(parameter for parameter in LADDER if parameter.name not in ("rate_rps", "profile", "selectors")),
-    Parameter("profile", ",".join(EVENTS), "events, or none", choices=EVENTS, several=True, optional=True),
+    *_without(LADDER, "rate_rps", "profile", "selectors"),
+    _profile(",".join(EVENTS)),
     Parameter("put_executions", ",".join(_WAYS), "ways to run a PUT, first as published", choices=_WAYS, several=True),
     Parameter("get_executions", ",".join(GET_WAYS), "ways to run a GET", choices=_WAYS, several=True),
-    Parameter("connections", report_3.CONNECTIONS, "connections of the ladders", "connections", low=1, high=10_000),
+    _connections(report_3.CONNECTIONS, "connections of the ladders"),
 )
 _STORES = tuple(storage_engines.STORES)
 STORES_6 = (
-    *(parameter for parameter in LADDER if parameter.name != "rate_rps"),
+    *_without(LADDER, "rate_rps"),
     Parameter("stores", ",".join(_STORES), "stores to measure", choices=_STORES, several=True),
-    Parameter("connections", 64, "connections of every load", "connections", low=1, high=10_000),
+    _connections(64, "connections of every load"),
 )
 _SWITCHES = (ablations.FIT, *ablations.SWITCHES)
 SWITCHES_7 = (
-    *(parameter for parameter in LADDER if parameter.name not in ("rate_rps", "p99_ms")),
+    *_without(LADDER, "rate_rps", "p99_ms"),
     Parameter(
         "switches", ablations.FIT, "what is switched; fit: what the size has time for", choices=_SWITCHES, several=True
     ),
-    Parameter("connections", 64, "connections of every load", "connections", low=1, high=10_000),
+    _connections(64, "connections of every load"),
 )
-
 
 #: Three nodes share one JVM, so its heap is larger than a single server's. Ports are free ones in a row.
 LADDER_5 = (
-    *(
-        parameter
-        for parameter in LADDER
-        if parameter.name not in ("rate_rps", "profile", "selectors", "heap_mb", "port")
-    ),
-    Parameter("profile", ",".join(EVENTS), "events, or none", choices=EVENTS, several=True, optional=True),
-    Parameter("connections", report_5.CONNECTIONS, "connections of the load", "connections", low=1, high=10_000),
+    *_without(LADDER, "rate_rps", "profile", "selectors", "heap_mb", "port"),
+    _profile(",".join(EVENTS)),
+    _connections(report_5.CONNECTIONS, "connections of the load"),
     Parameter("heap_mb", 256, "heap of the JVM that holds the nodes", "MiB", low=16, high=65_536),
 )
 
@@ -126,9 +134,9 @@ def setting_of(text: str) -> Setting:
 
 #: One load, said in full, on servers that are settings: `lab knee`, and experiment 09.
 ONE_LOAD = (
-    *(parameter for parameter in COMMON if parameter.name not in ("rate_rps", "engines", "profile")),
+    *_without(COMMON, "rate_rps", "engines", "profile"),
     Parameter("workload", "put", "what is sent", choices=tuple(WORKLOADS)),
-    Parameter("connections", 64, "connections of the load", "connections", low=1, high=10_000),
+    _connections(64, "connections of the load"),
     Parameter("threads", 1, "threads of the generator", "threads", low=1, high=256),
 )
 SETTINGS_9 = (
@@ -156,7 +164,7 @@ class Experiment:
     title: str
     published: str
     parameters: tuple[Parameter, ...]
-    workloads: tuple[Workload, ...]
+    workloads: tuple[Workload, ...] = ()
 
     @property
     def measures(self) -> bool:
@@ -206,91 +214,45 @@ EXPERIMENTS = {
     experiment.number: experiment
     for experiment in (
         Experiment(
-            "00",
-            "00_instrument.ipynb",
-            "The instrument: what it can resolve, and what it sees of a stall",
-            "report-1",
-            INSTRUMENT,
-            (),
+            "00", "00_instrument.ipynb", "The instrument: what it can resolve, and what it sees of a stall",
+            "report-1", INSTRUMENT,
         ),
         Experiment(
-            "01",
-            "01_single_connection.ipynb",
-            "One connection: PUT and GET at a stable rate",
-            "report-1",
-            (*COMMON, TARGET),
-            (PUT, GET),
+            "01", "01_single_connection.ipynb", "One connection: PUT and GET at a stable rate", "report-1",
+            (*COMMON, TARGET), (PUT, GET),
         ),
         Experiment(
-            "02",
-            "02_closed_loop_jdk.ipynb",
-            "Closed loop on the JDK's HTTP server: what the 44 ms are",
-            "report-2",
+            "02", "02_closed_loop_jdk.ipynb", "Closed loop on the JDK's HTTP server: what the 44 ms are", "report-2",
             CLOSED_LOOP,
-            (),
         ),
         Experiment(
-            "03",
-            "03_executor_and_selectors.ipynb",
-            "Executors and selectors: who runs a request, and what the hand-off costs",
-            "report-3",
-            LADDER_3,
-            (),
+            "03", "03_executor_and_selectors.ipynb",
+            "Executors and selectors: who runs a request, and what the hand-off costs", "report-3", LADDER_3,
         ),
         Experiment(
-            "04",
-            "04_lsm_rate_ladder.ipynb",
-            "The rate ladder of the LSM store: cold, warm, and beyond the knee",
-            "report-4",
-            LADDER_4,
-            (report_4.PUT_COLD, report_4.PUT_WARM),
+            "04", "04_lsm_rate_ladder.ipynb", "The rate ladder of the LSM store: cold, warm, and beyond the knee",
+            "report-4", LADDER_4, (report_4.PUT_COLD, report_4.PUT_WARM),
         ),
         Experiment(
-            "05",
-            "05_sharded_cluster.ipynb",
-            "Three nodes, 120 connections: what three changes at once had hidden",
-            "report-5",
-            LADDER_5,
-            (),
+            "05", "05_sharded_cluster.ipynb", "Three nodes, 120 connections: what three changes at once had hidden",
+            "report-5", LADDER_5,
         ),
         Experiment(
-            "06",
-            "06_storage_engines.ipynb",
-            "The stores side by side: what each carries, writes and takes",
-            "",
+            "06", "06_storage_engines.ipynb", "The stores side by side: what each carries, writes and takes", "",
             STORES_6,
-            (),
         ),
+        Experiment("07", "07_ablations.ipynb", "What the authors proposed, one switch at a time", "", SWITCHES_7),
         Experiment(
-            "07",
-            "07_ablations.ipynb",
-            "What the authors proposed, one switch at a time",
-            "",
-            SWITCHES_7,
-            (),
-        ),
-        Experiment(
-            "08",
-            "08_history.ipynb",
-            "What many runs say together",
-            "",
+            "08", "08_history.ipynb", "What many runs say together", "",
             (
                 Parameter("roots", "", "folders of runs, apart by commas; empty: this project's runs and references"),
                 Parameter("experiments", "", "experiments to look at, e.g. 01,04; empty: all"),
                 Parameter("metrics", "p50,p99,p99.9,achieved", "figures", choices=TREND_METRICS, several=True),
             ),
-            (),
         ),
-        Experiment(
-            "09",
-            "09_compare.ipynb",
-            "Two settings compared by one schedule",
-            "",
-            SETTINGS_9,
-            (),
-        ),
+        Experiment("09", "09_compare.ipynb", "Two settings compared by one schedule", "", SETTINGS_9),
     )
-}
+}  # fmt: skip
 
 
 def experiment(number: str) -> Experiment:
@@ -302,11 +264,10 @@ def experiment(number: str) -> Experiment:
     return found
 
 
-_WORKLOAD = Parameter("workload", "", "a workload of the target; empty: its first")
-
-
 def _of_targets(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    return tuple(_WORKLOAD if each.name == _WORKLOAD.name else each for each in parameters)
+    """The same with the workloads that targets describe."""
+    workload = Parameter("workload", "", "a workload of the target; empty: its first")
+    return tuple(workload if each.name == workload.name else each for each in parameters)
 
 
 #: Who sends a load, and who may reach its server.
@@ -317,17 +278,11 @@ OF_HOST = "host"
 LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOST}: that of their host in the fleet")
 
 KNEE = Experiment(
-    "knee",
-    "",
-    "The knee: the highest rate that meets an objective",
-    "",
+    "knee", "", "The knee: the highest rate that meets an objective", "",
     (
         *ONE_LOAD,
         Parameter(
-            "setting",
-            "lsm",
-            "the server: an engine, or engine=lsm,--flag=value,-Xflag",
-            read=setting_of,
+            "setting", "lsm", "the server: an engine, or engine=lsm,--flag=value,-Xflag", read=setting_of,
             kept=whole_path,
         ),
         Parameter("objective", Objective().text, "what must be kept", read=Objective.parse),
@@ -339,8 +294,7 @@ KNEE = Experiment(
         SHARES,
         LISTEN,
     ),
-    (),
-)
+)  # fmt: skip
 
 COMPARE = EXPERIMENTS["09"]
 
@@ -350,28 +304,20 @@ TARGET_COMPARE = replace(
     COMPARE, number="compare", notebook="", parameters=(*_of_targets(COMPARE.parameters), SHARES, LISTEN)
 )
 LOAD = Experiment(
-    "load",
-    "",
-    "One load: a constant rate on one server",
-    "",
+    "load", "", "One load: a constant rate on one server", "",
     (
         *_of_targets(ONE_LOAD),
         Parameter("setting", "", "the server: target=FILE", read=setting_of, kept=whole_path),
         Parameter("rate_rps", 0, "offered rate; 0: half of a closed loop", "requests/s", low=0, high=10_000_000),
         Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
-        Parameter("profile", "none", "events, or none", choices=EVENTS, several=True, optional=True),
+        _profile("none"),
         SHARES,
         LISTEN,
     ),
-    (),
-)
+)  # fmt: skip
 COMMANDS = {
-    "knee": KNEE,
-    "compare": COMPARE,
-    "load": LOAD,
-    "target-knee": TARGET_KNEE,
-    "target-compare": TARGET_COMPARE,
-}
+    "knee": KNEE, "compare": COMPARE, "load": LOAD, "target-knee": TARGET_KNEE, "target-compare": TARGET_COMPARE,
+}  # fmt: skip
 
 
 def plan_of(name: str) -> Experiment:

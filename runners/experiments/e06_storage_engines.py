@@ -92,7 +92,7 @@ QUESTIONS = (
     Asked(
         Question("median", "Does our store's median differ from RocksDB's?"),
         questions.either(
-            interleaved.each_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, LSM, "p50_us"),
+            interleaved.median_differs({"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, LSM),
             questions.medians_apart(("put", "get"), ROCKSDB, LSM),
         ),
     ),

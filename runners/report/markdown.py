@@ -77,15 +77,12 @@ def path(target: str) -> Markdown:
     return Markdown(quote(target, safe="/-._~#"))
 
 
-def findings(given: Iterable[Finding], link: Callable[[Finding], tuple[str, str] | None] = lambda _: None) -> Markdown:
+def findings(given: Iterable[Finding]) -> Markdown:
     """A list, one finding a line, with what to do about it and its rule."""
     lines = []
     for finding in given:
         icon = ICONS.get(finding.severity.value, "")
         line = f"- {icon} {escape(finding.sentence)}" if icon not in ("", "•") else f"- {escape(finding.sentence)}"
-        target = link(finding)
-        if target:
-            line += f" → [{escape(target[1])}](#{path(target[0])})"
         if finding.remedy:
             line += f" *{escape(finding.remedy)}*"
         lines.append(f"{line} <sub>{escape(finding.code)}</sub>")

@@ -331,16 +331,11 @@ def percentile_axis(axes: Axes, most: float) -> None:
     axes.xaxis.set_gid("percentile")
     axes.set_xlim(1, max(most, 2.5))
     ticks = [1 / (1 - p) for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001]
-    labels = {round(tick, 3): percent_label(p) for tick, p in zip(ticks, PERCENTILE_TICKS, strict=False)}
+    labels = {round(tick, 3): f"{100 * p:.8g} %" for tick, p in zip(ticks, PERCENTILE_TICKS, strict=False)}
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(FixedLocator([]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: labels.get(round(value, 3), "")))
     axes.set_xlabel("percentile (axis: 1/(1-p))")
-
-
-def percent_label(p: float) -> str:
-    """0.999 as "99.9 %"."""
-    return f"{100 * p:.8g} %"
 
 
 LEVELS = (0.5, 0.99)
@@ -357,44 +352,30 @@ def label(floor: Step, loads: Sequence[Step]) -> str:
     return "instrument floor (noop)" if is_own(floor, loads) else f"instrument floor at {instrument.where_taken(floor)}"
 
 
-def floor_lines(
-    axes: Axes, floor: Step | None, loads: Sequence[Step], levels: Sequence[float] = LEVELS, *, upright: bool = False
-) -> Line2D | None:
+def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
     """Draw the floor's percentiles across a plot of these loads, each with its value; gives the legend's entry.
 
-    For plots of which an axis, y or if `upright` x, is latency in microseconds. Call it when the limits of that axis
-    are set: they are kept, and a line beyond them is left out. What lies below the lowest is shaded where the floor was
-    taken at the load's rate and connections; another floor is a thin line. None where there is no floor to quote.
+    For plots whose y axis is latency in microseconds. Call it when the limits of that axis are set: they are kept, and
+    a line beyond them is left out. What lies below the lowest is shaded where the floor was taken at the load's rate
+    and connections; another floor is a thin line. None where there is no floor to quote.
     """
-    found = [(level, value.value) for level in levels if floor and (value := facts.quoted(floor, level)) is not None]
+    found = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
     if floor is None or not found:
         return None
     at_load = is_own(floor, loads)
     drawn: dict[str, Any] = {"color": FLOOR, "linewidth": 0.9, "linestyle": "-" if at_load else DOTTED}
-    low, high = axes.get_xlim() if upright else axes.get_ylim()
+    low, high = axes.get_ylim()
     if at_load:
-        shade = axes.axvspan if upright else axes.axhspan
-        shade(low, found[0][1], color=FLOOR, alpha=0.22, linewidth=0, zorder=0)
+        axes.axhspan(low, found[0][1], color=FLOOR, alpha=0.22, linewidth=0, zorder=0)
     for level, us in found:
         if low < us < high:
-            (axes.axvline if upright else axes.axhline)(us, zorder=1, **drawn)
-            _name(axes, f"floor {write.level(level)} {tables.latency(us)}", us, upright)
-    (axes.set_xlim if upright else axes.set_ylim)(low, high)
+            axes.axhline(us, zorder=1, **drawn)
+            axes.annotate(
+                f"floor {write.level(level)} {tables.latency(us)}", (1, us), (-3, 1.5), ("axes fraction", "data"),
+                "offset points", fontsize=6.5, color=QUIET, ha="right", va="bottom",
+            )  # fmt: skip
+    axes.set_ylim(low, high)
     return Line2D([], [], label=label(floor, loads), **drawn)
-
-
-def _name(axes: Axes, text: str, us: float, upright: bool) -> None:
-    """The level and value of a line, at its end."""
-    if upright:
-        axes.annotate(
-            text, (us, 0.02), (2, 0), ("data", "axes fraction"), "offset points", rotation=90, fontsize=6.5,
-            color=QUIET, va="bottom",
-        )  # fmt: skip
-    else:
-        axes.annotate(
-            text, (1, us), (-3, 1.5), ("axes fraction", "data"), "offset points", fontsize=6.5, color=QUIET,
-            ha="right", va="bottom",
-        )  # fmt: skip
 
 
 def reach(floor: Step | None) -> list[float]:
