@@ -136,36 +136,16 @@ def _machine(level: float, side: Side) -> Reason | None:
 
 #: Fields of a manifest that may change a figure. What is not recorded on one side is not compared.
 MACHINE_KEYS = (
-    "cpu_model",
-    "cores",
-    "memory_bytes",
-    "os",
-    "kernel",
-    "glibc",
-    "governor",
-    "virtualised",
-    "clocksource",
+    "cpu_model", "cores", "memory_bytes", "os", "kernel", "glibc", "governor", "virtualised", "clocksource",
     "transparent_huge_pages",
-)
+)  # fmt: skip
 PARAMETERS = ("heap_mb", "selectors")  # of the server, whatever the engine
 TOOLS = ("java", "truepace", "server_sources", "lab_sources", "loadgen_sources")
 STEP = (
-    "workload",
-    "role",
-    "offered_rps",
-    "connections",
-    "threads",
-    "warmup_s",
-    "duration_s",
-    "profiled",
-    "generator.tool",
-    "generator.version",
-    "generator.cpus",
-    "server.cpus",
-    "server.ready.jvm",
-    "server.ready.transport",
+    "workload", "role", "offered_rps", "connections", "threads", "warmup_s", "duration_s", "profiled", "generator.tool",
+    "generator.version", "generator.cpus", "server.cpus", "server.ready.jvm", "server.ready.transport",
     "store_before.entries_estimate",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,10 @@ from runners.storage.schema import InterleavedRecord
 
 #: Percentiles of one load: the column of the requests, and the level.
 LEVELS = {
-    "p50_us": ("response_us", 0.5),
-    "p90_us": ("response_us", 0.9),
-    "p99_us": ("response_us", 0.99),
-    "p999_us": ("response_us", 0.999),
-    "service_p50_us": ("service_us", 0.5),
-    "service_p90_us": ("service_us", 0.9),
+    "p50_us": ("response_us", 0.5), "p90_us": ("response_us", 0.9), "p99_us": ("response_us", 0.99),
+    "p999_us": ("response_us", 0.999), "service_p50_us": ("service_us", 0.5), "service_p90_us": ("service_us", 0.9),
     "service_p99_us": ("service_us", 0.99),
-}
+}  # fmt: skip
 UNDISTURBED, THROUGHPUT = "p99_undisturbed_us", "closed_loop_rps"
 #: Of the threads that respond; of the others (compilers, collectors, flushes, compaction), where these are known.
 CPU, BACKGROUND_CPU = "cpu_us", "background_cpu_us"
@@ -176,16 +172,10 @@ class Comparison:
     def as_json(self) -> dict[str, object]:
         """The comparison as plain JSON values."""
         return {
-            "name": self.name,
-            "baseline": self.baseline,
-            "primary": self.primary,
-            "margin": self.margin,
-            "starts": len(self.starts),
-            "trusted": self.trusted,
-            "start_s": write.finite(self.start_s),
-            "rows": [row.as_json() for row in self.rows],
-            "control": [row.as_json() for row in self.control],
-        }
+            "name": self.name, "baseline": self.baseline, "primary": self.primary, "margin": self.margin,
+            "starts": len(self.starts), "trusted": self.trusted, "start_s": write.finite(self.start_s),
+            "rows": [row.as_json() for row in self.rows], "control": [row.as_json() for row in self.control],
+        }  # fmt: skip
 
 
 def comparisons(run: Run) -> list[Comparison]:

@@ -373,15 +373,9 @@ def as_record(found: Sequence[Compared]) -> list[dict[str, object]]:
             "setting": dict(setting_of(load.a[0])),
             "figures": [
                 {
-                    "name": figure.name,
-                    "a": figure.a,
-                    "b": figure.b,
-                    "share": figure.share,
-                    "low": write.finite(figure.low),
-                    "high": write.finite(figure.high),
-                    "interval_of": figure.basis or None,
-                    "runs": list(figure.runs),
-                    "verdict": figure.verdict,
+                    "name": figure.name, "a": figure.a, "b": figure.b, "share": figure.share,
+                    "low": write.finite(figure.low), "high": write.finite(figure.high),
+                    "interval_of": figure.basis or None, "runs": list(figure.runs), "verdict": figure.verdict,
                 }
                 for figure in load.figures
             ],
@@ -389,4 +383,4 @@ def as_record(found: Sequence[Compared]) -> list[dict[str, object]]:
             "limits": list(load.limits),
         }
         for load in found
-    ]
+    ]  # fmt: skip

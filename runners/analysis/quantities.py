@@ -135,16 +135,11 @@ class Row:
         """The row as plain JSON values; what is not finite becomes null."""
         numbers = ("ratio", "low", "high", "baseline_value", "treatment_value")
         return {
-            "quantity": self.quantity.name,
-            "unit": self.quantity.unit,
-            "lower_is_better": self.quantity.lower_is_better,
-            "baseline": self.baseline,
-            "treatment": self.treatment,
-            "verdict": self.verdict.value,
-            **{name: write.finite(getattr(self, name)) for name in numbers},
-            "starts": self.starts,
-            "starts_needed": self.starts_needed,
-        }
+            "quantity": self.quantity.name, "unit": self.quantity.unit,
+            "lower_is_better": self.quantity.lower_is_better, "baseline": self.baseline, "treatment": self.treatment,
+            "verdict": self.verdict.value, **{name: write.finite(getattr(self, name)) for name in numbers},
+            "starts": self.starts, "starts_needed": self.starts_needed,
+        }  # fmt: skip
 
 
 def of_step(step: Step) -> dict[str, float]:

@@ -72,15 +72,10 @@ def _spikes(step: Step, seen: Attribution) -> Finding:
     count = len(tail.spikes)
     slow_s = sum(each.end_s - each.begin_s for each in tail.spikes)
     evidence: dict[str, write.Value] = {
-        "slice_s": tail.slice_s,
-        "length_s": tail.length_s,
-        "spikes": count,
-        "slow_s": slow_s,
-        "usual_p99_us": tail.usual_us,
-        "threshold_us": tail.threshold_us,
-        "slow_responses": tail.slow,
+        "slice_s": tail.slice_s, "length_s": tail.length_s, "spikes": count, "slow_s": slow_s,
+        "usual_p99_us": tail.usual_us, "threshold_us": tail.threshold_us, "slow_responses": tail.slow,
         "excess_in_spikes": tail.inside,
-    }
+    }  # fmt: skip
     window = f"{write.seconds(tail.slice_s)} of {write.seconds(tail.length_s)}"
     if not count:
         text = f"{name}: no stretch of {window} stands out; their median p99 is {write.latency(tail.usual_us)}"
@@ -236,15 +231,10 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
         part = final.get(one.name, credit[one.name])
         shares.append(
             Share(
-                one,
-                int((part > 0).sum()),
-                _bounded(part, excess, tail.excess_ms, off),
-                chance,
-                p,
-                one.name in named,
+                one, int((part > 0).sum()), _bounded(part, excess, tail.excess_ms, off), chance, p, one.name in named,
                 *traces.get(one.name, (None, None)),
             )
-        )
+        )  # fmt: skip
     credited = tuple(
         {name: float(part[j]) for name, part in final.items() if part[j] > 0} for j in range(len(tail.spikes))
     )

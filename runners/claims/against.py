@@ -136,11 +136,8 @@ def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[St
         f"{write.latency(line.width_us)}, as it does when requests leave on a millisecond tick"
     )
     evidence: dict[str, write.Value] = {
-        "published_p50_us": median,
-        "width_us": line.width_us,
-        "r_squared": line.r_squared,
-        "deviation": line.deviation,
-    }
+        "published_p50_us": median, "width_us": line.width_us, "r_squared": line.r_squared, "deviation": line.deviation,
+    }  # fmt: skip
     for step in ours:
         own = facts.quoted(step, 0.5)
         rows = step.frames["spectrum"]
@@ -187,13 +184,9 @@ def _absent(workload: str, name: str, published: ConsoleReport) -> Finding | Non
     if name in SILENT_ON_ERRORS:
         text += ". The report does not mention them"
     evidence: dict[str, write.Value] = {
-        "non_2xx": seen,
-        "requests": draws,
-        "absent_keys": keys,
-        "expected": exact.value,
-        "expected_low": exact.low,
+        "non_2xx": seen, "requests": draws, "absent_keys": keys, "expected": exact.value, "expected_low": exact.low,
         "expected_high": exact.high,
-    }
+    }  # fmt: skip
     remedy = "Fill every key that is read, and report responses by status code."
     return Finding.of("M02", Severity.WARNING, text, evidence, (name,), Anchor.comparison(workload), remedy)
 

@@ -93,13 +93,8 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     if step.record.compiler_on_any_core:
         text += ", while the server's compiler might use the generator's cores too"
     return Finding.of(
-        "A05",
-        Severity.NOTE,
-        text,
-        {"achieved_rps": achieved},
-        (step.name,),
-        Anchor.comparison(workload),
-    )
+        "A05", Severity.NOTE, text, {"achieved_rps": achieved}, (step.name,), Anchor.comparison(workload),
+    )  # fmt: skip
 
 
 #: wrk2 rounds each wait up to a whole millisecond (its event loop's timer, ae.c).
@@ -125,12 +120,9 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
         amount = write.latency_interval(added.value, added.low, added.high)
         text = f"{facts.title(step)} adds {amount} to the instrument's median: {pair}"
     evidence: dict[str, write.Value] = {
-        "p50_us": measured.value,
-        "floor_p50_us": instrument.value,
-        "added_us": added.value,
-        "added_low_us": added.low,
+        "p50_us": measured.value, "floor_p50_us": instrument.value, "added_us": added.value, "added_low_us": added.low,
         "added_high_us": added.high,
-    }
+    }  # fmt: skip
     return Finding.of("L01", Severity.NOTE, text, evidence, (step.name, floor.name), Anchor.spectrum(step.workload))
 
 

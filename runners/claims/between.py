@@ -128,15 +128,12 @@ class Compared:
         """The pair with its differences as plain JSON values; what is not finite becomes null."""
         rows = [
             {
-                "quantity": each.quantity.name,
-                "a": write.finite(each.baseline_value),
-                "b": write.finite(each.treatment_value),
-                "change": write.finite(each.ratio - 1),
-                "low": write.finite(each.low - 1),
-                "high": write.finite(each.high - 1),
+                "quantity": each.quantity.name, "a": write.finite(each.baseline_value),
+                "b": write.finite(each.treatment_value), "change": write.finite(each.ratio - 1),
+                "low": write.finite(each.low - 1), "high": write.finite(each.high - 1),
             }
             for each in self.differences
-        ]
+        ]  # fmt: skip
         one, other = self.pair.names
         runs = [len(self.pair.a), len(self.pair.b)]
         return {

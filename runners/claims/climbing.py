@@ -166,13 +166,9 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
     """One ladder from its rate steps, as their metadata describe it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     return Ladder(
-        name,
-        tuple(steps),
-        Objective.parse(about.objective) if about.objective else None,
-        about.search,
-        about.published,
-        _base(about.base),
-    )
+        name, tuple(steps), Objective.parse(about.objective) if about.objective else None, about.search,
+        about.published, _base(about.base),
+    )  # fmt: skip
 
 
 def _base(about: LadderBase | None) -> Base | None:
@@ -227,14 +223,11 @@ def _evidence(ladder: Ladder, answer: Answer) -> dict[str, write.Value]:
     counted = Counter(point.outcome.value for point in ladder.points)
     counted["met, late"] = sum(point.met.late for point in ladder.points)
     return {
-        "ladder": facts.title(ladder.steps[0]),
-        "kind": answer.kind.value,
-        "objective": ladder.objective.text if ladder.objective else None,
-        "knee_rps": answer.rps,
-        "low_rps": answer.low_rps,
-        "high_rps": answer.high_rps,
+        "ladder": facts.title(ladder.steps[0]), "kind": answer.kind.value,
+        "objective": ladder.objective.text if ladder.objective else None, "knee_rps": answer.rps,
+        "low_rps": answer.low_rps, "high_rps": answer.high_rps,
         **{f"probes {name}": number for name, number in counted.items()},
-    }
+    }  # fmt: skip
 
 
 def _knee(ladder: Ladder, objective: Objective, answer: Answer) -> Finding:

@@ -68,14 +68,9 @@ def _missed(run: Run) -> Iterator[Finding]:
         f"({'; '.join(named_here)}); one more, the pool, was changed before the first"
     )
     yield Finding.of(
-        "M11",
-        Severity.ERROR,
-        text,
-        {"changes": len(named_here) + 1},
-        ("report-5/put-12000-pool", "report-5/put-ladder"),
-        None,
-        "Change one thing at a time, in interleaved rounds.",
-    )
+        "M11", Severity.ERROR, text, {"changes": len(named_here) + 1},
+        ("report-5/put-12000-pool", "report-5/put-ladder"), None, "Change one thing at a time, in interleaved rounds.",
+    )  # fmt: skip
     given = list(named([*_PUT_COLUMNS, *_GET_COLUMNS]))
     untold = [name for name, output in given if output.report.requests_per_s is None]
     if untold:
@@ -85,14 +80,8 @@ def _missed(run: Run) -> Iterator[Finding]:
             "response"
         )
         yield Finding.of(
-            "M12",
-            Severity.WARNING,
-            text,
-            {"rates": len(untold)},
-            tuple(untold),
-            None,
-            "Keep the whole output.",
-        )
+            "M12", Severity.WARNING, text, {"rates": len(untold)}, tuple(untold), None, "Keep the whole output.",
+        )  # fmt: skip
     yield from _tick(run)
 
 
@@ -304,13 +293,9 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
     if held < facts.HELD:
         text += f"; no evidence: a profiled load kept {write.percent(held)} of its offered rate"
     yield Finding.of(
-        "H08",
-        Severity.NOTE if held >= facts.HELD else Severity.WARNING,
-        text,
-        evidence,
-        tuple(one.step.name for one in found),
-        LOCK_ANCHOR,
-    )
+        "H08", Severity.NOTE if held >= facts.HELD else Severity.WARNING, text, evidence,
+        tuple(one.step.name for one in found), LOCK_ANCHOR,
+    )  # fmt: skip
 
 
 RENDEZVOUS, OBJECTS_HASH = "rendezvous", "objects-hash"

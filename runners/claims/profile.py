@@ -92,13 +92,10 @@ def where(step: Step) -> Iterator[Finding]:
             continue
         found = list(
             zip(
-                top["category"].astype(str),
-                top["share"].astype(float),
-                top["low"].astype(float),
-                top["high"].astype(float),
-                strict=True,
+                top["category"].astype(str), top["share"].astype(float), top["low"].astype(float),
+                top["high"].astype(float), strict=True,
             )
-        )
+        )  # fmt: skip
         parts = [f"{category} {write.percent_interval(share, low, high)}" for category, share, low, high in found]
         samples = int(rows["samples"].sum())
         what = EVENT_NAMES.get(event, event)

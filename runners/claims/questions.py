@@ -137,16 +137,11 @@ class Answered:
         """The answer as plain JSON values."""
         finding = self.answer.finding
         return {
-            "key": self.question.key,
-            "question": self.question.text,
-            "reported": self.question.reported,
-            "verdict": self.answer.verdict.value,
-            "effect": self.answer.effect,
-            "confidence": self.answer.confidence,
-            "needed": self.answer.needed,
-            "finding": finding.code if finding is not None else None,
+            "key": self.question.key, "question": self.question.text, "reported": self.question.reported,
+            "verdict": self.answer.verdict.value, "effect": self.answer.effect, "confidence": self.answer.confidence,
+            "needed": self.answer.needed, "finding": finding.code if finding is not None else None,
             "figure": self.answer.link,
-        }
+        }  # fmt: skip
 
 
 def answered(questions: Sequence[Asked], evidence: Evidence) -> tuple[Answered, ...]:

@@ -126,11 +126,8 @@ def _added(found: Sequence[Floor]) -> Iterator[Finding]:
             text += f". It held back {write.percent(held.share)} of its sends, each for at most "
             text += f"{write.latency(held.most_us)}, so that they left with the next; that is in its figures"
         evidence: dict[str, write.Value] = {
-            "p50_us": own.value,
-            "reference_p50_us": their.value,
-            "added_p50_us": p50.value,
-            "added_p99_us": p99.value,
-        }
+            "p50_us": own.value, "reference_p50_us": their.value, "added_p50_us": p50.value, "added_p99_us": p99.value,
+        }  # fmt: skip
         severity = Severity.GOOD if p50.high <= LITTLE * their.value else Severity.NOTE
         yield Finding.of("I03", severity, text, evidence, (), FLOORS)
 

@@ -21,12 +21,9 @@ HOT_SHARE, HOT_PERCENT = 100, 90  # a hundredth of the keys gets nine of ten req
 MIB = 1 << 20
 #: The store of reports 4 and 5. A flag that is given again after these counts in their place.
 PUBLISHED = {
-    "--wal": "off",
-    "--compaction": "off",
-    "--bloom-bits-per-key": "0",
-    "--cache-bytes": "0",
+    "--wal": "off", "--compaction": "off", "--bloom-bits-per-key": "0", "--cache-bytes": "0",
     "--flush-threshold-bytes": str(MIB),
-}
+}  # fmt: skip
 #: What the loads send, in words.
 SENT = {
     "put": "PUT of random keys",

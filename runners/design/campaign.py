@@ -114,14 +114,10 @@ def _kind(entry: Entry) -> str:
 
 
 FORM = YamlForm(
-    Campaign,
-    _REMEDIES,
-    remedy="write it as runners/docs/campaigns.md shows",
-    none_yet="write one as runners/docs/campaigns.md shows",
-    entries={"runs": Entry},
-    parts={"runs": Entry},
+    Campaign, _REMEDIES, remedy="write it as runners/docs/campaigns.md shows",
+    none_yet="write one as runners/docs/campaigns.md shows", entries={"runs": Entry}, parts={"runs": Entry},
     faults=_faults,
-)
+)  # fmt: skip
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -71,13 +71,8 @@ def _limit(value_us: float) -> str:
 ERRORS = "errors"
 #: What may be limited, and what the lab calls it.
 LIMITED = {
-    "p50": "p50_us",
-    "p90": "p90_us",
-    "p99": "p99_us",
-    "cpu": "cpu_us",
-    "throughput": "closed_loop_rps",
-    ERRORS: ERRORS,
-}
+    "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "cpu": "cpu_us", "throughput": "closed_loop_rps", ERRORS: ERRORS,
+}  # fmt: skip
 _FORM = re.compile(r"\s*(?P<name>\w+)\s*(?P<side>[<>])\s*(?P<change>[+-]?(?:\d+\.?\d*|\.\d+))\s*%\s*")
 _EXAMPLE = 'write for example "p99>+10%", "throughput<-5%" or "errors>+0.1%"'
 

@@ -83,24 +83,18 @@ AFTER = Stage(
     MIXED_ONCE,
 )
 FLAG = Stage(
-    "nodelay",
-    "JDK 17, cached pool, nodelay",
-    _stage_setting("nodelay", OLD_JDK, POOL, NODELAY),
-    (MIXED, GET, PUT),
+    "nodelay", "JDK 17, cached pool, nodelay", _stage_setting("nodelay", OLD_JDK, POOL, NODELAY), (MIXED, GET, PUT),
     profiled=MIXED,
-)
+)  # fmt: skip
 NEW_JDK = Stage("jdk25", "JDK 25, cached pool", _stage_setting("jdk25", 0, POOL), (MIXED, GET, PUT), profiled=MIXED)
 #: Controls: the cure taken away from the new JDK, and a response that is one write on the old one.
 DELAYED = Stage(
     "delayed", "JDK 25, cached pool, delay", _stage_setting("delayed", 0, POOL, DELAY), (GET, PUT), few=True
 )
 ONE_WRITE = Stage(
-    "one-write",
-    "JDK 17, cached pool, one write",
-    _stage_setting("one-write", OLD_JDK, POOL, text=False),
-    (PUT,),
+    "one-write", "JDK 17, cached pool, one write", _stage_setting("one-write", OLD_JDK, POOL, text=False), (PUT,),
     few=True,
-)
+)  # fmt: skip
 STAGES = {stage.name: stage for stage in (BEFORE, AFTER, FLAG, NEW_JDK, DELAYED, ONE_WRITE)}
 
 

@@ -492,11 +492,8 @@ FORM = YamlForm(
     none_yet="write one with `lab init`",
     entries={"workloads": TargetWorkload, "environment": str | FromEnvironment, "headers": str | FromEnvironment},
     parts={
-        "ready": Ready,
-        "fill": Fill,
-        "workloads": TargetWorkload,
-        "environment": FromEnvironment,
+        "ready": Ready, "fill": Fill, "workloads": TargetWorkload, "environment": FromEnvironment,
         "headers": FromEnvironment,
     },
     faults=_contradictions,
-)
+)  # fmt: skip

@@ -17,21 +17,6 @@ from runners.report.sections import history, outage
 from runners.report.validation import floors, staircase, stall
 
 __all__ = [
-    "by_rate",
-    "differential",
-    "flamegraph",
-    "floors",
-    "history",
-    "interleaved",
-    "knees",
-    "ladder",
-    "loop_curves",
-    "loop_rates",
-    "outage",
-    "probes",
-    "render",
-    "spectrum",
-    "staircase",
-    "stall",
-    "timeline",
-]
+    "by_rate", "differential", "flamegraph", "floors", "history", "interleaved", "knees", "ladder", "loop_curves",
+    "loop_rates", "outage", "probes", "render", "spectrum", "staircase", "stall", "timeline",
+]  # fmt: skip

@@ -235,10 +235,6 @@ def interleaved_sections(run: Run, conclusion: Conclusion) -> Iterator[Section]:
             place = anchor(found.name)
             figures = (Shown(place, interleaved_picture(found), interleaved_data(found)),)
             yield Section(
-                f"{place}-section",
-                f"Treatments {FORMS[found.form]}: {found.name}",
-                " ".join(fresh),
-                conclusion.about(place),
-                figures,
-                tables=(interleaved_table(found, MOST_ROWS),),
-            )
+                f"{place}-section", f"Treatments {FORMS[found.form]}: {found.name}", " ".join(fresh),
+                conclusion.about(place), figures, tables=(interleaved_table(found, MOST_ROWS),),
+            )  # fmt: skip

@@ -541,18 +541,9 @@ Builder = Callable[[Run, Conclusion], Section | Iterable[Section] | None]
 
 #: In the order in which the sections stand in a report.
 BUILDERS: tuple[Builder, ...] = (
-    interleaved_sections,
-    outage_section,
-    knee_sections,
-    ladder_section,
-    client_lock_section,
-    keys_section,
-    store_sections,
-    shared_response_sections,
-    *INSTRUMENT,
-    *CLOSED_LOOP,
-    history_section,
-)
+    interleaved_sections, outage_section, knee_sections, ladder_section, client_lock_section, keys_section,
+    store_sections, shared_response_sections, *INSTRUMENT, *CLOSED_LOOP, history_section,
+)  # fmt: skip
 
 
 def sections(run: Run, conclusion: Conclusion) -> tuple[Section, ...]:

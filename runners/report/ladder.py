@@ -62,15 +62,10 @@ def data(ladder: Ladder) -> pd.DataFrame:
     rows = []
     for point in ladder.points:
         row: dict[str, object] = {
-            "step": point.step.name,
-            "offered_rps": point.rps,
-            "achieved_rps": point.rps * point.rate_step.achieved,
-            "outcome": point.outcome.value,
-            "generator_late": point.met.late,
-            "missed": "; ".join(point.met.missed),
-            "samples": point.samples,
-            "machine_stalled": point.rate_step.stalled,
-        }
+            "step": point.step.name, "offered_rps": point.rps, "achieved_rps": point.rps * point.rate_step.achieved,
+            "outcome": point.outcome.value, "generator_late": point.met.late, "missed": "; ".join(point.met.missed),
+            "samples": point.samples, "machine_stalled": point.rate_step.stalled,
+        }  # fmt: skip
         for level, _, _ in LEVELS:
             value = point.rate_step.at(level)
             row[f"p{level * 100:g}_us"] = value if math.isfinite(value) else math.nan
@@ -159,14 +154,9 @@ def _latencies(
         for column, face in (("p99_us", style.VERMILION), ("p50_us", "none")):
             name = f"published {column[:3]}"
             axes.scatter(
-                there["rate_rps"],
-                there[column],
-                34,
-                marker="D",
-                facecolors=face,
-                edgecolors=style.VERMILION,
+                there["rate_rps"], there[column], 34, marker="D", facecolors=face, edgecolors=style.VERMILION,
                 label=name,
-            )
+            )  # fmt: skip
         seen += [value for column in ("p50_us", "p99_us") for value in there[column] if value > 0]
     limits = found.objective.latencies if found.objective else ()
     for level, limit in limits:

@@ -116,14 +116,9 @@ def _line(axes: Axes, line: Curve) -> None:
     if sure.any() and (~sure).any():
         where = int(np.flatnonzero(sure)[-1])
         axes.plot(
-            line.x[where],
-            line.value_us[where],
-            marker="|",
-            markersize=9,
-            markeredgewidth=1.6,
-            color=line.colour,
+            line.x[where], line.value_us[where], marker="|", markersize=9, markeredgewidth=1.6, color=line.colour,
             alpha=line.alpha,
-        )
+        )  # fmt: skip
 
 
 def _floor_curve(floor: Step, loads: Sequence[Step]) -> Curve | None:

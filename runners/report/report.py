@@ -216,12 +216,9 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 
 def _context(page: Document) -> dict[str, Any]:
     return {
-        "page": page,
-        "manifest": {"warnings": [], "rerun": "", **page.run.manifest},
-        "headline": _headline(page),
-        "when": tables.when,
-        "sentence": lambda text: write.sentence(str(text or "")),
-    }
+        "page": page, "manifest": {"warnings": [], "rerun": "", **page.run.manifest}, "headline": _headline(page),
+        "when": tables.when, "sentence": lambda text: write.sentence(str(text or "")),
+    }  # fmt: skip
 
 
 def _headline(page: Document) -> str:
@@ -296,16 +293,11 @@ def _chart(axes: Axes) -> dict[str, object] | None:
     if not series:
         return None
     return {
-        "title": axes.get_title(loc="left").replace("\n", " "),
-        "x_label": axes.get_xlabel(),
-        "y_label": axes.get_ylabel() or "y",
-        "x_log": axes.get_xscale() == "log",
-        "y_log": axes.get_yscale() == "log",
-        "x_unit": axes.xaxis.get_gid() or "number",
-        "y_unit": axes.yaxis.get_gid() or "number",
-        "series": series,
+        "title": axes.get_title(loc="left").replace("\n", " "), "x_label": axes.get_xlabel(),
+        "y_label": axes.get_ylabel() or "y", "x_log": axes.get_xscale() == "log", "y_log": axes.get_yscale() == "log",
+        "x_unit": axes.xaxis.get_gid() or "number", "y_unit": axes.yaxis.get_gid() or "number", "series": series,
         "across": across,
-    }
+    }  # fmt: skip
 
 
 def _across(line: Line2D, axes: Axes) -> dict[str, object] | None:

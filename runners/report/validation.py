@@ -132,12 +132,8 @@ BUILDERS = (floor_section, stall_section, staircase_section, cpu_section)
 
 
 COLOURS = {
-    "blocking": style.INK,
-    "epoll": style.GREEN,
-    "truepace": style.BLUE,
-    "wrk2": style.VERMILION,
-    "wrk": style.PURPLE,
-}
+    "blocking": style.INK, "epoll": style.GREEN, "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE,
+}  # fmt: skip
 LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
 _ROW_IN = 0.34
 
