@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from runners.analysis import facts
 from runners.analysis.finding import Anchor, Finding
 from runners.analysis.intervals import expected_hits
-from runners.claims.conclusion import Comparison, ComparisonRow
+from runners.claims.conclusion import Comparison
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
@@ -21,41 +20,36 @@ KEYS = 10_000  # report 1's GET asks for random(1..10000)
 SILENT_ON_ERRORS = ("report-1/get",)  # reports whose text says nothing on the errors in their output
 _NOT_SAID = "not stated"
 
+Cells = tuple[str, ...]
+
 
 def comparison(run: Run, workload: str, name: str, published: ConsoleReport, steps: Sequence[Step]) -> Comparison:
     """One workload: the published output and the clean step of each engine."""
-    rows = [
-        ComparisonRow(
-            "offered rate",
-            (_stated(published.rate_rps, write.rate), *(write.rate(facts.offered_rps(s)) for s in steps)),
-        ),
-        ComparisonRow(
-            "achieved rate",
-            (_stated(published.requests_per_s, write.rate), *(write.rate(facts.achieved_rps(s)) for s in steps)),
-        ),
-    ]
-    for level in LEVELS:
-        rows.append(
-            ComparisonRow(
-                write.level(level),
-                (_stated(published.latencies.at(level), write.latency), *(_cell(step, level) for step in steps)),
-            )
+
+    def row(name: str, stated: float | None, unit: Callable[[float], str], measured: Callable[[Step], float]) -> Cells:
+        return (name, _stated(stated, unit), *(unit(measured(step)) for step in steps))
+
+    def percentile(level: float) -> Cells:
+        values = (facts.quoted(step, level) for step in steps)
+        cells = (
+            facts.written(value) if value is not None else facts.why_not(step) or _NOT_SAID
+            for step, value in zip(steps, values, strict=True)
         )
-    rows += [
-        ComparisonRow(
-            "samples",
-            (_stated(published.latencies.count, write.count), *(write.count(facts.samples(s)) for s in steps)),
-        ),
-        ComparisonRow("errors", (_stated(published.errors, write.count), *(write.count(_errors(s)) for s in steps))),
-        ComparisonRow(
-            "duration", (_stated(published.duration_s, write.seconds), *(write.seconds(_elapsed(s)) for s in steps))
-        ),
-        ComparisonRow("generator", (published.tool or _NOT_SAID, *(facts.tool(s) for s in steps))),
-        ComparisonRow("transport", (_NOT_SAID, *(_ready(s).get("transport") or _NOT_SAID for s in steps))),
-        ComparisonRow("machine", (_NOT_SAID, *(_machine(run) for _ in steps))),
-    ]
+        return (write.level(level), _stated(published.latencies.at(level), write.latency), *cells)
+
+    rows = (
+        row("offered rate", published.rate_rps, write.rate, facts.offered_rps),
+        row("achieved rate", published.requests_per_s, write.rate, facts.achieved_rps),
+        *map(percentile, LEVELS),
+        row("samples", published.latencies.count, write.count, facts.samples),
+        row("errors", published.errors, write.count, _errors),
+        row("duration", published.duration_s, write.seconds, _elapsed_s),
+        ("generator", published.tool or _NOT_SAID, *map(facts.tool, steps)),
+        ("transport", _NOT_SAID, *(s.record.server.ready.get("transport") or _NOT_SAID for s in steps)),
+        ("machine", _NOT_SAID, *(_machine(run) for _ in steps)),
+    )
     columns = ("published", *(facts.engine_name(step.subject) for step in steps))
-    return Comparison(workload, name, columns, tuple(rows), tuple(_differs(run, published, steps)))
+    return Comparison(workload, name, columns, rows, tuple(_differs(run, published, steps)))
 
 
 def _stated(value: float | None, unit: Callable[[float], str]) -> str:
@@ -63,24 +57,13 @@ def _stated(value: float | None, unit: Callable[[float], str]) -> str:
     return _NOT_SAID if value is None else unit(value)
 
 
-def _cell(step: Step, level: float) -> str:
-    value = facts.quoted(step, level)
-    if value is None:
-        return facts.why_not(step) or _NOT_SAID
-    return facts.written(value)
-
-
 def _errors(step: Step) -> float:
     counts = facts.errors(step)
     return sum(counts.values()) if counts else float("nan")
 
 
-def _elapsed(step: Step) -> float:
+def _elapsed_s(step: Step) -> float:
     return facts.number(step, "elapsed_s")
-
-
-def _ready(step: Step) -> dict[str, Any]:
-    return step.record.server.ready
 
 
 def _machine(run: Run) -> str:
@@ -101,7 +84,7 @@ def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Itera
         why = f", {basis}" if basis else ""
         rate = f"The rate of {steps[0].workload.upper()} is {write.listed(rates)}{why}"
         yield write.sentence(f"{rate}; the published one is {write.rate(published.rate_rps)}")
-    lengths = list(dict.fromkeys(write.seconds(_elapsed(step)) for step in steps))
+    lengths = list(dict.fromkeys(write.seconds(_elapsed_s(step)) for step in steps))
     if published.duration_s and lengths != [write.seconds(published.duration_s)]:
         there = write.seconds(published.duration_s)
         yield write.sentence(f"A load takes {write.listed(lengths)}; a published one took {there}")
@@ -113,15 +96,9 @@ def _differs(run: Run, published: ConsoleReport, steps: Sequence[Step]) -> Itera
 
 def missed(workload: str, name: str, published: ConsoleReport, ours: Sequence[Step]) -> Iterator[Finding]:
     """What can be read in the published output and its authors did not say."""
-    rules = (
-        _timer(workload, name, published, ours),
-        _absent(workload, name, published),
-        _left_out(workload, name, published),
-    )
-    yield from (finding for finding in rules if finding)
-    thin = _thin(workload, name, published)
-    if thin:
-        yield thin
+    rules = (_absent, _left_out, _thin)
+    found = (_timer(workload, name, published, ours), *(rule(workload, name, published) for rule in rules))
+    yield from filter(None, found)
 
 
 def _timer(workload: str, name: str, published: ConsoleReport, ours: Sequence[Step]) -> Finding | None:

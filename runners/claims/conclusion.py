@@ -56,25 +56,17 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonRow:
-    """One quantity; `values` belong to the columns of the table, in order."""
-
-    name: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Published and reproduced, side by side, for one workload.
 
-    `columns` are the headings of the values ("published", then a measured step each); `differs` names in sentences
-    what was not the same, and so limits what a comparison can say.
+    A row is the name of a quantity and its values; `columns` are the headings of these ("published", then a measured
+    step each). `differs` names in sentences what was not the same, and so limits what a comparison can say.
     """
 
     workload: str
     published: str
     columns: tuple[str, ...]
-    rows: tuple[ComparisonRow, ...]
+    rows: tuple[tuple[str, ...], ...]
     differs: tuple[str, ...]
 
 
@@ -121,7 +113,7 @@ class Conclusion:
                     "workload": table.workload,
                     "published": table.published,
                     "columns": list(table.columns),
-                    "rows": [{"name": row.name, "values": list(row.values)} for row in table.rows],
+                    "rows": [{"name": name, "values": values} for name, *values in table.rows],
                     "differs": list(table.differs),
                 }
                 for table in self.comparison

@@ -346,11 +346,7 @@ def _tail(run: Run, conclusion: Conclusion) -> Iterator[Section]:
 def _published(run: Run, conclusion: Conclusion) -> Iterator[Section]:
     """Published and reproduced, side by side, and what limits the comparison."""
     shown = [
-        Table(
-            f"{one.workload.upper()}: published and reproduced",
-            ("", *one.columns),
-            tuple((row.name, *row.values) for row in one.rows),
-        )
+        Table(f"{one.workload.upper()}: published and reproduced", ("", *one.columns), one.rows)
         for one in conclusion.comparison[:2]
     ]
     differs = dict.fromkeys(text for one in conclusion.comparison for text in one.differs)

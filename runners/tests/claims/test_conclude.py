@@ -191,7 +191,7 @@ def test_the_published_report_is_read_as_it_is(complete: Conclusion) -> None:
 def test_published_and_reproduced_stand_side_by_side(complete: Conclusion) -> None:
     put = complete.comparison[0]
     assert put.columns == ("published", "RocksDB", "LSM")
-    rows = {row.name: row.values for row in put.rows}
+    rows = {name: values for name, *values in put.rows}
     assert rows["samples"][0].replace("\u202f", "") == "4249896"
     assert rows["generator"] == ("wrk2", "truepace", "truepace")
     assert all(len(values) == 3 for values in rows.values())
@@ -243,7 +243,7 @@ def test_no_latency_is_quoted_from_a_saturated_step(tmp_path: Path) -> None:
         assert "put-lsm" not in each.steps
     assert not LATENCY.search(finding.sentence)
     column = conclusion.comparison[0].columns.index("LSM")
-    cells = {row.name: row.values[column] for row in conclusion.comparison[0].rows}
+    cells = {name: values[column] for name, *values in conclusion.comparison[0].rows}
     assert cells["p50"] == cells["p99"] == cells["max"] == "saturated"
     (advice,) = of(conclusion, "N01")
     assert advice.evidence["suggested_rps"] == pytest.approx(STABLE_SHARE * 18_000, rel=0.01)
