@@ -487,9 +487,9 @@ def checks(found: Sequence[Ladder]) -> Iterator[Check]:
     if bounds := sum(point.met.late for _, point in judging):
         text += f", {write.count(bounds)} of them a bound only, for the generator was late"
     text += f"; {write.count(invalid)} invalid" if invalid else ""
-    text += (
-        f"; nothing at all is known of {write.listed(facts.title(one.steps[0]) for one in silent)}" if silent else ""
-    )
+    if silent:
+        text += f"; of {write.listed(facts.title(one.steps[0]) for one in silent)} "
+        text += "it is not known which rates meet the objective"
     yield Check(f"probes of {write.several(len(found), 'ladder')}", not silent and not invalid, write.sentence(text))
     beyond = [
         (point.samples * (1 - ladder.objective.latencies[-1][0]), ladder)

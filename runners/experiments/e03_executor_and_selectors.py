@@ -17,6 +17,7 @@ from runners.design.objective import Objective
 from runners.design.parameter import Value, listed
 from runners.readers import write
 from runners.readers.published import with_rates
+from runners.readers.run import Step
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -67,15 +68,19 @@ def longer_queue(evidence: Evidence) -> Answer | None:
     pairs = sorted(settings.overloaded(evidence.run), key=lambda pair: settings.queue_length(pair[1]))
     if len(pairs) < 2:
         return None
-    parts = []
-    for _, high in pairs:
-        refused = knee.refused_share(high)
-        value = facts.latency_text(high, 0.99)
-        p99 = f"p99 not quoted ({why})" if (why := facts.why_not(high)) == value else f"p99 {value}"
-        parts.append(f"{facts.engine_name(high.subject)}: {write.percent(refused)} refused, {p99}")
+    parts = [f"{facts.engine_name(high.subject)}: {_refused(high)}" for _, high in pairs]
     shares = [knee.refused_share(high) for _, high in pairs]
     verdict = Verdict.YES if shares[-1] < shares[0] else Verdict.NO
     return Answer(verdict, "; ".join(parts), "one load each", finding=evidence.first("E03"))
+
+
+def _refused(load: Step) -> str:
+    """The share of a load's requests that the server refused; a connection waits with one request at a time."""
+    text = f"{write.percent(knee.refused_share(load))} refused"
+    connections = load.record.connections or 0
+    if 0 < connections <= settings.queue_length(load):
+        text += f" ({write.count(connections)} connections wait with as many requests at most, and never fill it)"
+    return text
 
 
 @of_rule("M08")

@@ -127,7 +127,7 @@ def test_many_ladders_share_their_checks_and_the_silent_one_is_named(tmp_path: P
     make_ladder(tmp_path, (800.0,), name="put-d", subject="d", into=folder, late=(800.0,))
     checks = {check.name: check for check in conclude(read_run(folder), {}).checks}
     assert "6 of 7 tell something" in checks["probes of 4 ladders"].text and checks["probes of 4 ladders"].ok is False
-    assert "nothing at all is known of d PUT" in checks["probes of 4 ladders"].text
+    assert "of d PUT it is not known which rates meet the objective" in checks["probes of 4 ladders"].text
     assert checks["samples of the probes"].ok is not None
     assert not [name for name in checks if name.startswith(("probes, ", "samples, "))]
 
