@@ -271,8 +271,6 @@ def tool(step: Step) -> str:
     return step.record.generator.tool
 
 
-#: Below this share of the offered rate, latency says how long the queue grew, not how fast the server is.
-ACHIEVED_SHARE = 0.99
 NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
@@ -297,7 +295,7 @@ def judge(step: Step) -> Verdict:
     if step.record.sweep is not None:
         return Verdict(tuple(reasons), saturated=False)  # each of its steps is judged apart
     row = summary.iloc[0]
-    saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < ACHIEVED_SHARE * row["offered_rps"])
+    saturated = bool(row["offered_rps"] > 0 and row["achieved_rps"] < HELD * row["offered_rps"])
     kept_up = row["kept_up"]
     if not saturated and not pd.isna(kept_up) and not bool(kept_up):
         reasons.append(NOT_KEPT_UP)

@@ -14,30 +14,12 @@ class Anchor:
     """Where in a report a finding's evidence is drawn."""
 
     CHECKS = "checks"
-
-    @staticmethod
-    def spectrum(workload: str) -> str:
-        return f"spectrum-{workload}"
-
-    @staticmethod
-    def timeline(workload: str) -> str:
-        return f"timeline-{workload}"
-
-    @staticmethod
-    def causes(step: str) -> str:
-        return f"causes-{step}"
-
-    @staticmethod
-    def differential(workload: str, subject: str) -> str:
-        return f"differential-{workload}-{subject}"
-
-    @staticmethod
-    def shares(event: str) -> str:
-        return f"shares-{event}"
-
-    @staticmethod
-    def comparison(workload: str) -> str:
-        return f"comparison-{workload}"
+    spectrum = "spectrum-{}".format  # of a workload
+    timeline = "timeline-{}".format  # of a workload
+    causes = "causes-{}".format  # of a step
+    differential = "differential-{}-{}".format  # of a workload and a treatment
+    shares = "shares-{}".format  # of an event
+    comparison = "comparison-{}".format  # of a workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,26 +125,10 @@ def _signals(step: Step, times: Floats, medians: Floats, completed: object) -> l
 
 def change_points(values: Floats, least: float = 0.0) -> list[int]:
     """Where the level changes: the first index of each stretch but the first."""
-    count = len(values)
-    noise = _noise(values, least)
+    count, noise = len(values), _noise(values, least)
     penalty = PENALTY * math.log(count) * (1 + SHORT / count) * noise**2
-    sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (values, values**2))
-    best = np.full(count + 1, math.inf)
-    best[0] = -penalty
-    previous = np.zeros(count + 1, int)
-    for end in range(1, count + 1):
-        starts = np.arange(end)
-        lengths = end - starts
-        error = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / lengths
-        total = best[starts] + error + penalty
-        previous[end] = int(np.argmin(total))
-        best[end] = total[previous[end]]
-    cuts, end = [], count
-    while end > 0:
-        end = int(previous[end])
-        if end:
-            cuts.append(end)
-    return sorted(cuts)
+    found = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values.reshape(-1, 1)).predict(pen=penalty)
+    return [int(cut) for cut in found[:-1]]
 
 
 def _noise(values: Floats, least: float) -> float:

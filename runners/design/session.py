@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 from runners.design.load import AROUND_A_LOAD_S, Rate, Shape, Workload
 from runners.design.setting import Setting
@@ -231,17 +231,8 @@ class SharedSession:
 
 
 def _hash(session: Session | SharedSession) -> str:
-    text = json.dumps(_plain(session), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _plain(value: object) -> Any:
-    """A value as JSON holds it; a path by its name, as a checkout may lie anywhere."""
-    if dataclasses.is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(getattr(value, "name", value))
+    plain = msgspec.to_builtins(session, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def planned_s(sessions: Sequence[Session | SharedSession]) -> float:

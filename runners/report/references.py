@@ -101,8 +101,11 @@ def readme_findings(folder: RunFolder, link: str) -> str:
     manifest, kept = folder.manifest(), _kept(folder)
     machine = manifest["machine"]
     facts = f"{machine['cpu_model']}, {machine['cores']} cores, {machine['os']}, {_day(manifest)}"
-    chosen = highlights(*(_findings(kept[part]) for part in ("missed", "findings")))
-    findings = "\n".join(f"- {finding.sentence}" for finding in chosen[:MOST_IN_README])
+    missed, found = (
+        [Finding(each["code"], Severity(each["severity"]), each["sentence"]) for each in kept[part]]
+        for part in ("missed", "findings")
+    )
+    findings = "\n".join(f"- {finding.sentence}" for finding in highlights(missed, found)[:MOST_IN_README])
     size = manifest["size"]
     picture = ""
     if alt := PICTURES.get(number := str(manifest["experiment"])):
@@ -143,10 +146,6 @@ def _kept(folder: RunFolder) -> dict[str, Any]:
     """What the report of a reference result concluded."""
     kept: dict[str, Any] = json.loads(folder.conclusions.read_text(encoding="utf-8"))
     return kept
-
-
-def _findings(kept: Sequence[dict[str, Any]]) -> list[Finding]:
-    return [Finding(each["code"], Severity(each["severity"]), each["sentence"]) for each in kept]
 
 
 def _short(answer: str) -> str:
