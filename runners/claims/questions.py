@@ -24,7 +24,7 @@ from runners.claims.climbing import Ladder, between, ladders, rate_interval, sea
 from runners.design.block import FEWEST_STARTS
 from runners.readers import write
 from runners.readers.console_report import ConsoleReport
-from runners.readers.run import Run
+from runners.readers.run import Run, Step
 
 LARGER_SIZE = "a larger size (--size full)"
 
@@ -236,47 +236,44 @@ def carries_published(workloads: Sequence[str]) -> Answering:
 def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
     """Is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
 
-    def answer(evidence: Evidence) -> Answer | None:
-        found = {
-            workload: part
-            for workload in workloads
-            if (step := facts.profiled(evidence.run, subject, workload)) is not None
-            and profile.usable(step)
-            and (part := profile.together(step, profile.STORE)) is not None
-        }
-        if not found:
+    def look(step: Step) -> Seen | None:
+        if (part := profile.together(step, profile.STORE)) is None:
             return None
-        text = write.listed(
-            f"{write.percent_interval(part.value, part.low, part.high)} of {workload.upper()}"
-            for workload, part in found.items()
-        )
-        low, high = (min(part.low for part in found.values()), max(part.high for part in found.values()))
-        verdict = verdict_of(low - MOST, high - MOST)
-        needed = "more samples" if verdict == Verdict.INCONCLUSIVE else ""
-        return Answer(verdict, f"store and log take {text}", "one profile each", needed, figure=Anchor.shares("cpu"))
+        text = f"{write.percent_interval(part.value, part.low, part.high)} of {step.workload.upper()}"
+        return part.low - MOST, part.high - MOST, text
 
-    return answer
+    return _of_profiles(workloads, subject, look, "store and log take ")
 
 
 def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
     """Do reads and writes of sockets take more CPU time than the store's own work?"""
 
-    def answer(evidence: Evidence) -> Answer | None:
-        parts, changes = [], []
-        for workload in workloads:
-            step = facts.profiled(evidence.run, subject, workload)
-            if step is None or not profile.usable(step):
-                continue
-            sockets, store = profile.together(step, profile.SOCKETS), profile.together(step, profile.STORE)
-            if sockets is None or store is None:
-                continue
-            changes.append((sockets.low - store.high, sockets.high - store.low))
-            parts.append(f"{workload.upper()} {write.percent(sockets.value)} against {write.percent(store.value)}")
-        if not changes:
+    def look(step: Step) -> Seen | None:
+        sockets, store = profile.together(step, profile.SOCKETS), profile.together(step, profile.STORE)
+        if sockets is None or store is None:
             return None
-        verdict = verdict_of(min(low for low, _ in changes), max(high for _, high in changes))
+        text = f"{step.workload.upper()} {write.percent(sockets.value)} against {write.percent(store.value)}"
+        return sockets.low - store.high, sockets.high - store.low, text
+
+    return _of_profiles(workloads, subject, look)
+
+
+#: Bounds of an effect that is above zero where the answer is yes, and what was seen in words.
+Seen = tuple[float, float, str]
+
+
+def _of_profiles(
+    workloads: Sequence[str], subject: str, look: Callable[[Step], Seen | None], begins: str = ""
+) -> Answering:
+    def answer(evidence: Evidence) -> Answer | None:
+        steps = (facts.profiled(evidence.run, subject, workload) for workload in workloads)
+        found = [seen for step in steps if step and profile.usable(step) and (seen := look(step)) is not None]
+        if not found:
+            return None
+        verdict = verdict_of(min(low for low, _, _ in found), max(high for _, high, _ in found))
         needed = "more samples" if verdict == Verdict.INCONCLUSIVE else ""
-        return Answer(verdict, write.listed(parts), "one profile each", needed, figure=Anchor.shares("cpu"))
+        effect = begins + write.listed(text for _, _, text in found)
+        return Answer(verdict, effect, "one profile each", needed, figure=Anchor.shares("cpu"))
 
     return answer
 

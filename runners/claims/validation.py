@@ -268,7 +268,6 @@ def _errors(steps: Sequence[Step]) -> Check:
     return Check("errors", not parts, write.sentence(write.listed(parts) or "none"))
 
 
-MEDIAN = 0.5
 #: From this share of the median on, the network is part of the answer.
 NETWORK_SHARE = 0.2
 #: Where no latency may be quoted, a round trip of so long is named all the same.
@@ -297,57 +296,39 @@ def round_trip_us(share: ShareRecord) -> float | None:
 
 
 def _of_share(step: Step, share: ShareRecord) -> Iterator[Finding]:
-    median, trip_us = facts.quoted(step, MEDIAN), round_trip_us(share)
+    def found(code: str, severity: Severity, text: str, remedy: str, **evidence: write.Value) -> Finding:
+        return Finding.of(code, severity, f"{step.label}: {text}", evidence, (step.name,), Anchor.CHECKS, remedy)
+
+    median, trip_us = facts.quoted(step, instrument.MEDIAN), round_trip_us(share)
     least_us = FAR_US if median is None else NETWORK_SHARE * median.value
     if trip_us is not None and trip_us >= least_us:
         beside = "no response time is quoted" if median is None else f"the median is {write.latency(median.value)}"
-        text = (
-            f"{step.label}: from host {share.host} a round trip over the network takes {write.latency(trip_us)}, which "
-            f"is part of each response time; {beside}"
-        )
-        evidence: dict[str, write.Value] = {"round_trip_us": trip_us}
-        if median is not None:
-            evidence["p50_us"] = median.value
-        yield Finding.of(
-            "F01", Severity.NOTE, text, evidence, (step.name,), Anchor.CHECKS,
-            "Measure from a host that is nearer, or read the response time as one over this network.",
-        )  # fmt: skip
+        text = f"from host {share.host} a round trip over the network takes {write.latency(trip_us)}, which is part of "
+        text += f"each response time; {beside}"
+        remedy = "Measure from a host that is nearer, or read the response time as one over this network."
+        p50: dict[str, write.Value] = {} if median is None else {"p50_us": median.value}
+        yield found("F01", Severity.NOTE, text, remedy, round_trip_us=trip_us, **p50)
     sent, repeated = share.network.sent_segments or 0, share.network.repeated_segments or 0
     if repeated >= FEWEST_REPEATED and repeated >= LOSS * sent:
-        text = (
-            f"{step.label}: host {share.host} sent {write.percent(repeated / sent)} of its segments again ({repeated} "
-            f"of {sent}): the network loses packets, and each loss delays a request by the time until TCP notices"
-        )
-        evidence = {"repeated_segments": repeated, "sent_segments": sent}
-        yield Finding.of(
-            "F02", Severity.WARNING, text, evidence, (step.name,), Anchor.CHECKS,
-            "Mend the path to the server, or leave this host out.",
-        )  # fmt: skip
-    if share.clock is not None and (share.clock.stepped_us or abs(share.began_us) > LATE_US):
-        cause = (
-            f"a clock was set by {write.latency(abs(share.clock.stepped_us))} during the load"
-            if share.clock.stepped_us
-            else f"it began {write.latency(abs(share.began_us))} off the agreed instant"
-        )
-        text = f"{step.label}: the share of host {share.host} is not beside the others': {cause}"
-        evidence = {"began_us": share.began_us, "stepped_us": share.clock.stepped_us}
-        yield Finding.of(
-            "F03", Severity.WARNING, text, evidence, (step.name,), Anchor.CHECKS,
-            "Let one service keep the clocks of all hosts, and measure again.",
-        )  # fmt: skip
+        text = f"host {share.host} sent {write.percent(repeated / sent)} of its segments again ({repeated} of {sent}): "
+        text += "the network loses packets, and each loss delays a request by the time until TCP notices"
+        remedy = "Mend the path to the server, or leave this host out."
+        yield found("F02", Severity.WARNING, text, remedy, repeated_segments=repeated, sent_segments=sent)
+    if share.clock is not None and ((stepped_us := share.clock.stepped_us) or abs(share.began_us) > LATE_US):
+        cause = f"it began {write.latency(abs(share.began_us))} off the agreed instant"
+        if stepped_us:
+            cause = f"a clock was set by {write.latency(abs(stepped_us))} during the load"
+        text = f"the share of host {share.host} is not beside the others': {cause}"
+        remedy = "Let one service keep the clocks of all hosts, and measure again."
+        yield found("F03", Severity.WARNING, text, remedy, began_us=share.began_us, stepped_us=stepped_us)
     cores = len(share.witness.cpus) if share.witness is not None else 0
     window_ms = (step.record.duration_s or 0.0) * 1e3
     if share.stalled_ms and cores and share.stalled_ms >= STALLED_SHARE * cores * window_ms:
-        stalled = share.stalled_ms / (cores * window_ms)
-        text = (
-            f"{step.label}: the cores of host {share.host} stood still for {write.percent(stalled)} of the time, and "
-            f"the response times that it read hold that"
-        )
-        evidence = {"stalled_ms": share.stalled_ms, "cores": cores}
-        yield Finding.of(
-            "F04", Severity.NOTE, text, evidence, (step.name,), Anchor.CHECKS,
-            "Generate from a host whose cores nobody else uses.",
-        )  # fmt: skip
+        stood = write.percent(share.stalled_ms / (cores * window_ms))
+        text = f"the cores of host {share.host} stood still for {stood} of the time, and the response times that it "
+        text += "read hold that"
+        remedy = "Generate from a host whose cores nobody else uses."
+        yield found("F04", Severity.NOTE, text, remedy, stalled_ms=share.stalled_ms, cores=cores)
 
 
 def _began_together(step: Step) -> Check:
