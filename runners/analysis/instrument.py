@@ -49,7 +49,7 @@ from runners.analysis.intervals import Bounded
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
 from runners.readers import write
-from runners.readers.run import Run, Step
+from runners.readers.run import Step
 from runners.readers.samples import bound_ranks
 from runners.readers.timer import fit
 
@@ -136,10 +136,6 @@ def p99_us(step: Step) -> float:
     """What orders rounds from the quietest on."""
     value = facts.at(step, TAIL)
     return value.value if value is not None else math.inf
-
-
-def of_run(run: Run) -> list[Floor]:
-    return floors(run.steps)
 
 
 def points(found: Sequence[Floor]) -> list[tuple[int, float]]:

@@ -113,7 +113,8 @@ def _explained(step: Step, seen: Attribution) -> Finding:
     near = [share for share in seen.shares if share.spikes and share.share.value > 0]
     if near:
         best = min(near, key=lambda share: share.p)
-        text += f"; nearest is {best.cause.name}, in {best.spikes} of {len(tail.spikes)} spikes ({p(best)})"
+        text += f"; nearest is {best.cause.name}, in {best.spikes} of {len(tail.spikes)} spikes "
+        text += f"(p{write.NBSP}={write.NBSP}{best.p:.2g})"
     remedy = "A longer run would separate chance from cause." if near else None
     return _finding("W04", Severity.NOTE, text, evidence, step, remedy)
 
@@ -150,11 +151,6 @@ def _when(window: Spike) -> str:
 def written(share: Bounded) -> str:
     """A share in words, with its interval where it has one."""
     return write.percent_interval(share.value, share.low, share.high)
-
-
-def p(share: Share) -> str:
-    """How often chance does as well: "p = 0.03", against the level that a cause has to reach."""
-    return f"p{write.NBSP}={write.NBSP}{share.p:.2g}"
 
 
 def _finding(

@@ -29,9 +29,9 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved}
     if facts.is_saturated(step):
         text = (
-            f"{name} does not achieve {write.rate(offered)} on {_connections(step)}: it responded to "
-            f"{write.rate(achieved)}, {write.percent(facts.held_share(step))} of what was offered. That is saturation, "
-            "so its response times are the length of a queue and none is quoted"
+            f"{name} does not achieve {write.rate(offered)} on {write.connections(step.record.connections)}: it "
+            f"responded to {write.rate(achieved)}, {write.percent(facts.held_share(step))} of what was offered. That "
+            "is saturation, so its response times are the length of a queue and none is quoted"
         )
         remedy = f"Offer less: {write.given_share(STABLE_SHARE)} of what the closed-loop probe reached."
         return Finding.of("A02", Severity.ERROR, text, evidence, (step.name,), figure, remedy)
@@ -68,10 +68,6 @@ def answer(run: Run, engine: str, workload: str) -> Finding:
     return Finding.of("A01", Severity.GOOD, text, evidence, (step.name,), figure)
 
 
-def _connections(step: Step) -> str:
-    return write.connections(step.record.connections)
-
-
 def headline(answers: list[tuple[str, str, Finding]]) -> str:
     """The answers of all engines and workloads in a few sentences, an engine each."""
     lines = []
@@ -89,7 +85,8 @@ def capacity(run: Run, engine: str, workload: str) -> Finding | None:
     if step is None or not step.valid or not write.known(facts.achieved_rps(step)):
         return None
     achieved = facts.achieved_rps(step)
-    text = f"In closed loop {facts.title(step)} reaches {write.rate(achieved)} on {_connections(step)} here"
+    over = write.connections(step.record.connections)
+    text = f"In closed loop {facts.title(step)} reaches {write.rate(achieved)} on {over} here"
     if step.record.compiler_on_any_core:
         text += ", while the server's compiler might use the generator's cores too"
     return Finding.of(

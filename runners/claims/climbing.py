@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -18,6 +18,7 @@ from runners.analysis.knee import (
     Kind,
     Outcome,
     Point,
+    RateStep,
     curve,
     estimate,
     points,
@@ -81,6 +82,11 @@ class Ladder:
         return [point for step in self.steps for point in points(step, objective)]
 
     @property
+    def rated(self) -> list[RateStep]:
+        """The steps that tell something of the server."""
+        return [point.rate_step for point in self.points if point.counts]
+
+    @property
     def outcomes(self) -> tuple[list[float], list[float]]:
         """The rates that every step met which tells something, and those that one missed, each lowest first."""
         met, missed = (
@@ -94,32 +100,29 @@ class Ladder:
         """The knee that these rates show, or for rates at shares of it the one that was found before; else None."""
         if self.search is None or self.objective is None:
             return self.base.knee if self.base else None
-        sent = max((point.rps for point in self.points if point.counts), default=0.0)
+        sent = max((step.rps for step in self.rated), default=0.0)
         beyond = [point.rps for point in self.points if point.outcome == Outcome.GENERATOR and point.rps > sent]
-        rated = [point.rate_step for point in self.points if point.counts]
         limits = (self.search.low_rps, self.search.high_rps)
-        return estimate(rated, self.objective, self.search.precision, limits, min(beyond, default=math.inf))
+        return estimate(self.rated, self.objective, self.search.precision, limits, min(beyond, default=math.inf))
 
     @property
     def with_stalls(self) -> Answer | None:
         """The knee by all short steps, those in which the machine stood still too; None where none was left out."""
-        rated = [point.rate_step for point in self.points if point.counts]
         if self.search is None or self.objective is None or not self.left_out:
             return None
-        return estimate([dataclasses.replace(each, stalled=0.0) for each in rated], self.objective)
+        return estimate([dataclasses.replace(each, stalled=0.0) for each in self.rated], self.objective)
 
     @property
     def left_out(self) -> float:
         """The share of the steps that is left out because the machine stood still in them."""
-        return undisturbed([point.rate_step for point in self.points if point.counts])[1]
+        return undisturbed(self.rated)[1]
 
     @cached_property
     def curve(self) -> Curve | None:
         """The posterior of the knee; None without a search or without steps."""
-        rated = [point.rate_step for point in self.points if point.counts]
-        if self.search is None or self.objective is None or not rated:
+        if self.search is None or self.objective is None or not self.rated:
             return None
-        return curve(undisturbed(rated)[0] or rated, self.objective)
+        return curve(undisturbed(self.rated)[0] or self.rated, self.objective)
 
     @property
     def starts(self) -> int:
@@ -156,10 +159,15 @@ def _pooled(run: Run, ladder: Ladder) -> Curve | None:
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
     """The ladders of a run, in order."""
+    return ladders_of(run.find(kind=RATE_STEP))
+
+
+def ladders_of(steps: Iterable[Step]) -> tuple[Ladder, ...]:
+    """The ladders that these rate steps make, in order."""
     by_name: dict[str, list[Step]] = {}
-    for step in run.find(kind=RATE_STEP):
+    for step in steps:
         by_name.setdefault(step.record.ladder.name if step.record.ladder else step.subject, []).append(step)
-    return tuple(ladder_of(name, steps) for name, steps in by_name.items())
+    return tuple(ladder_of(name, own) for name, own in by_name.items())
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
@@ -174,10 +182,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 def _base(about: LadderBase | None) -> Base | None:
     if about is None:
         return None
-    knee = None
-    if about.knee is not None:
-        rps, low, high = about.knee
-        knee = Answer(Kind.FOUND, rps, low, high, True)
+    knee = Answer(Kind.FOUND, *about.knee, True) if about.knee is not None else None
     return Base(about.rps, about.what, knee)
 
 

@@ -54,7 +54,8 @@ def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequen
     """
     workloads, engines = _workloads(run, published), _engines(run)
     claimed = [claims for analyser in ANALYSERS if (claims := analyser(run)) is not None]
-    asked = bool(run.find(kind="load")) or not _tells_itself(run)
+    tells_itself = any(step.kind in (RATE_STEP, SOLO, SHARED) for step in run.steps)  # a ladder or a comparison
+    asked = bool(run.find(kind="load")) or not tells_itself
     answers = [
         (engine, work, answer.answer(run, engine, work))
         for engine in engines
@@ -102,11 +103,6 @@ def _checks(run: Run, claimed: list[Claims], asked: bool) -> tuple[Check, ...]:
 def _expected(run: Run, engine: str, workload: str) -> bool:
     """Whether a load of an engine was planned: a complete run has at least its probe, or any other step of it."""
     return run.manifest.get("status") != "complete" or bool(run.find(subject=engine, workload=workload))
-
-
-def _tells_itself(run: Run) -> bool:
-    """Whether this run is a ladder or a comparison: it is not asked for loads."""
-    return any(step.kind in (RATE_STEP, SOLO, SHARED) for step in run.steps)
 
 
 def _workloads(run: Run, published: Mapping[str, ConsoleReport]) -> list[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 from scipy.stats import false_discovery_control, norm, t
@@ -90,12 +90,7 @@ def where(step: Step) -> Iterator[Finding]:
         top = rows.head(TOP)
         if top.empty:
             continue
-        found = list(
-            zip(
-                top["category"].astype(str), top["share"].astype(float), top["low"].astype(float),
-                top["high"].astype(float), strict=True,
-            )
-        )  # fmt: skip
+        found = list(top[["category", "share", "low", "high"]].itertuples(index=False, name=None))
         parts = [f"{category} {write.percent_interval(share, low, high)}" for category, share, low, high in found]
         samples = int(rows["samples"].sum())
         what = EVENT_NAMES.get(event, event)
@@ -254,10 +249,7 @@ def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
             together[key] = name
     tested = [_tested(name, a.get(name, (0.0, 0.0)), b.get(name, (0.0, 0.0))) for name in together.values()]
     beyond = _discoveries([each.p for each in tested])
-    marked = [
-        Change(each.frame, each.before, each.after, each.change, each.p, flag)
-        for each, flag in zip(tested, beyond, strict=True)
-    ]
+    marked = [replace(each, beyond=flag) for each, flag in zip(tested, beyond, strict=True)]
     return sorted(marked, key=lambda each: (-abs(each.change.value), each.frame))
 
 

@@ -26,7 +26,7 @@ SEEN = (0.95, 1.05)  # of what the schedule expects: the whole of a stall
 
 def analyse(run: Run) -> Claims | None:
     """The conclusions of a run that holds rounds of generators or their stalls."""
-    found, stalls = instrument.of_run(run), instrument.stalls(run.find(kind="stall"))
+    found, stalls = instrument.floors(run.steps), instrument.stalls(run.find(kind="stall"))
     if not found and not stalls:
         return None
     resolved = list(_resolved(found))

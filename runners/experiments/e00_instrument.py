@@ -92,7 +92,7 @@ def adds(tool: str) -> Answering:
     """Does a generator add to the median of the simplest client, in interleaved rounds?"""
 
     def answer(evidence: Evidence) -> Answer | None:
-        found = instrument.of_run(evidence.run)
+        found = instrument.floors(evidence.run.steps)
         parts, lows, highs = [], [], []
         for connections, rate in instrument.points(found):
             point = instrument.at_point(found, connections, rate)
@@ -132,7 +132,7 @@ def costs(compare: Callable[[float, float], bool]) -> Answering:
     """Does our generator take less CPU time per request than a plain epoll loop?"""
 
     def answer(evidence: Evidence) -> Answer | None:
-        paced = [floor for floor in instrument.of_run(evidence.run) if not floor.closed and floor.good]
+        paced = [floor for floor in instrument.floors(evidence.run.steps) if not floor.closed and floor.good]
         if not paced:
             return None
         top = max(paced, key=lambda floor: floor.rate_rps)

@@ -7,7 +7,6 @@ github-action-benchmark's hold the geometric mean over fresh starts, with Studen
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -38,7 +37,6 @@ from runners.report import report, style
 from runners.report.comparison import drawn, interleaved_table
 from runners.report.markdown import ICONS, bold, escape, fenced
 from runners.report.markdown import table as as_table
-from runners.report.report import csv
 from runners.report.tables import Shown, Table
 
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
@@ -84,7 +82,7 @@ def picture(found: Comparison, judgements: Sequence[Judgement] = ()) -> str:
     rows = [*found.rows, *(row for row in found.control if row.quantity.name == found.primary)]
     known = [abs(math.log(end)) for row in rows for end in (row.low, row.high, row.ratio) if 0 < end < math.inf]
     reach = min(math.log1p(_MOST), max([0.02, *known, *(1.2 * abs(math.log1p(each)) for each in limits.values())]))
-    labels = [_label(row, found) for row in rows]
+    labels = [f"control: {row.quantity.label}" if row in found.control else row.quantity.label for row in rows]
     width = max(map(len, labels), default=0)
     lines = [
         f"{label:<{width}} {_drawn(row, reach, limits.get(row.quantity.name))} {row.change}".replace(
@@ -96,10 +94,6 @@ def picture(found: Comparison, judgements: Sequence[Judgement] = ()) -> str:
     scale = f"{ends[0]}{'0':^{_WIDTH - len(ends[0]) - len(ends[1])}}{ends[1]}"
     legend = "●: geometric mean of the starts; ├ ┤: 95 % interval; │: no change" + ("; ┊: limit" if limits else "")
     return "\n".join([*lines, f"{'':<{width}} {scale}", legend])
-
-
-def _label(row: Row, found: Comparison) -> str:
-    return f"control: {row.quantity.label}" if row in found.control else row.quantity.label
 
 
 def _drawn(row: Row, reach: float, limit: float | None) -> str:
@@ -203,7 +197,7 @@ def comparison_page(found: Sequence[Compared], a: Sequence[Run], b: Sequence[Run
     template = report.environment().get_template("between.html.j2")
     return template.render(
         parts=[
-            (one, each, Markup(drawing), _link(each), table(one))  # noqa: S704 - made by matplotlib, which escapes
+            (one, each, Markup(drawing), report.data_url(each), table(one))  # noqa: S704 - made by matplotlib, which escapes
             for one, each, drawing in zip(found, shown, drawings, strict=True)
         ],
         sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
@@ -211,10 +205,6 @@ def comparison_page(found: Sequence[Compared], a: Sequence[Run], b: Sequence[Run
         face=Markup(report.faces(report.letters(drawings))),  # noqa: S704 - made here, base64
         css=report.source("report.css"),
     )
-
-
-def _link(shown: Shown) -> str:
-    return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()
 
 
 SHOWN_LEVELS = (0.5, 0.9, 0.99, 0.999)
@@ -233,7 +223,10 @@ def as_html(audit: Audit) -> str:
     template = report.environment().get_template("audit.html.j2")
     return template.render(
         audit=audit,
-        files=[(path, [(output, found[id(output)]) for output in outputs]) for path, outputs in _by_file(audit)],
+        files=[
+            (path, [(output, found[id(output)]) for output in outputs])
+            for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path))
+        ],
         held=list(held_lines(audit)),
         row=_row,
         head=HEAD,
@@ -243,11 +236,6 @@ def as_html(audit: Audit) -> str:
         sentence=write.sentence,
         css=report.source("report.css"),
     )
-
-
-def _by_file(audit: Audit) -> Iterator[tuple[str, list[Output]]]:
-    for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path)):
-        yield path, list(outputs)
 
 
 def _row(output: Output) -> tuple[str, ...]:

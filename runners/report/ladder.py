@@ -368,10 +368,7 @@ def knee_picture(workload: str, found: Sequence[Knee]) -> style.Picture:
 
 def knees_of(steps: Sequence[Step]) -> style.Picture:
     """Draw the knees that the loads of a search over several servers show."""
-    by_name: dict[str, list[Step]] = {}
-    for step in steps:
-        by_name.setdefault(step.record.ladder.name if step.record.ladder else step.subject, []).append(step)
-    found = [(each, each.answer) for name, own in by_name.items() for each in [climbing.ladder_of(name, own)]]
+    found = [(each, each.answer) for each in climbing.ladders_of(steps)]
     known = [Knee(each, answer) for each, answer in found if answer is not None and answer.kind == Kind.FOUND]
     return knee_picture(steps[0].workload, known) if known else style.empty("no knee was found")
 

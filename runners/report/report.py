@@ -183,7 +183,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
             curves=live,
             diet=diet,
             left_out=_left_out(diet),
-            data_url=partial(_data_url, allowed=diet.data),
+            data_url=partial(data_url, allowed=diet.data),
             source=source,
         )
         if len(html.encode()) < limit_bytes - MARGIN_BYTES:
@@ -233,7 +233,7 @@ def source(name: str) -> Markup:
     return Markup(resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8"))  # noqa: S704
 
 
-def _data_url(shown: Shown, allowed: bool) -> str:
+def data_url(shown: Shown, allowed: bool = True) -> str:
     """The figure's data as a link that holds them, or to their file in the run folder when they are to be left out."""
     if not allowed:
         return f"figures/{shown.anchor}.csv"

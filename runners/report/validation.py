@@ -29,7 +29,7 @@ PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 
 def floor_section(run: Run, conclusion: Conclusion) -> Section | None:
     """What every generator reads of a server that does nothing."""
-    found = instrument.of_run(run)
+    found = instrument.floors(run.steps)
     if not instrument.points(found):
         return None
     rows = [
@@ -99,7 +99,7 @@ def _place(floor: Floor) -> tuple[int, float | None]:
 
 def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
     """What the generators themselves cost."""
-    found = [floor for floor in instrument.of_run(run) if floor.good]
+    found = [floor for floor in instrument.floors(run.steps) if floor.good]
     if not found:
         return None
     tools = list(dict.fromkeys(floor.tool for floor in found))

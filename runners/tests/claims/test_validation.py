@@ -21,7 +21,7 @@ def test_a_run_without_rounds_is_none_of_its_business(tmp_path: Path) -> None:
 
 
 def test_what_ours_adds_to_the_blocking_client_is_found(tmp_path: Path) -> None:
-    found = instrument.of_run(run_of(tmp_path))
+    found = instrument.floors(run_of(tmp_path).steps)
     point = instrument.at_point(found, 1, 5_000.0)
     reference = instrument.reference_of(point)
     assert reference is point["blocking"]
@@ -32,7 +32,7 @@ def test_what_ours_adds_to_the_blocking_client_is_found(tmp_path: Path) -> None:
 
 
 def test_an_interval_over_six_rounds_is_their_range_and_fewer_are_called_a_range(tmp_path: Path) -> None:
-    six, three = (instrument.of_run(run_of(tmp_path, ("truepace",), count))[0] for count in (6, 3))
+    six, three = (instrument.floors(run_of(tmp_path, ("truepace",), count).steps)[0] for count in (6, 3))
     for floor in (six, three):
         each = [one.value for step in floor.good if (one := facts.at(step, 0.5))]
         value = floor.at(0.5)
