@@ -182,7 +182,7 @@ def written(value: Bounded) -> str:
     """A latency in words: with its interval, or as a lower bound where requests without a response make it one."""
     if value.at_least:
         return f"at least {write.latency(value.value)}"
-    return write.latency_interval(value.value, value.low, value.high)
+    return value.as_latency
 
 
 def written_at_most(value: Bounded) -> str:

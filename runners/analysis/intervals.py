@@ -41,6 +41,7 @@ import pandas as pd
 from scipy.special import betainc
 from scipy.stats import binom, norm, t
 
+from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.samples import rank
 
@@ -67,6 +68,16 @@ class Bounded:
     def sign(self) -> int:
         """The side of zero on which a difference lies: 1 or -1; 0 where it holds zero or is not known to be on one."""
         return int(self.low > 0) - int(self.high < 0)
+
+    @property
+    def as_share(self) -> str:
+        """A share of 1 in words: 26.6 % (24.7-28.6)."""
+        return write.percent_interval(self.value, self.low, self.high)
+
+    @property
+    def as_latency(self) -> str:
+        """A duration in microseconds in words: 118 us (116-121)."""
+        return write.latency_interval(self.value, self.low, self.high)
 
     def apart_from(self, other: Bounded) -> bool | None:
         """Whether the two intervals do not overlap; None when what is known of them does not tell."""

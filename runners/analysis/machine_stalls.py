@@ -210,7 +210,7 @@ def _beside(step: Step, p99: Bounded, without: Undisturbed) -> Finding:
         text = f"Without the machine's stalls nothing is left of {facts.title(step)}: {out}"
     else:
         evidence["p99_without_stalls_us"] = left.value
-        rest = write.latency_interval(left.value, left.low, left.high)
+        rest = left.as_latency
         text = f"The p99 of {facts.title(step)} is {write.latency(p99.value)}, without the machine's stalls {rest}; "
         text += out
     return Finding.of("W06", Severity.NOTE, text, evidence, (step.name,), Anchor.causes(step.name), None)

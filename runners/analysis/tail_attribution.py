@@ -101,7 +101,7 @@ def _explained(step: Step, seen: Attribution) -> Finding:
     which = f"{write.several(tail.slow, 'response')} above {write.latency(tail.threshold_us)}"
     if worth:
         sure, unsure = (
-            [f"{share.cause.name} {written(share.share)}" for share in worth if (share.share.low > 0) == known]
+            [f"{share.cause.name} {share.share.as_share}" for share in worth if (share.share.low > 0) == known]
             for known in (True, False)
         )
         parts = [f"explained by {write.listed(sure)}"] * bool(sure)
@@ -146,11 +146,6 @@ def _longest_in(one: latency_spikes.Cause, window: Spike) -> float:
 
 def _when(window: Spike) -> str:
     return "in the first second" if window.begin_s < 1 else f"{write.seconds(round(window.begin_s, 1))} after the start"
-
-
-def written(share: Bounded) -> str:
-    """A share in words, with its interval where it has one."""
-    return write.percent_interval(share.value, share.low, share.high)
 
 
 def _finding(

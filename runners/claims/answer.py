@@ -114,7 +114,7 @@ def over_floor(step: Step, floor: Step | None) -> Finding | None:
     elif added.sign < 0:
         text = f"{facts.title(step)} is not slower in the median than the instrument's floor: {pair}"
     else:
-        amount = write.latency_interval(added.value, added.low, added.high)
+        amount = added.as_latency
         text = f"{facts.title(step)} adds {amount} to the instrument's median: {pair}"
     evidence: dict[str, write.Value] = {
         "p50_us": measured.value, "floor_p50_us": instrument.value, "added_us": added.value, "added_low_us": added.low,
@@ -166,7 +166,7 @@ def engines_apart(steps: list[Step], floor: Step | None = None) -> Iterator[Find
         less = difference(high, low)
         text = (
             f"At {write.rate(facts.offered_rps(first))} the p99 of {facts.title(fast)} is lower than that of "
-            f"{facts.title(slow)} by {write.latency_interval(less.value, less.low, less.high)}, in one run of each"
+            f"{facts.title(slow)} by {less.as_latency}, in one run of each"
         )
         evidence: dict[str, write.Value] = {
             f"p99_us {first.subject}": a.value,

@@ -175,9 +175,8 @@ def _single(pair: Pair) -> Iterator[tuple[Row, str]]:
         share, low, high = (max(-1.0, each / a.value) for each in (less.value, less.low, less.high))  # none is below 0
         yield (
             Row(quantity, *pair.names, 1 + share, 1 + low, 1 + high, Verdict.INCONCLUSIVE, a.value, b.value, 1),
-            f"{quantity.label}: {facts.written(b)} against {facts.written(a)}, a difference of "
-            f"{write.latency_interval(less.value, less.low, less.high)}, or {signed(share)}"
-            f"{f'; it is no difference of the two, for {why}' if why else ''}.",
+            f"{quantity.label}: {facts.written(b)} against {facts.written(a)}, a difference of {less.as_latency}, or "
+            f"{signed(share)}{f'; it is no difference of the two, for {why}' if why else ''}.",
         )
 
 

@@ -278,7 +278,7 @@ def lock_waits(found: Sequence[Waited]) -> Iterator[Finding]:
         return
     parts = []
     for one in with_it:
-        share = write.percent_interval(one.share.value, one.share.low, one.share.high) if one.share else write.UNKNOWN
+        share = one.share.as_share if one.share else write.UNKNOWN
         parts.append(
             f"in {one.name} threads wait {write.seconds(one.all_s)} for locks in each second, all together, {share} of "
             "it for the lock around the client between nodes"

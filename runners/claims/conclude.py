@@ -304,7 +304,7 @@ def _tail(step: Step) -> Iterator[Finding]:
         return
     name, figure = facts.title(step), Anchor.causes(step.name)
     for share in seen.named:
-        cause, part = share.cause.name, tail_attribution.written(share.share)
+        cause, part = share.cause.name, share.share.as_share
         if share.share.value < WORTH_A_STEP or cause not in REMEDIES:
             continue
         code = "N02" if cause == latency_spikes.GC else "N11"
@@ -338,7 +338,7 @@ def _store(step: Step) -> Finding | None:
     if store is None or store.value <= 0:
         return None
     text = (
-        f"A store that costs nothing would save {write.percent_interval(store.value, store.low, store.high)} of the "
+        f"A store that costs nothing would save {store.as_share} of the "
         f"CPU time of {facts.title(step)}; the rest is network, HTTP and the JVM"
     )
     evidence: dict[str, write.Value] = {"store": store.value, "poll": idle.value if idle else None}

@@ -108,23 +108,21 @@ def differences(steps: Sequence[Step]) -> Iterator[Finding]:
                 yield from _apart(first, second, event)
 
 
+def moved(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
+    """Categories whose shares in two profiles differ by more than their intervals, the largest difference first."""
+    categories = map(str, shares_of(first, event)["category"])
+    pairs = ((name, share(first, event, name), share(second, event, name)) for name in categories)
+    found = [(name, a, b) for name, a, b in pairs if a and b and a.apart_from(b)]
+    return sorted(found, key=lambda each: (-abs(each[1].value - each[2].value), each[0]))
+
+
 def _apart(first: Step, second: Step, event: str) -> Iterator[Finding]:
-    found = []
-    for category in shares_of(first, event)["category"]:
-        a, b = share(first, event, category), share(second, event, category)
-        if a and b and a.apart_from(b):
-            found.append((abs(a.value - b.value), str(category), a, b))
-    if not found:
-        return
-    found.sort(key=lambda item: (-item[0], item[1]))
-    parts = []
-    evidence: dict[str, write.Value] = {}
-    for _, category, a, b in found[:MOST_DIFFERENCES]:
-        parts.append(
-            f"{category} {write.percent_interval(a.value, a.low, a.high)} against "
-            f"{write.percent_interval(b.value, b.low, b.high)}"
-        )
+    parts, evidence = [], dict[str, write.Value]()
+    for category, a, b in moved(first, second, event)[:MOST_DIFFERENCES]:
+        parts.append(f"{category} {a.as_share} against {b.as_share}")
         evidence |= {f"{category} {first.subject}": a.value, f"{category} {second.subject}": b.value}
+    if not parts:
+        return
     text = (
         f"{facts.title(first)} and {facts.title(second)} differ in {EVENT_NAMES.get(event, event)} by more than their "
         f"intervals: {write.listed(parts)}{beside(first, second)}"
@@ -172,7 +170,7 @@ def cost(clean: Step | None, profiled: Step | None) -> Finding | None:
         return None
     text = f"The profiler's cost for {name}, at {write.rate(facts.achieved_rps(profiled))}: {write.listed(parts)}"
     if own := share(profiled, "cpu", "profiler"):
-        text += f"; its own frames are {write.percent_interval(own.value, own.low, own.high)} of the CPU samples"
+        text += f"; its own frames are {own.as_share} of the CPU samples"
         evidence["own_share"] = own.value
     return Finding.of("P03", Severity.NOTE, text, evidence, steps, figure)
 

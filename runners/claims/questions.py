@@ -239,7 +239,7 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
     def look(step: Step) -> Seen | None:
         if (part := profile.together(step, profile.STORE)) is None:
             return None
-        text = f"{write.percent_interval(part.value, part.low, part.high)} of {step.workload.upper()}"
+        text = f"{part.as_share} of {step.workload.upper()}"
         return part.low - MOST, part.high - MOST, text
 
     return _of_profiles(workloads, subject, look, "store and log take ")

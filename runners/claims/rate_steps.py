@@ -87,29 +87,22 @@ def _moved(run: Run, ladder: Ladder, event: str) -> Iterator[Finding]:
     if len(steps) < 2:
         return
     low, high = steps[0], steps[-1]
-    moved, most = [], 0.0
+    moved, most = profile.moved(low, high, event), 0.0
     for category in profile.shares_of(low, event)["category"]:
         a, b = profile.share(low, event, str(category)), profile.share(high, event, str(category))
-        if a and b and a.apart_from(b):
-            moved.append((abs(a.value - b.value), str(category), a, b))
         if a and b and category != profile.PROFILER:
             change = difference(b, a)
             most = max(most, change.high, -change.low)
-    moved.sort(key=lambda each: (-each[0], each[1]))
     rates = f"from {write.rate(facts.offered_rps(low))} to {write.rate(facts.offered_rps(high))}"
     what = profile.EVENT_NAMES.get(event, event)
-    parts = [
-        f"{category} from {write.percent_interval(a.value, a.low, a.high)} to "
-        f"{write.percent_interval(b.value, b.low, b.high)}"
-        for _, category, a, b in moved[:MOST_CATEGORIES]
-    ]
+    parts = [f"{category} from {a.as_share} to {b.as_share}" for category, a, b in moved[:MOST_CATEGORIES]]
     name = facts.title(first)
     text = f"{name}, {what}, {rates}: {write.listed(parts)}"
     if not parts:
         text = f"{name}, {what}: no category's share changes {rates} by more than its interval"
     evidence: dict[str, write.Value] = {"low_rps": facts.offered_rps(low), "high_rps": facts.offered_rps(high)}
     evidence["at most"] = most
-    evidence |= {f"{category} change": b.value - a.value for _, category, a, b in moved}
+    evidence |= {f"{category} change": b.value - a.value for category, a, b in moved}
     yield Finding.of("R01", Severity.NOTE, text, evidence, (low.name, high.name), anchor(first.workload, event))
 
 
@@ -291,8 +284,7 @@ def _no_knee(given: Sequence[tuple[str, Output]]) -> Iterator[Finding]:
             if met and not met_too and high > low:
                 text = (
                     f"The published rates of {kind} place the knee only between {write.rate(low)} and "
-                    f"{write.rate(high)}, "
-                    f"{write.percent(high / low - 1)} apart, each measured once"
+                    f"{write.rate(high)}, {write.percent(high / low - 1)} apart, each measured once"
                 )
                 remedy = "Search the knee: lab knee gives an interval."
                 yield Finding.of("M10", Severity.NOTE, text, {"low_rps": low, "high_rps": high}, (), None, remedy)

@@ -42,18 +42,14 @@ def name(tool: str) -> str:
     return NAMES.get(tool, tool)
 
 
-def amount(value: Bounded) -> str:
-    return write.latency_interval(value.value, value.low, value.high)
-
-
 def adds(value: Bounded, quantity: str) -> str:
     """What is added to a quantity, in words that say so when nothing is seen."""
     if value.low <= 0 <= value.high:
         between = f"{write.latency(value.low)} to {write.latency(value.high)}"
         return f"adds nothing to {quantity} that this run can resolve ({between})"
     if value.value < 0:
-        return f"reads {amount(Bounded(-value.value, -value.high, -value.low))} less than {quantity}"
-    return f"adds {amount(value)} to {quantity}"
+        return f"reads {Bounded(-value.value, -value.high, -value.low).as_latency} less than {quantity}"
+    return f"adds {value.as_latency} to {quantity}"
 
 
 def _point(floor: Floor) -> str:

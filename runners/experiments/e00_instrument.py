@@ -99,7 +99,7 @@ def adds(tool: str) -> Answering:
             floor, reference = point.get(tool), instrument.reference_of(point)
             added = instrument.added(floor, reference, MEDIAN) if floor is not None and reference is not None else None
             if added is not None:
-                parts.append(f"{write.latency_interval(added.value, added.low, added.high)} at {write.rate(rate)}")
+                parts.append(f"{added.as_latency} at {write.rate(rate)}")
                 lows.append(added.low)
                 highs.append(added.high)
         if not parts:

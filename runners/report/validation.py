@@ -120,9 +120,8 @@ def cpu_section(run: Run, conclusion: Conclusion) -> Section | None:
             )
         rows.append(tuple(cells))
     note = (
-        "Seconds of CPU time, user and system; the median over the rounds with its interval. "
-        "Ours and the simplest clients count the recorded window; of wrk2 and wrk it is the whole process over all of "
-        "its requests."
+        "Seconds of CPU time, user and system; the median over the rounds with its interval. Ours and the simplest "
+        "clients count the recorded window; of wrk2 and wrk it is the whole process over all of its requests."
     )
     table = Table("CPU seconds per million requests", tuple(head), tuple(rows), note)
     return Section(claims.CPU, "What a generator costs", "", conclusion.about(claims.CPU), (), (table,))
