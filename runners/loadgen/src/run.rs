@@ -45,7 +45,7 @@ const CLEAR_LINE: &str = "\r\x1b[K";
 /// # Errors
 /// Every reason for which there is no result.
 pub fn run(config: &Config) -> Result<u8> {
-    // A wrong script is told first: it needs no server.
+    // A wrong script is reported first: it needs no server.
     let tags = Tags::default();
     let load = |target: &TargetConfig| target.script.is_some().then(|| Script::load(target, &tags)).transpose();
     let mains = config.targets.iter().map(load).collect::<Result<Vec<_>>>()?;

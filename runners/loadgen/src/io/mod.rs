@@ -1,5 +1,5 @@
-//! Sockets. One trait in the shape "hand over bytes, get told what happened", so that the engine above knows no
-//! system call, and below it a back end may be told of readiness (epoll, kqueue) or of completion (io_uring).
+//! Sockets. One trait in the shape "hand over bytes, get back what happened", so that the engine above knows no
+//! system call, and below it a back end may report readiness (epoll, kqueue) or completion (io_uring).
 
 #[cfg(target_os = "linux")]
 mod epoll;

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 /// One read takes at most this much; larger answers take several.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Waits for sockets. Level-triggered: a socket that is still ready is told again.
+/// Waits for sockets. Level-triggered: a socket that is still ready is reported again.
 pub(super) trait Poller {
     /// Starts to watch a socket for readability, or for both.
     fn add(&mut self, socket: &OwnedFd, token: u64, writable_too: bool) -> io::Result<()>;

@@ -27,7 +27,7 @@ pub struct Tls {
 
 struct Session {
     tls: ClientConnection,
-    /// The handshake is over and was told.
+    /// The handshake is over and was reported.
     stands: bool,
     /// The server has said that nothing more will come.
     ended: bool,

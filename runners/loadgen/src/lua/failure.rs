@@ -1,4 +1,4 @@
-//! Lua's errors, told with script, line and message.
+//! Lua's errors, with script, line and message.
 
 use crate::error::{Error, ScriptError};
 use std::path::Path;
@@ -45,25 +45,25 @@ fn place<'a>(script: &Path, text: &'a str) -> Option<(u32, &'a str)> {
 mod tests {
     use super::*;
 
-    fn told(message: &str) -> String {
+    fn reported(message: &str) -> String {
         script_error(Path::new("/some/where/put.lua"), &mlua::Error::RuntimeError(message.into())).to_string()
     }
 
     #[test]
-    fn place_and_message_are_told_apart() {
+    fn place_and_message_are_distinguished() {
         assert_eq!(
-            told("/some/where/put.lua:7: boom\nstack traceback:\n\tx"),
+            reported("/some/where/put.lua:7: boom\nstack traceback:\n\tx"),
             "script /some/where/put.lua, line 7: boom"
         );
         assert_eq!(
-            told("...re/put.lua:12: attempt to call nil"),
+            reported("...re/put.lua:12: attempt to call nil"),
             "script /some/where/put.lua, line 12: attempt to call nil"
         );
         assert_eq!(
-            told("a/put.lua:8: in function 'done' runtime error: gone"),
+            reported("a/put.lua:8: in function 'done' runtime error: gone"),
             "script /some/where/put.lua, line 8: gone"
         );
-        assert_eq!(told("put.lua:8: in function <put.lua:3> gone"), "script /some/where/put.lua, line 8: gone");
-        assert_eq!(told("no place"), "script /some/where/put.lua: no place");
+        assert_eq!(reported("put.lua:8: in function <put.lua:3> gone"), "script /some/where/put.lua, line 8: gone");
+        assert_eq!(reported("no place"), "script /some/where/put.lua: no place");
     }
 }

@@ -1,4 +1,4 @@
-//! `done(summary, latency, requests)`: the end of a run, told to a script in wrk2's units.
+//! `done(summary, latency, requests)`: the end of a run, handed to a script in wrk2's units.
 
 use super::Script;
 use crate::error::Result;

@@ -2,7 +2,7 @@
 
 use super::{Histogram, Slices};
 
-/// Longest time that is told apart, in nanoseconds: one hour, as in wrk2. Longer ones count as this.
+/// Longest time that is resolved, in nanoseconds: one hour, as in wrk2. Longer ones count as this.
 pub const MAX_NS: u64 = 3_600_000_000_000;
 /// Significant digits of every recorded time.
 pub const DIGITS: u8 = 3;

@@ -12,7 +12,7 @@ pub const SLICES: usize = 10;
 const SLICE_NS: u64 = NS_PER_S / SLICES as u64;
 /// Bins in an octave, as a power of two.
 const BITS: u32 = 4;
-/// Bins in all: the longest time that is told apart falls into the last.
+/// Bins in all: the longest time that is resolved falls into the last.
 const BINS: usize = bin_of(MAX_NS) + 1;
 
 /// The bin of a time in nanoseconds.

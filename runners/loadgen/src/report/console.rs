@@ -336,11 +336,11 @@ pub(super) fn short(times: &Distribution) -> String {
     if times.histogram().is_empty() {
         return "of nothing, no request was answered".into();
     }
-    let told = [("p50", 50.0), ("p99", 99.0), ("max", 100.0)].map(|(name, percent)| {
+    let reported = [("p50", 50.0), ("p99", 99.0), ("max", 100.0)].map(|(name, percent)| {
         let found = times.percentile(percent);
         format!("{name} {}{}", if found.at_least { ">= " } else { "" }, format_us(found.value_us))
     });
-    told.join(", ")
+    reported.join(", ")
 }
 
 #[cfg(test)]

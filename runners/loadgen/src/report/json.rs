@@ -25,7 +25,7 @@ pub const PERCENTILES: [(&str, f64); 7] = [
     ("p99_999", 99.999),
 ];
 
-/// Opens the file before the run, so that a wrong path is told before and not after it.
+/// Opens the file before the run, so that a wrong path is reported before and not after it.
 ///
 /// # Errors
 /// [`Error::CouldNotRun`] with the path.

@@ -1,4 +1,4 @@
-//! What is told of a run: to people on the console, to programs as JSON and as an HdrHistogram log.
+//! What is reported of a run: to people on the console, to programs as JSON and as an HdrHistogram log.
 
 pub mod console;
 pub mod hgrm;

@@ -48,7 +48,7 @@ impl Worker {
 
     /// When the wait for the window's last responses ends. Whoever stops a run does not want to wait.
     pub(super) fn drain_end_ns(&self) -> u64 {
-        let most_ns = if self.told_to_stop() { STOPPED_DRAIN_NS } else { u64::MAX };
+        let most_ns = if self.must_stop() { STOPPED_DRAIN_NS } else { u64::MAX };
         self.window.end_ns.saturating_add(self.plan.drain_ns.min(most_ns))
     }
 

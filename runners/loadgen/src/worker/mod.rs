@@ -185,7 +185,7 @@ impl Worker {
             }
             let all_stand =
                 next == self.connections.len() && self.connections.iter().all(|one| one.state == State::Idle);
-            if all_stand || now >= give_up_ns || self.told_to_stop() {
+            if all_stand || now >= give_up_ns || self.must_stop() {
                 return Ok(());
             }
             self.run_timers(now);
@@ -277,7 +277,7 @@ impl Worker {
         self.timers.push(Reverse((due_ns, index as u32, connection.timer)));
     }
 
-    fn told_to_stop(&self) -> bool {
+    fn must_stop(&self) -> bool {
         self.shared.interrupt.came()
             || self.shared.abort.load(Ordering::Relaxed)
             || self.lanes.iter().any(|lane| lane.control.stopped())

@@ -28,7 +28,7 @@ pub enum Delivery {
 
 /// A worker's lines to the main thread.
 pub struct Lines {
-    /// Told once when all connections stand (or the time for that is over), and dropped then.
+    /// Called once when all connections stand (or the time for that is over), and dropped then.
     pub ready: Option<Sender<()>>,
     /// The common start, as a moment of the monotonic clock.
     pub start: Receiver<u64>,
@@ -49,7 +49,7 @@ pub struct Shared {
     pub chunks: Chunks,
 }
 
-/// What a worker is told to do.
+/// What a worker has to do.
 pub struct Plan {
     /// Its part of each target's load.
     pub lanes: Vec<LanePlan>,

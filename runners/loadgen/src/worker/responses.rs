@@ -349,7 +349,7 @@ impl Worker {
         self.pace(now);
         let given_up = self.plan.bounded
             && now.saturating_sub(self.last_response_ns) > GIVE_UP_AFTER_TIMEOUTS * self.plan.timeout_ns;
-        if self.running && (given_up || self.told_to_stop()) {
+        if self.running && (given_up || self.must_stop()) {
             self.window.end_ns = self.window.end_ns.min(now);
         }
         for index in 0..self.connections.len() {

@@ -285,12 +285,12 @@ fn responses_without_a_stamp_are_counted() {
     let unstamped = run.count("/generator/unstamped");
     assert_eq!(unstamped, run.count("/requests/completed"));
     assert!(unstamped >= 15, "{}", run.json["requests"]);
-    let told = format!("{unstamped} of {unstamped} responses had no stamp of the kernel");
-    assert!(run.stderr.contains(&told), "{}", run.stderr);
+    let reported = format!("{unstamped} of {unstamped} responses had no stamp of the kernel");
+    assert!(run.stderr.contains(&reported), "{}", run.stderr);
     for file in [hlog, hgrm.clone(), hgrm.with_file_name("hgrm.service"), slices] {
         let text = std::fs::read_to_string(&file).expect("a report");
         let last = text.lines().last().expect("a line");
-        assert!(last.starts_with('#') && last.contains(&told), "{}: {last}", file.display());
+        assert!(last.starts_with('#') && last.contains(&reported), "{}: {last}", file.display());
     }
     let rows = requests_log::read(&log).1;
     assert_eq!(rows.iter().filter(|row| row.unstamped).count() as u64, unstamped);

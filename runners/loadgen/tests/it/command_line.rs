@@ -42,7 +42,7 @@ fn a_run_that_cannot_be_is_code_2() {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     if !Path::new("/dev/full").exists() {
         eprintln!("skipped: no /dev/full here");
         return;

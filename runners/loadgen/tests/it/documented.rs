@@ -52,7 +52,7 @@ fn every_field_of_the_first_table_is_in_the_report_in_its_order() {
     let report = report();
     let table = DOCUMENT.split("## ").next().unwrap();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
-    let told: Vec<&str> = rows.flat_map(|row| row.trim_end_matches('`').split("`, `")).collect();
-    assert_eq!(told, report.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>());
+    let reported: Vec<&str> = rows.flat_map(|row| row.trim_end_matches('`').split("`, `")).collect();
+    assert_eq!(reported, report.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>());
     assert!(DOCUMENT.contains(&format!("schema `{}`", report["schema"].as_str().unwrap())));
 }

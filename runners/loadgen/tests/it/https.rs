@@ -118,7 +118,7 @@ fn a_server_without_tls_is_a_connect_error_and_no_hang() {
         let run = run(&format!("-t1 -c1 {mode} --timeout 300ms https://{}/", server.address));
         assert_eq!(run.code, Some(2), "{mode}: {}", run.stderr);
         assert!(run.stderr.contains("no connection to https://") && run.stderr.contains("nothing was measured"));
-        // What was due and not sent is told all the same.
+        // What was due and not sent is reported all the same.
         run.assert_nothing_vanished();
         assert_eq!(run.count("/requests/completed"), 0, "{mode}");
         assert!(run.count("/errors/connect") >= 1, "{mode}: {}", run.json["errors"]);

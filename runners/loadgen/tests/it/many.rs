@@ -120,7 +120,7 @@ fn memory_is_small_and_flat_with_a_thousand_connections() {
 }
 
 #[test]
-fn too_few_open_files_are_told_before_anything_is_opened() {
+fn too_few_open_files_are_reported_before_anything_is_opened() {
     let shell = format!("ulimit -n 200 && exec {} -c500 http://127.0.0.1:9/", env!("CARGO_BIN_EXE_truepace"));
     let output = Command::new("sh").args(["-c", &shell]).output().expect("a shell");
     let stderr = String::from_utf8_lossy(&output.stderr);

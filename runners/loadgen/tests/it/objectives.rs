@@ -85,7 +85,7 @@ fn each_status_class_has_its_own_figures_where_there_are_several() {
 }
 
 #[test]
-fn answers_of_one_class_are_told_once() {
+fn answers_of_one_class_are_reported_once() {
     let server = Server::ok();
     let scratch = Scratch::new();
     let hgrm = scratch.0.join("out.hgrm");

@@ -34,7 +34,7 @@ fn both_kinds_keep_their_rate() {
 }
 
 #[test]
-fn wrong_flags_and_absent_servers_are_told() {
+fn wrong_flags_and_absent_servers_are_reported() {
     assert_eq!(reference("--kind blocking -c 2 -R 10 http://127.0.0.1:9/").0, Some(1));
     assert_eq!(reference("--kind blocking -R 10 http://127.0.0.1:9/").0, Some(2));
     assert_eq!(reference("--kind neither -R 10 http://127.0.0.1:9/").0, Some(1));

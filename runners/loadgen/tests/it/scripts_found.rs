@@ -49,7 +49,7 @@ fn response_and_delay_may_be_exchanged_while_they_run() {
 }
 
 #[test]
-fn a_delay_that_an_open_loop_does_not_ask_for_is_told() {
+fn a_delay_that_an_open_loop_does_not_ask_for_is_reported() {
     let server = Server::ok();
     let text = "function delay() return 500 end\n";
     let open = with_script(text, "-t1 -c1 -R100 -d300ms URL", &server);

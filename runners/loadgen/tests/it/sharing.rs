@@ -97,10 +97,10 @@ fn a_sleep_in_one_target_leaves_the_lag_of_the_other_as_it_was() {
         };
         let ((lag_alike, _), _) = beside(Server::ok());
         let ((lag_us, response_us), slept_us) = beside(slow(50));
-        let told =
+        let measured =
             format!("lag {lag_us} beside a sleep, {lag_alike} without; response {response_us}, slept {slept_us}");
         // A send that waited for the other target would be late by its 50 ms.
-        held(lag_us < lag_alike + 2_000.0 && response_us < 20_000.0 && slept_us > 50_000.0, told)
+        held(lag_us < lag_alike + 2_000.0 && response_us < 20_000.0 && slept_us > 50_000.0, measured)
     });
 }
 
@@ -182,7 +182,7 @@ fn what_comes_when_another_target_is_loaded_is_no_part_of_what_a_target_achieved
 }
 
 #[test]
-fn weights_share_the_schedule_and_operations_are_told_apart() {
+fn weights_share_the_schedule_and_operations_are_distinguished() {
     let servers = [Server::ok(), Server::ok(), Server::ok()];
     let scratch = Scratch::new();
     let script = scratch.file(

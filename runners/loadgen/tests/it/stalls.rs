@@ -31,9 +31,9 @@ fn a_freeze_in_the_middle_is_in_the_distribution() {
         // send, only the one that was under way saw it.
         let waited = above(&run, "response", 250_000.0);
         let saw = above(&run, "service", 250_000.0);
-        let told = (498.0..530.0).contains(&longest_ms) && (235..=300).contains(&waited) && saw == 1;
+        let expected = (498.0..530.0).contains(&longest_ms) && (235..=300).contains(&waited) && saw == 1;
         let answered = run.count("/requests/completed");
-        if told && answered == 2000 {
+        if expected && answered == 2000 {
             return Ok(());
         }
         Err(format!(

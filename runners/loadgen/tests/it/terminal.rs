@@ -41,7 +41,7 @@ fn shown(arguments: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn each_second_is_told_and_the_line_is_wiped_before_the_report() {
+fn each_second_is_reported_and_the_line_is_wiped_before_the_report() {
     let server = Server::ok();
     let (live, report) = shown(&["-t1", "-c1", "-R200", "-d2s", &server.url("/")]);
     let lines: Vec<&str> = live.split("\r\x1b[K").collect();

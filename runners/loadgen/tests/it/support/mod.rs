@@ -291,8 +291,8 @@ pub fn agrees(measure: impl Fn() -> Result<(), String>) {
 }
 
 /// What only a machine with time to spare shows, for [`agrees`].
-pub fn held(truth: bool, told: impl std::fmt::Display) -> Result<(), String> {
-    if truth { Ok(()) } else { Err(told.to_string()) }
+pub fn held(truth: bool, measured: impl std::fmt::Display) -> Result<(), String> {
+    if truth { Ok(()) } else { Err(measured.to_string()) }
 }
 
 /// A script of the repository.

@@ -44,7 +44,7 @@ public final class BareServer implements Callable<Integer> {
     private BareServer() {
     }
 
-    /** Runs until the process is told to stop. */
+    /** Runs until the process is stopped. */
     public static void main(String[] args) {
         int exitCode = new CommandLine(new BareServer()).setOverwrittenOptionsAllowed(true).execute(args);
         if (exitCode != 0) {

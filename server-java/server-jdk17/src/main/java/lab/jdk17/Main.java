@@ -27,7 +27,7 @@ public final class Main implements Callable<Integer> {
     private Main() {
     }
 
-    /** Runs until the process is told to stop. */
+    /** Runs until the process is stopped. */
     public static void main(String[] args) {
         int exitCode = new CommandLine(new Main()).execute(args);
         if (exitCode != 0) {

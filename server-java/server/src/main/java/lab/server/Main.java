@@ -68,7 +68,7 @@ public final class Main implements Callable<Integer> {
     private Main() {
     }
 
-    /** Runs until the process is told to stop; with {@code lsm} as the first argument, the tool for closed stores. */
+    /** Runs until the process is stopped; with {@code lsm} as the first argument, the tool for closed stores. */
     public static void main(String[] args) {
         if (args.length > 0 && args[0].equals("lsm")) {
             Lsm.main(Arrays.copyOfRange(args, 1, args.length));

@@ -1,6 +1,6 @@
 package lab.server;
 
-/** The server cannot listen where it was told to. */
+/** The server cannot listen at the address that was given. */
 final class PortTakenException extends RuntimeException {
 
     PortTakenException(String host, int port, Exception cause) {

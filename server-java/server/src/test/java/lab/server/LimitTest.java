@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 
-/** What a client may not ask of one-nio, and how it is told. */
+/** What a client may not ask of one-nio, and what the response says. */
 class LimitTest {
 
     @TempDir

@@ -65,7 +65,7 @@ public final class BodyMemory {
     }
 
     /**
-     * Reserves room, or queues the waiter, which is told later.
+     * Reserves room, or queues the waiter, which is notified later.
      *
      * @return whether room was reserved
      */
@@ -86,7 +86,7 @@ public final class BodyMemory {
 
     /**
      * Tells a waiter again, a little later, that its room is reserved. For one whose room the heap did not have: nobody is
-     * told when a collection makes some, so there is nothing to wait for but time.
+     * notified when a collection makes some, so there is nothing to wait for but time.
      */
     public static void retryLater(Waiter waiter) {
         Thread.ofVirtual().name("body-retry").start(() -> {

@@ -313,7 +313,7 @@ abstract class ReceivingSession extends PacedSession implements BodyMemory.Waite
         }
         if (waitsForMemory) {
             waitsForMemory = false;
-            // If it is no longer in the queue, the room reserved for it is given back when it is told.
+            // If it is no longer in the queue, the room reserved for it is given back when it is notified.
             wantedIn.cancel(this);
         }
         body = null;

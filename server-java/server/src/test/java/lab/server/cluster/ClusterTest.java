@@ -89,7 +89,7 @@ class ClusterTest {
 
     @ParameterizedTest
     @MethodSource("combinations")
-    void whatOneNodeIsToldEveryNodeKnows(ClientKind client, String front, String execution) throws Exception {
+    void whatOneNodeStoresEveryNodeKnows(ClientKind client, String front, String execution) throws Exception {
         start("memory", "--client", client.toString(), "--front", front, "--execution", execution);
         for (String parameters : List.of("", "&from=1", "&from=1&ack=1", "&from=2&ack=2", "&from=3&ack=3",
                 "&ack=2&from=3")) {

@@ -148,10 +148,10 @@ class VirtualThreadsTest {
     }
 
     @Test
-    void whoWaitsTooLongIsToldSoAlthoughEveryCarrierIsHeldUpAndLeavesRoomForOthers() {
+    void whoWaitsTooLongIsRefusedAlthoughEveryCarrierIsHeldUpAndLeavesRoomForOthers() {
         AtomicBoolean letGo = new AtomicBoolean();
         CountDownLatch held = new CountDownLatch(1);
-        CountDownLatch told = new CountDownLatch(2);
+        CountDownLatch refused = new CountDownLatch(2);
         CountDownLatch served = new CountDownLatch(1);
         Runnable never = () -> {
             throw new AssertionError("It was too late.");
@@ -170,9 +170,9 @@ class VirtualThreadsTest {
                     }
                 });
                 await(held);
-                assertTrue(execution.execute(new Timed(never, told::countDown)));
-                assertTrue(execution.execute(new Timed(never, told::countDown)));
-                await(told);
+                assertTrue(execution.execute(new Timed(never, refused::countDown)));
+                assertTrue(execution.execute(new Timed(never, refused::countDown)));
+                await(refused);
                 assertEquals(2, execution.expired());
             } finally {
                 letGo.set(true);

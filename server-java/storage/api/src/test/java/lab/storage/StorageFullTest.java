@@ -8,7 +8,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.FileSystemException;
 import org.junit.jupiter.api.Test;
 
-/** A full disk is told from a broken one by what the kernel said, however deep it lies. */
+/** A full disk is distinguished from a broken one by what the kernel said, however deep it lies. */
 class StorageFullTest {
 
     @Test

@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * Finds ports for servers that must be told theirs. They are below those that systems give to connections, of which other
+ * Finds ports for servers that must be given theirs. They are below those that systems give to connections, of which other
  * tests open thousands meanwhile, so that nobody takes one before the server does.
  */
 public final class FreePort {

@@ -264,9 +264,9 @@ public final class KeyFiles implements AutoCloseable {
     }
 
     private static StorageException failed(String what, Path file, IOException e) {
-        String told = "Cannot " + what + " " + file;
-        return StorageFullException.isNamedBy(e) ? StorageFullException.of(told, e)
-                : new StorageException(told + ": " + e + ". Check the disk and the rights of this user.", e);
+        String message = "Cannot " + what + " " + file;
+        return StorageFullException.isNamedBy(e) ? StorageFullException.of(message, e)
+                : new StorageException(message + ": " + e + ". Check the disk and the rights of this user.", e);
     }
 
     /** Number of keys. */

@@ -80,9 +80,9 @@ public final class LevelDbStorage implements Storage {
     }
 
     private StorageException failed(String what, Throwable e) {
-        String told = "LevelDB in " + folder + " cannot " + what;
-        return isFull(e) ? StorageFullException.of(told, e, FULL_REMEDY)
-                : new StorageException(told + ": " + e.getMessage() + ". See the file LOG in that folder.", e);
+        String message = "LevelDB in " + folder + " cannot " + what;
+        return isFull(e) ? StorageFullException.of(message, e, FULL_REMEDY)
+                : new StorageException(message + ": " + e.getMessage() + ". See the file LOG in that folder.", e);
     }
 
     /**

@@ -67,8 +67,8 @@ final class Flusher implements AutoCloseable {
     /** Without this thread writers would wait forever, so nothing may end it, not even a lack of memory to say why. */
     private void failed(Memtable frozen, Throwable cause) {
         try {
-            StorageException told = Failure.of("The store cannot write its memtable to disk", cause);
-            tree.failed(told);
+            StorageException reported = Failure.of("The store cannot write its memtable to disk", cause);
+            tree.failed(reported);
             LOG.error("A memtable of {} bytes cannot be written to a table; trying again in {} ms",
                     frozen.sizeBytes(), RETRY_MS, cause);
         } catch (OutOfMemoryError e) {

@@ -47,7 +47,7 @@ final class SnapshotCursor implements Cursor, OpenSnapshots.Kept {
      * @param to       key after the last one, or null
      * @param reverse  whether the largest key comes first
      * @param sequence the last write that is seen
-     * @param onClose  told once when the cursor is closed
+     * @param onClose  called once when the cursor is closed
      */
     SnapshotCursor(View view, byte[] from, byte[] to, boolean reverse, long sequence, Consumer<SnapshotCursor> onClose) {
         this.onClose = onClose;

@@ -143,8 +143,8 @@ final class Spares implements Housekeeper.Work {
     }
 
     /** Writers that wait learn of it, and it is tried again a little later. */
-    private long failed(StorageException told) {
-        failure = told;
+    private long failed(StorageException reported) {
+        failure = reported;
         tree.changed();
         return RETRY_NS;
     }

@@ -191,9 +191,9 @@ final class Tree implements Compactor.Target {
      * @param timeoutMs 0 for no limit
      */
     private void awaitChange(long timeoutMs) {
-        StorageException told = failure != null ? failure : spares.failure();
-        if (told != null) {
-            throw Failure.again(told, counters);
+        StorageException reported = failure != null ? failure : spares.failure();
+        if (reported != null) {
+            throw Failure.again(reported, counters);
         }
         try {
             wait(timeoutMs);

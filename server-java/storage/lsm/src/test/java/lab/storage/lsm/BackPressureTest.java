@@ -126,13 +126,13 @@ class BackPressureTest {
                 .compaction(LsmOptions.Compaction.OFF).build())) {
             storage.put(utf8("before"), utf8("1"));
             Files.move(data, elsewhere);
-            StorageException told = Assertions.assertTimeoutPreemptively(Duration.ofSeconds(120),
+            StorageException reported = Assertions.assertTimeoutPreemptively(Duration.ofSeconds(120),
                     () -> assertThrows(StorageException.class, () -> {
                         for (int i = 0; i < 1_000; i++) {
                             storage.put(utf8("key" + i), MemorySegment.ofArray(new byte[1_000]));
                         }
                     }));
-            assertTrue(told.getMessage().startsWith("The store cannot"), told.getMessage());
+            assertTrue(reported.getMessage().startsWith("The store cannot"), reported.getMessage());
             assertNotNull(storage.get(utf8("key0")), "reads go on");
             Files.move(elsewhere, data);
             Assertions.assertTimeoutPreemptively(Duration.ofSeconds(120), () -> putUntilTaken(storage));

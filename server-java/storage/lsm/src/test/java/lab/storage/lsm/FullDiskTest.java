@@ -152,8 +152,8 @@ class FullDiskTest {
             storage.put(key(0), value(0));
             disk.fill(".log", Long.MAX_VALUE);
             disk.failToForce(true);
-            StorageException told = assertThrows(StorageException.class, () -> storage.put(key(1), value(1)));
-            assertTrue(told.getMessage().contains("may be lost"), told.getMessage());
+            StorageException reported = assertThrows(StorageException.class, () -> storage.put(key(1), value(1)));
+            assertTrue(reported.getMessage().contains("may be lost"), reported.getMessage());
             readAll(storage, 1);
             disk.failToForce(false);
             assertTimeoutPreemptively(TIMEOUT, () -> {

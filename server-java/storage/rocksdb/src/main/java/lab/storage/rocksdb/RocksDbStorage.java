@@ -158,9 +158,9 @@ public final class RocksDbStorage implements Storage {
     private StorageException failed(String what, RocksDBException e) {
         boolean full = e.getStatus() != null && e.getStatus().getSubCode() == Status.SubCode.NoSpace
                 || String.valueOf(e.getMessage()).contains(NO_SPACE);
-        String told = "RocksDB in " + folder + " cannot " + what;
-        return full ? StorageFullException.of(told, e, FULL_REMEDY)
-                : new StorageException(told + ": " + e.getMessage() + ". See the file LOG in that folder.", e);
+        String message = "RocksDB in " + folder + " cannot " + what;
+        return full ? StorageFullException.of(message, e, FULL_REMEDY)
+                : new StorageException(message + ": " + e.getMessage() + ". See the file LOG in that folder.", e);
     }
 
     @Override

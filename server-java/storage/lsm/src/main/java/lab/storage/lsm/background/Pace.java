@@ -29,7 +29,7 @@ public final class Pace {
      * @param bytesPerSecond no more than this; 0 for no limit
      * @param restsPerWork   rests so many times as long as it worked
      * @param hurry          whether somebody waits for the work, so that it must not rest
-     * @param progress       told the bytes written so far, after each piece
+     * @param progress       given the bytes written so far, after each piece
      */
     public Pace(long bytesPerSecond, int restsPerWork, BooleanSupplier hurry, LongConsumer progress) {
         this.bytesPerSecond = bytesPerSecond;

@@ -49,7 +49,7 @@ public final class Memtable {
      * @param memory         {@link #capacity} bytes, of which the first ones are made zero here
      * @param thresholdBytes it is full when its entries take this much; an empty one takes any entry
      * @param firstLog       number of the oldest log that holds what will be in it
-     * @param disposer       told when nobody uses it any more
+     * @param disposer       called when nobody uses it any more
      */
     public Memtable(NativeMemory memory, long thresholdBytes, long firstLog, Consumer<Memtable> disposer) {
         this.memory = memory;

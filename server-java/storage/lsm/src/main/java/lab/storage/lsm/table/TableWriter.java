@@ -55,7 +55,7 @@ public final class TableWriter implements AutoCloseable {
 
     /**
      * @param bloomBitsPerKey 0 for no filter
-     * @param estimate        told each key, to know how many of them older tables have too
+     * @param estimate        given each key, to know how many of them older tables have too
      * @param account         where the memory of its buffers is counted
      */
     public TableWriter(Disk disk, Path file, int bloomBitsPerKey, Compression compression, LiveEstimate estimate,

@@ -32,7 +32,7 @@ class TableOutputTest {
     @TempDir
     private Path folder;
 
-    /** Remembers where it was told to write and how much. */
+    /** Remembers where it had to write and how much. */
     private static final class Recording extends Disk {
 
         private final List<long[]> writes = new ArrayList<>();
