@@ -18,9 +18,8 @@ import msgspec
 
 from runners.analysis.machine_stalls import stalls_of, windows
 from runners.design.campaign import Job
-from runners.design.experiment import REPORT_S, plan_of
+from runners.design.experiment import REPORT_S, Value, plan_of
 from runners.design.load import AROUND_A_LOAD_S, SENTINEL, SENTINEL_S, SENTINEL_WARMUP_S
-from runners.design.parameter import Value
 from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Outcome, outcome_of

@@ -20,10 +20,9 @@ from runners.analysis.steady_state import judge as judge_sentinel
 from runners.claims import rate_steps
 from runners.claims.climbing import ladder_of
 from runners.design.block import Block, FixedRate, Interleaved
-from runners.design.experiment import REPORT_S, SHARES, Experiment, plan_of
+from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed, plan_of
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
-from runners.design.parameter import Value, listed
 from runners.design.session import FLOOR, LOAD, LOOP, OUTAGE, PROBE, PROFILED_RATE_STEP, RATE_STEP, ROUND, STALL, Trial
 from runners.design.setting import Setting
 from runners.design.target import TargetFile, foreign, read_target

@@ -19,7 +19,7 @@ from runners.claims.climbing import Ladder, ladders
 from runners.claims.conclusion import Check
 from runners.claims.settings import Knee, knees
 from runners.design.session import ALONE, PROFILED_RATE_STEP, RATE_STEP, ROUND, SHARED, SOLO
-from runners.design.storage_engines import CEILING
+from runners.design.setting import CEILING
 from runners.readers import write
 from runners.readers.outputs import find_outputs
 from runners.readers.run import Run, Step

@@ -21,7 +21,7 @@ from runners.claims.climbing import Ladder, ladders, ranked, rate_interval, sear
 from runners.claims.conclusion import Claims
 from runners.design.block import FEWEST_STARTS
 from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
-from runners.design.storage_engines import CEILING, REFERENCE
+from runners.design.setting import CEILING, REFERENCE_STORE
 from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.readers.severity import Severity
@@ -117,7 +117,7 @@ def stores(run: Run) -> list[Store]:
 
 def reference(found: Sequence[Store]) -> Store:
     """What the others are held against: the published one, or where it was not measured the first."""
-    return next((store for store in found if store.subject == REFERENCE), found[0])
+    return next((store for store in found if store.subject == REFERENCE_STORE), found[0])
 
 
 def gain(store: Store, against: Store, workload: str) -> Bounded | None:

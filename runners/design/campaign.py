@@ -16,8 +16,7 @@ from typing import Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta
 
-from runners.design.experiment import EXPERIMENTS, KNEE, LOAD, plan_of
-from runners.design.parameter import Value
+from runners.design.experiment import EXPERIMENTS, KNEE, LOAD, Value, plan_of
 from runners.design.target import AS_TARGET, NAME, read_target
 from runners.design.yaml_file import Fault, Struct, YamlForm
 from runners.errors import PlanError

@@ -104,3 +104,18 @@ class Setting:
         flags += f"-heap{named['heap_mb']}" if "heap_mb" in named else ""
         own = re.sub(r"[^a-z0-9]+", "-", f"{named['engine']}{flags}".lower())[:40].strip("-")
         return cls(named.get("name", own), named["engine"], tuple(server), tuple(jvm), int(named.get("heap_mb", 0)))
+
+
+#: The stores side by side, as published and as tuned.
+STORES = {
+    setting.name: setting
+    for setting in (
+        Setting.of("rocksdb"),
+        Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",)),
+        *(Setting.of(engine) for engine in ENGINES if engine != "rocksdb"),
+    )
+}
+#: What the others are held against: the store of report 1, as published.
+REFERENCE_STORE = "rocksdb"
+#: What a store could achieve if storing took no time.
+CEILING = "noop"

@@ -8,10 +8,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, compared, experiment
+from runners.design.experiment import COMPARE, KNEE, TARGET_COMPARE, Value, compared, experiment
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import Shape
-from runners.design.parameter import Value
 from runners.errors import LabError
 from runners.execution.progress import ADDRESS, listening, sink
 from runners.execution.resume import begun, same_parameters

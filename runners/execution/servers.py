@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from runners.design.parameter import Value
+from runners.design.experiment import Value
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, HOST, LOOPBACK, TargetFile, TargetWorkload
 from runners.design.target import Target as Description

@@ -9,8 +9,8 @@ from runners.analysis import instrument
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, verdict_of
 from runners.claims.validation import FLOORS, OURS
 from runners.design.block import Block, FaultInjection, FixedTrials
+from runners.design.experiment import Value, listed
 from runners.design.load import FIXED_GET, Rate, Shape
-from runners.design.parameter import Value, listed
 from runners.design.session import ROUND, Freeze, Session, Trial
 from runners.design.setting import Setting
 from runners.readers import write

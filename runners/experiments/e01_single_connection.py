@@ -8,8 +8,8 @@ from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_rule
 from runners.design.block import Block, FixedRate
+from runners.design.experiment import Value, listed
 from runners.design.load import GET, PUT, SIZES, Starts, Workload
-from runners.design.parameter import Value, listed
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.readers import write

@@ -9,7 +9,7 @@ from runners.analysis.quantities import factor
 from runners.claims.questions import Answer, Asked, Question, Verdict, number, of_finding, of_rule
 from runners.design import report_2
 from runners.design.block import Block
-from runners.design.parameter import Value, listed
+from runners.design.experiment import Value, listed
 from runners.readers import write
 
 #: What each stage helps to answer.

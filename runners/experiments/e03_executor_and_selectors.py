@@ -11,10 +11,10 @@ from runners.claims import interleaved, questions, settings
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
 from runners.design import report_3
 from runners.design.block import Block, Interleaved
+from runners.design.experiment import Value, listed
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
 from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
-from runners.design.parameter import Value, listed
 from runners.readers import write
 from runners.readers.published import with_rates
 from runners.readers.run import Step

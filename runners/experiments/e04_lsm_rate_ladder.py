@@ -12,10 +12,10 @@ from runners.claims.questions import Answer, Asked, Evidence, Question, Verdict,
 from runners.claims.rate_steps import taken_at
 from runners.design import report_4
 from runners.design.block import Block, FixedRate
+from runners.design.experiment import Value, listed
 from runners.design.ladder import LADDERS, AroundTheKnee, WarmServer
 from runners.design.load import SIZES, Workload
 from runners.design.objective import Objective
-from runners.design.parameter import Value, listed
 from runners.design.session import step_name
 from runners.design.setting import Setting
 from runners.design.target import shared_workloads, targets_of

@@ -12,10 +12,10 @@ from runners.claims.interleaved import differs
 from runners.claims.questions import Answer, Answering, Asked, Evidence, Question, Verdict, number, of_rule
 from runners.design import report_5
 from runners.design.block import Block, FaultInjection, FixedRate
+from runners.design.experiment import Value, listed
 from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
 from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
-from runners.design.parameter import Value, listed
 from runners.design.report_5 import NEW, OLD
 from runners.design.session import KillNode
 from runners.process.cpu_placement import usable_cpus

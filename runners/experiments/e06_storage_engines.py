@@ -3,46 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from runners.analysis import facts
 from runners.analysis.finding import Finding
 from runners.claims import interleaved, questions
 from runners.claims.questions import Answer, Answering, Asked, Question, Verdict, number, of_rule
-from runners.design import storage_engines
 from runners.design.block import Block, FixedRate
-from runners.design.ladder import AroundTheKnee, WarmServer
+from runners.design.experiment import Value, listed
+from runners.design.ladder import AroundTheKnee, LadderSize, WarmServer
+from runners.design.load import SCRIPTS, SIZES, Size, Starts, Workload, random_gets
 from runners.design.objective import Objective
-from runners.design.parameter import Value, listed
+from runners.design.setting import REFERENCE_STORE, STORES, Setting
 from runners.readers import write
 
+VALUE_BYTES = 1_200
+#: Keys of the store, by size: with their values 1 GiB in the full one.
+KEYS = {"smoke": 2_000, "quick": 16_000, "full": 860_000}
+#: How often the fill writes each key again, so that there is something to merge and to drop.
+REWRITES = 2
+#: A store on the heap needs one that holds the whole of it.
+MEMORY_HEAP_MB = {"full": 4_096}
+LADDERS = {
+    "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
+    "quick": LadderSize(0.26, 0.3, 0.15, (), (), 1.5, precision=0.15, starts=3),
+    "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0, starts=3),
+}
+#: Of the loads at one rate, in seconds: warm-up and length, their floor, and a closed loop before.
+LOADS_S = {"smoke": (0.3, 1.0, 1.0, 0.7), "quick": (0.5, 2.0, 3.1, 0.7), "full": (15.0, 120.0, 60.0, 15.0)}
+#: Of these two by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
+COMPARED = {"smoke": ("get",), "quick": ("put", "get"), "full": ("put", "get")}
+STARTS = {"smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.3, 2.0, 0.4), "full": Starts(6, 2.0, 15.0, 5.0)}
+MARGIN = 0.03
+#: Stores that are read in the quick size, as a fill goes before, and one that is not written to: no question asks it.
+READ, NOT_WRITTEN = (REFERENCE_STORE, "lsm"), ("memory",)
+#: Two stores whose profiles are set against each other, at one rate.
+PROFILED = (STORES["rocksdb"], STORES["lsm"])
 LSM, ROCKSDB, LEVELDB, NOOP = "lsm", "rocksdb", "leveldb", "noop"
+
+
+def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Setting]:
+    """The stores whose knees a size has time for; where it has time for none that was chosen, all of them."""
+    if size != "quick":
+        return chosen
+    fit = [each for each in chosen if (each.name in READ if workload.filled_keys else each.name not in NOT_WRITTEN)]
+    return fit or chosen
+
+
+def sized(size: str) -> Size:
+    """The lengths of a size, as this experiment has time for them."""
+    return SIZES[size].lasting(*LOADS_S[size])
+
+
+def settings(names: str, size: str) -> list[Setting]:
+    """The stores of a comma-separated list, in its order."""
+    chosen = [STORES[name] for name in names.split(",")]
+    heap_mb = MEMORY_HEAP_MB.get(size, 0)
+    return [replace(each, heap_mb=heap_mb) if each.engine == "memory" else each for each in chosen]
+
+
+def put(size: str) -> Workload:
+    """PUT of random keys of a fixed set, so that a store on the heap has room for all of them."""
+    return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(KEYS[size]), str(VALUE_BYTES)))
+
+
+def get(size: str) -> Workload:
+    """GET of random keys that are all there, in a store where each was written several times."""
+    return random_gets(KEYS[size], VALUE_BYTES, rewrites=REWRITES)
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """The knees of the stores in one search, PUT and then GET; then two of them at one rate and by one schedule."""
     size, connections = str(asked["size"]), int(asked["connections"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
-    chosen, found = storage_engines.settings(str(asked["stores"]), size), list[Block]()
+    chosen, found = settings(str(asked["stores"]), size), list[Block]()
     for workload, keys in (
-        (storage_engines.put(size), ("put", "leveldb", "nothing", "files", "tuned", "memory")),
-        (storage_engines.get(size), ("get", "written", "room", "memory")),
+        (put(size), ("put", "leveldb", "nothing", "files", "tuned", "memory")),
+        (get(size), ("get", "written", "room", "memory")),
     ):
-        measured = storage_engines.measured(chosen, workload, size)
-        servers = [WarmServer(setting, workload, storage_engines.sized(size)) for setting in measured]
+        measured = fitting(chosen, workload, size)
+        servers = [WarmServer(setting, workload, sized(size)) for setting in measured]
         title = f"{workload.label}: the knees of all stores, by slices in random order"
-        knees = AroundTheKnee(storage_engines.LADDERS[size], objective, connections, questions=keys)
+        knees = AroundTheKnee(LADDERS[size], objective, connections, questions=keys)
         found += knees.of_each(workload.name, title, servers)
-    for workload in (storage_engines.put(size), storage_engines.get(size)):
-        if profiled := tuple(each for each in storage_engines.PROFILED if each in chosen):
+    for workload in (put(size), get(size)):
+        if profiled := tuple(each for each in PROFILED if each in chosen):
             fixed = FixedRate(
                 f"profiled-{workload.name}", f"{workload.label} of two stores at one rate, with profiles", profiled,
-                workload, storage_engines.sized(size), connections=connections, profile=listed(asked["profile"]),
+                workload, sized(size), connections=connections, profile=listed(asked["profile"]),
                 questions=("median",),
             )  # fmt: skip
             found.append(fixed)
-            if len(profiled) > 1 and workload.name in storage_engines.COMPARED[size]:
-                name, plan_s = f"{fixed.name}-compared", storage_engines.STARTS[size]
-                found.append(fixed.compared(name, plan_s, storage_engines.MARGIN, ("median",)))
+            if len(profiled) > 1 and workload.name in COMPARED[size]:
+                name, plan_s = f"{fixed.name}-compared", STARTS[size]
+                found.append(fixed.compared(name, plan_s, MARGIN, ("median",)))
     return tuple(found)
 
 

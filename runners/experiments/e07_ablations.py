@@ -13,8 +13,8 @@ from runners.claims.questions import Answer, Answering, Asked, Evidence, Questio
 from runners.design import ablations
 from runners.design.ablations import RESPONSES, SHARED_RESPONSE, THROUGHPUT, TOGETHER
 from runners.design.block import Block, FixedRate, FixedTrials
+from runners.design.experiment import Value, listed
 from runners.design.load import Shape
-from runners.design.parameter import Value, listed
 from runners.design.session import FAULT, Session, Trial
 from runners.readers import write
 

@@ -8,8 +8,7 @@ from runners.analysis.quantities import QUANTITIES, Quantity
 from runners.claims import interleaved
 from runners.claims.questions import Answer, Asked, Evidence, Question
 from runners.design.block import Block
-from runners.design.experiment import compared
-from runners.design.parameter import Value
+from runners.design.experiment import Value, compared
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:

@@ -17,11 +17,21 @@ import msgspec
 
 from runners.claims.questions import Asked, Verdict
 from runners.design.block import Block, FixedRate
-from runners.design.experiment import COMPARE, KNEE, LOAD, REPORT_S, TARGET_COMPARE, Experiment, setting_of, workload_of
+from runners.design.experiment import (
+    COMPARE,
+    KNEE,
+    LOAD,
+    REPORT_S,
+    TARGET_COMPARE,
+    Experiment,
+    Value,
+    listed,
+    setting_of,
+    workload_of,
+)
 from runners.design.ladder import KneeSearch, WarmServer
 from runners.design.load import SIZES, Shape
 from runners.design.objective import Objective
-from runners.design.parameter import Value, listed
 from runners.errors import LabError
 from runners.experiments import (
     e00_instrument,

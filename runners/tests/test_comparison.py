@@ -11,9 +11,8 @@ import pytest
 import runners.lab
 from runners.cli import work
 from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
-from runners.design.experiment import MINUTES, TARGET_COMPARE, experiment, plan_of
+from runners.design.experiment import MINUTES, TARGET_COMPARE, experiment, plan_of, validate
 from runners.design.load import SIZES, Shape
-from runners.design.parameter import validate
 from runners.errors import PlanError
 from runners.execution import batch
 from runners.experiments.registry import blocks_of, planned_s

@@ -18,8 +18,9 @@ from runners.analysis import instrument
 from runners.analysis.instrument import FEWEST_REPEATS, UNIT_US, Resolution, of_floor, of_rounds, run_to_run_us, tick_of
 from runners.analysis.intervals import Bounded
 from runners.claims.checks import checks
-from runners.design import ablations, report_5, storage_engines
+from runners.design import ablations, report_5
 from runners.design.load import SENTINEL, SENTINEL_RPS, SIZES
+from runners.experiments import e06_storage_engines
 from runners.readers.run import Step
 from runners.report import style
 from runners.report.style import floor_lines, reach
@@ -76,7 +77,7 @@ def test_too_few_seconds_tell_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["quick", "full"])
 def test_floors_last_long_enough_to_tell(size: str) -> None:
-    for sized in (ablations.sized, storage_engines.sized, report_5.sized):
+    for sized in (ablations.sized, e06_storage_engines.sized, report_5.sized):
         assert sized(size).floor_s > FEWEST_REPEATS < SIZES[size].floor_s
 
 

@@ -14,10 +14,9 @@ from runners.claims.conclude import conclude
 from runners.claims.questions import Evidence, Verdict, knees_apart
 from runners.design import ladder as ladder_4
 from runners.design.block import FEWEST_STARTS, Interleaved
-from runners.design.experiment import EXPERIMENTS
+from runners.design.experiment import EXPERIMENTS, validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import SIZES, Shape
-from runners.design.parameter import validate
 from runners.design.report_3 import EXECUTIONS, LADDERS, OVERLOAD_SHARES, get, put, queues
 from runners.experiments.e03_executor_and_selectors import longer_queue
 from runners.experiments.registry import blocks_of, planned_s

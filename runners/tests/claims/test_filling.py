@@ -10,7 +10,8 @@ import pytest
 from runners.analysis.facts import achieved_rps
 from runners.claims.answer import FILL, writes_rps
 from runners.design.load import FILL_RPS
-from runners.design.storage_engines import STORES, get
+from runners.design.setting import STORES
+from runners.experiments.e06_storage_engines import get
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import REFERENCE, RunFolder

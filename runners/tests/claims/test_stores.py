@@ -13,11 +13,11 @@ from runners.claims.conclude import conclude
 from runners.claims.conclusion import Conclusion
 from runners.claims.questions import Evidence, knees_apart
 from runners.claims.settings import gain, reference, stores, verdict
-from runners.design.experiment import EXPERIMENTS
+from runners.design.experiment import EXPERIMENTS, validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import SIZES, Shape, Workload
-from runners.design.parameter import validate
-from runners.design.storage_engines import KEYS, LADDERS, PROFILED, STORES, get, put, settings
+from runners.design.setting import STORES
+from runners.experiments.e06_storage_engines import KEYS, LADDERS, PROFILED, get, put, settings
 from runners.experiments.registry import planned_s
 from runners.readers import write
 from runners.readers.reading import read_run

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from runners.cli import lab
 from runners.design.campaign import FORM, CampaignFile, Job, read_campaign
-from runners.design.parameter import Value
+from runners.design.experiment import Value
 from runners.errors import PlanError
 from runners.jobs import Appraisal
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Experiment, experiment, plan_of
+from runners.design.experiment import COMMON, EXPERIMENTS, NO_TARGET, TARGET, Experiment, experiment, plan_of, validate
 from runners.design.load import SIZES, STABLE_SHARE, choose_rate
-from runners.design.parameter import validate
 from runners.design.report_2 import LOOP_SIZES, STAGES
 from runners.design.setting import Setting
 from runners.errors import PlanError

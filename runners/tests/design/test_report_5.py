@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from runners.design import report_5
 from runners.design.block import FEWEST_STARTS
-from runners.design.experiment import EXPERIMENTS
+from runners.design.experiment import EXPERIMENTS, validate
 from runners.design.ladder import seconds_of_a_batch
 from runners.design.load import Shape
-from runners.design.parameter import validate
 from runners.experiments.registry import planned_s
 from runners.readers.published import outputs
 

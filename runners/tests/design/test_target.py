@@ -10,9 +10,8 @@ from click.testing import CliRunner
 
 from runners.cli import lab
 from runners.design.block import FixedRate
-from runners.design.experiment import experiment
+from runners.design.experiment import experiment, validate
 from runners.design.ladder import Ladder
-from runners.design.parameter import validate
 from runners.design.target import FORM, TEMPLATE, TargetFile, read_target, shared_workload
 from runners.errors import PlanError
 from runners.experiments.registry import blocks_of, questions_of

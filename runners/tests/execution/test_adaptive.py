@@ -13,11 +13,10 @@ from runners.analysis.knee import Outcome
 from runners.claims.climbing import Ladder as Measured
 from runners.claims.climbing import between, ladder_of, ladders
 from runners.design.block import FEWEST_STARTS
-from runners.design.experiment import EXPERIMENTS
+from runners.design.experiment import EXPERIMENTS, validate
 from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer
 from runners.design.load import GET, PUT, SIZES, Shape, Workload
 from runners.design.objective import Objective
-from runners.design.parameter import validate
 from runners.design.session import AROUND_A_PROFILE_S, AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import Setting
 from runners.errors import MeasureError, PlanError

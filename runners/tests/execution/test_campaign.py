@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from runners.design.campaign import Job
-from runners.design.parameter import Value
+from runners.design.experiment import Value
 from runners.errors import MeasureError, PlanError
 from runners.execution.campaign import (
     LOCK,
