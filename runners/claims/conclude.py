@@ -41,8 +41,8 @@ HEAD_MATTERS = 0.1  # of the p99: a smaller change is within what a run tells
 Analyser = Callable[[Run], Claims | None]
 #: In the order in which their findings stand.
 ANALYSERS: tuple[Analyser, ...] = (
-    cluster.analyse, faults.analyse, settings.of_knees, climbing.analyse, rate_steps.analyse, interleaved.analyse,
-    settings.analyse, validation.analyse, closed_loop.analyse, trends.analyse, validation.of_hosts,
+    cluster.analyse, faults.analyse, settings.analyse_knees, climbing.analyse, rate_steps.analyse, interleaved.analyse,
+    settings.analyse_stores, validation.analyse, closed_loop.analyse, trends.analyse, validation.analyse_hosts,
 )  # fmt: skip
 
 

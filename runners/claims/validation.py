@@ -276,7 +276,7 @@ STALLED_SHARE = 0.005
 LATE_US = 10_000.0
 
 
-def of_hosts(run: Run) -> Claims | None:
+def analyse_hosts(run: Run) -> Claims | None:
     """What the hosts of a run's generators show; None for a run whose loads came from one generator each."""
     shared = [step for step in run.steps if any(share.clock is not None for share in step.record.shares)]
     if not shared:

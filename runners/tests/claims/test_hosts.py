@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from runners.claims.validation import of_hosts
+from runners.claims.validation import analyse_hosts
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord, WitnessRecord
@@ -39,12 +39,12 @@ def share(host: str = "b", **of: Any) -> ShareRecord:
 
 
 def test_a_load_of_one_generator_says_nothing(run: Run) -> None:
-    assert of_hosts(shared(run)) is None
-    assert of_hosts(shared(run, ShareRecord(host="local-1"))) is None
+    assert analyse_hosts(shared(run)) is None
+    assert analyse_hosts(shared(run, ShareRecord(host="local-1"))) is None
 
 
 def test_hosts_that_are_near_are_one_instrument(run: Run) -> None:
-    claims = of_hosts(shared(run, share("b"), share("c", began_us=40.0)))
+    claims = analyse_hosts(shared(run, share("b"), share("c", began_us=40.0)))
     assert claims is not None and not claims.findings
     (check,) = claims.checks
     assert check.ok and "b and c began within" in check.text
@@ -61,7 +61,7 @@ def test_hosts_that_are_near_are_one_instrument(run: Run) -> None:
     ],
 )
 def test_what_a_host_adds_is_found_and_named_with_it(run: Run, code: str, of: dict[str, Any]) -> None:
-    claims = of_hosts(shared(run, share("near"), share("far", **of)))
+    claims = analyse_hosts(shared(run, share("near"), share("far", **of)))
     assert claims is not None
     assert [finding.code for finding in claims.findings] == [code]
     (finding,) = claims.findings
