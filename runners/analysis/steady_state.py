@@ -52,9 +52,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What the seconds before the steady state do to a percentile, in microseconds."""
+    """What the seconds before the steady state do to the p99, in microseconds."""
 
-    level: float
     whole_us: float
     steady_us: float
 
@@ -64,7 +63,7 @@ class Steadiness:
     """`steady` is None when there are too few seconds to tell; `from_s` is None unless steady.
 
     `drift` is the share of the median by which the Theil-Sen line moves over all seconds; `last_to_settle` names the
-    signal that became steady last, `changes_s` the change points of all signals.
+    signal that became steady last.
     """
 
     steady: bool | None
@@ -72,7 +71,6 @@ class Steadiness:
     seconds: int
     drift: float | None
     last_to_settle: str = ""
-    changes_s: tuple[float, ...] = ()
 
 
 def steadiness(step: Step) -> Steadiness:
@@ -82,30 +80,25 @@ def steadiness(step: Step) -> Steadiness:
     count = len(medians)
     if count < FEWEST_SECONDS or not np.isfinite(medians).all():
         return Steadiness(None, None, count, None)
-    drift = _drift(medians)
-    latest, settled_last, changes = 0, "", set[int]()
-    for name, values, least in _signals(step, seconds["t_s"].to_numpy(float), medians, seconds["completed"]):
-        cuts = change_points(values, least)
-        changes |= set(cuts)
-        start = _steady_from(values, cuts, least)
-        if start > latest:
-            latest, settled_last = start, name
-    times = seconds["t_s"].to_numpy(float)
-    at = tuple(float(times[cut]) for cut in sorted(changes))
+    drift, times = _drift(medians), seconds["t_s"].to_numpy(float)
+    signals = _signals(step, times, medians, seconds["completed"])
+    starts = [(_steady_from(values, least), name) for name, values, least in signals]
+    latest, name = max(starts, key=lambda each: each[0])
+    last_to_settle = name if latest else ""
     if latest > count // 2 or _has_trend(medians[latest:]):
-        return Steadiness(False, None, count, drift, settled_last, at)
-    return Steadiness(True, float(times[latest]), count, drift, settled_last, at)
+        return Steadiness(False, None, count, drift, last_to_settle)
+    return Steadiness(True, float(times[latest]), count, drift, last_to_settle)
 
 
-def head(step: Step, level: float = 0.99) -> Head | None:
-    """The effect of the seconds before the steady state on a percentile; None without such seconds."""
+def head(step: Step) -> Head | None:
+    """The effect of the seconds before the steady state on the p99; None without such seconds."""
     seen, blocks = steadiness(step), intervals.blocks_of(step)
     if not seen.from_s or blocks is None:
         return None
     before = blocks.t_s < seen.from_s - 1e-9
     if not before.any() or before.all():
         return None
-    return Head(level, blocks.percentile(level), blocks.without(before).percentile(level))
+    return Head(blocks.percentile(0.99), blocks.without(before).percentile(0.99))
 
 
 def _signals(step: Step, times: Floats, medians: Floats, completed: object) -> list[tuple[str, Floats, float]]:
@@ -138,13 +131,12 @@ def _noise(values: Floats, least: float) -> float:
     return max(sigma, least / 2, 1e-9)
 
 
-def _steady_from(values: Floats, cuts: list[int], least: float) -> int:
+def _steady_from(values: Floats, least: float) -> int:
     """The first second after which every stretch is like the last half, short spikes left aside."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
-    edges = [0, *cuts, count]
-    for begin, end in pairwise(edges):
+    for begin, end in pairwise([0, *change_points(values, least), count]):
         allowed = max(least, 2 * noise * math.sqrt(1 / (end - begin) + 2 / count))
         if abs(float(np.median(values[begin:end])) - final) <= allowed:
             group = end

@@ -173,7 +173,7 @@ class Share:
 
     `spikes` are those credited to it, `share` the part of the whole excess (chance taken off, 95 % bounds from
     resampled spikes where there are enough), `chance` the part that shifted events would be credited with.
-    `named`: whether it is believed. `traced` and `visible` count stops, else None.
+    `named`: whether it is believed.
     """
 
     cause: Cause
@@ -182,8 +182,6 @@ class Share:
     chance: float
     p: float
     named: bool
-    traced: int | None = None
-    visible: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +216,9 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
     shares = []
     for one in causes:
         p, chance = tests[one.name]
-        off = 0.0 if one.stops else chance
         part = final.get(one.name, credit[one.name])
-        shares.append(
-            Share(
-                one, int((part > 0).sum()), _bounded(part, excess, tail.excess_ms, off), chance, p, one.name in named,
-                *traces.get(one.name, (None, None)),
-            )
-        )  # fmt: skip
+        share = _bounded(part, excess, tail.excess_ms, 0.0 if one.stops else chance)
+        shares.append(Share(one, int((part > 0).sum()), share, chance, p, one.name in named))
     credited = tuple(
         {name: float(part[j]) for name, part in final.items() if part[j] > 0} for j in range(len(tail.spikes))
     )

@@ -87,7 +87,6 @@ def test_a_stall_keeps_the_queue_that_it_left_behind() -> None:
     assert worst.peak_us == pytest.approx(250_000, rel=0.06)
     found = attribute(tail, [as_cause("GC pause", [(8.03, 0.25)], stops=True)])
     (share,) = found.named
-    assert (share.traced, share.visible) == (1, 1)
     assert share.share.value > 0.95
 
 
