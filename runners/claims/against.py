@@ -203,11 +203,7 @@ def not_repeated(published: dict[str, ConsoleReport]) -> Finding | None:
     if not published:
         return None
     return Finding.of(
-        "M05",
-        Severity.NOTE,
+        "M05", Severity.NOTE,
         "Each published figure comes from one run, so nothing tells how much it would differ in the next",
-        {"outputs": len(published)},
-        tuple(sorted(published)),
-        None,
-        "Repeat and give the spread.",
-    )
+        {"outputs": len(published)}, tuple(sorted(published)), None, "Repeat and give the spread.",
+    )  # fmt: skip

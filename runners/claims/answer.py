@@ -136,12 +136,9 @@ def one_spike(step: Step, level: float = 0.99) -> Finding | None:
     )
     blocks = intervals.blocks_of(step)
     evidence: dict[str, write.Value] = {
-        "value_us": value.value,
-        "without_us": seen.without_us,
-        "t_s": seen.t_s,
-        "samples": facts.samples(step),
+        "value_us": value.value, "without_us": seen.without_us, "t_s": seen.t_s, "samples": facts.samples(step),
         "effective_samples": intervals.effective_samples(blocks, level) if blocks is not None else None,
-    }
+    }  # fmt: skip
     remedy = "Measure longer, or repeat: one run can't tell how often this happens."
     return Finding.of("L03", Severity.WARNING, text, evidence, (step.name,), Anchor.timeline(step.workload), remedy)
 

@@ -67,13 +67,9 @@ NODELAY = "-Dsun.net.httpserver.nodelay=true"
 DELAY = "-Dsun.net.httpserver.nodelay=false"
 POOL = "cached-pool"
 BEFORE = Stage(
-    "before",
-    "JDK 17, dispatcher thread",
-    _stage_setting("before", OLD_JDK, "dispatcher"),
-    (MIXED_ONCE, GET, PUT),
-    {"put": "before-put", "get": "before-get", "mixed-once": "before-mixed"},
-    MIXED_ONCE,
-)
+    "before", "JDK 17, dispatcher thread", _stage_setting("before", OLD_JDK, "dispatcher"), (MIXED_ONCE, GET, PUT),
+    {"put": "before-put", "get": "before-get", "mixed-once": "before-mixed"}, MIXED_ONCE,
+)  # fmt: skip
 AFTER = Stage(
     "after",
     "JDK 17, cached pool",
@@ -145,14 +141,11 @@ def block(stage: Stage, size: LoopSize, profile: tuple[str, ...] = (), questions
 def _trial(stage: Stage, loop: Loop, connections: int, size: LoopSize) -> Trial:
     published = stage.published.get(loop.name)
     return Trial(
-        f"{stage.name}-{loop.name}-{connections}",
-        LOOP,
-        loop.workload,
-        None,
+        f"{stage.name}-{loop.name}-{connections}", LOOP, loop.workload, None,
         Shape(connections, connections, size.seconds(stage, loop), 0.0),
         label=f"{stage.title}: {loop.name} x {connections}",
         loop=_about(loop, f"report-2/{published}-{connections}" if published else None),
-    )
+    )  # fmt: skip
 
 
 def _about(loop: Loop, published: str | None = None) -> ClosedLoop:

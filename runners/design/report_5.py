@@ -137,12 +137,9 @@ def apart(name: str, cores: int) -> Setting:
     """
     whole = sharded(NEW, cores) if name == SHARDED else replicated(name, cores)
     return Setting(
-        name,
-        ENGINE,
-        tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", "--wal"))),
-        processes=NODES,
-        all_cores=True,
-    )
+        name, ENGINE, tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", "--wal"))),
+        processes=NODES, all_cores=True,
+    )  # fmt: skip
 
 
 def _node(pool: int) -> tuple[str, ...]:

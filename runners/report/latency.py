@@ -148,17 +148,10 @@ def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
         name, missing = style.engine_name(step.subject), tables.count(censored)
         axes.annotate(
-            f"{name}: {missing} without a response, beyond this line at least",
-            (x, 0.99 - 0.05 * row),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize=7.5,
-            color=colour,
-            bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
-        )
+            f"{name}: {missing} without a response, beyond this line at least", (x, 0.99 - 0.05 * row),
+            xycoords=("data", "axes fraction"), xytext=(-4, 0), textcoords="offset points", ha="right", va="top",
+            fontsize=7.5, color=colour, bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
+        )  # fmt: skip
         row += 1
 
 
